@@ -79,7 +79,7 @@ engine: ## a container engine: the one there is, or (root, Debian/Ubuntu, CI=tru
 
 image: images
 images: setup engine ## the images that runs need; found in under a second when nothing changed
-	@$(BIN)/python -m splitbrain.harness.images
+	@$(BIN)/python -m splitbrain.harness.cli.images
 
 # --- running --------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ numbers:
 
 run: numbers setup ## the main job: a real quorum, real faults, a verdict; without an engine too
 	@if [ "$${CI:-}" = true ]; then bash docker/engine.sh || true; fi
-	$(BIN)/python -m splitbrain.harness.main_job --time-limit $(TIME_LIMIT) --seed $(SEED)
+	$(BIN)/python -m splitbrain.harness.cli.main_job --time-limit $(TIME_LIMIT) --seed $(SEED)
 
 # --- testing --------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ test: setup format lint types contracts tidy ## all that gates a change: contain
 	@bash docker/engine.sh
 	bash docker/chromium.sh
 	bash docker/system_packages.sh "have wrong clocks on local nodes" libfaketime
-	$(BIN)/python -m splitbrain.harness.images
+	$(BIN)/python -m splitbrain.harness.cli.images
 	$(PYTEST) -q --numprocesses auto -m "$(UNIT)"
 	$(PYTEST) -q --numprocesses auto --dist loadfile -m "$(COSTLY)" --durations=8 $(SHARING)
 	$(PYTEST) -m "$(COSTLY)" --durations=15 $(addprefix --ignore=,$(SHARING))

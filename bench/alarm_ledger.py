@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from splitbrain.harness.results import FaultResult, Results
+from splitbrain.harness.folder.results import FaultResult, Results
 
 Word = Literal["valid", "invalid", "unknown", "vacuous", "failed"]
 WORDS: Final[tuple[Word, ...]] = ("valid", "invalid", "unknown", "vacuous", "failed")

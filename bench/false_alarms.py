@@ -42,8 +42,8 @@ from bench.alarm_ledger import (
     summed,
     verdict_word,
 )
-from splitbrain.harness.results import Results, leading_sentence
-from splitbrain.harness.results import read as read_results
+from splitbrain.harness.folder.results import Results, leading_sentence
+from splitbrain.harness.folder.results import read as read_results
 from splitbrain.nemesis.kinds import fault_kind, machine_kind_names
 
 #: Kinds in one run; each twice where its time allows.

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from splitbrain.contracts.fault import FaultEvent, FaultPhase
-from splitbrain.harness.analysis_process import LOG_NAME
+from splitbrain.harness.judge.analysis_process import LOG_NAME
 from splitbrain.history.course import PhaseName, read_phases
 from splitbrain.history.run_folder import RunFolder
 

@@ -28,7 +28,7 @@ from bench.campaign import run_once
 from bench.planted_containers import SUITE, Carry, Wanted, carried, series_of
 from splitbrain.checker.fingerprints import fingerprint_of
 from splitbrain.checker.verdict import CheckResult, Verdict
-from splitbrain.harness.suite.reading import read_suite
+from splitbrain.harness.campaign.suite.reading import read_suite
 
 #: The first is met again; its failures look alike from seed to seed.
 BUGS: Final = ("ack-before-commit", "stale-leader-reads")

@@ -183,7 +183,7 @@ def _tests(paths: Sequence[str]) -> str | None:
 
 
 def _seeds(seeds: range) -> tuple[str | None, str]:
-    from splitbrain.harness.simulation.trial import Trial, try_seed
+    from splitbrain.harness.campaign.sweep.trial import Trial, try_seed
     from splitbrain.systems.registry import DEFAULT_SYSTEM
 
     trial = Trial(system=DEFAULT_SYSTEM)

@@ -24,8 +24,8 @@ from bench.campaign import run_once
 from bench.planted_containers import SUITE, Wanted, carried, series_of
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.fault import Fault, FaultEvent
-from splitbrain.harness.replaying.verdicts import ReplayVerdict, recorded_verdict
-from splitbrain.harness.suite.reading import read_suite
+from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict, recorded_verdict
+from splitbrain.harness.campaign.suite.reading import read_suite
 from splitbrain.history.course import read_phases
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.nemesis.schedule_lines import decode_schedule

@@ -33,10 +33,10 @@ from bench import planted_containers
 from splitbrain.checker.registry import linearizability_model
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.runtime import SIMULATED
-from splitbrain.harness.simulation.judging import judged
-from splitbrain.harness.simulation.recovery import LIVENESS
-from splitbrain.harness.simulation.simulate import simulate
-from splitbrain.harness.simulation.trial import Trial, draw, simulated_system
+from splitbrain.harness.campaign.sweep.trial import Trial, draw, simulated_system
+from splitbrain.harness.judge.simulated_outcomes import judged
+from splitbrain.harness.run.world.recovery import LIVENESS
+from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.simulation.kraft.all_invariants import INVARIANTS
 from splitbrain.systems.kraft.planted_bugs import REGISTRY
 from splitbrain.systems.registry import DEFAULT_SYSTEM

@@ -23,9 +23,9 @@ import msgspec
 
 from bench.campaign import RunReport, as_expected, run_once
 from splitbrain.contracts.errors import UsageError
-from splitbrain.harness.suite.cells import planned_runs
-from splitbrain.harness.suite.definition import Expectation, Matrix, PlannedRun, Suite
-from splitbrain.harness.suite.reading import read_suite
+from splitbrain.harness.campaign.suite.cells import planned_runs
+from splitbrain.harness.campaign.suite.definition import Expectation, Matrix, PlannedRun, Suite
+from splitbrain.harness.campaign.suite.reading import read_suite
 from splitbrain.systems.kraft.planted_bugs import REGISTRY
 
 #: Bug to plan, as a suite that ``splitbrain suite`` can run too.

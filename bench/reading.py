@@ -26,7 +26,7 @@ import msgspec
 
 from bench.histories import HistoryOptions, generate
 from splitbrain.checker.linearizability.parts import Part
-from splitbrain.harness.packed_operations import Packed
+from splitbrain.harness.judge.packed_operations import Packed
 from splitbrain.history.column_reader import read_columns
 from splitbrain.history.edn import parse
 from splitbrain.history.importers import load

@@ -25,13 +25,13 @@ from bench.null_client import NullClients
 from bench.runner_samples import Course, Sampler
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness.clients import Load
-from splitbrain.harness.load.routes import reader_slots
-from splitbrain.harness.load_phase import LoadPhase
-from splitbrain.harness.progress import Progress
-from splitbrain.harness.run_clock import NANOSECONDS, RunClock
-from splitbrain.harness.stop import Stop
-from splitbrain.harness.traffic import Traffic
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.run.clients import Load
+from splitbrain.harness.run.load.routes import reader_slots
+from splitbrain.harness.run.load_phase import LoadPhase
+from splitbrain.harness.run.progress import Progress
+from splitbrain.harness.run.run_clock import NANOSECONDS, RunClock
+from splitbrain.harness.run.traffic import Traffic
 from splitbrain.history.course import Phase, phases_path
 from splitbrain.history.reader import HistoryReader
 from splitbrain.history.writer import HistoryWriter, LineWriter

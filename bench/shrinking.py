@@ -16,15 +16,15 @@ from multiprocessing import get_context
 
 import msgspec
 
-from splitbrain.harness.shrinking.exact_oracle import (
+from splitbrain.harness.campaign.shrinking.exact_oracle import (
     ExactOracle,
     failure_of,
     finding_of,
     replay_for,
 )
-from splitbrain.harness.shrinking.words import Size, size_of
-from splitbrain.harness.simulation.judging import judged
-from splitbrain.harness.simulation.trial import Trial, draw, run
+from splitbrain.harness.campaign.shrinking.words import Size, size_of
+from splitbrain.harness.campaign.sweep.trial import Trial, draw, run
+from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.nemesis.search import SearchBudget
 from splitbrain.nemesis.shrinking import shrink
 from splitbrain.systems.kraft.planted_bugs import REGISTRY

@@ -30,11 +30,11 @@ from bench.simulation_worlds import WORLD_SEED, UnhashedSimulation, fixed_world
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.contracts.simulation import SimulatedSystem
-from splitbrain.harness.simulation.judging import judged
-from splitbrain.harness.simulation.outcome import SimulationOutcome
-from splitbrain.harness.simulation.recovery import LIVENESS
-from splitbrain.harness.simulation.simulate import simulate
-from splitbrain.harness.simulation.trial import Trial, draw
+from splitbrain.harness.campaign.sweep.trial import Trial, draw
+from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
+from splitbrain.harness.judge.simulated_outcomes import judged
+from splitbrain.harness.run.world.recovery import LIVENESS
+from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.simulation.kraft.all_invariants import INVARIANTS
 from splitbrain.simulation.kraft.system import KraftSimulation
 from splitbrain.systems.registry import DEFAULT_SYSTEM

@@ -33,8 +33,8 @@ import msgspec
 from bench.trace_projection import projection
 from bench.trace_worlds import REGISTERS, STATE_MACHINES, guard_worlds, swarm_world
 from splitbrain.contracts.scenario import Scenario
-from splitbrain.harness.simulation.outcome import SimulationOutcome
-from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
+from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.simulation.kraft.system import KraftSimulation
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.harness.simulation.outcome import SimulationOutcome
+from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
 
 
 def projection(outcome: SimulationOutcome) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 from splitbrain.contracts.errors import CapabilityError
 from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.scenario import Scenario
-from splitbrain.harness.simulation.swarm import draw_scenario
+from splitbrain.harness.campaign.sweep.swarm import draw_scenario
 from splitbrain.simulation.kraft.system import KraftSimulation
 from splitbrain.simulation.world.streams import Streams
 
@@ -74,8 +74,8 @@ def _worlds_with_bugs() -> Iterator[tuple[str, Callable[[], Scenario]]]:
 
 def _planned_worlds() -> Iterator[tuple[str, Callable[[], Scenario]]]:
     """Plans of every kind that a simulated world can carry out, at a time and after a commit."""
-    from splitbrain.harness.options import PlannedTest, TestOptions, plan_test
-    from splitbrain.harness.simulation.planned import check_plan, scenario_of
+    from splitbrain.harness.campaign.sweep.planned import check_plan, scenario_of
+    from splitbrain.harness.run.options import PlannedTest, TestOptions, plan_test
     from splitbrain.nemesis.kinds import fault_kind, kind_names
     from splitbrain.systems.registry import system
 

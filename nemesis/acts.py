@@ -3,8 +3,8 @@
 Each act says which capability it needs and, in words, what it does. An act that *holds* puts
 something in force on each of its nodes or links until an act that *releases* the same; who carries
 acts out counts holders, so that what two faults hold comes free when both are healed. The module is
-longer than 400 lines because every act is here. Must never act: ``harness.acting`` does that on
-real runtimes, ``harness.simulation.acting`` in worlds.
+longer than 400 lines because every act is here. Must never act: ``harness.run.acting`` does that on
+real runtimes, ``harness.run.world.acting`` in worlds.
 """
 
 from collections.abc import Sequence

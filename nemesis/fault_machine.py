@@ -1,8 +1,8 @@
 """One fault as a machine of effects: awaited, aimed, let in, struck, seen, healed, seen gone.
 
-Whoever drives it (``harness.nemesis_driver``, ``harness.simulation.fault_driver``) carries out one
-effect after the other and tells the answer; several machines of one ``Nemesis`` may be on their way
-at once, entered one at a time. All that is decided of a fault, and all that is said of it apart
+Whoever drives it (``harness.run.nemesis_driver``, ``harness.run.world.fault_driver``) carries out
+one effect after the other and tells the answer; several machines of one ``Nemesis`` may be on their
+way at once, entered one at a time. All that is decided of a fault, and all that is said of it apart
 from what a look shows, is here. Must never act, wait, or look by itself.
 """
 

@@ -29,7 +29,7 @@ Request = TypeVar("Request")
 def answer(
     arguments: Sequence[str], asked: type[Request], answer_to: Callable[[Request], object]
 ) -> int:
-    """Answer the question of ``harness.spark_child``; returns the exit code.
+    """Answer the question of ``harness.pool.spark_child``; returns the exit code.
 
     The answer is the last line of standard output, as JSON; where there is none, one sentence
     stands on standard error.

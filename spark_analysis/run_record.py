@@ -53,7 +53,7 @@ class Met(msgspec.Struct, frozen=True):
 
 
 class Conclusions(msgspec.Struct, frozen=True):
-    """What is taken of ``results.json`` (``harness.results``)."""
+    """What is taken of ``results.json`` (``harness.folder.results``)."""
 
     verdict: str
     checkers: list[Judged]

@@ -42,7 +42,7 @@ class _LogHeader(msgspec.Struct, frozen=True):
 
 
 class _MetricLine(msgspec.Struct, frozen=True):
-    """One line of ``metrics.jsonl``, as ``harness.metrics`` writes it."""
+    """One line of ``metrics.jsonl``, as ``harness.run.metrics`` writes it."""
 
     time: int
     node: str

@@ -15,7 +15,7 @@ import msgspec
 from splitbrain.contracts.fault import Fault, FaultEvent, Link
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.harness.manifest import MANIFEST_NAME, write_manifest
+from splitbrain.harness.folder.manifest import MANIFEST_NAME, write_manifest
 from splitbrain.history.course import came_to_its_end
 from splitbrain.history.plan import encode_plan, sub_seeds
 from splitbrain.history.records import Event

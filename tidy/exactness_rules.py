@@ -11,27 +11,35 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
+from typing import Final
 
 from tidy.set_names import SetNames, is_set
 from tidy.tree import Finding
 
-#: Modules in which a simulated world lives, by their path.
-_SIMULATED = re.compile(
-    r"contracts/(draws|fault_draws)\.py"
-    r"|nodes/(metadata|quorum|registers|storage|wire)/\w+\.py"
-    r"|nodes/server/(applier|assembling|client_service|disk|formatting|incarnation|node|proposals"
-    r"|quorum_settings|reads|surroundings)\.py"
-    r"|nodes/transport/(back_off|client_protocol|kafka_codec)\.py"
-    r"|simulation/(disk|kraft|world)/\w+\.py"
-    r"|systems/kraft/(aim|client_machine|committed_log|outcomes|planted_bugs)\.py"
-    r"|harness/simulation/(acting|fault_driver"
-    r"|happenings|load|log_ends|outcome|recovery|simulate|swarm)\.py"
-    r"|harness/load/(reading|routes|seat|timetable)\.py"
-    r"|harness/processes\.py"
-    r"|(nemesis|workloads)/\w+\.py"
+#: Modules in which a simulated world lives: folders with all that they hold, and single modules.
+SIMULATED: Final = (
+    *("contracts/draws", "contracts/fault_draws"),
+    *("nodes/metadata/*", "nodes/quorum/*", "nodes/registers/*", "nodes/storage/*", "nodes/wire/*"),
+    *("nodes/server/applier", "nodes/server/assembling", "nodes/server/client_service"),
+    *("nodes/server/disk", "nodes/server/formatting", "nodes/server/incarnation"),
+    *("nodes/server/node", "nodes/server/proposals", "nodes/server/quorum_settings"),
+    *("nodes/server/reads", "nodes/server/surroundings"),
+    *("nodes/transport/back_off", "nodes/transport/client_protocol", "nodes/transport/kafka_codec"),
+    *("simulation/disk/*", "simulation/kraft/*", "simulation/world/*"),
+    *("systems/kraft/aim", "systems/kraft/client_machine", "systems/kraft/committed_log"),
+    *("systems/kraft/outcomes", "systems/kraft/planted_bugs"),
+    *("harness/campaign/sweep/swarm", "harness/folder/simulation_outcome", "harness/run/processes"),
+    *("harness/run/load/reading", "harness/run/load/routes", "harness/run/load/seat"),
+    *("harness/run/load/timetable", "harness/run/world/acting", "harness/run/world/fault_driver"),
+    *("harness/run/world/happenings", "harness/run/world/load", "harness/run/world/log_ends"),
+    *("harness/run/world/recovery", "harness/run/world/simulate"),
+    *("nemesis/*", "nemesis/families/*", "nodes/transport/link_machine", "workloads/*"),
+)
+_SIMULATED: Final = re.compile(
+    "|".join(re.escape(name).replace(r"\*", r"\w+") + r"\.py" for name in SIMULATED)
 )
 #: Of those, the ones that have nothing else to do: they may not even import what tempts.
-_NOTHING_ELSE = re.compile(r"(simulation|harness/simulation)/")
+_NOTHING_ELSE: Final = re.compile(r"(simulation|harness/run/world|harness/campaign/sweep)/")
 #: The one place where random streams are made.
 _STREAMS = PurePosixPath("simulation/world/streams.py")
 _MACHINE = frozenset({

@@ -22,7 +22,7 @@ class Workload(Protocol):
     """
 
     name: str
-    #: Checkers that judge its histories, by the names that ``harness.judge`` knows.
+    #: Checkers that judge its histories, by the names that ``harness.judge.judge`` knows.
     checkers: tuple[str, ...]
     #: Each function of its operations and final reads, to what it does.
     functions: Functions

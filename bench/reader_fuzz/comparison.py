@@ -22,8 +22,8 @@ from splitbrain.checker.models.model import call_of
 from splitbrain.checker.models.registry import model_named
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import HarnessError, UsageError
-from splitbrain.harness.bare_judging import sense_of
-from splitbrain.harness.results import Results
+from splitbrain.harness.folder.results import Results
+from splitbrain.harness.judge.bare_judging import sense_of
 from splitbrain.history import importers
 from splitbrain.history.column_reader import read_columns
 from splitbrain.history.formats import guess_format

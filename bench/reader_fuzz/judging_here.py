@@ -12,11 +12,11 @@ from pathlib import Path
 from unittest.mock import patch
 
 from bench.reader_fuzz.drawn import DrawnFile
-from splitbrain.harness import workers
-from splitbrain.harness.bare_history import judge_history
-from splitbrain.harness.child_side import resolve
-from splitbrain.harness.limits import Limits
-from splitbrain.harness.results import Results
+from splitbrain.harness.folder.results import Results
+from splitbrain.harness.judge.bare_history import judge_history
+from splitbrain.harness.pool import workers
+from splitbrain.harness.pool.child_side import resolve
+from splitbrain.harness.pool.limits import Limits
 
 _NEVER_BYTES = 1 << 60
 _MODULES_WITH_BLOCKS = (
@@ -64,9 +64,9 @@ def judged(path: Path, file: DrawnFile, way: Way) -> Results:
     from_bytes = _NEVER_BYTES if way is Way.OBJECTS else 0
     shared_bytes = 0 if way is Way.RANGES else _NEVER_BYTES
     with (
-        patch("splitbrain.harness.workers.run_parts", _run_parts),
-        patch("splitbrain.harness.bare_judging.COLUMNS_FROM_BYTES", from_bytes),
-        patch("splitbrain.harness.shared_reading.SHARED_FROM_BYTES", shared_bytes),
+        patch("splitbrain.harness.pool.workers.run_parts", _run_parts),
+        patch("splitbrain.harness.judge.bare_judging.COLUMNS_FROM_BYTES", from_bytes),
+        patch("splitbrain.harness.judge.shared_reading.SHARED_FROM_BYTES", shared_bytes),
         in_blocks(file),
     ):
         return judge_history(

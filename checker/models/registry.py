@@ -1,6 +1,6 @@
 """Models by name, for the command line and for workloads.
 
-Users' own are loaded elsewhere (``harness.own_models``): this room reads no files.
+Users' own are loaded elsewhere (``harness.judge.own_models``): this room reads no files.
 """
 
 from collections.abc import Set as AbstractSet

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from splitbrain.harness.fault_results import FaultWindow
-from splitbrain.harness.plain_text import printable
+from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.judge.fault_results import FaultWindow
+from splitbrain.harness.judge.timeline import Reign
 from splitbrain.harness.report.series import LatencySeries, Throughput
-from splitbrain.harness.timeline import Reign
 
 _NS_PER_S = 1e9
 #: Bands and reigns drawn at most; the tables below the charts go on.

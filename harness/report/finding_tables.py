@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from splitbrain.harness.analysis_findings import (
+from splitbrain.harness.judge.analysis_findings import (
     Row,
     RunFindings,
     divergence_sentence,

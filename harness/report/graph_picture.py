@@ -13,7 +13,7 @@ import networkx as nx
 from markupsafe import Markup
 
 from splitbrain.checker.explanation import from_data
-from splitbrain.harness.plain_text import printable
+from splitbrain.harness.console.plain_text import printable
 
 _COLUMN_PX = 306
 _ROW_PX = 92

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from splitbrain.harness.plain_text import printable
+from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.report.message_timeline import ReadTimeline
 from splitbrain.history.timeline_records import (
     Microseconds,

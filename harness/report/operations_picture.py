@@ -12,7 +12,7 @@ from typing import cast
 import msgspec
 from markupsafe import Markup
 
-from splitbrain.harness.plain_text import printable
+from splitbrain.harness.console.plain_text import printable
 from splitbrain.history.records import PairedOperation
 
 OPERATIONS_MAX = 22

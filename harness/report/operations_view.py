@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from splitbrain.checker.verdict import CheckResult
-from splitbrain.harness.plain_text import printable
+from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.report.busiest_stretch import busiest
 from splitbrain.harness.report.chart_data import Band, ShownReign
 from splitbrain.harness.report.operations_picture import choose, label_of

@@ -13,13 +13,14 @@ from typing import Any
 import msgspec
 from markupsafe import Markup
 
-from splitbrain.harness.coverage_tables import HEADER, NOTE, coverage_rows
-from splitbrain.harness.evidence_loader import RunRecord
-from splitbrain.harness.fault_results import fault_windows
-from splitbrain.harness.outcome_words import failures, outcome_cells, outcome_columns
-from splitbrain.harness.plain_text import printable, value_text
+from splitbrain.harness.console.plain_text import printable, value_text
+from splitbrain.harness.folder.results import Results, leading_sentence
+from splitbrain.harness.judge.evidence_loader import RunRecord
+from splitbrain.harness.judge.fault_results import fault_windows
+from splitbrain.harness.judge.timeline import reigns, sighted_reigns
 from splitbrain.harness.report.analysis_tables import analysis_tables
 from splitbrain.harness.report.chart_data import ChartData, ShownReign, bands, shown_reigns
+from splitbrain.harness.report.coverage_tables import HEADER, NOTE, coverage_rows
 from splitbrain.harness.report.embedding import (
     content_security_policy,
     json_for_script,
@@ -39,13 +40,12 @@ from splitbrain.harness.report.operations_view import (
     contradicting,
     operations_view,
 )
+from splitbrain.harness.report.outcome_words import failures, outcome_cells, outcome_columns
 from splitbrain.harness.report.page_assets import VENDOR, page_assets, template_environment
 from splitbrain.harness.report.series import completed_calls, latency_series, throughput
 from splitbrain.harness.report.shown_table import AnalysisTable
 from splitbrain.harness.report.static_charts import draw_static_charts
 from splitbrain.harness.report.violations import ShownViolation, show_violations
-from splitbrain.harness.results import Results, leading_sentence
-from splitbrain.harness.timeline import reigns, sighted_reigns
 
 _OBSERVATIONS_MAX = 50
 _REIGN_ROWS_MAX = 200

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from splitbrain.harness.plain_text import value_text
+from splitbrain.harness.console.plain_text import value_text
 
 #: Rows of one table; the rest is counted.
 ROWS_MAX: Final = 100

@@ -12,7 +12,7 @@ import msgspec
 from markupsafe import Markup
 
 from splitbrain.checker.verdict import CheckResult
-from splitbrain.harness.plain_text import printable
+from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.report.graph_picture import draw_graph, essence
 from splitbrain.harness.report.operations_picture import Picture, choose, draw
 from splitbrain.history.records import PairedOperation

@@ -19,7 +19,7 @@ from splitbrain.spark_analysis.lake.commits import COMMITS, Source
 from splitbrain.spark_analysis.run_record import Identity
 
 _BLOCK_BYTES: Final = 1 << 20
-#: As in the seal of a run (``harness.manifest``), so that the two can be compared.
+#: As in the seal of a run (``harness.folder.manifest``), so that the two can be compared.
 _DIGEST_BYTES: Final = 16
 _SEAL: Final = "manifest.json"
 

@@ -30,7 +30,7 @@ def lines(*text: str, name: str = "history.jsonl") -> Arrange:
 
 def bomb(scene: Scene) -> None:
     """Next to no memory stands for next to no end."""
-    scene.monkeypatch.setattr("splitbrain.harness.bare_command.MEMORY_BUDGET_MIB", 1)
+    scene.monkeypatch.setattr("splitbrain.harness.cli.bare_command.MEMORY_BUDGET_MIB", 1)
     scene.write("history.jsonl.gz", gzip.compress(f"{INVOKE}\n{OK}\n".encode(), mtime=0))
 
 

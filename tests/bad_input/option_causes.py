@@ -3,7 +3,7 @@
 It is longer than 400 lines because it is a table, one entry for each way to be wrong.
 """
 
-from splitbrain.harness.cli import app
+from splitbrain.harness.cli.main import app
 from splitbrain.nodes.server import quorum_settings
 from splitbrain.runtimes.registry import runtime_names
 from tests.bad_input.cause import Cause, Chapter, impossible

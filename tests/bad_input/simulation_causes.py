@@ -11,7 +11,7 @@ import msgspec
 from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.contracts.scenario import SEED_MAX, Scenario
-from splitbrain.harness.simulation.record import DRAWN, SimulationRecord, encode_record
+from splitbrain.harness.folder.simulation_record import DRAWN, SimulationRecord, encode_record
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.systems.registry import names as system_names
 from tests.bad_input.cause import Arrange, Cause, Chapter, file, impossible

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.harness import cli
+from splitbrain.harness.cli import main as cli
 from tests.bad_input.cause import Cause, Scene
 from tests.bad_input.page import PAGE, page
 from tests.bad_input.table import CAUSES

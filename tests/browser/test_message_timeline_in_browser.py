@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from splitbrain.harness.publishing import judge_and_publish as judge
+from splitbrain.harness.report.publishing import judge_and_publish as judge
 from splitbrain.history.timeline_records import (
     TimelineDisk,
     TimelineMessage,

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 from tenacity import Retrying, stop_after_delay, wait_fixed
 
-from splitbrain.harness.publishing import judge_and_publish as judge
+from splitbrain.harness.report.publishing import judge_and_publish as judge
 from tests.browser.opened_reports import PATIENCE, visit
 from tests.synthetic_runs import write_run
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from splitbrain.harness import results
+from splitbrain.harness.folder import results
 from splitbrain.history.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]

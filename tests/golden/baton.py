@@ -16,8 +16,8 @@ import msgspec
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_fixed
 
 from splitbrain.contracts.fault import Awaited
-from splitbrain.harness.state_watch import Await, StateWatch
-from splitbrain.harness.stop import Stop
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.run.state_watch import Await, StateWatch
 
 US_PER_MS = 1000
 _US_PER_S = 1_000_000

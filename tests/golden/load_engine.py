@@ -1,7 +1,7 @@
 """Carries out a story of the load: the one part of the goldens that knows who does that.
 
-Now it is ``harness.clients`` and ``harness.final_reads`` on an event loop. Whoever takes their
-place has a function ``loaded`` of the same kind; stories, rendering and golden files stay.
+Now it is ``harness.run.clients`` and ``harness.run.final_reads`` on an event loop. Whoever takes
+their place has a function ``loaded`` of the same kind; stories, rendering and golden files stay.
 """
 
 import asyncio
@@ -13,14 +13,14 @@ import msgspec
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import Route
-from splitbrain.harness.clients import Clients
-from splitbrain.harness.final_reads import FinalReads
-from splitbrain.harness.load.reading import readers
-from splitbrain.harness.load.routes import reader_slots
-from splitbrain.harness.load.seat import Books
-from splitbrain.harness.processes import Processes
-from splitbrain.harness.stop import Stop
-from splitbrain.harness.traffic import Counts, Traffic
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.run.clients import Clients
+from splitbrain.harness.run.final_reads import FinalReads
+from splitbrain.harness.run.load.reading import readers
+from splitbrain.harness.run.load.routes import reader_slots
+from splitbrain.harness.run.load.seat import Books
+from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.traffic import Counts, Traffic
 from splitbrain.history.records import Event, EventType
 from splitbrain.workloads.workload import Workload, workload
 from tests.golden.load_story import OBSERVERS, VOTERS, Answer, LoadStory

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness.clients import Load
+from splitbrain.harness.run.clients import Load
 
 VOTERS = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
 OBSERVERS = (NodeName("n4"), NodeName("n5"))

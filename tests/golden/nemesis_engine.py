@@ -1,8 +1,8 @@
 """Carries out a story of the nemesis: the one part of the goldens that knows who does that.
 
-Now it is ``nemesis.fault_machine``, driven by ``harness.nemesis_driver`` with its threads. Whoever
-takes their place has a function ``carried_out`` of the same kind, and stories, world, rendering and
-golden files stay as they are.
+Now it is ``nemesis.fault_machine``, driven by ``harness.run.nemesis_driver`` with its threads.
+Whoever takes their place has a function ``carried_out`` of the same kind, and stories, world,
+rendering and golden files stay as they are.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ import pytest
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness.evidence import Observer
-from splitbrain.harness.nemesis_driver import NemesisDriver
-from splitbrain.harness.progress import Progress
+from splitbrain.harness.run.evidence import Observer
+from splitbrain.harness.run.nemesis_driver import NemesisDriver
+from splitbrain.harness.run.progress import Progress
 from splitbrain.nemesis.aim import Patience
 from tests.golden.baton import BatonLock, BatonStop, FaultPool, ProbePool
 from tests.golden.nemesis_world import Entry, Said, Scene, VirtualClock
@@ -83,10 +83,10 @@ def _driver(story: Story, scene: Scene, patch: pytest.MonkeyPatch) -> NemesisDri
     def pool(workers: int, **_: object) -> FaultPool:
         return FaultPool(baton, workers)
 
-    patch.setattr("splitbrain.harness.nemesis_driver.ThreadPoolExecutor", pool)
-    patch.setattr("splitbrain.harness.nemesis_driver.Stop", lambda: BatonStop(baton))
-    patch.setattr("splitbrain.harness.evidence.ThreadPoolExecutor", probes)
-    patch.setattr("splitbrain.harness.acting.patiently", patiently)
+    patch.setattr("splitbrain.harness.run.nemesis_driver.ThreadPoolExecutor", pool)
+    patch.setattr("splitbrain.harness.run.nemesis_driver.Stop", lambda: BatonStop(baton))
+    patch.setattr("splitbrain.harness.run.evidence.ThreadPoolExecutor", probes)
+    patch.setattr("splitbrain.harness.run.acting.patiently", patiently)
     clock: Any = VirtualClock(baton)
     fake: Any = runtime
     lines: Any = tape

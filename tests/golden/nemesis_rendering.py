@@ -14,7 +14,7 @@ import msgspec
 
 from splitbrain.contracts.arms import ClockWarp, FileChange, Shape
 from splitbrain.contracts.fault import ActualFault, Awaited, Fault, FaultEvent, Link
-from splitbrain.harness.progress import fault_sentence, phase_sentence, stamped_line
+from splitbrain.harness.run.progress import fault_sentence, phase_sentence, stamped_line
 from splitbrain.history.course import Phase
 from splitbrain.nemesis.plan_file import file_awaited, in_ms
 from tests.golden.nemesis_engine import Record

@@ -15,8 +15,8 @@ from splitbrain.contracts.fault import ActualFault, FaultEvent
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.contracts.system import LeaderView
-from splitbrain.harness.down_nodes import DownNodes
-from splitbrain.harness.traffic import Traffic
+from splitbrain.harness.run.down_nodes import DownNodes
+from splitbrain.harness.run.traffic import Traffic
 from splitbrain.history.course import Phase
 from splitbrain.history.records import Event
 from tests.golden.baton import US_PER_MS, Baton, BatonStop, BatonWatch

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from splitbrain.contracts.fault import ActualFault, Fault
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness.options import TestOptions
-from splitbrain.harness.replaying.recorded import replay_options
+from splitbrain.harness.campaign.replaying.recorded import replay_options
+from splitbrain.harness.run.options import TestOptions
 from splitbrain.nemesis.kinds import fault_kind
 from splitbrain.nemesis.plan_file import from_file_faults
 from splitbrain.nemesis.scripted import SCRIPTED

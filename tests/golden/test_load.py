@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from splitbrain.harness.load.routes import reader_slots
+from splitbrain.harness.run.load.routes import reader_slots
 from splitbrain.history.records import Event
 from splitbrain.workloads.workload import workload, workload_names
 from tests.golden.goldens import Goldens

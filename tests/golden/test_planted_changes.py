@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from splitbrain.contracts.fault import ActualFault, Fault
-from splitbrain.harness.load.reading import Patience
-from splitbrain.harness.processes import Processes
+from splitbrain.harness.run.load.reading import Patience
+from splitbrain.harness.run.processes import Processes
 from splitbrain.nemesis.acts import Act
 from splitbrain.nemesis.courses import Course
 from splitbrain.nemesis.effects import AreBack, Effect
@@ -78,7 +78,7 @@ def let_nodes_stay_excused(patch: pytest.MonkeyPatch) -> None:
 
 
 def look_less_often(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("splitbrain.harness.evidence._INTERVAL_S", 0.03)
+    patch.setattr("splitbrain.harness.run.evidence._INTERVAL_S", 0.03)
 
 
 def forget_who_is_beside(patch: pytest.MonkeyPatch) -> None:
@@ -117,20 +117,20 @@ def use_a_retired_process_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def catch_up_slower(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("splitbrain.harness.load.timetable.CATCH_UP_FACTOR", 2)
+    patch.setattr("splitbrain.harness.run.load.timetable.CATCH_UP_FACTOR", 2)
 
 
 def take_slow_failures_for_quick_ones(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("splitbrain.harness.load.seat.TIMED_OUT_SHARE", Fraction(19, 20))
+    patch.setattr("splitbrain.harness.run.load.seat.TIMED_OUT_SHARE", Fraction(19, 20))
 
 
 def wait_longer_for_clients(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("splitbrain.harness.clients._CLIENT_GRACE_S", 0.6)
+    patch.setattr("splitbrain.harness.run.clients._CLIENT_GRACE_S", 0.6)
 
 
 def try_less_often(patch: pytest.MonkeyPatch) -> None:
     fewer = {"leader": Patience(4, 1), "pinned": Patience(1, 3)}
-    patch.setattr("splitbrain.harness.load.reading.PATIENCE", fewer)
+    patch.setattr("splitbrain.harness.run.load.reading.PATIENCE", fewer)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_a_change_of_the_replay_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_pa
     def unpinned(schedule: tuple[Fault, ...], _actual: tuple[ActualFault, ...]) -> Any:
         return schedule
 
-    monkeypatch.setattr("splitbrain.harness.replaying.recorded.pin", unpinned)
+    monkeypatch.setattr("splitbrain.harness.campaign.replaying.recorded.pin", unpinned)
     lines = [line for kind in ("black-hole", "bridge") for line in replay_lines(kind, tmp_path)]
     message = told("replay/kinds_b-c.txt", lines)
     assert "in the story 'black-hole, in order, leader: " in message

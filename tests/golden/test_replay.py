@@ -9,7 +9,7 @@ import pytest
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness.options import TestOptions
+from splitbrain.harness.run.options import TestOptions
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.nemesis.kinds import machine_kind_names
 from splitbrain.nemesis.scripted import SCRIPTED, least_time_limit_ms

@@ -5,9 +5,9 @@
 
 import pytest
 
-from splitbrain.harness.simulation.judging import judged
-from splitbrain.harness.simulation.outcome import SimulationOutcome
-from splitbrain.harness.simulation.trial import Trial, draw, run
+from splitbrain.harness.campaign.sweep.trial import Trial, draw, run
+from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
+from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.systems.registry import DEFAULT_SYSTEM
 
 pytestmark = pytest.mark.slow

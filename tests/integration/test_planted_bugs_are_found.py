@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from splitbrain.harness.simulation.judging import judged
-from splitbrain.harness.simulation.trial import Trial, draw, run
+from splitbrain.harness.campaign.sweep.trial import Trial, draw, run
+from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.systems.kraft.planted_bugs import REGISTRY
 from splitbrain.systems.registry import DEFAULT_SYSTEM
 

@@ -5,7 +5,7 @@ planted bug shows in seeds 0 to 11 alike, so that this world outlives small chan
 steps.
 """
 
-from splitbrain.harness.simulation.regression import replays
+from splitbrain.harness.campaign.sweep.regression import replays
 
 SCENARIO = r"""
 {

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from splitbrain.harness.across.findings import Findings, trends_of
-from splitbrain.harness.across.page import across_page
+from splitbrain.harness.report.across.findings import Findings, trends_of
+from splitbrain.harness.report.across.page import across_page
 from splitbrain.spark_analysis import across_process
 from splitbrain.spark_analysis.across_process import AcrossRequest, look_across, shown_points
 from splitbrain.spark_analysis.across_schemas import TREND_CHANGES, TREND_POINTS

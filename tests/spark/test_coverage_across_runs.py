@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from splitbrain.harness.across.coverage import met_rows
-from splitbrain.harness.across.findings import Findings
-from splitbrain.harness.coverage_cells import PHASES, ROLES
+from splitbrain.harness.folder.coverage_cells import PHASES, ROLES
+from splitbrain.harness.report.across.coverage import met_rows
+from splitbrain.harness.report.across.findings import Findings
 from splitbrain.spark_analysis.across_process import AcrossRequest, look_across
 from splitbrain.spark_analysis.across_schemas import FAULT_COVERAGE
 from splitbrain.spark_analysis.frames import struct_type

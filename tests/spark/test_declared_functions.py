@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.lost_commits import check
 from splitbrain.contracts.budget import Unlimited
-from splitbrain.harness.evidence_loader import load_run
-from splitbrain.harness.failovers import failovers_ns
-from splitbrain.harness.fault_results import fault_windows
-from splitbrain.harness.timeline import longest_unavailability_ns
+from splitbrain.harness.judge.evidence_loader import load_run
+from splitbrain.harness.judge.failovers import failovers_ns
+from splitbrain.harness.judge.fault_results import fault_windows
+from splitbrain.harness.judge.timeline import longest_unavailability_ns
 from splitbrain.history.functions import Functions
 from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.spark_analysis.jobs import availability, commits

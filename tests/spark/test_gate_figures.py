@@ -6,9 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from splitbrain.contracts.figure import Condition, Dimension, Measured, Subject
-from splitbrain.harness.gate.gated_run import GatedRun, Outcome
-from splitbrain.harness.gate.lake_runs import runs_of_lake
-from splitbrain.harness.gate.spark_figures import measure_with_spark
+from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
+from splitbrain.harness.campaign.gate.lake_runs import runs_of_lake
+from splitbrain.harness.campaign.gate.spark_figures import measure_with_spark
 from splitbrain.spark_analysis.figure_catalogue import SPARK_FIGURES
 from splitbrain.spark_analysis.finding_figures import FINDING_FIGURES
 from splitbrain.spark_analysis.gate_figures import FIGURES, gate_figures

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from splitbrain.checker.verdict import Verdict
-from splitbrain.harness import cli
+from splitbrain.harness.cli import main as cli
 from splitbrain.history.importers import load
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.frames import struct_type

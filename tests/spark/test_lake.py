@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.harness.gate.lake_runs import runs_of_lake
+from splitbrain.harness.campaign.gate.lake_runs import runs_of_lake
 from splitbrain.spark_analysis.frames import struct_type
 from splitbrain.spark_analysis.jobs.latency import throughput
 from splitbrain.spark_analysis.lake import commits

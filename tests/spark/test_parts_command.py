@@ -12,9 +12,9 @@ from splitbrain.checker.linearizability.parts import split
 from splitbrain.checker.models.registry import model_named
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Unlimited
-from splitbrain.harness.evidence_loader import load_run
-from splitbrain.harness.part_verdicts import Answer
-from splitbrain.harness.publishing import judge_and_publish as judge
+from splitbrain.harness.judge.evidence_loader import load_run
+from splitbrain.harness.judge.part_verdicts import Answer
+from splitbrain.harness.report.publishing import judge_and_publish as judge
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.finding_schemas import PART_VERDICTS
 from splitbrain.spark_analysis.parts_process import judge_parts

@@ -10,7 +10,7 @@ from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.leadership import overlaps, reigns
 from splitbrain.checker.lost_commits import check
 from splitbrain.contracts.budget import Unlimited
-from splitbrain.harness.evidence_loader import read_committed_log
+from splitbrain.harness.judge.evidence_loader import read_committed_log
 from splitbrain.history.records import Event
 from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.spark_analysis.jobs import commits, leadership

@@ -6,7 +6,7 @@ import pytest
 from docker import DockerClient
 from docker.errors import NotFound
 
-from splitbrain.harness import cli
+from splitbrain.harness.cli import main as cli
 from splitbrain.runtimes.docker.names import OWNER_LABEL, RUN_LABEL
 from splitbrain.runtimes.docker.sweep import runs, sweep
 from tests.containers.bystanders.helper_containers import (

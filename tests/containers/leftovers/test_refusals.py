@@ -18,7 +18,7 @@ from docker.types import IPAMConfig, IPAMPool
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import RunId
-from splitbrain.harness.store import is_alive
+from splitbrain.harness.folder.store import is_alive
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.runtimes.docker import network
 from splitbrain.runtimes.docker.names import mark_of_run

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.harness import results
+from splitbrain.harness.folder import results
 from splitbrain.history.run_folder import RunFolder
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(300)]

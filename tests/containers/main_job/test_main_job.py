@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness.store import is_alive
+from splitbrain.harness.folder.store import is_alive
 from splitbrain.history.course import read_phases
 from splitbrain.history.run_folder import RunFolder
 from tests.containers.real_runs import command, leftovers, run, verdicts

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.harness.plan_choice import plan_faults
+from splitbrain.harness.run.plan_choice import plan_faults
 from splitbrain.history.run_folder import RunFolder
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(1200)]

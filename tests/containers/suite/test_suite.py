@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.harness.suite.ledger import Ledger, NightEnded, RunEnded
+from splitbrain.harness.campaign.suite.ledger import Ledger, NightEnded, RunEnded
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.harness import results
-from splitbrain.harness.evidence_loader import load_run
+from splitbrain.harness.folder import results
+from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.history.run_folder import RunFolder
 from tests.containers.leftovers.engine_relay import EngineRelay
 from tests.containers.real_runs import leftovers
@@ -135,7 +135,7 @@ def test_a_full_disk_under_the_run_folder_ends_the_run_and_leaves_a_prefix(
 BROKEN_NODE = """
 import sys
 import msgspec
-from splitbrain.harness import cli
+from splitbrain.harness.cli import main as cli
 from splitbrain.systems.kraft.adapter import KraftSystem
 
 describe = KraftSystem.deployment

@@ -7,7 +7,7 @@ import msgspec
 from bench.pinned import Compared, Rate, pinned_cells, rate, struck_by_time, timed_copy
 from splitbrain.contracts.fault import Awaited, Fault, FaultEvent
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness.replaying.verdicts import ReplayVerdict
+from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict
 from splitbrain.history.course import Phase, phases_path
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.nemesis.schedule_lines import decode_schedule

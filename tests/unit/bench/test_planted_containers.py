@@ -18,7 +18,7 @@ from bench.planted_containers import (
     summary,
 )
 from splitbrain.contracts.errors import UsageError
-from splitbrain.harness.suite.reading import check_cells, plan, read_suite
+from splitbrain.harness.campaign.suite.reading import check_cells, plan, read_suite
 from splitbrain.systems.kraft.planted_bugs import REGISTRY
 
 REPORT = RunReport(

@@ -7,7 +7,7 @@ import pytest
 
 from bench.simulation import Growth, Measured, growth, main
 from bench.simulation_worlds import UnhashedSimulation, fixed_world
-from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.simulation.kraft.system import KraftSimulation
 
 

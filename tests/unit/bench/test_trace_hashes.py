@@ -11,8 +11,8 @@ from bench import trace_hashes
 from bench.trace_hashes import differences, evidence, main, read_baseline, run, seeds_of
 from bench.trace_projection import projection
 from bench.trace_worlds import METADATA, guard_worlds, swarm_world
-from splitbrain.harness.simulation.outcome import SimulationOutcome
-from splitbrain.harness.simulation.trial import Trial, draw
+from splitbrain.harness.campaign.sweep.trial import Trial, draw
+from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
 
 #: A seed whose faults strike and heal, with five clients.
 SEED = 4

@@ -26,9 +26,9 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import NodeSample, NodeStatus
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.contracts.system import LeaderView
-from splitbrain.harness.state_watch import StateWatch
-from splitbrain.harness.stop import Stop
-from splitbrain.harness.traffic import Traffic
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.run.state_watch import StateWatch
+from splitbrain.harness.run.traffic import Traffic
 from tests.unit.harness.ended_operations import ended
 
 NODES = tuple(NodeName(f"n{number}") for number in range(1, 6))

@@ -5,10 +5,10 @@ from typing import Any
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.fault import Fault, FaultEvent
-from splitbrain.harness.down_nodes import DownNodes
-from splitbrain.harness.evidence import Observer
-from splitbrain.harness.nemesis_driver import NemesisDriver
-from splitbrain.harness.progress import Progress
+from splitbrain.harness.run.down_nodes import DownNodes
+from splitbrain.harness.run.evidence import Observer
+from splitbrain.harness.run.nemesis_driver import NemesisDriver
+from splitbrain.harness.run.progress import Progress
 from splitbrain.nemesis.aim import Patience
 from tests.unit.harness.armed_world import ArmedWorld, WorldClock, WorldStop
 

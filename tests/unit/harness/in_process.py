@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from splitbrain.contracts.budget import Unlimited
-from splitbrain.harness.child_side import resolve
-from splitbrain.harness.limits import Limits
-from splitbrain.harness.workers import Part, PartOutcome
+from splitbrain.harness.pool.child_side import resolve
+from splitbrain.harness.pool.limits import Limits
+from splitbrain.harness.pool.workers import Part, PartOutcome
 
 
 def run_parts_here(
@@ -20,7 +20,7 @@ def run_parts_here(
     give_up: Callable[[], str | None] = lambda: None,
     warm: object = None,
 ) -> list[PartOutcome]:
-    """As ``harness.workers.run_parts``, without workers."""
+    """As ``harness.pool.workers.run_parts``, without workers."""
     del warm
     outcomes: list[PartOutcome] = []
     for part in parts:
@@ -37,7 +37,7 @@ def run_parts_here(
 
 def judge_in_process(monkeypatch: pytest.MonkeyPatch, *, report: bool = False) -> None:
     """Judge without workers, and without a report unless it is asked for."""
-    monkeypatch.setattr("splitbrain.harness.workers.run_parts", run_parts_here)
-    monkeypatch.setattr("splitbrain.harness.publishing.run_parts", run_parts_here)
+    monkeypatch.setattr("splitbrain.harness.pool.workers.run_parts", run_parts_here)
+    monkeypatch.setattr("splitbrain.harness.report.publishing.run_parts", run_parts_here)
     if not report:
-        monkeypatch.setattr("splitbrain.harness.publishing._make_report", lambda *_: None)
+        monkeypatch.setattr("splitbrain.harness.report.publishing._make_report", lambda *_: None)

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from splitbrain.harness import cli, convergence
+from splitbrain.harness.cli import main as cli
+from splitbrain.harness.run import convergence
 from splitbrain.history.process_budget import ProcessBudget
 from tests.unit.harness.fake_spark import fake_spark
 from tests.unit.harness.run_fake import FakeRun
@@ -58,7 +59,7 @@ class Stages:
 
     def judging(self) -> None:
         """A checker hangs."""
-        from splitbrain.harness import checking
+        from splitbrain.harness.judge import checking
 
         checking._WHOLE_FUNCTION = "tests.unit.harness.interrupted_command:hang"
         checking._PART_FUNCTION = "tests.unit.harness.interrupted_command:hang"
@@ -67,7 +68,7 @@ class Stages:
         """The analysis hangs."""
         self.options = ["--time-limit", "0.3"]
         sys.path.insert(0, fake_spark(self.folder, "import signal\nsignal.pause()\n"))
-        from splitbrain.harness.session import Session
+        from splitbrain.harness.cli.session import Session
 
         told = Session.told
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from splitbrain.checker.verdict import Verdict
-from splitbrain.harness.publishing import judge_and_publish
-from splitbrain.harness.results import Results
+from splitbrain.harness.folder.results import Results
+from splitbrain.harness.report.publishing import judge_and_publish
 from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import seal
 from tests.unit.harness.run_fake import FakeRun

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness.clients import Load
-from splitbrain.harness.load_phase import LoadPhase
-from splitbrain.harness.progress import Progress
-from splitbrain.harness.run_clock import RunClock
-from splitbrain.harness.stop import Stop
-from splitbrain.harness.traffic import Traffic
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.run.clients import Load
+from splitbrain.harness.run.load_phase import LoadPhase
+from splitbrain.harness.run.progress import Progress
+from splitbrain.harness.run.run_clock import RunClock
+from splitbrain.harness.run.traffic import Traffic
 from splitbrain.history.course import phases_path
 from splitbrain.history.pairing import pair
 from splitbrain.history.reader import HistoryReader

@@ -6,9 +6,9 @@ from typing import Any
 from rich.console import Console
 
 from splitbrain.contracts.fault import Fault
-from splitbrain.harness.evidence_loader import read_json_lines
-from splitbrain.harness.options import TestOptions, prepare
-from splitbrain.harness.runner import RunOutcome, Timing, run_test
+from splitbrain.harness.judge.evidence_loader import read_json_lines
+from splitbrain.harness.run.options import TestOptions, prepare
+from splitbrain.harness.run.runner import RunOutcome, Timing, run_test
 from splitbrain.nemesis.aim import Patience
 from tests.unit.harness.fake_quorum import FakeQuorum, FakeSystem
 from tests.unit.harness.fake_runtime import FakeRuntime

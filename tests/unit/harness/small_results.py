@@ -3,7 +3,7 @@
 import msgspec
 
 from splitbrain.checker.verdict import Verdict
-from splitbrain.harness.results import Results
+from splitbrain.harness.folder.results import Results
 
 _RESULTS = Results(
     schema=1,

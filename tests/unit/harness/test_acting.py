@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from splitbrain.harness.acting import perform
+from splitbrain.harness.run.acting import perform
 from splitbrain.nemesis.acts import Kill
 from tests.unit.harness.armed_world import NODES, ArmedWorld
 

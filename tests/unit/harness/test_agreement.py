@@ -9,12 +9,12 @@ import pytest
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.names import RunId
 from splitbrain.contracts.system import ReadsSpeakFor
-from splitbrain.harness import agreement
-from splitbrain.harness.bare_history import judge_history
-from splitbrain.harness.evidence_loader import load_run
-from splitbrain.harness.limits import Limits
-from splitbrain.harness.options import prepare
-from splitbrain.harness.plan_record import plan_of
+from splitbrain.harness.judge import agreement
+from splitbrain.harness.judge.bare_history import judge_history
+from splitbrain.harness.judge.evidence_loader import load_run
+from splitbrain.harness.pool.limits import Limits
+from splitbrain.harness.run.options import prepare
+from splitbrain.harness.run.plan_record import plan_of
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.judged_runs import edit, edit_plan, judged, lines, rewrite, verdict_of
 from tests.unit.harness.run_fake import FakeRun

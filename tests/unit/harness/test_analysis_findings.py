@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from splitbrain.harness.analysis_findings import finding_sentences, findings_of
+from splitbrain.harness.judge.analysis_findings import finding_sentences, findings_of
 from splitbrain.harness.report.analysis_tables import analysis_tables
-from splitbrain.harness.summary import to_markdown
+from splitbrain.harness.report.summary import to_markdown
 from tests.unit.harness.test_judge_summary import results
 
 NOTHING: dict[str, Any] = {

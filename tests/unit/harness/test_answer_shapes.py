@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from splitbrain.harness.bare_history import judge_history
-from splitbrain.harness.limits import Limits
+from splitbrain.harness.judge.bare_history import judge_history
+from splitbrain.harness.pool.limits import Limits
 from splitbrain.history.errors import HistoryError
 from tests.unit.harness.in_process import run_parts_here
 
@@ -73,8 +73,8 @@ ANSWERS: tuple[tuple[str, str, Any, tuple[Any, ...], tuple[Any, ...]], ...] = (
 
 @pytest.fixture(params=[0, 1 << 60], ids=["columns", "objects"], autouse=True)
 def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("splitbrain.harness.bare_judging.COLUMNS_FROM_BYTES", request.param)
-    monkeypatch.setattr("splitbrain.harness.workers.run_parts", run_parts_here)
+    monkeypatch.setattr("splitbrain.harness.judge.bare_judging.COLUMNS_FROM_BYTES", request.param)
+    monkeypatch.setattr("splitbrain.harness.pool.workers.run_parts", run_parts_here)
 
 
 def history(path: Path, *operations: tuple[str, Any, Any]) -> Path:

@@ -8,10 +8,10 @@ import pytest
 from rich.console import Console
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.harness.bare_history import judge_history
-from splitbrain.harness.limits import Limits
-from splitbrain.harness.results import leading_sentence
-from splitbrain.harness.summary import show, to_markdown
+from splitbrain.harness.folder.results import leading_sentence
+from splitbrain.harness.judge.bare_history import judge_history
+from splitbrain.harness.pool.limits import Limits
+from splitbrain.harness.report.summary import show, to_markdown
 
 LIMITS = Limits(30, 1024, 1)
 NEMESIS = '{"process": "nemesis", "type": "info", "f": "start"}\n'
@@ -145,7 +145,7 @@ def test_a_file_that_ends_in_the_middle_of_a_line_proves_violations_alone(
     provisional: str | None,
     size: int,
 ) -> None:
-    monkeypatch.setattr("splitbrain.harness.bare_judging.COLUMNS_FROM_BYTES", size)
+    monkeypatch.setattr("splitbrain.harness.judge.bare_judging.COLUMNS_FROM_BYTES", size)
     history = bare_history(tmp_path / "h.jsonl", read)
     history.write_text(history.read_text() + '{"process": 1, "ty')
     for skip_broken in (False, True):

@@ -9,7 +9,8 @@ import pytest
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import RunId
-from splitbrain.harness import cleaning, cli
+from splitbrain.harness.campaign import cleaning
+from splitbrain.harness.cli import main as cli
 from splitbrain.runtimes import registry
 from splitbrain.runtimes.dead_runs import Swept
 

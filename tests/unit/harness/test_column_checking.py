@@ -15,12 +15,12 @@ from splitbrain.checker.models.model import KeyedModel
 from splitbrain.checker.models.registry import MODELS, model_named
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.harness import bare_judging, column_checking
-from splitbrain.harness.bare_history import judge_history
-from splitbrain.harness.column_checking import ColumnCheck
-from splitbrain.harness.limits import Limits
-from splitbrain.harness.own_models import make_known
-from splitbrain.harness.results import Results
+from splitbrain.harness.folder.results import Results
+from splitbrain.harness.judge import bare_judging, column_checking
+from splitbrain.harness.judge.bare_history import judge_history
+from splitbrain.harness.judge.column_checking import ColumnCheck
+from splitbrain.harness.judge.own_models import make_known
+from splitbrain.harness.pool.limits import Limits
 from splitbrain.history.columns import columns_of
 from splitbrain.history.pairing import events_of
 from splitbrain.history.records import PairedOperation
@@ -196,7 +196,7 @@ def test_parts_of_a_chunk_that_dies_are_judged_one_by_one(
 ) -> None:
     (tmp_path / "chunk_that_dies.py").write_text(
         "import os\n"
-        "from splitbrain.harness.column_checking import judge_chunk\n"
+        "from splitbrain.harness.judge.column_checking import judge_chunk\n"
         "def judge(chunk, budget):\n"
         "    if chunk.quick or 'k1' in chunk.parts.keys: os.kill(os.getpid(), 9)\n"
         "    return judge_chunk(chunk, budget)\n"

@@ -9,8 +9,9 @@ from rich.console import Console
 
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.harness import cli, commands
-from splitbrain.harness.options import TestOptions
+from splitbrain.harness.cli import commands
+from splitbrain.harness.cli import main as cli
+from splitbrain.harness.run.options import TestOptions
 from splitbrain.history.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("in_process")

@@ -11,11 +11,11 @@ import pytest
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness import evidence_loader
-from splitbrain.harness.gate.selection import select
-from splitbrain.harness.manifest import MANIFEST_NAME, open_manifest, write_manifest
-from splitbrain.harness.manifest import damage as damage_of
-from splitbrain.harness.replaying.recorded import replay_options
+from splitbrain.harness.campaign.gate.selection import select
+from splitbrain.harness.campaign.replaying.recorded import replay_options
+from splitbrain.harness.folder.manifest import MANIFEST_NAME, open_manifest, write_manifest
+from splitbrain.harness.folder.manifest import damage as damage_of
+from splitbrain.harness.judge import evidence_loader
 from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import NODES, seal
 from tests.unit.harness.judged_runs import edit, judged_as_it_is, verdict_of

@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from splitbrain.contracts.errors import CapabilityError, HarnessError
-from splitbrain.harness import fault_probes, machine_probes
-from splitbrain.harness.doctor import Diagnosis, Finding, Look, Probe, diagnose, doctor
+from splitbrain.harness.cli import fault_probes, machine_probes
+from splitbrain.harness.cli.doctor import Diagnosis, Finding, Look, Probe, diagnose, doctor
 from splitbrain.harness.report import page_assets
 from splitbrain.runtimes.docker import images
 

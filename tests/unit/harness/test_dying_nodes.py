@@ -11,8 +11,8 @@ import pytest
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness import judge
-from splitbrain.harness.results import leading_sentence
+from splitbrain.harness.folder.results import leading_sentence
+from splitbrain.harness.judge import judge
 from splitbrain.history.course import read_phases
 from tests.unit.harness.judged_runs import judged_run
 from tests.unit.harness.run_fake import FakeRun, fault

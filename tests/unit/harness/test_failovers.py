@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from splitbrain.harness.failovers import failovers_ns
-from splitbrain.harness.fault_results import FaultWindow
+from splitbrain.harness.judge.failovers import failovers_ns
+from splitbrain.harness.judge.fault_results import FaultWindow
 from splitbrain.history.functions import USUAL
 from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation

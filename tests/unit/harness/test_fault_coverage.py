@@ -9,14 +9,19 @@ import pytest
 from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.harness.coverage_cells import CoverageCell, sum_coverage
-from splitbrain.harness.coverage_tables import HEADER, coverage_rows, never_tried, workload_rows
-from splitbrain.harness.evidence_loader import load_run
-from splitbrain.harness.fault_coverage import coverage_of, fault_coverage
-from splitbrain.harness.fault_results import FaultWindow
-from splitbrain.harness.node_roles import NodeTale
-from splitbrain.harness.publishing import judge_and_publish as judge
-from splitbrain.harness.results import read
+from splitbrain.harness.folder.coverage_cells import CoverageCell, sum_coverage
+from splitbrain.harness.folder.results import read
+from splitbrain.harness.judge.evidence_loader import load_run
+from splitbrain.harness.judge.fault_coverage import coverage_of, fault_coverage
+from splitbrain.harness.judge.fault_results import FaultWindow
+from splitbrain.harness.judge.node_roles import NodeTale
+from splitbrain.harness.report.coverage_tables import (
+    HEADER,
+    coverage_rows,
+    never_tried,
+    workload_rows,
+)
+from splitbrain.harness.report.publishing import judge_and_publish as judge
 from splitbrain.history.course import LeaderSighting
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.told_cluster import COVERAGE, MS, fault_lines, write_told_run
@@ -247,7 +252,7 @@ def test_the_judge_writes_coverage_into_results_summary_and_report(run: RunFolde
 
 
 def test_results_of_an_earlier_version_show_no_coverage_instead_of_zeros(run: RunFolder) -> None:
-    from splitbrain.harness.summary import to_markdown
+    from splitbrain.harness.report.summary import to_markdown
 
     results = judge(run.root, analyze=False)
     old = msgspec.to_builtins(results)

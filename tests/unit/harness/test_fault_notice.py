@@ -8,11 +8,11 @@ import pytest
 
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.harness import fault_notice
-from splitbrain.harness.fault_notice import NOTHING_NOTICED, Notice, Signs, notices
-from splitbrain.harness.fault_results import FaultWindow
-from splitbrain.harness.results import FaultResult, OutcomeCounts, Results, leading_sentence
-from splitbrain.harness.summary import to_markdown, unnoticed
+from splitbrain.harness.folder.results import FaultResult, OutcomeCounts, Results, leading_sentence
+from splitbrain.harness.judge import fault_notice
+from splitbrain.harness.judge.fault_notice import NOTHING_NOTICED, Notice, Signs, notices
+from splitbrain.harness.judge.fault_results import FaultWindow
+from splitbrain.harness.report.summary import to_markdown, unnoticed
 from splitbrain.history.course import LeaderSighting, Phase
 from splitbrain.history.records import PairedOperation
 

@@ -7,8 +7,8 @@ import pytest
 from splitbrain.contracts.arms import Shape
 from splitbrain.contracts.fault import Awaited, Link
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness.down_nodes import DownNodes
-from splitbrain.harness.nemesis_driver import NemesisDriver
+from splitbrain.harness.run.down_nodes import DownNodes
+from splitbrain.harness.run.nemesis_driver import NemesisDriver
 from splitbrain.nemesis.acts import (
     Act,
     Cut,

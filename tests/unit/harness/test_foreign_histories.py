@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from splitbrain.harness import cli
-from splitbrain.harness.bare_history import judge_history
-from splitbrain.harness.limits import Limits
+from splitbrain.harness.cli import main as cli
+from splitbrain.harness.judge.bare_history import judge_history
+from splitbrain.harness.pool.limits import Limits
 from splitbrain.history.errors import HistoryError
 from tests.unit.harness.in_process import run_parts_here
 
@@ -39,8 +39,8 @@ def check(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Said]:
     """Writes a file and judges it."""
-    monkeypatch.setattr("splitbrain.harness.bare_judging.COLUMNS_FROM_BYTES", request.param)
-    monkeypatch.setattr("splitbrain.harness.workers.run_parts", run_parts_here)
+    monkeypatch.setattr("splitbrain.harness.judge.bare_judging.COLUMNS_FROM_BYTES", request.param)
+    monkeypatch.setattr("splitbrain.harness.pool.workers.run_parts", run_parts_here)
 
     def checked(name: str, text: str = "", model: str = "cas-register") -> Said:
         path = tmp_path / name

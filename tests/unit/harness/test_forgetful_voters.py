@@ -7,9 +7,9 @@ import pytest
 from splitbrain.contracts.fault import ActualFault
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.harness.fault_coverage import fault_coverage
-from splitbrain.harness.fault_results import fault_results, fault_windows
-from splitbrain.harness.state_watch import StateWatch
+from splitbrain.harness.judge.fault_coverage import fault_coverage
+from splitbrain.harness.judge.fault_results import fault_results, fault_windows
+from splitbrain.harness.run.state_watch import StateWatch
 from splitbrain.nemesis.aim import Patience
 from splitbrain.nemesis.effects import AskTold, Doing, Present, Told, Wait
 from splitbrain.nemesis.fault_options import BEYOND_PROMISE

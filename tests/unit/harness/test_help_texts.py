@@ -3,8 +3,8 @@
 import pytest
 
 from splitbrain.checker.registry import history_models
-from splitbrain.harness.cli import run
-from splitbrain.harness.run_commands import check_command, run_test_command
+from splitbrain.harness.cli.main import run
+from splitbrain.harness.cli.run_commands import check_command, run_test_command
 from splitbrain.nemesis.kinds import kind_names, machine_kind_names
 from splitbrain.nemesis.scripted import SCRIPTED
 from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER

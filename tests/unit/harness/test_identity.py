@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from splitbrain.checker.models.model import Call, Model
-from splitbrain.harness import bare_judging, cli
+from splitbrain.harness.cli import main as cli
+from splitbrain.harness.judge import bare_judging
 
 pytestmark = pytest.mark.usefixtures("in_process")
 

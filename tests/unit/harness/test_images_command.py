@@ -1,4 +1,4 @@
-"""``python -m splitbrain.harness.images``: every system's images, or those that are named."""
+"""``python -m splitbrain.harness.cli.images``: every system's images, or those that are named."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from splitbrain.contracts.image import ImageSource
-from splitbrain.harness import images
+from splitbrain.harness.cli import images
 from splitbrain.systems.registry import names, system
 
 

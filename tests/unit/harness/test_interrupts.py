@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.harness import results
-from splitbrain.harness.interrupts import Interrupts
+from splitbrain.harness.console.interrupts import Interrupts
+from splitbrain.harness.folder import results
 from splitbrain.history.run_folder import RunFolder
 from tests.told_processes import ToldProcess
 

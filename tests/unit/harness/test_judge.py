@@ -16,11 +16,12 @@ from rich.console import Console
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import UsageError
-from splitbrain.harness import analysis_process, checking, judge, results
-from splitbrain.harness.limits import Limits
-from splitbrain.harness.publishing import judge_and_publish
-from splitbrain.harness.results import Results
-from splitbrain.harness.waiting import Waiting
+from splitbrain.harness.console.waiting import Waiting
+from splitbrain.harness.folder import results
+from splitbrain.harness.folder.results import Results
+from splitbrain.harness.judge import analysis_process, checking, judge
+from splitbrain.harness.pool.limits import Limits
+from splitbrain.harness.report.publishing import judge_and_publish
 from splitbrain.history.plan import decode_plan, encode_plan
 from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import seal, write_run
@@ -124,7 +125,9 @@ def small_run(root: Path, **changes: Any) -> Path:
 def test_a_checker_that_crashes_is_unknown_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checking, "_WHOLE_FUNCTION", "splitbrain.harness.checking:no_such_function")
+    monkeypatch.setattr(
+        checking, "_WHOLE_FUNCTION", "splitbrain.harness.judge.checking:no_such_function"
+    )
     found = judge_and_publish(small_run(tmp_path), analyze=False)
     assert verdicts(found)["split-brain"] is Verdict.UNKNOWN
     assert "crashed: AttributeError" in found.checkers[0].reason
@@ -140,7 +143,9 @@ def test_one_crashed_part_leaves_the_other_parts_judged(
 
     def break_the_largest(name: str, given: Evidence) -> Any:
         job = prepare(name, given)
-        broken = msgspec.structs.replace(job.parts[0], function="splitbrain.harness.checking:gone")
+        broken = msgspec.structs.replace(
+            job.parts[0], function="splitbrain.harness.judge.checking:gone"
+        )
         return msgspec.structs.replace(job, parts=(broken, *job.parts[1:]))
 
     monkeypatch.setattr(checking, "_prepare", break_the_largest)

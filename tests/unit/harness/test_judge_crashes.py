@@ -11,11 +11,12 @@ import pytest
 from rich.console import Console
 
 from splitbrain.checker.verdict import CheckResult, Verdict
-from splitbrain.harness import checking, results
-from splitbrain.harness.limits import Limits
-from splitbrain.harness.publishing import judge_and_publish
-from splitbrain.harness.stop import Stop
-from splitbrain.harness.summary import show
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.folder import results
+from splitbrain.harness.judge import checking
+from splitbrain.harness.pool.limits import Limits
+from splitbrain.harness.report.publishing import judge_and_publish
+from splitbrain.harness.report.summary import show
 from splitbrain.history.plan import decode_plan, encode_plan
 from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import seal, write_run
@@ -45,7 +46,7 @@ def test_workers_that_cannot_be_had_leave_what_needs_none(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No process can be started: the machine is out of them, or of memory."""
-    monkeypatch.setattr("splitbrain.harness.framed_child.subprocess.Popen", no_space)
+    monkeypatch.setattr("splitbrain.harness.pool.framed_child.subprocess.Popen", no_space)
     found = judge_and_publish(run, analyze=False)
     assert verdicts(found)["node-health"] == "valid"
     assert verdicts(found)["linearizability"] == "unknown"
@@ -58,9 +59,9 @@ def test_workers_that_cannot_be_had_leave_what_needs_none(
 @pytest.mark.parametrize(
     ("place", "checker"),
     [
-        ("splitbrain.harness.judge.check_all", "linearizability"),
-        ("splitbrain.harness.node_health.judge_nodes", "node-health"),
-        ("splitbrain.harness.record_health.judge_record", "record"),
+        ("splitbrain.harness.judge.judge.check_all", "linearizability"),
+        ("splitbrain.harness.judge.node_health.judge_nodes", "node-health"),
+        ("splitbrain.harness.judge.record_health.judge_record", "record"),
     ],
 )
 def test_a_judge_that_crashes_makes_its_own_part_unknown(
@@ -79,15 +80,15 @@ def test_a_judge_that_crashes_makes_its_own_part_unknown(
 @pytest.mark.parametrize(
     "place",
     [
-        "splitbrain.harness.judge.node_health.judge_nodes",
-        "splitbrain.harness.judge.vacuous_reasons",
-        "splitbrain.harness.judge.fault_results",
-        "splitbrain.harness.judge.outcome_counts",
-        "splitbrain.harness.judge.longest_unavailability_ns",
-        "splitbrain.harness.judge.leader_epochs",
-        "splitbrain.harness.publishing.to_markdown",
-        "splitbrain.harness.publishing.to_junit",
-        "splitbrain.harness.publishing._make_report",
+        "splitbrain.harness.judge.judge.node_health.judge_nodes",
+        "splitbrain.harness.judge.judge.vacuous_reasons",
+        "splitbrain.harness.judge.judge.fault_results",
+        "splitbrain.harness.judge.judge.outcome_counts",
+        "splitbrain.harness.judge.judge.longest_unavailability_ns",
+        "splitbrain.harness.judge.judge.leader_epochs",
+        "splitbrain.harness.report.publishing.to_markdown",
+        "splitbrain.harness.report.publishing.to_junit",
+        "splitbrain.harness.report.publishing._make_report",
     ],
 )
 def test_a_crash_anywhere_costs_no_violation(
@@ -109,7 +110,7 @@ def test_what_could_not_be_told_is_never_green(
     run: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     judge_in_process(monkeypatch)
-    monkeypatch.setattr(f"splitbrain.harness.judge.{place}", explode)
+    monkeypatch.setattr(f"splitbrain.harness.judge.judge.{place}", explode)
     assert judge_and_publish(run, analyze=False).exit_code == 2
 
 
@@ -138,12 +139,14 @@ def report_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) ->
     folder.mkdir()
     (folder / "report_under_test.py").write_text(f"import os, signal\ndef write(*_):\n    {body}\n")
     monkeypatch.syspath_prepend(str(folder))
-    monkeypatch.setattr("splitbrain.harness.publishing._REPORT_FUNCTION", "report_under_test:write")
+    monkeypatch.setattr(
+        "splitbrain.harness.report.publishing._REPORT_FUNCTION", "report_under_test:write"
+    )
     seconds = 0.2 if "pause" in body else 30.0
     monkeypatch.setattr(
-        "splitbrain.harness.publishing._REPORT_LIMITS", Limits(seconds, 512, jobs=1)
+        "splitbrain.harness.report.publishing._REPORT_LIMITS", Limits(seconds, 512, jobs=1)
     )
-    monkeypatch.setattr("splitbrain.harness.workers._GRACE_S", 0.2)
+    monkeypatch.setattr("splitbrain.harness.pool.workers._GRACE_S", 0.2)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +163,7 @@ def test_a_report_writer_that_misbehaves_costs_the_report_alone(
 ) -> None:
     from tests.unit.harness.in_process import run_parts_here
 
-    monkeypatch.setattr("splitbrain.harness.workers.run_parts", run_parts_here)
+    monkeypatch.setattr("splitbrain.harness.pool.workers.run_parts", run_parts_here)
     report_writer(tmp_path, monkeypatch, body)
     RunFolder(run).report.write_text("the report of an earlier judgement")
     found = judge_and_publish(run, analyze=False)
@@ -177,8 +180,8 @@ def test_a_full_disk_under_the_results_leaves_the_verdict_to_be_told(
 ) -> None:
     judge_in_process(monkeypatch)
     folder = write_run(tmp_path / "run", operations_per_second=60, flaw=flaw)
-    monkeypatch.setattr("splitbrain.harness.results.write_atomically", no_space)
-    monkeypatch.setattr("splitbrain.harness.publishing.write_atomically", no_space)
+    monkeypatch.setattr("splitbrain.harness.folder.results.write_atomically", no_space)
+    monkeypatch.setattr("splitbrain.harness.report.publishing.write_atomically", no_space)
     found = judge_and_publish(folder, analyze=False)
     assert found.exit_code == code
     assert found.problems[0].startswith("The verdict could not be written to")
@@ -204,7 +207,7 @@ def test_evidence_that_json_cannot_hold_costs_its_details_alone(
         {"value": Unspeakable()},
         ({"kind": "k", "sentence": "s"},),
     )
-    monkeypatch.setattr("splitbrain.harness.judge.check_all", lambda *_: [odd])
+    monkeypatch.setattr("splitbrain.harness.judge.judge.check_all", lambda *_: [odd])
     found = judge_and_publish(stale, analyze=False)
     assert found.exit_code == 1
     assert results.read(RunFolder(stale).results).checkers[0].violations[0]["sentence"] == "s"
@@ -215,7 +218,7 @@ def test_an_analysis_that_cannot_be_started_costs_no_verdict(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge_in_process(monkeypatch)
-    monkeypatch.setattr("splitbrain.harness.spark_child.subprocess.Popen", no_space)
+    monkeypatch.setattr("splitbrain.harness.pool.spark_child.subprocess.Popen", no_space)
     found = judge_and_publish(run, analyze=True)
     assert found.exit_code == 0
     assert any("could not be started" in problem for problem in found.problems)
@@ -230,7 +233,7 @@ def test_an_analysis_that_is_killed_or_hangs_costs_no_verdict(
     monkeypatch.syspath_prepend(
         fake_spark(tmp_path, f"import os, signal\nos.kill(os.getpid(), signal.SIG{action})\n")
     )
-    monkeypatch.setattr("splitbrain.harness.spark_child._TERMINATION_PATIENCE_S", 0.1)
+    monkeypatch.setattr("splitbrain.harness.pool.spark_child._TERMINATION_PATIENCE_S", 0.1)
     stop = Stop()
     if action == "STOP":
         found = judge_and_publish(run, analyze=True, stop=stop, told=lambda _: stop.interrupt())
@@ -286,7 +289,7 @@ def test_a_folder_that_cannot_be_written_is_judged(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge_in_process(monkeypatch)
-    monkeypatch.setattr("splitbrain.harness.judging_lock.LOCK_NAME", "no/such/folder/lock")
+    monkeypatch.setattr("splitbrain.harness.judge.judging_lock.LOCK_NAME", "no/such/folder/lock")
     assert judge_and_publish(run, analyze=False).exit_code == 0
 
 
@@ -320,7 +323,7 @@ def test_a_summary_that_cannot_be_shown_raises_nothing(
 ) -> None:
     judge_in_process(monkeypatch)
     found = judge_and_publish(run, analyze=False)
-    monkeypatch.setattr("splitbrain.harness.summary._nobody_reads", lambda: None)
+    monkeypatch.setattr("splitbrain.harness.report.summary._nobody_reads", lambda: None)
     show(found, Console(file=Unwritable(error)))  # type: ignore[arg-type]
     if error is ValueError:
         assert capsys.readouterr().err.startswith("VALID ")
@@ -357,7 +360,7 @@ def test_a_violation_wins_over_everything_at_once(
 ) -> None:
     """Failed harness, failed heal, crashed report, missing logs, vacuous, interrupted."""
     judge_in_process(monkeypatch)
-    monkeypatch.setattr("splitbrain.harness.publishing.to_junit", explode)
+    monkeypatch.setattr("splitbrain.harness.report.publishing.to_junit", explode)
     changed(stale, planned_faults=9)
     shutil.rmtree(stale / "nodes" / "n3")
     stop = Stop()

@@ -8,9 +8,9 @@ import pytest
 from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.harness.evidence_loader import load_run, read_committed_log, read_json_lines
-from splitbrain.harness.fault_results import fault_results, fault_windows
-from splitbrain.harness.timeline import longest_unavailability_ns, reigns
+from splitbrain.harness.judge.evidence_loader import load_run, read_committed_log, read_json_lines
+from splitbrain.harness.judge.fault_results import fault_results, fault_windows
+from splitbrain.harness.judge.timeline import longest_unavailability_ns, reigns
 from splitbrain.history.functions import USUAL
 from splitbrain.history.records import PairedOperation
 from tests.synthetic_runs import write_run

@@ -9,8 +9,8 @@ from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.fault import FaultEvent, FaultPhase
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent, StateEventKind
-from splitbrain.harness.evidence_loader import RunRecord
-from splitbrain.harness.node_health import first_traceback, judge_nodes
+from splitbrain.harness.judge.evidence_loader import RunRecord
+from splitbrain.harness.judge.node_health import first_traceback, judge_nodes
 from splitbrain.history.course import Phase
 from splitbrain.history.records import Event
 from splitbrain.history.run_folder import RunFolder

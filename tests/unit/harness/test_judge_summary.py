@@ -8,10 +8,10 @@ import pytest
 from rich.console import Console
 
 from splitbrain.checker.verdict import CheckResult, Verdict
-from splitbrain.harness.junit import to_junit
-from splitbrain.harness.plain_text import markdown, printable, value_text
-from splitbrain.harness.results import FaultResult, OutcomeCounts, Results
-from splitbrain.harness.summary import render, to_markdown
+from splitbrain.harness.console.plain_text import markdown, printable, value_text
+from splitbrain.harness.folder.results import FaultResult, OutcomeCounts, Results
+from splitbrain.harness.report.junit import to_junit
+from splitbrain.harness.report.summary import render, to_markdown
 from tests.unit.harness.small_results import results_with
 
 REPRODUCE = (

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.harness.fault_results import FaultWindow
-from splitbrain.harness.results import FaultResult
-from splitbrain.harness.vacuity import (
+from splitbrain.harness.folder.results import FaultResult
+from splitbrain.harness.judge.fault_results import FaultWindow
+from splitbrain.harness.judge.vacuity import (
     kinds_without_results,
     no_operation_met_a_fault,
     nothing_committed_after_last_heal,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from splitbrain.contracts.budget import Budget
-from splitbrain.harness.limits import Limits
-from splitbrain.harness.workers import Part, PartOutcome, run_parts
+from splitbrain.harness.pool.limits import Limits
+from splitbrain.harness.pool.workers import Part, PartOutcome, run_parts
 
 _HERE = "judge_parts_under_test"
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.harness import cli
-from splitbrain.harness.evidence_loader import load_run
-from splitbrain.harness.replaying.recorded import replay_options
-from splitbrain.harness.simulation.scenario_file import (
+from splitbrain.harness.campaign.replaying.recorded import replay_options
+from splitbrain.harness.cli import main as cli
+from splitbrain.harness.folder.scenario_file import (
     decode_scenario,
     encode_scenario,
     read_recorded,
 )
+from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.in_process import judge_in_process
 

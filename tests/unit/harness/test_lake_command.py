@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from splitbrain.checker.verdict import Verdict
-from splitbrain.harness.cli import run
-from splitbrain.harness.results import Results
+from splitbrain.harness.cli.main import run
+from splitbrain.harness.folder.results import Results
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.lake.store import LocalStore
 from tests.lake_runs import all_tables, make_run, rows_of, the_run, write_results
@@ -119,7 +119,7 @@ def test_several_runs_are_analysed_and_then_put_into_the_lake(
         judged = json.loads(RunFolder(root).results.read_bytes())
         return results_with(run=root.name, verdict=Verdict.UNKNOWN, exit_code=judged["exit_code"])
 
-    monkeypatch.setattr("splitbrain.harness.publishing.judge_and_publish", judge)
+    monkeypatch.setattr("splitbrain.harness.report.publishing.judge_and_publish", judge)
     runs = [str(folder / "runs" / "test" / name) for name in ("run-1", "run-2")]
     # The worst of the two.
     assert run(["analyze", *runs, "--lake", "lake"]) == 1

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.harness import last_words as module
-from splitbrain.harness.last_words import last_words
+from splitbrain.harness.judge import last_words as module
+from splitbrain.harness.judge.last_words import last_words
 
 
 def said(

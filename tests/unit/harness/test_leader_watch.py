@@ -12,22 +12,22 @@ import pytest
 from splitbrain.contracts.fault import Fault, FaultEvent
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.system import LeaderView
-from splitbrain.harness import leader_watch
-from splitbrain.harness.down_nodes import DownNodes
-from splitbrain.harness.evidence import Baseline
-from splitbrain.harness.evidence_loader import load_run
-from splitbrain.harness.judge import _assemble
-from splitbrain.harness.leader_watch import LeaderWatch
-from splitbrain.harness.nemesis_driver import NemesisDriver
-from splitbrain.harness.progress import Progress
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.folder.results import Results
+from splitbrain.harness.judge.evidence_loader import load_run
+from splitbrain.harness.judge.judge import _assemble
+from splitbrain.harness.judge.timeline import Reign, sighted_epochs, sighted_reigns
 from splitbrain.harness.report.chart_data import shown_reigns
 from splitbrain.harness.report.page import report_page
-from splitbrain.harness.results import Results
-from splitbrain.harness.run_clock import RunClock
-from splitbrain.harness.stop import Stop
-from splitbrain.harness.summary import to_markdown
-from splitbrain.harness.timeline import Reign, sighted_epochs, sighted_reigns
-from splitbrain.harness.traffic import Traffic
+from splitbrain.harness.report.summary import to_markdown
+from splitbrain.harness.run import leader_watch
+from splitbrain.harness.run.down_nodes import DownNodes
+from splitbrain.harness.run.evidence import Baseline
+from splitbrain.harness.run.leader_watch import LeaderWatch
+from splitbrain.harness.run.nemesis_driver import NemesisDriver
+from splitbrain.harness.run.progress import Progress
+from splitbrain.harness.run.run_clock import RunClock
+from splitbrain.harness.run.traffic import Traffic
 from splitbrain.history.course import LeaderSighting
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.writer import LineWriter

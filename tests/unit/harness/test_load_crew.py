@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from splitbrain.contracts.system import Route
-from splitbrain.harness.load import crew
-from splitbrain.harness.load.messages import final_reads_of
+from splitbrain.harness.run.load import crew
+from splitbrain.harness.run.load.messages import final_reads_of
 from splitbrain.history.pairing import pair
 from splitbrain.history.records import Event
 from tests.awaiting import await_true

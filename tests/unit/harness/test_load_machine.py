@@ -9,11 +9,11 @@ import pytest
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation, Outcome
 from splitbrain.contracts.system import Route
-from splitbrain.harness.load.reading import Reading
-from splitbrain.harness.load.seat import Books, Seat
-from splitbrain.harness.load.timetable import SlotTimes, Timetable
-from splitbrain.harness.processes import Processes
-from splitbrain.harness.traffic import Traffic
+from splitbrain.harness.run.load.reading import Reading
+from splitbrain.harness.run.load.seat import Books, Seat
+from splitbrain.harness.run.load.timetable import SlotTimes, Timetable
+from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.traffic import Traffic
 from splitbrain.history.functions import USUAL
 from splitbrain.history.records import Event
 from tests.unit.harness.ended_operations import Recorded

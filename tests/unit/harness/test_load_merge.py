@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from splitbrain.harness.load.merge import ENDED, Merge
+from splitbrain.harness.run.load.merge import ENDED, Merge
 
 
 def line(source: int, time: int) -> bytes:

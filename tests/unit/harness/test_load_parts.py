@@ -14,14 +14,14 @@ from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import Address, NodeSpec, Placement
 from splitbrain.contracts.system import CLIENT_PORT, Route, SystemOptions
-from splitbrain.harness.clients import Clients, Load
-from splitbrain.harness.load.openers import FixedEndpoints, SystemClients, fixed_endpoints
-from splitbrain.harness.load.seat import Books
-from splitbrain.harness.load.shares import RATE_PER_PROCESS_MAX, shares, workers_for
-from splitbrain.harness.processes import Processes
-from splitbrain.harness.run_clock import RunClock
-from splitbrain.harness.stop import Stop
-from splitbrain.harness.traffic import Counts, Traffic
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.run.clients import Clients, Load
+from splitbrain.harness.run.load.openers import FixedEndpoints, SystemClients, fixed_endpoints
+from splitbrain.harness.run.load.seat import Books
+from splitbrain.harness.run.load.shares import RATE_PER_PROCESS_MAX, shares, workers_for
+from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.run_clock import RunClock
+from splitbrain.harness.run.traffic import Counts, Traffic
 from splitbrain.history.functions import USUAL
 from splitbrain.systems.registry import names, system
 from splitbrain.workloads.keys import KeyRotation

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.harness import main_job
-from splitbrain.harness.judge import _runtime_words
-from splitbrain.harness.main_job import choose
-from splitbrain.harness.plan_record import plan_of
+from splitbrain.harness.cli import main_job
+from splitbrain.harness.cli.main_job import choose
+from splitbrain.harness.judge.judge import _runtime_words
+from splitbrain.harness.run.plan_record import plan_of
 from tests.unit.harness.run_fake import FakeRun
 
 
@@ -105,7 +105,7 @@ def test_the_verdict_names_what_the_runtime_could_not_do(tmp_path: object) -> No
     import msgspec
 
     from splitbrain.contracts.names import RunId
-    from splitbrain.harness.options import prepare
+    from splitbrain.harness.run.options import prepare
 
     run = FakeRun(tmp_path)  # type: ignore[arg-type]
     plan = plan_of(prepare(run.options, run.system, lambda: run.runtime), "test", RunId("r"))

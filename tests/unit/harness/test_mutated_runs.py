@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from splitbrain.checker.verdict import Verdict
-from splitbrain.harness.manifest import write_manifest
+from splitbrain.harness.folder.manifest import write_manifest
 from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import NODES, write_run
 from tests.unit.harness.judged_runs import (

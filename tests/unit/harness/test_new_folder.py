@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.harness import new_folder as new_folders
-from splitbrain.harness.new_folder import new_folder
+from splitbrain.harness.folder import new_folder as new_folders
+from splitbrain.harness.folder.new_folder import new_folder
 
 
 def test_a_taken_name_gets_a_number(tmp_path: Path) -> None:

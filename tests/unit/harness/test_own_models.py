@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from splitbrain.harness import cli
+from splitbrain.harness.cli import main as cli
 from tests.unit.checker.models_page import OWN_MODEL
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from splitbrain.harness import part_verdicts
-from splitbrain.harness.cli import run
-from splitbrain.harness.spark_child import Answered
+from splitbrain.harness.cli.main import run
+from splitbrain.harness.judge import part_verdicts
+from splitbrain.harness.pool.spark_child import Answered
 from splitbrain.history.run_folder import RunFolder
 from tests.lake_runs import make_run
 from tests.synthetic_runs import seal

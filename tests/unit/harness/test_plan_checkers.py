@@ -7,13 +7,13 @@ from rich.console import Console
 
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.names import NodeName, RunId
-from splitbrain.harness import results
-from splitbrain.harness.evidence_loader import load_run
-from splitbrain.harness.junit import to_junit
-from splitbrain.harness.options import prepare
-from splitbrain.harness.plan_record import plan_of
+from splitbrain.harness.folder import results
+from splitbrain.harness.judge.evidence_loader import load_run
+from splitbrain.harness.report.junit import to_junit
 from splitbrain.harness.report.page import report_page
-from splitbrain.harness.summary import render, to_markdown
+from splitbrain.harness.report.summary import render, to_markdown
+from splitbrain.harness.run.options import prepare
+from splitbrain.harness.run.plan_record import plan_of
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.judged_runs import edit, edit_plan, judged
 from tests.unit.harness.run_fake import FakeRun

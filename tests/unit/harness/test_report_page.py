@@ -11,8 +11,9 @@ import msgspec
 import pytest
 
 from splitbrain.checker.verdict import CheckResult, Verdict
-from splitbrain.harness.evidence_loader import load_run
-from splitbrain.harness.fault_results import fault_results
+from splitbrain.harness.judge.evidence_loader import load_run
+from splitbrain.harness.judge.fault_results import fault_results
+from splitbrain.harness.judge.timeline import outcome_counts
 from splitbrain.harness.report.analysis_tables import analysis_tables
 from splitbrain.harness.report.embedding import (
     content_security_policy,
@@ -24,7 +25,6 @@ from splitbrain.harness.report.graph_picture import draw_graph
 from splitbrain.harness.report.operations_picture import OPERATIONS_MAX, choose, draw, label_of
 from splitbrain.harness.report.page import report_page
 from splitbrain.harness.report.violations import core_operations, show_violations
-from splitbrain.harness.timeline import outcome_counts
 from splitbrain.history.plan import reproduce_command
 from splitbrain.history.records import PairedOperation
 from tests.synthetic_runs import HOSTILE, write_run

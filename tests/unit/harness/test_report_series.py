@@ -2,10 +2,10 @@
 
 import msgspec
 
-from splitbrain.harness.fault_results import FaultWindow
+from splitbrain.harness.judge.fault_results import FaultWindow
+from splitbrain.harness.judge.timeline import Reign
 from splitbrain.harness.report.chart_data import bands, shown_reigns
 from splitbrain.harness.report.series import Call, completed_calls, latency_series, thin, throughput
-from splitbrain.harness.timeline import Reign
 from splitbrain.history.records import Event
 
 S = 1_000_000_000

@@ -10,9 +10,9 @@ from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Operation
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.harness.evidence_loader import load_run
-from splitbrain.harness.metrics import SYSTEM_TIMEOUT_S, MetricLine
-from splitbrain.harness.store import is_alive
+from splitbrain.harness.folder.store import is_alive
+from splitbrain.harness.judge.evidence_loader import load_run
+from splitbrain.harness.run.metrics import SYSTEM_TIMEOUT_S, MetricLine
 from splitbrain.history.course import read_phases
 from splitbrain.history.pairing import pair
 from splitbrain.history.reader import read_events
@@ -142,7 +142,7 @@ def test_same_seed_gives_the_same_streams_of_operations(broken: FakeRun, tmp_pat
 def test_same_seed_gives_the_same_schedule(tmp_path: Path) -> None:
     def schedule(seed: int) -> bytes:
         run = FakeRun(tmp_path, seed=seed, nemesis="partition,kill", time_limit_s=14.0)
-        from splitbrain.harness.options import prepare
+        from splitbrain.harness.run.options import prepare
 
         test = prepare(run.options, run.system, lambda: run.runtime)
         return repr(test.schedule).encode()

@@ -11,10 +11,12 @@ from rich.console import Console
 
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness import cleaning, cli, commands, systems_list
-from splitbrain.harness.options import TestOptions
-from splitbrain.harness.replaying.verdicts import ReplayVerdict
-from splitbrain.harness.store import create_run
+from splitbrain.harness.campaign import cleaning
+from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict
+from splitbrain.harness.cli import commands, systems_list
+from splitbrain.harness.cli import main as cli
+from splitbrain.harness.folder.store import create_run
+from splitbrain.harness.run.options import TestOptions
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.run_fake import FakeRun
 

@@ -13,8 +13,8 @@ import pytest
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.fault import Link
-from splitbrain.harness.evidence_loader import load_run
-from splitbrain.harness.store import is_alive
+from splitbrain.harness.folder.store import is_alive
+from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.history.course import read_phases
 from tests.unit.harness.run_fake import FakeRun, fault
 
@@ -81,7 +81,7 @@ def test_a_runtime_that_fails_amid_the_load_is_healed_and_taken_down(
 def test_a_failure_at_the_end_is_told(
     tmp_path: Path, call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("splitbrain.harness.ending._TEARDOWN_PATIENCE_S", 0.1)
+    monkeypatch.setattr("splitbrain.harness.run.ending._TEARDOWN_PATIENCE_S", 0.1)
     run = FakeRun(tmp_path, time_limit_s=0.3)
     run.runtime.fails_at = call
     assert f"could not {call}" in str(run.run().failure)

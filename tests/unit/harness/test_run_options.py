@@ -10,11 +10,11 @@ import pytest
 from splitbrain.contracts.errors import CapabilityError, UsageError
 from splitbrain.contracts.fault import Awaited
 from splitbrain.contracts.names import RunId
-from splitbrain.harness.defaults import defaults_of
-from splitbrain.harness.options import TestOptions, prepare
-from splitbrain.harness.plan_record import plan_of
-from splitbrain.harness.replaying.recorded import replay_options
-from splitbrain.harness.run_commands import run_test_command
+from splitbrain.harness.campaign.replaying.recorded import replay_options
+from splitbrain.harness.cli.run_commands import run_test_command
+from splitbrain.harness.judge.defaults import defaults_of
+from splitbrain.harness.run.options import TestOptions, prepare
+from splitbrain.harness.run.plan_record import plan_of
 from splitbrain.history.plan import Plan, reproduce_command
 from tests.unit.harness.run_fake import FakeRun, fault
 

@@ -15,17 +15,17 @@ from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.harness.down_nodes import DownNodes
-from splitbrain.harness.live import LiveDisplay
-from splitbrain.harness.load.routes import reader_slots, routes
-from splitbrain.harness.processes import Processes
-from splitbrain.harness.progress import Progress
-from splitbrain.harness.run_clock import RunClock
-from splitbrain.harness.state_tailer import StateEventTailer
-from splitbrain.harness.stop import NotYetError, Stop
-from splitbrain.harness.store import create_run, find_run, is_alive
-from splitbrain.harness.traffic import Traffic
-from splitbrain.harness.waiting import Waiting
+from splitbrain.harness.console.stop import NotYetError, Stop
+from splitbrain.harness.console.waiting import Waiting
+from splitbrain.harness.folder.store import create_run, find_run, is_alive
+from splitbrain.harness.run.down_nodes import DownNodes
+from splitbrain.harness.run.live import LiveDisplay
+from splitbrain.harness.run.load.routes import reader_slots, routes
+from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.progress import Progress
+from splitbrain.harness.run.run_clock import RunClock
+from splitbrain.harness.run.state_tailer import StateEventTailer
+from splitbrain.harness.run.traffic import Traffic
 from splitbrain.history.course import Phase, phases_path, read_phases
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.writer import LineWriter

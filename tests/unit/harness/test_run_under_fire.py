@@ -12,10 +12,10 @@ import pytest
 from splitbrain.contracts.committed import CommittedLog
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness.evidence_loader import load_run
-from splitbrain.harness.limits import Limits
-from splitbrain.harness.manifest import MANIFEST_NAME
-from splitbrain.harness.publishing import judge_and_publish
+from splitbrain.harness.folder.manifest import MANIFEST_NAME
+from splitbrain.harness.judge.evidence_loader import load_run
+from splitbrain.harness.pool.limits import Limits
+from splitbrain.harness.report.publishing import judge_and_publish
 from splitbrain.history.course import read_phases
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.in_process import judge_in_process
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[3]
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
     judge_in_process(monkeypatch)
-    monkeypatch.setattr("splitbrain.harness.ending._TEARDOWN_PATIENCE_S", 0.1)
+    monkeypatch.setattr("splitbrain.harness.run.ending._TEARDOWN_PATIENCE_S", 0.1)
 
 
 def refuse(*_: object, **__: object) -> NoReturn:
@@ -106,13 +106,13 @@ def test_a_dump_that_hangs_or_is_killed_costs_its_own_log(
     """An adapter that can be sent to a process, and does not come back from there."""
     import importlib
 
-    from splitbrain.harness import log_collection
+    from splitbrain.harness.run import log_collection
 
     (tmp_path / "hanging_system_under_test.py").write_text(HANGING_SYSTEM)
     monkeypatch.syspath_prepend(str(tmp_path))
     system = importlib.import_module("hanging_system_under_test").HangingSystem()
     monkeypatch.setattr(log_collection, "_DUMP_LIMITS", Limits(1.0, 4096, jobs=2))
-    monkeypatch.setattr("splitbrain.harness.workers._GRACE_S", 0.1)
+    monkeypatch.setattr("splitbrain.harness.pool.workers._GRACE_S", 0.1)
     folder = RunFolder(tmp_path)
     nodes = [NodeName(f"n{number}") for number in (1, 2, 3)]
     for node in nodes:
@@ -129,7 +129,7 @@ def test_a_dump_that_hangs_or_is_killed_costs_its_own_log(
 def test_a_step_that_hangs_is_left_alone_and_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    monkeypatch.setattr("splitbrain.harness.ending.ACT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("splitbrain.harness.run.ending.ACT_TIMEOUT_S", 0.2)
     run = FakeRun(tmp_path, time_limit_s=0.3)
     released = threading.Event()
 

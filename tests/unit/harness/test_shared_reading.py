@@ -7,10 +7,10 @@ import pytest
 
 from bench.histories import HistoryOptions, generate
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.harness import shared_reading
-from splitbrain.harness.limits import Limits
-from splitbrain.harness.shared_reading import read_shared
-from splitbrain.harness.workers import PartOutcome
+from splitbrain.harness.judge import shared_reading
+from splitbrain.harness.judge.shared_reading import read_shared
+from splitbrain.harness.pool.limits import Limits
+from splitbrain.harness.pool.workers import PartOutcome
 from splitbrain.history.column_reader import read_columns
 from splitbrain.history.columns import OperationColumns
 from tests.unit.harness.test_column_checking import write
@@ -44,7 +44,7 @@ def test_workers_read_what_one_reader_reads(path: Path, monkeypatch: pytest.Monk
 
 
 def test_with_one_job_nobody_is_asked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("splitbrain.harness.workers.run_parts", None)
+    monkeypatch.setattr("splitbrain.harness.pool.workers.run_parts", None)
     assert read(path, Limits(60, 2048, 1)).operations() == alone(path).operations()
 
 
@@ -54,7 +54,7 @@ def test_where_a_worker_fails_the_file_is_read_here(
     def failing(parts: Any, *_: Any, **_named: Any) -> list[PartOutcome]:
         return [PartOutcome(None, "memory budget of 1 MiB used up, stopped", 0, 0) for _ in parts]
 
-    monkeypatch.setattr("splitbrain.harness.workers.run_parts", failing)
+    monkeypatch.setattr("splitbrain.harness.pool.workers.run_parts", failing)
     assert read(path).operations() == alone(path).operations()
 
 

@@ -6,7 +6,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 from splitbrain.contracts.arms import LinkQuality
 from splitbrain.contracts.fault import Link
-from splitbrain.harness.evidence import Observer
+from splitbrain.harness.run.evidence import Observer
 from splitbrain.nemesis.expectations import LinkDelivers, PeersStall
 from tests.unit.harness.armed_world import NODES, ArmedWorld, WorldClock, WorldStop
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.harness import store
-from splitbrain.harness.store import create_run, is_alive
+from splitbrain.harness.folder import store
+from splitbrain.harness.folder.store import create_run, is_alive
 from splitbrain.runtimes.dead_runs import claimed
 
 ROOT = Path(__file__).parents[3]
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 #: A harness with a child that outlives it and was to get every open file.
 HARNESS = """
 import pathlib, subprocess, sys
-from splitbrain.harness.store import create_run
+from splitbrain.harness.folder.store import create_run
 
 living = create_run(pathlib.Path(sys.argv[1]), "t", 7)
 wait = "import sys; sys.stdin.read()"
@@ -34,7 +34,7 @@ def test_a_file_system_without_locks_is_refused_and_nothing_left(
     def refuse(_descriptor: int, _kind: int) -> None:
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr("splitbrain.harness.store.fcntl.flock", refuse)
+    monkeypatch.setattr("splitbrain.harness.folder.store.fcntl.flock", refuse)
     with pytest.raises(HarnessError, match=r"keeps no locks.*--runs-folder") as told:
         create_run(tmp_path, "t", 7)
     assert told.value.exit_code == 3

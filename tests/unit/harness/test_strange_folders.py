@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from splitbrain.checker.verdict import Verdict
-from splitbrain.harness import cleaning, cli, store
-from splitbrain.harness.analysis_process import AnalysisProcess
-from splitbrain.harness.ballast import Ballast
-from splitbrain.harness.log_collection import dump_log
-from splitbrain.harness.publishing import judge_and_publish
+from splitbrain.harness.campaign import cleaning
+from splitbrain.harness.cli import main as cli
+from splitbrain.harness.folder import store
+from splitbrain.harness.folder.ballast import Ballast
+from splitbrain.harness.judge.analysis_process import AnalysisProcess
+from splitbrain.harness.report.publishing import judge_and_publish
+from splitbrain.harness.run.log_collection import dump_log
 from splitbrain.history import border
 from splitbrain.history.border import stray
 from splitbrain.history.run_folder import RunFolder
@@ -198,7 +200,9 @@ def test_clean_writes_into_no_folder_with_a_link_nor_into_another_users(
     cleaning.dump_missing_logs(RunFolder(run))
     assert asked == [["n1"]]
     assert cleaning._is_mine(run)
-    monkeypatch.setattr("splitbrain.harness.cleaning.os.getuid", lambda: run.stat().st_uid + 1)
+    monkeypatch.setattr(
+        "splitbrain.harness.campaign.cleaning.os.getuid", lambda: run.stat().st_uid + 1
+    )
     assert not cleaning._is_mine(run)
 
 
@@ -227,8 +231,8 @@ def test_data_of_nodes_are_read_through_no_link(
 def blind(monkeypatch: pytest.MonkeyPatch) -> None:
     """The look at the folder sees nothing, as if everything were exchanged right after it."""
     for module in (
-        "splitbrain.harness.store",
-        "splitbrain.harness.evidence_loader",
+        "splitbrain.harness.folder.store",
+        "splitbrain.harness.judge.evidence_loader",
         "splitbrain.spark_analysis.ingest",
     ):
         monkeypatch.setattr(f"{module}.refuse_strays", lambda _: None)

@@ -10,13 +10,13 @@ from rich.console import Console
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness.outcome_words import failures
-from splitbrain.harness.progress import Progress
-from splitbrain.harness.results import OutcomeCounts, Results, leading_sentence
-from splitbrain.harness.run_clock import RunClock
-from splitbrain.harness.summary import show, to_markdown
-from splitbrain.harness.timeline import outcome_counts
-from splitbrain.harness.traffic import Traffic
+from splitbrain.harness.folder.results import OutcomeCounts, Results, leading_sentence
+from splitbrain.harness.judge.timeline import outcome_counts
+from splitbrain.harness.report.outcome_words import failures
+from splitbrain.harness.report.summary import show, to_markdown
+from splitbrain.harness.run.progress import Progress
+from splitbrain.harness.run.run_clock import RunClock
+from splitbrain.harness.run.traffic import Traffic
 from splitbrain.history.course import PhaseName
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.writer import LineWriter

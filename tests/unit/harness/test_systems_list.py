@@ -8,7 +8,7 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.system import SystemOptions
-from splitbrain.harness.systems_list import ListedSystem, list_systems
+from splitbrain.harness.cli.systems_list import ListedSystem, list_systems
 from tests.unit.harness.fake_quorum import FakeQuorum, FakeSystem
 
 

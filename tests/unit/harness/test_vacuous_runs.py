@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from splitbrain.harness import cli
+from splitbrain.harness.cli import main as cli
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.judged_runs import edit_plan, judged, lines
 

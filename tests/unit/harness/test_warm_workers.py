@@ -8,8 +8,8 @@ from pathlib import Path
 #: Asserted in a process of its own: a test's has the threads of its libraries.
 PROGRAM = """
 import os, sys, time
-from splitbrain.harness.limits import Limits
-from splitbrain.harness.workers import Part, run_parts, warm_worker
+from splitbrain.harness.pool.limits import Limits
+from splitbrain.harness.pool.workers import Part, run_parts, warm_worker
 
 LIMITS = Limits(time_budget_s=1.0, memory_budget_mib=512, jobs=1)
 
@@ -66,7 +66,7 @@ def test_a_copied_worker_works_and_ends_like_a_fresh_one(tmp_path: Path) -> None
 def test_a_process_with_threads_is_not_copied() -> None:
     import threading
 
-    from splitbrain.harness.forked_process import can_fork
+    from splitbrain.harness.pool.forked_process import can_fork
 
     release = threading.Event()
     other = threading.Thread(target=release.wait)

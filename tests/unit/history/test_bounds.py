@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from splitbrain.harness.bare_history import judge_history
-from splitbrain.harness.limits import Limits
+from splitbrain.harness.judge.bare_history import judge_history
+from splitbrain.harness.pool.limits import Limits
 from splitbrain.history.errors import HistoryError
 from splitbrain.history.json_problems import DEPTH_MAX, is_too_deep
 from splitbrain.history.opening import opened, reading_within
@@ -24,8 +24,8 @@ LIMITS = Limits(30, 1024, 1)
 
 @pytest.fixture(params=[0, 1 << 60], ids=["columns", "objects"])
 def _both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("splitbrain.harness.bare_judging.COLUMNS_FROM_BYTES", request.param)
-    monkeypatch.setattr("splitbrain.harness.workers.run_parts", run_parts_here)
+    monkeypatch.setattr("splitbrain.harness.judge.bare_judging.COLUMNS_FROM_BYTES", request.param)
+    monkeypatch.setattr("splitbrain.harness.pool.workers.run_parts", run_parts_here)
 
 
 def nested(depth: int, inner: str = "") -> str:
@@ -140,8 +140,8 @@ def test_a_packed_file_is_read_no_further_than_memory_lasts(
 _JUDGE = """
 import re, sys
 from pathlib import Path
-from splitbrain.harness.bare_history import judge_history
-from splitbrain.harness.limits import Limits
+from splitbrain.harness.judge.bare_history import judge_history
+from splitbrain.harness.pool.limits import Limits
 try:
     judge_history(Path(sys.argv[1]), "cas-register", None, Limits(30, 400, 1))
 except Exception as error:

@@ -9,7 +9,7 @@ import pytest
 from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.fault_draws import where
 from splitbrain.contracts.scenario import SCENARIO_SCHEMA
-from splitbrain.harness.simulation.scenario_file import OtherSchemaError, decode_scenario
+from splitbrain.harness.folder.scenario_file import OtherSchemaError, decode_scenario
 from splitbrain.history.upgrades import UPGRADES, upgraded_fault
 from splitbrain.nemesis.schedule_lines import decode_schedule
 from splitbrain.nemesis.sorts import SORTS

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-import splitbrain.harness.acting
-import splitbrain.harness.simulation.acting
+import splitbrain.harness.run.acting
+import splitbrain.harness.run.world.acting
 from splitbrain.contracts.errors import CapabilityError, UsageError
 from splitbrain.contracts.fault import Fault
 from splitbrain.contracts.runtime import SIMULATED
-from splitbrain.harness.options import TestOptions, plan_test
-from splitbrain.harness.simulation.planned import check_plan
-from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.harness.campaign.sweep.planned import check_plan
+from splitbrain.harness.run.options import TestOptions, plan_test
+from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.nemesis import families, kinds
 from splitbrain.systems.registry import system
 from tests.unit.harness.driven import Driven
@@ -87,7 +87,7 @@ def test_its_act_is_one_line_for_machines(dummy: Any, monkeypatch: pytest.Monkey
             runtime.pause(node)
             runtime.resume(node)
 
-    monkeypatch.setitem(splitbrain.harness.acting._ACTS, dummy.Nudge, nudge)
+    monkeypatch.setitem(splitbrain.harness.run.acting._ACTS, dummy.Nudge, nudge)
     run = Driven([NUDGE])
     assert run.failure is None
     assert run.phases() == WHOLE
@@ -106,7 +106,7 @@ def test_its_act_is_one_line_for_worlds(dummy: Any, monkeypatch: pytest.MonkeyPa
             arms.cluster.resume(node)
         return "nudged"
 
-    monkeypatch.setitem(splitbrain.harness.simulation.acting._DOING, dummy.Nudge, nudge)
+    monkeypatch.setitem(splitbrain.harness.run.world.acting._DOING, dummy.Nudge, nudge)
     outcome = simulate(world, FakeSystem())
     assert [event.phase for event in outcome.faults] == WHOLE
     assert outcome.faults[1].evidence == "n1 runs; nudged"

@@ -73,8 +73,8 @@ def test_no_string_names_a_room(room: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        'MODULE = "harness.worker_process"',
-        'FUNCTION = "splitbrain.harness.checking:check_whole"',
+        'MODULE = "harness.pool.worker_process"',
+        'FUNCTION = "splitbrain.harness.judge.checking:check_whole"',
         'OURS = "checker.models."',
         'run([sys.executable, "-m", "runtimes.watchdog"])',
     ],

@@ -4,7 +4,7 @@ import datetime as dt
 import random
 from typing import Any
 
-from splitbrain.harness.across.findings import (
+from splitbrain.harness.report.across.findings import (
     Cell,
     Cells,
     Change,

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.harness.across.findings import Points, Trend
-from splitbrain.harness.across.markdown import to_markdown
-from splitbrain.harness.across.matrix import FAULTS_MAX, matrix_of, worst_first
-from splitbrain.harness.across.page import CHARTS_MAX, across_page
-from splitbrain.harness.across.trend_levels import levels_of, shown_range
-from splitbrain.harness.across.words import flake_text, headline
+from splitbrain.harness.report.across.findings import Points, Trend
+from splitbrain.harness.report.across.markdown import to_markdown
+from splitbrain.harness.report.across.matrix import FAULTS_MAX, matrix_of, worst_first
+from splitbrain.harness.report.across.page import CHARTS_MAX, across_page
+from splitbrain.harness.report.across.trend_levels import levels_of, shown_range
+from splitbrain.harness.report.across.words import flake_text, headline
 from tests.unit.harness.across.across_findings import HOSTILE, failure, findings, trend
 
 ALL = (failure("new"), failure("known", shape="x"), failure("resolved", shape="y"))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from splitbrain.harness.gate.catalogue import FIGURES, needs_spark
+from splitbrain.harness.campaign.gate.catalogue import FIGURES, needs_spark
 
 PAGE = Path(__file__).parents[4] / "docs" / "gate.md"
 BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->\n"

@@ -5,8 +5,8 @@ from typing import Any
 
 from splitbrain.checker.verdict import CheckResult, Verdict, merge
 from splitbrain.contracts.names import NodeName, RunId
-from splitbrain.harness.gate.gated_run import GatedRun
-from splitbrain.harness.results import RESULTS_SCHEMA, FaultResult, Results, exit_code, write
+from splitbrain.harness.campaign.gate.gated_run import GatedRun
+from splitbrain.harness.folder.results import RESULTS_SCHEMA, FaultResult, Results, exit_code, write
 from splitbrain.history.plan import encode_plan, sub_seeds
 from splitbrain.history.run_folder import RunFolder
 from tests.plans import plan_with

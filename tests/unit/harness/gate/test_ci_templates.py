@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.harness.cli import app
-from splitbrain.harness.gate.policy import read_policy
+from splitbrain.harness.campaign.gate.policy import read_policy
+from splitbrain.harness.cli.main import app
 
 ROOT = Path(__file__).parents[4]
 CI = ROOT / "docs" / "ci"

@@ -6,9 +6,14 @@ from pathlib import Path
 import pytest
 
 from splitbrain.contracts.figure import Measured, Subject
-from splitbrain.harness.gate.catalogue import figure_named
-from splitbrain.harness.gate.evaluation import Judged, change_for_the_worse, evaluate, verdict_of
-from splitbrain.harness.gate.policy import Policy, read_policy
+from splitbrain.harness.campaign.gate.catalogue import figure_named
+from splitbrain.harness.campaign.gate.evaluation import (
+    Judged,
+    change_for_the_worse,
+    evaluate,
+    verdict_of,
+)
+from splitbrain.harness.campaign.gate.policy import Policy, read_policy
 
 LATENCY = Subject("latency_p99_ms")
 RUNS = Subject("runs_valid")

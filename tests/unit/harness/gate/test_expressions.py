@@ -4,8 +4,8 @@ import pytest
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.figure import Condition, Subject
-from splitbrain.harness.gate.catalogue import FIGURES
-from splitbrain.harness.gate.expressions import parse_subject, parse_threshold
+from splitbrain.harness.campaign.gate.catalogue import FIGURES
+from splitbrain.harness.campaign.gate.expressions import parse_subject, parse_threshold
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from splitbrain.harness.gate.policy import read_policy
-from splitbrain.harness.gate.self_test import prove
+from splitbrain.harness.campaign.gate.policy import read_policy
+from splitbrain.harness.campaign.gate.self_test import prove
 from tests.unit.harness.gate.figures_page import PAGE, page
 
 

@@ -9,9 +9,15 @@ from typing import Any
 import pytest
 
 from splitbrain.checker.fingerprints import fingerprint_of
-from splitbrain.harness.cli import run as splitbrain
-from splitbrain.harness.gate import gating, spark_figures
-from splitbrain.harness.suite.ledger import Ledger, NightBegan, NightEnded, PlannedCell, RunEnded
+from splitbrain.harness.campaign.gate import gating, spark_figures
+from splitbrain.harness.campaign.suite.ledger import (
+    Ledger,
+    NightBegan,
+    NightEnded,
+    PlannedCell,
+    RunEnded,
+)
+from splitbrain.harness.cli.main import run as splitbrain
 from tests.unit.harness.gate.gate_runs import VALID, stale_read, write_run
 
 _FOUND = fingerprint_of(stale_read())
@@ -200,7 +206,7 @@ def test_json_on_the_terminal_is_one_object(place: Place) -> None:
 def test_spark_that_fails_is_exit_code_3_unless_something_is_violated(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from splitbrain.harness.gate.spark_figures import SparkMeasures
+    from splitbrain.harness.campaign.gate.spark_figures import SparkMeasures
 
     monkeypatch.setattr(
         gating, "measure_with_spark", lambda *_: SparkMeasures({}, "There is no Java.", ())

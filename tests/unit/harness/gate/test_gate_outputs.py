@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from splitbrain.checker.fingerprints import fingerprint_of
-from splitbrain.harness.gate.gating import GateRequest, Held, hold_gate
-from splitbrain.harness.gate.junit import to_junit
-from splitbrain.harness.gate.markdown import to_markdown
-from splitbrain.harness.gate.policy import read_policy
-from splitbrain.harness.gate.record import GateRecord, decode_record, encode_record
-from splitbrain.harness.results import read as read_results
+from splitbrain.harness.campaign.gate.gating import GateRequest, Held, hold_gate
+from splitbrain.harness.campaign.gate.junit import to_junit
+from splitbrain.harness.campaign.gate.markdown import to_markdown
+from splitbrain.harness.campaign.gate.policy import read_policy
+from splitbrain.harness.campaign.gate.record import GateRecord, decode_record, encode_record
+from splitbrain.harness.folder.results import read as read_results
 from tests.synthetic_runs import HOSTILE
 from tests.unit.harness.gate.gate_runs import UNDECIDED, VALID, stale_read, write_run
 
@@ -186,7 +186,7 @@ def test_markdown_stays_below_its_limit_and_says_what_it_left_out(held: Held, li
 
 
 def test_the_summary_of_one_run_keeps_the_schema_too(tmp_path: Path) -> None:
-    from splitbrain.harness.junit import to_junit as of_run
+    from splitbrain.harness.report.junit import to_junit as of_run
 
     folder = write_run(tmp_path / "bad", stale_read(), UNDECIDED, vacuous=("Nothing bit.",))
     root = assert_xunit2(of_run(read_results(folder / "results.json")))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.harness.gate.policy import IMPLIED, Policy, read_policy
+from splitbrain.harness.campaign.gate.policy import IMPLIED, Policy, read_policy
 
 ROOT = Path(__file__).parents[4]
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from splitbrain.contracts.figure import Measured
-from splitbrain.harness.gate import evaluation, self_test
-from splitbrain.harness.gate.catalogue import FIGURES
-from splitbrain.harness.gate.policy import read_policy
-from splitbrain.harness.gate.self_test import Proof, prove
+from splitbrain.harness.campaign.gate import evaluation, self_test
+from splitbrain.harness.campaign.gate.catalogue import FIGURES
+from splitbrain.harness.campaign.gate.policy import read_policy
+from splitbrain.harness.campaign.gate.self_test import Proof, prove
 from tests.unit.checker.mutated import mutated
 
 ROOT = Path(__file__).parents[4]

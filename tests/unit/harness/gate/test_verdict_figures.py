@@ -9,12 +9,12 @@ import pytest
 from splitbrain.checker.fingerprints import fingerprint_of
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.figure import Subject
-from splitbrain.harness.gate.catalogue import VERDICT_FIGURES
-from splitbrain.harness.gate.expressions import parse_subject
-from splitbrain.harness.gate.failures import Failures, find_failures
-from splitbrain.harness.gate.gated_run import GatedRun, Selection
-from splitbrain.harness.gate.policy import Quarantine
-from splitbrain.harness.gate.verdict_figures import measure_verdicts
+from splitbrain.harness.campaign.gate.catalogue import VERDICT_FIGURES
+from splitbrain.harness.campaign.gate.expressions import parse_subject
+from splitbrain.harness.campaign.gate.failures import Failures, find_failures
+from splitbrain.harness.campaign.gate.gated_run import GatedRun, Selection
+from splitbrain.harness.campaign.gate.policy import Quarantine
+from splitbrain.harness.campaign.gate.verdict_figures import measure_verdicts
 from tests.unit.harness.gate.gate_runs import LOST_NONE, UNDECIDED, fault, invalid, run, stale_read
 
 TODAY = dt.date(2026, 11, 21)

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from splitbrain.harness.nightly.command import NightlyOptions, run_nightly
+from splitbrain.harness.campaign.nightly.command import NightlyOptions, run_nightly
 from tests.unit.harness.suite.fake_nights import FAKE_TOOL, ROOT, Suites, does
 
 FAKE_STEPS = str(Path(__file__).with_name("fake_steps.py"))

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from splitbrain.harness.nightly.record import NightlyRecord
+from splitbrain.harness.campaign.nightly.record import NightlyRecord
 from tests.awaiting import await_true
 from tests.unit.harness.nightly.fake_nightly import Nightly
 from tests.unit.harness.suite.fake_nights import does, matrix
@@ -90,7 +90,7 @@ def test_a_step_whose_night_is_dead_before_it_begins_does_nothing(
     nightly: Nightly, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What a step sees whose parent died between its start and its first word.
-    monkeypatch.setattr("splitbrain.harness.nightly.steps.os.getpid", lambda: 1)
+    monkeypatch.setattr("splitbrain.harness.campaign.nightly.steps.os.getpid", lambda: 1)
     nightly.suites.gate.touch()
     assert nightly.run() == 3
     assert nightly.steps() == []

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from splitbrain.harness.nightly.record import STEPS, NightlyRecord, Nights, StepEnded
-from splitbrain.harness.nightly.steps import Steps
-from splitbrain.harness.suite.ledger import RunEnded
+from splitbrain.harness.campaign.nightly.record import STEPS, NightlyRecord, Nights, StepEnded
+from splitbrain.harness.campaign.nightly.steps import Steps
+from splitbrain.harness.campaign.suite.ledger import RunEnded
 from splitbrain.spark_analysis.lake.store import LocalStore
 from tests.lake_runs import rows_of
 from tests.unit.harness.nightly.fake_nightly import Nightly

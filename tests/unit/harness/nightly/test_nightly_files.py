@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.harness.cli import run as splitbrain
-from splitbrain.harness.nightly.definition import read_nightly
+from splitbrain.harness.campaign.nightly.definition import read_nightly
+from splitbrain.harness.cli.main import run as splitbrain
 
 SUITE = """
 name = "unit"

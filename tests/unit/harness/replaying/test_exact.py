@@ -9,14 +9,14 @@ import pytest
 from rich.console import Console
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.harness.replaying import exact
-from splitbrain.harness.replaying.exact import compare, replay_scenario
-from splitbrain.harness.replaying.options import ReplayOptions
-from splitbrain.harness.replaying.recorded import is_exact
-from splitbrain.harness.simulation.folder import keep_sweep_run
-from splitbrain.harness.simulation.judging import judged
-from splitbrain.harness.simulation.outcome import SimulationOutcome
-from splitbrain.harness.simulation.record import record_of
+from splitbrain.harness.campaign.replaying import exact
+from splitbrain.harness.campaign.replaying.exact import compare, replay_scenario
+from splitbrain.harness.campaign.replaying.options import ReplayOptions
+from splitbrain.harness.campaign.replaying.recorded import is_exact
+from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
+from splitbrain.harness.folder.simulation_record import record_of
+from splitbrain.harness.judge.simulated_outcomes import judged
+from splitbrain.harness.run.world.folder import keep_sweep_run
 from splitbrain.history.plan import decode_plan, encode_plan
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.simulation.small_worlds import (

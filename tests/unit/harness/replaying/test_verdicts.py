@@ -7,17 +7,18 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from splitbrain.harness import cli, commands
-from splitbrain.harness.options import TestOptions
-from splitbrain.harness.publishing import judge_and_publish as judge
-from splitbrain.harness.replaying.verdicts import (
+from splitbrain.harness.campaign.replaying.verdicts import (
     INTERRUPTED,
     ReplayVerdict,
     recorded_verdict,
     replay_lines,
     verdict_of,
 )
-from splitbrain.harness.results import EXIT_INVALID, read
+from splitbrain.harness.cli import commands
+from splitbrain.harness.cli import main as cli
+from splitbrain.harness.folder.results import EXIT_INVALID, read
+from splitbrain.harness.report.publishing import judge_and_publish as judge
+from splitbrain.harness.run.options import TestOptions
 from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import write_run
 

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from splitbrain.contracts.scenario import Scenario
-from splitbrain.harness.interrupts import Interrupts
-from splitbrain.harness.options import TestOptions
-from splitbrain.harness.replaying.verdicts import ReplayVerdict
-from splitbrain.harness.shrinking.run_oracle import Answer, Try
-from splitbrain.harness.shrinking.search_folder import SearchFolder
-from splitbrain.harness.stop import Stop
+from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict
+from splitbrain.harness.campaign.shrinking.run_oracle import Answer, Try
+from splitbrain.harness.campaign.shrinking.search_folder import SearchFolder
+from splitbrain.harness.console.interrupts import Interrupts
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.run.options import TestOptions
 from splitbrain.history.run_folder import RunFolder
 
 WANTED = ReplayVerdict("INVALID", ("linearizability:cas-register",))

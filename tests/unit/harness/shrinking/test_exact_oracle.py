@@ -8,8 +8,8 @@ import pytest
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.scenario import LoadOptions, Scenario, Violation
-from splitbrain.harness.shrinking import exact_oracle
-from splitbrain.harness.shrinking.exact_oracle import (
+from splitbrain.harness.campaign.shrinking import exact_oracle
+from splitbrain.harness.campaign.shrinking.exact_oracle import (
     ExactOracle,
     Failure,
     Finding,
@@ -18,7 +18,7 @@ from splitbrain.harness.shrinking.exact_oracle import (
     performed_by,
     replay_for,
 )
-from splitbrain.harness.simulation.outcome import JudgedOutcome, SimulationOutcome
+from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
 from splitbrain.history.course import Phase
 from splitbrain.history.records import Event
 from splitbrain.nemesis.search import SearchBudget

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.harness import cli
-from splitbrain.harness.shrinking.plan_runs import LoudInterrupts
+from splitbrain.harness.campaign.shrinking.plan_runs import LoudInterrupts
+from splitbrain.harness.cli import main as cli
 from splitbrain.history.plan import decode_plan
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.in_process import judge_in_process

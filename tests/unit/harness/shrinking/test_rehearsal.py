@@ -7,11 +7,11 @@ import pytest
 from rich.console import Console
 
 from splitbrain.contracts.runtime import SIMULATED
-from splitbrain.harness.shrinking.exact_oracle import performed_by
-from splitbrain.harness.shrinking.rehearsal import rehearsed
-from splitbrain.harness.simulation.scenario_file import read_scenario
-from splitbrain.harness.simulation.trial import run
-from splitbrain.harness.stop import Stop
+from splitbrain.harness.campaign.shrinking.exact_oracle import performed_by
+from splitbrain.harness.campaign.shrinking.rehearsal import rehearsed
+from splitbrain.harness.campaign.sweep.trial import run
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.folder.scenario_file import read_scenario
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.judged_runs import edit_plan
 from tests.unit.harness.simulation.run_like_containers import SCHEDULE, failed_run

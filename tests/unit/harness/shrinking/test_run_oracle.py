@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from splitbrain.contracts.fault import Fault
 from splitbrain.contracts.scenario import LoadOptions, Scenario
-from splitbrain.harness.replaying.verdicts import ReplayVerdict
-from splitbrain.harness.shrinking.run_oracle import RunOracle, Try
+from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict
+from splitbrain.harness.campaign.shrinking.run_oracle import RunOracle, Try
 from splitbrain.nemesis.k_of_n import Asking
 from splitbrain.nemesis.search import SearchBudget
 from splitbrain.nemesis.shrinking import shrink

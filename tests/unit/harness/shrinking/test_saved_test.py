@@ -8,13 +8,13 @@ import pytest
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.scenario import SCENARIO_SCHEMA, LoadOptions, Scenario
-from splitbrain.harness.shrinking.saved_test import (
+from splitbrain.harness.campaign.shrinking.saved_test import (
     as_text,
     check_test_file,
     content_of_test,
     save_test,
 )
-from splitbrain.harness.simulation.regression import read_saved
+from splitbrain.harness.campaign.sweep.regression import read_saved
 
 SCENARIO = Scenario(
     system="kraft",

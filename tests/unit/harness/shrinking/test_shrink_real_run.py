@@ -16,14 +16,14 @@ from rich.console import Console
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.fault import Fault
 from splitbrain.contracts.scenario import LoadOptions, Scenario
-from splitbrain.harness import cli
-from splitbrain.harness.plan_choice import plan_faults
-from splitbrain.harness.shrinking import run_search
-from splitbrain.harness.shrinking.command import shrink
-from splitbrain.harness.shrinking.options import ShrinkOptions
-from splitbrain.harness.shrinking.rehearsal import Rehearsed
-from splitbrain.harness.simulation.planned import record_of_plan
-from splitbrain.harness.stop import Stop
+from splitbrain.harness.campaign.shrinking import run_search
+from splitbrain.harness.campaign.shrinking.command import shrink
+from splitbrain.harness.campaign.shrinking.options import ShrinkOptions
+from splitbrain.harness.campaign.shrinking.rehearsal import Rehearsed
+from splitbrain.harness.campaign.sweep.planned import record_of_plan
+from splitbrain.harness.cli import main as cli
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.run.plan_choice import plan_faults
 from splitbrain.history.plan import decode_plan
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.nemesis.run_steps import FAULTS_WITH_THEIR_LOAD

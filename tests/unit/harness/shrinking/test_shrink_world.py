@@ -10,16 +10,16 @@ import pytest
 
 from splitbrain.contracts.fault import Fault
 from splitbrain.contracts.scenario import LoadOptions, Scenario
-from splitbrain.harness import cli
-from splitbrain.harness.manifest import write_manifest
-from splitbrain.harness.shrinking import exact_search
-from splitbrain.harness.shrinking.exact_oracle import ExactOracle
-from splitbrain.harness.simulation.folder import keep_sweep_run
-from splitbrain.harness.simulation.judging import judged
-from splitbrain.harness.simulation.record import SimulationRecord
-from splitbrain.harness.simulation.scenario_file import read_scenario, read_simulation
-from splitbrain.harness.simulation.trial import run
-from splitbrain.harness.stop import Stop
+from splitbrain.harness.campaign.shrinking import exact_search
+from splitbrain.harness.campaign.shrinking.exact_oracle import ExactOracle
+from splitbrain.harness.campaign.sweep.trial import run
+from splitbrain.harness.cli import main as cli
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.folder.manifest import write_manifest
+from splitbrain.harness.folder.scenario_file import read_scenario, read_simulation
+from splitbrain.harness.folder.simulation_record import SimulationRecord
+from splitbrain.harness.judge.simulated_outcomes import judged
+from splitbrain.harness.run.world.folder import keep_sweep_run
 from splitbrain.history.run_folder import RunFolder
 
 SCENARIO = Scenario(

@@ -5,7 +5,7 @@ import msgspec
 from splitbrain.contracts.fault import Awaited, Fault, FaultEvent
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import LoadOptions, Scenario, Violation
-from splitbrain.harness.shrinking.words import (
+from splitbrain.harness.campaign.shrinking.words import (
     Result,
     Size,
     change,
@@ -16,7 +16,7 @@ from splitbrain.harness.shrinking.words import (
     to_be_continued,
     unusual_parts,
 )
-from splitbrain.harness.simulation.outcome import JudgedOutcome, SimulationOutcome
+from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
 from splitbrain.history.records import Event
 
 SCENARIO = Scenario(

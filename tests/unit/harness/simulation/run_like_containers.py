@@ -7,14 +7,14 @@ import msgspec
 import pytest
 
 from splitbrain.contracts.fault import Fault
-from splitbrain.harness.manifest import write_manifest
-from splitbrain.harness.options import TestOptions, plan_test
-from splitbrain.harness.plan_record import plan_of
-from splitbrain.harness.publishing import judge_and_publish
-from splitbrain.harness.simulation.folder import write_run
-from splitbrain.harness.simulation.planned import scenario_of
-from splitbrain.harness.simulation.trial import run
-from splitbrain.harness.store import create_run
+from splitbrain.harness.campaign.sweep.planned import scenario_of
+from splitbrain.harness.campaign.sweep.trial import run
+from splitbrain.harness.folder.manifest import write_manifest
+from splitbrain.harness.folder.store import create_run
+from splitbrain.harness.report.publishing import judge_and_publish
+from splitbrain.harness.run.options import TestOptions, plan_test
+from splitbrain.harness.run.plan_record import plan_of
+from splitbrain.harness.run.world.folder import write_run
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.systems.registry import system
 from tests.unit.harness.in_process import judge_in_process

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from splitbrain.contracts.scenario import LoadOptions, Scenario, Violation
-from splitbrain.harness.simulation.outcome import SimulationOutcome
-from splitbrain.harness.simulation.simulate import simulate
-from splitbrain.harness.simulation.trial import simulated_system
+from splitbrain.harness.campaign.sweep.trial import simulated_system
+from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
+from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.history.course import Phase
 from splitbrain.history.records import Event
 

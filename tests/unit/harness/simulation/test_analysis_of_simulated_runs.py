@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.harness import cli
-from splitbrain.harness.results import Results
-from splitbrain.harness.simulation.folder import keep_sweep_run
-from splitbrain.harness.simulation.judging import judged
+from splitbrain.harness.cli import main as cli
+from splitbrain.harness.folder.results import Results
+from splitbrain.harness.judge.simulated_outcomes import judged
+from splitbrain.harness.run.world.folder import keep_sweep_run
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.simulation.small_worlds import calm
 
@@ -33,7 +33,7 @@ def test_a_simulated_run_is_analysed_on_request_only(
         seen.append(analyze)
         raise Asked
 
-    monkeypatch.setattr("splitbrain.harness.publishing.judge_and_publish", judge)
+    monkeypatch.setattr("splitbrain.harness.report.publishing.judge_and_publish", judge)
     for command in (
         ["check", str(folder.root), *options],
         [
@@ -60,6 +60,6 @@ def test_a_run_in_containers_is_analysed_by_default(
         seen.append(analyze)
         raise Asked
 
-    monkeypatch.setattr("splitbrain.harness.publishing.judge_and_publish", judge)
+    monkeypatch.setattr("splitbrain.harness.report.publishing.judge_and_publish", judge)
     cli.run(["check", str(folder.root)])
     assert seen == [True]

@@ -11,8 +11,8 @@ import pytest
 
 from splitbrain.contracts.fault import Awaited, Fault, FaultEvent, in_us
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness.simulation.outcome import SimulationOutcome
-from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
+from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.history.timeline_records import TimelineFault
 from splitbrain.nemesis.kinds import fault_kind
 from splitbrain.nemesis.sorts import drawn_kinds

@@ -6,8 +6,8 @@ import pytest
 from splitbrain.checker.registry import checker_named
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.scenario import RecoveryOptions
-from splitbrain.harness.simulation import judging
-from splitbrain.harness.simulation.judging import CountedBudget, judged
+from splitbrain.harness.judge import simulated_outcomes as judging
+from splitbrain.harness.judge.simulated_outcomes import CountedBudget, judged
 from tests.unit.harness.simulation.small_worlds import (
     calm,
     lying_history,

@@ -9,11 +9,9 @@ import pytest
 from splitbrain.contracts.fault import Awaited, Fault, FaultEvent
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import Scenario
-from splitbrain.harness import cli
-from splitbrain.harness.evidence_loader import load_run
-from splitbrain.harness.replaying.verdicts import recorded_verdict
-from splitbrain.harness.simulation.like_command import LikeOrder, order_of, try_like
-from splitbrain.harness.simulation.likeness import (
+from splitbrain.harness.campaign.replaying.verdicts import recorded_verdict
+from splitbrain.harness.campaign.sweep.like_command import LikeOrder, order_of, try_like
+from splitbrain.harness.campaign.sweep.likeness import (
     Likeness,
     StruckFault,
     Turn,
@@ -21,9 +19,11 @@ from splitbrain.harness.simulation.likeness import (
     likeness_of,
     within_load,
 )
-from splitbrain.harness.simulation.scenario_file import read_scenario, read_simulation
-from splitbrain.harness.simulation.scenario_rules import check_values
-from splitbrain.harness.simulation.trial import simulated_system
+from splitbrain.harness.campaign.sweep.trial import simulated_system
+from splitbrain.harness.cli import main as cli
+from splitbrain.harness.folder.scenario_file import read_scenario, read_simulation
+from splitbrain.harness.folder.scenario_rules import check_values
+from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.nemesis.plan_text import fits
 from tests.unit.harness.judged_runs import edit_plan
@@ -205,7 +205,7 @@ def test_a_verdict_that_needs_processes_is_not_looked_for(
     verdict = recorded_verdict(failed)
     assert verdict is not None
     monkeypatch.setattr(
-        "splitbrain.harness.simulation.like_command.recorded_verdict",
+        "splitbrain.harness.campaign.sweep.like_command.recorded_verdict",
         lambda _: msgspec.structs.replace(verdict, violated=("nodes",)),
     )
     with pytest.raises(Exception, match=r"nodes found the violation .* with real processes"):
@@ -239,7 +239,7 @@ def test_a_run_that_did_not_fail_is_refused(
 
 
 def test_an_unwatched_world_breaks_no_invariant() -> None:
-    from splitbrain.harness.simulation.trial import run
+    from splitbrain.harness.campaign.sweep.trial import run
 
     watched = Scenario(system="kraft", seed=5, bugs=("vote-not-persisted",), load_us=300_000)
     assert run(watched).violation is not None

@@ -6,10 +6,10 @@ import pytest
 from splitbrain.contracts.errors import CapabilityError
 from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.runtime import SIMULATED, SIMULATED_LACKS
-from splitbrain.harness.options import PlannedTest, TestOptions, plan_test
-from splitbrain.harness.simulation.planned import check_plan, scenario_of
-from splitbrain.harness.simulation.scenario_file import decode_scenario, encode_scenario
-from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.harness.campaign.sweep.planned import check_plan, scenario_of
+from splitbrain.harness.folder.scenario_file import decode_scenario, encode_scenario
+from splitbrain.harness.run.options import PlannedTest, TestOptions, plan_test
+from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.nemesis.fault_options import BEYOND_PROMISE
 from splitbrain.nemesis.kinds import fault_kind, kind_names, machine_kind_names, world_kind_names
 from splitbrain.nemesis.sorts import SORTS

@@ -11,21 +11,21 @@ from rich.console import Console
 from splitbrain.contracts.errors import CapabilityError, UsageError
 from splitbrain.contracts.fault import Fault
 from splitbrain.contracts.runtime import SIMULATED
-from splitbrain.harness.evidence_loader import RunRecord, load_run
-from splitbrain.harness.node_health import judge_nodes
-from splitbrain.harness.options import PlannedTest, TestOptions, plan_test
-from splitbrain.harness.record_health import judge_record
-from splitbrain.harness.report.message_timeline_section import why_no_timeline
-from splitbrain.harness.simulation.judging import judged
-from splitbrain.harness.simulation.planned import (
+from splitbrain.harness.campaign.sweep.planned import (
     check_plan,
     lines_of,
     run_planned,
     scenario_of,
     why_untold,
 )
-from splitbrain.harness.simulation.scenario_file import read_scenario
-from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.harness.folder.scenario_file import read_scenario
+from splitbrain.harness.judge.evidence_loader import RunRecord, load_run
+from splitbrain.harness.judge.node_health import judge_nodes
+from splitbrain.harness.judge.record_health import judge_record
+from splitbrain.harness.judge.simulated_outcomes import judged
+from splitbrain.harness.report.message_timeline_section import why_no_timeline
+from splitbrain.harness.run.options import PlannedTest, TestOptions, plan_test
+from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.history.course import read_phases
 from splitbrain.history.pairing import pair
 from splitbrain.history.plan import reproduce_command, sub_seeds
@@ -212,7 +212,7 @@ def test_a_system_without_simulated_nodes_is_a_request_that_cannot_be_carried_ou
 def test_a_run_too_long_for_a_timeline_says_so_and_in_its_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("splitbrain.harness.simulation.planned.STORY_OPERATIONS_MAX", 20)
+    monkeypatch.setattr("splitbrain.harness.campaign.sweep.planned.STORY_OPERATIONS_MAX", 20)
     text = StringIO()
     test = planned(time_limit_s=0.5, runs_folder=tmp_path)
     record = load_run(run_planned(test, Console(file=text)).folder.root)

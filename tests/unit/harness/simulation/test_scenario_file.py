@@ -10,14 +10,14 @@ import pytest
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.scenario import Scenario
-from splitbrain.harness import cli
-from splitbrain.harness.simulation.judging import judged
-from splitbrain.harness.simulation.scenario_file import (
+from splitbrain.harness.campaign.sweep.trial import Trial, draw
+from splitbrain.harness.cli import main as cli
+from splitbrain.harness.folder.scenario_file import (
     decode_scenario,
     encode_scenario,
     read_named_scenario,
 )
-from splitbrain.harness.simulation.trial import Trial, draw
+from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.simulation.small_worlds import QUICK_BUG, broken, calm, scenario
 

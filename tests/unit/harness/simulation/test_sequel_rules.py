@@ -6,7 +6,7 @@ import pytest
 
 from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.scenario import Scenario
-from splitbrain.harness.simulation.scenario_rules import RuleError, check_values
+from splitbrain.harness.folder.scenario_rules import RuleError, check_values
 from splitbrain.nemesis.fault_options import AFTER, OTHER, PLACE, SAME
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.harness import cli
-from splitbrain.harness.simulation.command import seed_range
+from splitbrain.harness.campaign.sweep.command import seed_range
+from splitbrain.harness.cli import main as cli
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.simulation.small_worlds import QUICK_BUG
 

@@ -9,7 +9,7 @@ import pytest
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.scenario import LoadOptions, RecoveryOptions
-from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.harness.run.world.simulate import simulate
 from tests.unit.harness.simulation.fake_cluster import (
     COMMITS_NOTHING_AFTER_HEAL,
     EPOCHS_RISE,

@@ -8,21 +8,21 @@ import pytest
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.fault import Awaited, Fault, FaultEvent
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness.evidence_loader import load_run
-from splitbrain.harness.judge import _judge_record
-from splitbrain.harness.limits import Limits
-from splitbrain.harness.manifest import damage, write_manifest
+from splitbrain.harness.campaign.sweep.trial import result_of, simulated_system
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.folder.manifest import damage, write_manifest
+from splitbrain.harness.folder.results import Results
+from splitbrain.harness.folder.scenario_file import read_scenario, read_simulation
+from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
+from splitbrain.harness.folder.simulation_record import INVARIANTS, invariants_result
+from splitbrain.harness.judge.evidence_loader import load_run
+from splitbrain.harness.judge.judge import _judge_record
+from splitbrain.harness.judge.simulated_outcomes import evidence_of, judged
+from splitbrain.harness.pool.limits import Limits
 from splitbrain.harness.report.message_timeline_section import why_no_timeline
-from splitbrain.harness.results import Results
-from splitbrain.harness.simulation import folder as folders
-from splitbrain.harness.simulation.folder import keep_sweep_run, scheduled, story
-from splitbrain.harness.simulation.judging import evidence_of, judged
-from splitbrain.harness.simulation.outcome import SimulationOutcome
-from splitbrain.harness.simulation.record import INVARIANTS, invariants_result
-from splitbrain.harness.simulation.scenario_file import read_scenario, read_simulation
-from splitbrain.harness.simulation.simulate import simulate
-from splitbrain.harness.simulation.trial import result_of, simulated_system
-from splitbrain.harness.stop import Stop
+from splitbrain.harness.run.world import folder as folders
+from splitbrain.harness.run.world.folder import keep_sweep_run, scheduled, story
+from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.history.plan import decode_plan, encode_plan
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.timeline_records import TimelineLife, TimelineViolation
@@ -41,7 +41,7 @@ def kept(given: SimulationOutcome, runs: Path) -> RunFolder:
 
 def results_of(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> Results:
     """The verdict without worker processes: what they do is tested elsewhere."""
-    monkeypatch.setattr("splitbrain.harness.judge.check_all", lambda *_: [])
+    monkeypatch.setattr("splitbrain.harness.judge.judge.check_all", lambda *_: [])
     return _judge_record(load_run(folder.root), Limits(1.0, 100, 1), (), Stop())
 
 
@@ -213,7 +213,7 @@ def test_a_run_that_a_violation_ended_says_so_for_every_checker(
     folder.plan.write_bytes(encode_plan(asked))
     write_manifest(folder)
     unknown = CheckResult("lost-commits", Verdict.UNKNOWN, "The nodes did not converge.")
-    monkeypatch.setattr("splitbrain.harness.judge.check_all", lambda *_: [unknown])
+    monkeypatch.setattr("splitbrain.harness.judge.judge.check_all", lambda *_: [unknown])
     results = _judge_record(load_run(folder.root), Limits(1.0, 100, 1), (), Stop())
     violated = f"where {broken().violation.invariant} was violated"  # type: ignore[union-attr]
     reasons = {check.checker: check.reason for check in results.checkers}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from splitbrain.harness.simulation.story_lines import story_lines
+from splitbrain.harness.report.story_lines import story_lines
 from splitbrain.history.timeline_records import (
     TimelineDisk,
     TimelineFault,

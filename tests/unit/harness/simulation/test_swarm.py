@@ -5,7 +5,7 @@ from collections import Counter
 import msgspec
 
 from splitbrain.contracts.scenario import Scenario
-from splitbrain.harness.simulation.swarm import draw_scenario
+from splitbrain.harness.campaign.sweep.swarm import draw_scenario
 from splitbrain.nemesis.fault_options import AFTER, OTHER, PLACE, SAME, UNTIL
 from splitbrain.nemesis.sorts import drawn_kinds
 from splitbrain.nemesis.swarm import SwarmLimits

@@ -14,15 +14,15 @@ import pytest
 from rich.console import Console
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.harness import workers
-from splitbrain.harness.child_side import resolve
-from splitbrain.harness.simulation import sweep as sweeps
-from splitbrain.harness.simulation.command import SimOptions, run_sweep
-from splitbrain.harness.simulation.sweep import Sweep, SweepOrder, is_checked
-from splitbrain.harness.simulation.sweep_display import SweepDisplay
-from splitbrain.harness.simulation.sweep_tally import SweepTally, failure_class
-from splitbrain.harness.simulation.trial import SeedResult
-from splitbrain.harness.stop import Stop
+from splitbrain.harness.campaign.sweep import sweep as sweeps
+from splitbrain.harness.campaign.sweep.command import SimOptions, run_sweep
+from splitbrain.harness.campaign.sweep.sweep import Sweep, SweepOrder, is_checked
+from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay
+from splitbrain.harness.campaign.sweep.sweep_tally import SweepTally, failure_class
+from splitbrain.harness.campaign.sweep.trial import SeedResult
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.pool import workers
+from splitbrain.harness.pool.child_side import resolve
 from tests.unit.harness.simulation.tried_seeds import tried
 
 

@@ -3,8 +3,8 @@
 import os
 import time
 
-from splitbrain.harness.coverage_cells import CoverageCell
-from splitbrain.harness.simulation.trial import Purpose, SeedResult
+from splitbrain.harness.campaign.sweep.trial import Purpose, SeedResult
+from splitbrain.harness.folder.coverage_cells import CoverageCell
 
 
 def tried(ways: dict[int, str], seed: int, purpose: Purpose) -> SeedResult:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.harness.suite import conductor
+from splitbrain.harness.campaign.suite import conductor
 from tests.unit.harness.suite.fake_nights import Suites
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from splitbrain.harness.suite.command import SuiteOptions, report, run_suite
-from splitbrain.harness.suite.ledger import Ledger, Line, NightBegan, RunEnded
+from splitbrain.harness.campaign.suite.command import SuiteOptions, report, run_suite
+from splitbrain.harness.campaign.suite.ledger import Ledger, Line, NightBegan, RunEnded
 from tests.awaiting import await_true
 
 ROOT = Path(__file__).parents[4]

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.harness.stop import Stop
-from splitbrain.harness.suite.attempt import (
+from splitbrain.harness.campaign.suite.attempt import (
     Attempt,
     OrphanChild,
     OwnChild,
@@ -19,6 +18,7 @@ from splitbrain.harness.suite.attempt import (
     see_out,
     start,
 )
+from splitbrain.harness.console.stop import Stop
 from tests.awaiting import await_true
 
 #: Ignores what asks it to end, and so does the process that it starts.

@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from splitbrain.harness.suite.agenda import Agenda
-from splitbrain.harness.suite.cells import planned_runs
-from splitbrain.harness.suite.ledger import NightEnded
-from splitbrain.harness.suite.reading import read_suite
+from splitbrain.harness.campaign.suite.agenda import Agenda
+from splitbrain.harness.campaign.suite.cells import planned_runs
+from splitbrain.harness.campaign.suite.ledger import NightEnded
+from splitbrain.harness.campaign.suite.reading import read_suite
 from tests.unit.harness.suite.fake_nights import Suites, does, matrix
 
 PLANTED = matrix("planted", setting=does("invalid"), expect="invalid", seeds=[90])

@@ -7,8 +7,8 @@ import signal
 import pytest
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.harness.suite.attempt import Attempt, is_held
-from splitbrain.harness.suite.ledger import NightEnded
+from splitbrain.harness.campaign.suite.attempt import Attempt, is_held
+from splitbrain.harness.campaign.suite.ledger import NightEnded
 from tests.awaiting import await_true
 from tests.unit.harness.suite.fake_nights import Suites, does, matrix
 

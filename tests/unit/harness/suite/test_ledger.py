@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.harness.suite import ledger as ledgers
-from splitbrain.harness.suite.ledger import Ledger, NightEnded, RunEnded
+from splitbrain.harness.campaign.suite import ledger as ledgers
+from splitbrain.harness.campaign.suite.ledger import Ledger, NightEnded, RunEnded
 
 
 def ended(number: int = 1) -> NightEnded:

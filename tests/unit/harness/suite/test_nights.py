@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from splitbrain.contracts.errors import HarnessError, UsageError
-from splitbrain.harness.suite.command import run_suite
-from splitbrain.harness.suite.ledger import Ledger
-from splitbrain.harness.suite.summary import coverage_text
-from splitbrain.harness.suite.tally import nights_of
+from splitbrain.harness.campaign.suite.command import run_suite
+from splitbrain.harness.campaign.suite.ledger import Ledger
+from splitbrain.harness.campaign.suite.summary import coverage_text
+from splitbrain.harness.campaign.suite.tally import nights_of
 from tests.unit.harness.suite.fake_nights import Suites, does, matrix, program
 
 PLANTED = matrix("planted", setting=does("invalid"), expect="invalid", seeds=[90])

@@ -2,8 +2,8 @@
 
 import json
 
-from splitbrain.harness.coverage_cells import CoverageCell
-from splitbrain.harness.suite.tally import nights_of, sum_all_coverage
+from splitbrain.harness.campaign.suite.tally import nights_of, sum_all_coverage
+from splitbrain.harness.folder.coverage_cells import CoverageCell
 from tests.unit.harness.suite.fake_nights import Suites, does, matrix, program
 
 KILL = CoverageCell("kill", "leader", "settled", "w", 2, 1)

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.harness import cli
-from splitbrain.harness.suite.cells import planned_runs, seeds_of
-from splitbrain.harness.suite.definition import (
+from splitbrain.harness.campaign.suite.cells import planned_runs, seeds_of
+from splitbrain.harness.campaign.suite.definition import (
     FreshSeeds,
     Matrix,
     PlannedRun,
@@ -16,7 +15,8 @@ from splitbrain.harness.suite.definition import (
     Suite,
     seconds_of,
 )
-from splitbrain.harness.suite.reading import check_cells, plan, read_suite
+from splitbrain.harness.campaign.suite.reading import check_cells, plan, read_suite
+from splitbrain.harness.cli import main as cli
 from tests.unit.harness.suite.fake_nights import Suites, does, matrix, program
 
 ROOT = Path(__file__).parents[4]

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from splitbrain.harness.suite.ledger import (
+from splitbrain.harness.campaign.suite.ledger import (
     Line,
     NightBegan,
     NightEnded,
@@ -11,7 +11,7 @@ from splitbrain.harness.suite.ledger import (
     RunEnded,
     Verdict,
 )
-from splitbrain.harness.suite.tally import nights_of, sum_by_commit, tally_night
+from splitbrain.harness.campaign.suite.tally import nights_of, sum_by_commit, tally_night
 
 BEGAN = NightBegan(
     suite="s",

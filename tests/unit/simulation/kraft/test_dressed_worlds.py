@@ -6,8 +6,8 @@ from collections import Counter
 import msgspec
 import pytest
 
-from splitbrain.harness.simulation.judging import judged
-from splitbrain.harness.simulation.trial import Trial, draw, run
+from splitbrain.harness.campaign.sweep.trial import Trial, draw, run
+from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.simulation.kraft.system import KraftSimulation
 
 #: An image is larger than registers, and a broker has to catch up with it.

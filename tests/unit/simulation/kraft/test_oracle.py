@@ -3,8 +3,8 @@
 import pytest
 
 from splitbrain.contracts.scenario import Scenario, ViolationError
-from splitbrain.harness.simulation.simulate import simulate
-from splitbrain.harness.simulation.trial import Trial, draw
+from splitbrain.harness.campaign.sweep.trial import Trial, draw
+from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.nodes.storage.layout import log_folder, segment_name
 from splitbrain.simulation.kraft.all_invariants import INVARIANTS
 from splitbrain.simulation.kraft.system import KraftSimulation

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from splitbrain.harness.simulation.simulate import simulate
-from splitbrain.harness.simulation.trial import Trial, draw
+from splitbrain.harness.campaign.sweep.trial import Trial, draw
+from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.nodes.quorum.effects import SendAnswer, SendRequest
 from splitbrain.nodes.quorum.log_positions import LogPositions
 from splitbrain.nodes.quorum.outbox import Outbox

@@ -10,8 +10,8 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from splitbrain.harness.gate.lake_runs import runs_of_lake
-from splitbrain.harness.suite.conclusion import prune
+from splitbrain.harness.campaign.gate.lake_runs import runs_of_lake
+from splitbrain.harness.campaign.suite.conclusion import prune
 from splitbrain.history.pairing import pair
 from splitbrain.history.reader import read_events
 from splitbrain.history.run_folder import RunFolder

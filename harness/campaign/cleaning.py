@@ -1,0 +1,134 @@
+"""What ``clean`` does, and what a dead run's folder still lacks.
+
+Dead runs' nodes are swept out of every runtime, what they left saved into the run folders first;
+then the temporary folders of dead processes go. Living runs and foreign things are spared.
+"""
+
+import os
+import signal
+import stat
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.folder.store import is_alive
+from splitbrain.harness.run.log_collection import dump_logs
+from splitbrain.history.border import DATA_FOLDER, refuse_strays
+from splitbrain.history.plan import decode_plan
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.scratch_folders import remove_dead
+from splitbrain.runtimes.owners import await_end, orphans
+
+#: Children of a harness that outlive it for a moment, and end by themselves.
+_TIDY_MODULES = frozenset({f"{PACKAGE}.runtimes.watchdog", f"{PACKAGE}.spark_analysis"})
+#: They take seconds; one that waits for an engine to come back is not waited for.
+_ORPHAN_PATIENCE_S = 10.0
+
+
+def clean(console: Console) -> int:
+    """Remove what dead runs left anywhere; returns the exit code, 3 where something is still there.
+
+    A runtime that cannot look (no engine answers) is told and does not keep the others' leftovers.
+    """
+    from splitbrain.runtimes.registry import sweep_all
+
+    await_orphans(_ORPHAN_PATIENCE_S)
+    lines: list[str] = []
+    is_whole = True
+    for sweep in sweep_all():
+        if sweep.skipped is not None:
+            lines.append(f"The runtime {sweep.runtime} was not looked at: {sweep.skipped}")
+        for run in sweep.runs:
+            found = ", ".join(f"{kind} {number}" for kind, number in run.removed.items() if number)
+            lines.append(f"{run.run_id}: removed {found or 'nothing'}")
+            if run.problem is not None:
+                is_whole = False
+                lines.append(f"{run.run_id}: {run.problem}")
+            if _is_mine(run.lock.parent):
+                dump_missing_logs(RunFolder(run.lock.parent))
+    lines += [f"{folder}: removed" for folder in remove_dead(before=kill_users)]
+    for line in lines or ["Dead runs left nothing."]:
+        console.print(Text(line), soft_wrap=True)
+    return 0 if is_whole else HarnessError.exit_code
+
+
+def salvage(folder: RunFolder) -> None:
+    """Fetch what the nodes of a dead run left, so that its folder can be judged.
+
+    Does nothing for a living run or a complete folder. What cannot be had is left: a judge says
+    what is missing.
+    """
+    nodes = folder.node_names()
+    if is_alive(folder) or all(folder.committed_log(node).exists() for node in nodes):
+        return
+    from splitbrain.runtimes.registry import sweep_all
+
+    sweep_all(folder.lock)
+    dump_missing_logs(folder)
+
+
+def dump_missing_logs(folder: RunFolder) -> None:
+    """Write the neutral dump of each node whose data folder is there and whose dump is not."""
+    from splitbrain.systems.registry import system
+
+    try:
+        refuse_strays(folder.root)
+        adapter = system(decode_plan(folder.plan.read_bytes()).system)
+    except (OSError, ValueError, RecursionError, HarnessError):
+        return
+    # Data that cannot be read leave the dump missing, and the judge says so.
+    dump_logs(
+        adapter,
+        folder,
+        [
+            node
+            for node in folder.node_names()
+            if (folder.node(node) / DATA_FOLDER).is_dir()
+            and not folder.committed_log(node).exists()
+        ],
+    )
+
+
+def _is_mine(folder: Path) -> bool:
+    """Whether it is a folder of this user: in that of another one nothing is written for them."""
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+
+
+def kill_users(folder: Path) -> None:
+    """Kill the processes that were told to keep their files in a dead process's temporary folder.
+
+    Only those count that are of the folder's own user and whose command line names it, of which
+    there is one in the world: a JVM whose Spark was killed under it.
+    """
+    user = folder.lstat().st_uid
+    for process in Path("/proc").glob("[0-9]*"):
+        # It may end while it is looked at, or be another user's.
+        with suppress(OSError):
+            # Held before it is looked at: the number may go to another process at any time.
+            descriptor = os.pidfd_open(int(process.name))
+            try:
+                words = (process / "cmdline").read_bytes().split(b"\0")
+                is_named = any(word.endswith(f"={folder}".encode()) for word in words)
+                if is_named and process.stat().st_uid == user:
+                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            finally:
+                os.close(descriptor)
+
+
+def await_orphans(patience_s: float) -> None:
+    """Wait until what outlives a harness in order to tidy up after it has done so.
+
+    What a watchdog stops, the sweep removes; an analysis takes its JVM and files along.
+    """
+    deadline = time.monotonic() + patience_s
+    for process in orphans(_TIDY_MODULES):
+        await_end(process, max(0.0, deadline - time.monotonic()))

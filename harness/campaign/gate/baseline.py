@@ -1,0 +1,116 @@
+"""What a gate compares with: other runs, or the JSON of an earlier gate, here or in git.
+
+A reference is, in this order: ``none`` (there is none, said aloud); runs, as on the command line (a
+folder or a ledger's night), which are measured anew; a gate's JSON file; ``REF:PATH``, such as
+``main:ci/gate.json``, a gate's JSON as git holds it there.
+"""
+
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from splitbrain.checker.fingerprints import fingerprint_of
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.figure import Measured, Subject
+from splitbrain.harness.campaign.gate.expressions import parse_subject
+from splitbrain.harness.campaign.gate.gated_run import Selection
+from splitbrain.harness.campaign.gate.record import GateRecord, decode_record
+from splitbrain.harness.campaign.gate.selection import is_run_source, select
+from splitbrain.history.json_problems import in_words
+
+#: The reference that waives a baseline.
+NONE: Final = "none"
+_GIT_TIMEOUT_S = 30.0
+_NEXT: Final = (
+    "Name a folder of runs, a ledger, a gate's JSON, REF:PATH of one in git, or none for none"
+)
+
+#: Measures runs; returns figures, and sentences on what they leave out.
+Measurer = Callable[[Selection], tuple[dict[Subject, Measured], Sequence[str]]]
+
+
+class Baseline(msgspec.Struct, frozen=True):
+    """Figures and failures of another time."""
+
+    reference: str
+    figures: dict[Subject, Measured]
+    fingerprints: frozenset[str]
+    notes: tuple[str, ...] = ()
+
+
+def read_baseline(reference: str, measure: Measurer) -> Baseline:
+    """The baseline that a reference names.
+
+    Raises:
+        UsageError: it names nothing that is there, or something else.
+        HarnessError: it cannot be read.
+    """
+    if is_run_source(reference):
+        return _of_runs(reference, measure)
+    path = Path(reference)
+    if path.is_file():
+        return _of_record(reference, _decoded(reference, path.read_bytes()))
+    commit, separator, inside = reference.partition(":")
+    if separator and commit and inside:
+        return _of_record(reference, _decoded(reference, _from_git(reference)))
+    raise UsageError(f"there is no baseline {reference}", _NEXT)
+
+
+def _of_runs(reference: str, measure: Measurer) -> Baseline:
+    selection = select([reference])
+    if not selection.runs:
+        raise UsageError(f"the baseline {reference} holds no run", _NEXT)
+    figures, notes = measure(selection)
+    met = {
+        fingerprint.text
+        for run in selection.judged_by_policy
+        for result in run.invalid
+        if (fingerprint := fingerprint_of(result)) is not None
+    }
+    return Baseline(
+        reference, figures, frozenset(met), tuple(f"Baseline: {note}" for note in notes)
+    )
+
+
+def _of_record(reference: str, record: GateRecord) -> Baseline:
+    figures: dict[Subject, Measured] = {}
+    for text, measured in record.figures.items():
+        try:
+            figures[parse_subject(text)] = measured
+        except UsageError:
+            # A figure that this version no longer has: a threshold on it was refused already.
+            continue
+    met = frozenset(failure.fingerprint for failure in record.failures)
+    return Baseline(reference, figures, met)
+
+
+def _decoded(reference: str, content: bytes) -> GateRecord:
+    try:
+        return decode_record(content)
+    except (ValueError, RecursionError) as error:
+        told = in_words(error)
+        raise UsageError(f"the baseline {reference} is no gate's JSON: {told}", _NEXT) from error
+
+
+def _from_git(reference: str) -> bytes:
+    try:
+        # "--" cannot stand before REF:PATH; a leading dash would be an option.
+        done = subprocess.run(
+            ["git", "show", "--end-of-options", reference],
+            capture_output=True,
+            check=False,
+            timeout=_GIT_TIMEOUT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise HarnessError(
+            "ask git for the baseline", reference, str(error), "Install git, or name a file."
+        ) from error
+    if done.returncode != 0:
+        told = done.stderr.decode(errors="replace").strip().splitlines()
+        raise UsageError(
+            f"there is no baseline {reference}: {told[-1] if told else 'git has none'}", _NEXT
+        )
+    return done.stdout

@@ -1,0 +1,113 @@
+"""What ``splitbrain gate`` does: hold a gate and tell of it, or prove that a policy can fail."""
+
+import datetime as dt
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.campaign.gate import terminal
+from splitbrain.harness.campaign.gate.gating import GateRequest, Held, hold_gate, output_paths
+from splitbrain.harness.campaign.gate.junit import to_junit
+from splitbrain.harness.campaign.gate.markdown import to_markdown
+from splitbrain.harness.campaign.gate.policy import read_policy
+from splitbrain.harness.campaign.gate.record import encode_record
+from splitbrain.harness.campaign.gate.self_test import Proof, prove
+from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.folder.atomic_file import write_atomically
+from splitbrain.harness.folder.refusals import tell_refusal
+from splitbrain.harness.folder.results import EXIT_INVALID, EXIT_VALID, counted
+
+
+class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``splitbrain gate`` was asked for."""
+
+    policy: Path
+    tier: str | None = None
+    baseline: str | None = None
+    #: Folder for gate.json, gate.xml and gate.md; made where it is missing.
+    output: Path | None = None
+    #: Print the JSON instead of the summary.
+    as_json: bool = False
+
+
+def run_gate(sources: Sequence[str], options: GateOptions, console: Console) -> int:
+    """Hold the gate, print and write its answer; returns the exit code.
+
+    Raises:
+        UsageError: the policy, the runs or the baseline are wrong; nothing was written.
+        HarnessError: something of them cannot be read, or the answer cannot be written.
+    """
+    policy = read_policy(options.policy)
+    tier = policy.tier(options.tier)
+    if not sources:
+        raise UsageError("no runs are named", "Name run folders, a folder of them, or a ledger")
+    request = GateRequest(
+        policy=policy,
+        tier=tier,
+        sources=tuple(sources),
+        baseline=options.baseline,
+        now=dt.datetime.now(dt.UTC),
+    )
+    held = hold_gate(request)
+    if options.as_json:
+        console.print(
+            Text(encode_record(held.record).decode().rstrip("\n")), soft_wrap=True, highlight=False
+        )
+    else:
+        terminal.show(held.record, console)
+    if options.output is not None:
+        _write(held, options.output)
+    return held.record.exit_code
+
+
+def run_self_test(options: GateOptions, console: Console) -> int:
+    """Prove that every threshold can fail; 0 where it does, 1 where one cannot.
+
+    Raises:
+        UsageError: the policy is wrong.
+    """
+    policy = read_policy(options.policy)
+    tiers = [policy.tier(options.tier)] if options.tier else list(policy.tiers.values())
+    proofs = prove(policy, tiers)
+    dead = [proof for proof in proofs if not proof.can_fail]
+    if options.as_json:
+        console.print(
+            Text(msgspec.json.encode([_proof_data(proof) for proof in proofs]).decode()),
+            soft_wrap=True,
+        )
+        return EXIT_INVALID if dead else EXIT_VALID
+    width = max(len(proof.threshold.text) for proof in proofs)
+    for proof in proofs:
+        word = "can fail" if proof.can_fail else "DEAD"
+        line = f"{proof.tier}  {word:<8}  {proof.threshold.text:<{width}}  {proof.told}"
+        console.print(Text(printable(line)), soft_wrap=True)
+    told = f"{counted(len(proofs), 'threshold')} in {counted(len(tiers), 'tier')}"
+    answer = f"{told}: {len(dead)} can never fail." if dead else f"{told}: each can fail alone."
+    console.print(Text(answer), soft_wrap=True)
+    return EXIT_INVALID if dead else EXIT_VALID
+
+
+def _proof_data(proof: Proof) -> dict[str, object]:
+    return {
+        "tier": proof.tier,
+        "threshold": proof.threshold.text,
+        "can_fail": proof.can_fail,
+        "told": proof.told,
+    }
+
+
+def _write(held: Held, folder: Path) -> None:
+    json, junit, markdown = output_paths(folder)
+    with tell_refusal(
+        "write the gate's answer",
+        folder,
+        "Make room on that disk, or choose another folder with --output.",
+    ):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(json, encode_record(held.record))
+        write_atomically(junit, to_junit(held.record, held.runs, held.failures, held.flaky))
+        write_atomically(markdown, to_markdown(held.record).encode())

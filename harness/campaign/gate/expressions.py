@@ -1,0 +1,171 @@
+"""Thresholds as a policy writes them: ``latency_p99_ms{workload=register} < 1000``.
+
+    THRESHOLD  = SUBJECT OP NUMBER  |  regression(SUBJECT) OP NUMBER
+    SUBJECT    = FIGURE  |  FIGURE{DIMENSION=VALUE, DIMENSION!=VALUE, ...}
+    OP         = ==  !=  <  <=  >  >=
+    NUMBER     = 0.95  |  95%  |  1000  |  1000 ms  |  1 s
+
+Whatever is wrong in one is refused in words: a threshold that means something else than its author
+thought is worse than none. So is one that demands what is worse (``availability_min < 0.9``).
+"""
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from typing import Final, Literal
+
+import msgspec
+
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.figure import Condition, Dimension, Figure, Subject
+from splitbrain.harness.campaign.gate.catalogue import figure_named
+from splitbrain.nemesis.nearest import or_nearest
+
+Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
+
+_HOLDS: Final[dict[str, Callable[[float, float], bool]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_THRESHOLD = re.compile(r"^(?P<left>.*?)\s*(?P<comparison>==|!=|<=|>=|<|>)\s*(?P<right>[^=<>]*)$")
+_REGRESSION = re.compile(r"^regression\s*\(\s*(?P<subject>.*?)\s*\)$")
+_SUBJECT = re.compile(r"^(?P<figure>\w+)\s*(?:\{(?P<conditions>.*)\})?$")
+_CONDITION = re.compile(r"^(?P<dimension>\w+)\s*(?P<comparison>!?=)\s*(?P<value>[^\s\"'{}=!]+)$")
+_NUMBER = re.compile(r"^(?P<number>[+-]?(?:\d+(?:_\d+)*)(?:\.\d+)?)\s*(?P<unit>%|ms|s)?$")
+_FORM = "Write it as in 'violations == 0' or 'latency_p99_ms{workload=register} < 1000'"
+
+
+class Threshold(msgspec.Struct, frozen=True):
+    """One demand of a policy."""
+
+    #: As its author wrote it.
+    text: str
+    subject: Subject
+    comparison: Comparison
+    #: In the figure's own unit; of a regression a share of the baseline.
+    bound: float
+    #: Of the relative change for the worse against the baseline instead of the figure itself.
+    is_regression: bool = False
+    #: Nobody wrote it: the gate demands it where a policy says nothing else.
+    is_implied: bool = False
+
+    def holds_for(self, value: float) -> bool:
+        """Whether a value satisfies it."""
+        return _HOLDS[self.comparison](value, self.bound)
+
+    @property
+    def measure(self) -> str:
+        """What is compared, as text: equal for thresholds of one tier that replace each other."""
+        return f"regression({self.subject.text})" if self.is_regression else self.subject.text
+
+
+def parse_threshold(text: str) -> Threshold:
+    """Read one threshold.
+
+    Raises:
+        UsageError: it is none; the sentence does not name the file.
+    """
+    match = _THRESHOLD.match(text.strip())
+    if match is None:
+        raise UsageError(f"{text!r} compares nothing", _FORM)
+    left, comparison = match["left"], match["comparison"]
+    regression = _REGRESSION.match(left)
+    subject, figure = _subject(regression["subject"] if regression else left, text)
+    threshold = Threshold(
+        text=" ".join(text.split()),
+        subject=subject,
+        comparison=comparison,  # pyright: ignore[reportArgumentType] - one of the pattern's
+        bound=_bound(match["right"], text, figure, is_regression=regression is not None),
+        is_regression=regression is not None,
+    )
+    _refuse_wrong_way(threshold, figure)
+    return threshold
+
+
+def parse_subject(text: str) -> Subject:
+    """Read a subject, as the keys of saved figures are written.
+
+    Raises:
+        UsageError: it is none of this version's.
+    """
+    return _subject(text, text)[0]
+
+
+def _subject(text: str, whole: str) -> tuple[Subject, Figure]:
+    match = _SUBJECT.match(text)
+    if match is None:
+        raise UsageError(f"{whole!r} names no figure", _FORM)
+    figure = figure_named(match["figure"])
+    conditions: set[Condition] = set()
+    listed = match["conditions"]
+    if listed is not None:
+        conditions = {_condition(part.strip(), figure, whole) for part in listed.split(",")}
+    return Subject(figure.name, tuple(sorted(conditions))), figure
+
+
+def _condition(text: str, figure: Figure, whole: str) -> Condition:
+    match = _CONDITION.match(text)
+    if match is None:
+        raise UsageError(
+            f"{whole!r}: {text!r} is no condition",
+            "Write it as in workload=register or fault!=kill",
+        )
+    dimension = _dimension(match["dimension"], figure)
+    return Condition(dimension, match["value"], match["comparison"] == "=")
+
+
+def _dimension(name: str, figure: Figure) -> Dimension:
+    for dimension in figure.dimensions:
+        if dimension == name:
+            return dimension
+    raise UsageError(
+        f"{figure.name} cannot be chosen by {name!r}",
+        or_nearest(name, figure.dimensions, "dimensions of it"),
+    )
+
+
+def _bound(text: str, whole: str, figure: Figure, *, is_regression: bool) -> float:
+    match = _NUMBER.match(text.strip())
+    if match is None:
+        raise UsageError(f"{whole!r}: {text.strip()!r} is no number", _FORM)
+    number, unit = float(match["number"]), match["unit"]
+    takes_percent = is_regression or figure.unit == "share"
+    if unit == "%" and takes_percent:
+        return number / 100
+    if unit == "%":
+        raise UsageError(f"{whole!r}: {figure.name} is no share, so 10% of it is no bound", _FORM)
+    if unit is None:
+        return number
+    if is_regression or figure.unit != "ms":
+        raise UsageError(f"{whole!r}: this is no time, so it has no {unit}", _FORM)
+    return number * 1000 if unit == "s" else number
+
+
+def _refuse_wrong_way(threshold: Threshold, figure: Figure) -> None:
+    """Refuse a demand for what is worse."""
+    if threshold.is_regression and figure.better == "neither":
+        raise UsageError(
+            f"{threshold.text!r}: no change of {figure.name} is for the worse",
+            "Compare the figure itself",
+        )
+    better = "lower" if threshold.is_regression else figure.better
+    right = {"lower": "<", "higher": ">"}.get(better)
+    if right is not None and threshold.comparison[0] in "<>" and threshold.comparison[0] != right:
+        raise UsageError(
+            f"{threshold.text!r} demands what is worse: of {threshold.measure} {better} is better",
+            f"Write it with {right}",
+        )
+
+
+def can_be(value: float, figure: Figure) -> bool:
+    """Whether a figure can have a value at all."""
+    if not math.isfinite(value) or value < 0:
+        return False
+    if figure.unit == "share":
+        return value <= 1
+    return figure.unit != "count" or value == int(value)

@@ -1,0 +1,125 @@
+"""What went wrong in the runs, by fingerprint: quarantined or not, and new, known or resolved.
+
+A failure is one fingerprint; it may stand behind many runs. A quarantine spares a failure until the
+end of its last day, UTC; from the next day on it fails again, and that is said. Must never let a
+quarantine spare anything but the fingerprint that it names.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+
+import msgspec
+
+from splitbrain.checker.fingerprints import Fingerprint, fingerprint_of
+from splitbrain.checker.verdict import CheckResult
+from splitbrain.harness.campaign.gate.gated_run import GatedRun
+from splitbrain.harness.campaign.gate.policy import Quarantine
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One checker that said invalid of one run."""
+
+    run: GatedRun
+    result: CheckResult
+    fingerprint: Fingerprint
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """All cases of one fingerprint."""
+
+    fingerprint: Fingerprint
+    cases: tuple[Case, ...]
+    #: That covers it, expired or not.
+    quarantine: Quarantine | None = None
+    is_expired: bool = False
+    #: None where there is no reference to compare with.
+    is_new: bool | None = None
+
+    @property
+    def is_spared(self) -> bool:
+        """Whether a quarantine in force covers it."""
+        return self.quarantine is not None and not self.is_expired
+
+    @property
+    def text(self) -> str:
+        """Its fingerprint."""
+        return self.fingerprint.text
+
+
+class Failures(msgspec.Struct, frozen=True):
+    """All failures of a selection, held against the quarantines and a reference."""
+
+    #: New ones first, then those that are not spared, then the most frequent.
+    all: tuple[Failure, ...]
+    #: Fingerprints of the reference that were not met again.
+    resolved: tuple[str, ...]
+    #: Quarantines that met nothing.
+    idle: tuple[Quarantine, ...]
+
+    @property
+    def counting(self) -> tuple[Failure, ...]:
+        """Those that no quarantine spares."""
+        return tuple(failure for failure in self.all if not failure.is_spared)
+
+    @property
+    def spared(self) -> tuple[Failure, ...]:
+        """Those that a quarantine spares."""
+        return tuple(failure for failure in self.all if failure.is_spared)
+
+    @property
+    def expired(self) -> tuple[Failure, ...]:
+        """Those whose quarantine is over."""
+        return tuple(failure for failure in self.all if failure.is_expired)
+
+    def of_case(self, run: GatedRun, result: CheckResult) -> Failure | None:
+        """The failure that a checker's finding in a run is a case of."""
+        fingerprint = fingerprint_of(result)
+        for failure in self.all:
+            if failure.fingerprint == fingerprint:
+                return failure
+        return None
+
+
+def find_failures(
+    runs: Sequence[GatedRun],
+    quarantines: Sequence[Quarantine],
+    today: dt.date,
+    known: frozenset[str] | None,
+) -> Failures:
+    """Group what the checkers found.
+
+    Args:
+        runs: canaries apart.
+        quarantines: of the policy.
+        today: UTC.
+        known: fingerprints of the reference; None without one.
+    """
+    cases: dict[Fingerprint, list[Case]] = {}
+    for run in runs:
+        for result in run.invalid:
+            fingerprint = fingerprint_of(result)
+            assert fingerprint is not None, "an invalid result always has a fingerprint"
+            cases.setdefault(fingerprint, []).append(Case(run, result, fingerprint))
+    by_fingerprint = {one.fingerprint: one for one in quarantines}
+    failures: list[Failure] = []
+    for fingerprint, members in cases.items():
+        quarantine = by_fingerprint.get(fingerprint.text)
+        failures.append(
+            Failure(
+                fingerprint=fingerprint,
+                cases=tuple(members),
+                quarantine=quarantine,
+                is_expired=quarantine is not None and quarantine.until < today,
+                is_new=None if known is None else fingerprint.text not in known,
+            )
+        )
+    met = {failure.text for failure in failures}
+    return Failures(
+        all=tuple(sorted(failures, key=_urgency)),
+        resolved=tuple(sorted((known or frozenset()) - met)),
+        idle=tuple(one for one in quarantines if one.fingerprint not in met),
+    )
+
+
+def _urgency(failure: Failure) -> tuple[bool, bool, int, str]:
+    return failure.is_spared, failure.is_new is False, -len(failure.cases), failure.text

@@ -1,0 +1,172 @@
+"""Holds a gate: policy, runs and baseline in, one record out.
+
+The order matters: the baseline's fingerprints decide what is new before any figure is measured.
+Figures of verdicts are all measured, so that the record serves any later policy as a baseline;
+those of Spark where a tier asks for one, and then for all tiers of the policy.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from splitbrain.contracts.figure import Measured, Subject
+from splitbrain.harness.campaign.gate.baseline import NONE, Baseline, read_baseline
+from splitbrain.harness.campaign.gate.catalogue import VERDICT_FIGURES, needs_spark
+from splitbrain.harness.campaign.gate.evaluation import evaluate, subjects_of, verdict_of
+from splitbrain.harness.campaign.gate.failures import Failures, find_failures
+from splitbrain.harness.campaign.gate.gated_run import GatedRun, Selection
+from splitbrain.harness.campaign.gate.policy import IMPLIED_OF_CANARIES, Policy, Tier
+from splitbrain.harness.campaign.gate.record import (
+    GateRecord,
+    failure_records,
+    run_records,
+    threshold_record,
+)
+from splitbrain.harness.campaign.gate.selection import select
+from splitbrain.harness.campaign.gate.spark_figures import measure_with_spark
+from splitbrain.harness.campaign.gate.verdict_figures import is_flaky, measure_verdicts
+from splitbrain.harness.campaign.gate.words import leading_sentence
+from splitbrain.harness.folder.results import counted
+from splitbrain.harness.folder.tool_version import tool_commit, tool_version
+
+
+class GateRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a gate is asked."""
+
+    policy: Policy
+    tier: Tier
+    sources: tuple[str, ...]
+    #: None: none was named; ``none``: there is none.
+    baseline: str | None
+    #: UTC.
+    now: dt.datetime
+
+
+class Held(NamedTuple):
+    """A gate that was held."""
+
+    record: GateRecord
+    runs: tuple[GatedRun, ...]
+    failures: Failures
+    #: Names of runs that failed and whose replay did not.
+    flaky: frozenset[str]
+
+
+class _Measures(NamedTuple):
+    figures: dict[Subject, Measured]
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def hold_gate(request: GateRequest) -> Held:
+    """Measure, compare, decide.
+
+    Raises:
+        UsageError: the runs or the baseline are not there.
+        HarnessError: a ledger or git failed.
+    """
+    is_waived = request.baseline == NONE
+    selection = select(request.sources)
+    request = _with_canaries(request, selection)
+    baseline = _baseline(request)
+    runs = selection.judged_by_policy
+    known = None if baseline is None else baseline.fingerprints
+    today = request.now.date()
+    failures = find_failures(runs, request.policy.quarantines, today, known)
+    measures = _measure(request, selection, failures)
+    judged = evaluate(
+        request.policy,
+        request.tier,
+        measures.figures,
+        None if baseline is None else baseline.figures,
+        is_waived=is_waived,
+    )
+    thresholds = tuple(map(threshold_record, judged))
+    valid_runs = sum(run.outcome == "valid" for run in runs)
+    verdict, code = verdict_of(
+        judged,
+        runs=len(runs),
+        valid_runs=valid_runs,
+        harness_failed=bool(measures.problems),
+    )
+    flaky = frozenset(run.name for run in runs if is_flaky(run, runs))
+    record = GateRecord(
+        at=request.now.isoformat(timespec="seconds"),
+        tool_version=tool_version(),
+        tool_commit=tool_commit(),
+        policy=request.policy.path,
+        policy_digest=request.policy.digest,
+        tier=request.tier.name,
+        sources=selection.sources,
+        baseline=None if baseline is None else baseline.reference,
+        verdict=verdict,
+        exit_code=code,
+        sentence=leading_sentence(
+            thresholds, runs=len(runs), valid_runs=valid_runs, problems=measures.problems
+        ),
+        thresholds=thresholds,
+        figures={subject.text: measured for subject, measured in measures.figures.items()},
+        failures=failure_records(failures),
+        resolved=failures.resolved,
+        idle_quarantines=failures.idle,
+        runs=run_records(selection.runs, flaky),
+        problems=measures.problems,
+        notes=(*_notes(selection), *measures.notes, *(baseline.notes if baseline else ())),
+    )
+    return Held(record, selection.runs, failures, flaky)
+
+
+def _with_canaries(request: GateRequest, selection: Selection) -> GateRequest:
+    """The request with the demand that a night's planted bugs were found, where it has some."""
+    tier = request.tier
+    if not any(run.is_canary for run in selection.runs) or any(
+        one.measure == IMPLIED_OF_CANARIES.measure for one in tier.thresholds
+    ):
+        return request
+    stricter = Tier(tier.name, (*tier.thresholds, IMPLIED_OF_CANARIES))
+    return msgspec.structs.replace(request, tier=stricter)
+
+
+def _baseline(request: GateRequest) -> Baseline | None:
+    if request.baseline is None or request.baseline == NONE:
+        return None
+
+    def measure(selection: Selection) -> tuple[dict[Subject, Measured], Sequence[str]]:
+        runs = selection.judged_by_policy
+        today = request.now.date()
+        failures = find_failures(runs, request.policy.quarantines, today, None)
+        found = _measure(request, selection, failures)
+        return found.figures, (*found.problems, *found.notes)
+
+    return read_baseline(request.baseline, measure)
+
+
+def _measure(request: GateRequest, selection: Selection, failures: Failures) -> _Measures:
+    asked = subjects_of(request.tier)
+    everything = [Subject(figure.name) for figure in VERDICT_FIGURES]
+    told = [subject for subject in asked if not needs_spark(subject.figure)]
+    verdicts = measure_verdicts(dict.fromkeys([*told, *everything]), selection, failures)
+    by_spark: list[Subject] = []
+    if any(needs_spark(subject.figure) for subject in asked):
+        of_all_tiers = [one for tier in request.policy.tiers.values() for one in subjects_of(tier)]
+        by_spark = [one for one in dict.fromkeys(of_all_tiers) if needs_spark(one.figure)]
+    spark = measure_with_spark(by_spark, selection.judged_by_policy)
+    problems = () if spark.failure is None else (spark.failure,)
+    return _Measures({**verdicts, **spark.figures}, problems, spark.notes)
+
+
+def _notes(selection: Selection) -> tuple[str, ...]:
+    """What the answer leaves out."""
+    canaries = sum(run.is_canary for run in selection.runs)
+    if not canaries:
+        return ()
+    planted = counted(canaries, "run")
+    return (f"{planted} with a planted bug that a suite expects to be found: no other figure.",)
+
+
+def output_paths(folder: Path) -> tuple[Path, Path, Path]:
+    """Where the JSON, the JUnit XML and the Markdown of a gate go."""
+    return folder / "gate.json", folder / "gate.xml", folder / "gate.md"

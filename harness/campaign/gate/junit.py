@@ -1,0 +1,119 @@
+"""The gate for CI servers: a suite of the thresholds, then one suite per run, a case per checker.
+
+Seed and reproduce line are properties of a run's suite. A violation is a failure, whatever its
+replays did; a quarantined one is flaky, and so is a run that failed without a violation and whose
+replay, or a later try of the suite, did not. A planted bug of a suite that was found passes.
+"""
+
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.campaign.gate.failures import Failures
+from splitbrain.harness.campaign.gate.gated_run import GatedRun
+from splitbrain.harness.campaign.gate.record import GateRecord, JudgedThreshold
+from splitbrain.harness.campaign.gate.words import threshold_sentence
+from splitbrain.harness.report.junit import seconds_of, violation_text
+from splitbrain.harness.report.junit_document import JunitCase, JunitSuite, Trouble, document
+
+
+def to_junit(
+    record: GateRecord, runs: tuple[GatedRun, ...], failures: Failures, flaky: frozenset[str]
+) -> bytes:
+    """The content of ``gate.xml``."""
+    suites = [_thresholds(record)]
+    suites += [_run(run, failures, is_flaky=run.name in flaky) for run in runs]
+    return document(suites, f"splitbrain gate, {record.tier}")
+
+
+def _thresholds(record: GateRecord) -> JunitSuite:
+    properties = {
+        "policy": record.policy,
+        "tier": record.tier,
+        "baseline": record.baseline or "none",
+        "verdict": record.verdict,
+    }
+    suite = JunitSuite(f"gate {record.tier}", record.at, properties)
+    for one in record.thresholds:
+        case = suite.case(f"splitbrain.gate.{record.tier}", one.threshold)
+        trouble = _trouble_of(one)
+        if trouble is None:
+            case.note(threshold_sentence(one))
+        else:
+            sentence = threshold_sentence(one)
+            case.add(trouble, one.state, sentence, sentence)
+    case = suite.case(f"splitbrain.gate.{record.tier}", "anything proven")
+    if record.verdict in ("unknown", "failed") and not any(map(_trouble_of, record.thresholds)):
+        case.add("error", record.verdict, record.sentence, record.sentence)
+    return suite
+
+
+def _trouble_of(one: JudgedThreshold) -> Trouble | None:
+    if one.state == "violated":
+        return "failure"
+    return "error" if one.state == "unknown" else None
+
+
+def _run(run: GatedRun, failures: Failures, *, is_flaky: bool) -> JunitSuite:
+    properties = {
+        "seed": "none" if run.seed is None else str(run.seed),
+        "reproduce": run.reproduce,
+        "outcome": run.outcome,
+        "system": run.system,
+        "version": run.version,
+        "workload": run.workload,
+        "runtime": run.runtime,
+    }
+    if run.folder is not None:
+        properties["run_folder"] = str(run.folder)
+    suite = JunitSuite(f"{run.system} {run.workload}", run.name, properties)
+    class_name = f"splitbrain.{run.system}.{run.workload}.{run.runtime}"
+    told = {result.checker for result in run.checkers}
+    for result in (*run.checkers, *(one for one in run.invalid if one.checker not in told)):
+        case = suite.case(class_name, f"{result.checker}, {run.name}", seconds_of(result))
+        if not run.is_canary:
+            _judge(case, run, result, failures, is_flaky=is_flaky)
+    case = suite.case(class_name, f"run, {run.name}", run.took_s)
+    _judge_whole(case, run, is_flaky=is_flaky)
+    return suite
+
+
+def _judge(
+    case: JunitCase, run: GatedRun, result: CheckResult, failures: Failures, *, is_flaky: bool
+) -> None:
+    if result.verdict is Verdict.VALID:
+        return
+    body = violation_text(result, run.reproduce)
+    if result.verdict is Verdict.UNKNOWN:
+        case.add("flakyError" if is_flaky else "error", "unknown", result.reason, body)
+        return
+    failure = failures.of_case(run, result)
+    assert failure is not None, "every violation of a selection is one of its failures"
+    known = "" if failure.is_new is None else ", new" if failure.is_new else ", known"
+    body = f"{failure.text}{known}\n{body}"
+    if failure.is_spared:
+        assert failure.quarantine is not None
+        why = f"Quarantined until {failure.quarantine.until}: {failure.quarantine.reason}"
+        case.add("flakyFailure", failure.text, result.reason, f"{why}\n{body}")
+        return
+    if failure.quarantine is not None:
+        body = f"Its quarantine ended on {failure.quarantine.until}.\n{body}"
+    if is_flaky:
+        body = f"It was violated, though a replay did not show it again.\n{body}"
+    case.add("failure", failure.text, result.reason, body)
+
+
+def _judge_whole(case: JunitCase, run: GatedRun, *, is_flaky: bool) -> None:
+    """What no checker says: that the run proves nothing, or is missing."""
+    body = "\n".join([run.sentence, *run.problems, run.reproduce])
+    if run.is_canary:
+        if run.canary_missed:
+            case.add("failure", "canary", "The planted bug was not found.", body)
+        return
+    if run.outcome == "vacuous":
+        case.add("flakyFailure" if is_flaky else "failure", "vacuous", run.sentence, body)
+    elif run.outcome == "unknown" and any(one.verdict is Verdict.UNKNOWN for one in run.checkers):
+        # Said already, with the checker.
+        return
+    elif run.outcome in ("failed", "unjudged", "unknown"):
+        case.add("flakyError" if is_flaky else "error", run.outcome, run.sentence, body)
+    elif run.died_before:
+        sentence = f"{run.died_before} tries before it died before they could tell anything."
+        case.add("flakyError", "died", sentence, body)

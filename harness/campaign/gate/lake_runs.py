@@ -1,0 +1,140 @@
+"""Runs out of a lake: what its tables ``runs``, ``verdicts`` and ``faults`` say, without Spark.
+
+Of a run that an older version ingested it knows no elections, no unavailability and no reproduce
+line. The first two are then told by nobody; the line is made from the plan's columns.
+Source: docs/lake.md.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
+from splitbrain.harness.folder.results import FaultResult
+from splitbrain.spark_analysis.lake.commits import COMMITS, TABLES
+from splitbrain.spark_analysis.lake.plain_rows import Row, read_plainly
+
+_UNKNOWN: Final = "unknown"
+_OUTCOMES: Final[Mapping[str, Outcome]] = {
+    "valid": "valid",
+    "invalid": "invalid",
+    "unknown": "unknown",
+    "vacuous": "vacuous",
+    "failed": "failed",
+    "none": "unjudged",
+}
+
+
+def is_lake(word: str) -> bool:
+    """Whether a word of the command line names a lake: a URI, or a folder that is one."""
+    path = Path(word)
+    return "://" in word or ((path / COMMITS).is_dir() and (path / TABLES).is_dir())
+
+
+def runs_of_lake(uri: str) -> Iterator[GatedRun]:
+    """Every run of a lake, by run id.
+
+    Raises:
+        HarnessError: the lake cannot be read, or a later version wrote it.
+        UsageError: Spark knows no such place.
+    """
+    tables = read_plainly(uri, ("runs", "verdicts", "faults"))
+    verdicts, faults = _by_run(tables.rows["verdicts"]), _by_run(tables.rows["faults"])
+    for row in sorted(tables.rows["runs"], key=lambda row: str(row["run_id"])):
+        run_id = row["run_id"]
+        system = tables.systems[run_id]
+        yield _run(uri, system, row, verdicts.get(run_id, []), faults.get(run_id, []))
+
+
+def _by_run(rows: list[Row]) -> dict[str, list[Row]]:
+    grouped: dict[str, list[Row]] = {}
+    for row in rows:
+        grouped.setdefault(row["run_id"], []).append(row)
+    return grouped
+
+
+def _run(uri: str, system: str, row: Row, verdicts: list[Row], faults: list[Row]) -> GatedRun:
+    is_changed = "changed-since" in row["damage_kinds"]
+    outcome = "unjudged" if is_changed else _OUTCOMES.get(row["outcome"], "unjudged")
+    checkers = () if is_changed else tuple(map(_check_result, verdicts))
+    problems = (*(row["damage"] if is_changed else ()), *row["vacuous"], *row["problems"])
+    # Columns since version 3 of the table.
+    unavailability_ms = row.get("unavailability_max_ms")
+    return GatedRun(
+        name=row["run_id"],
+        folder=None,
+        lake=uri,
+        run_id=row["run_id"],
+        has_history=row["operations"] > 0 and not is_changed,
+        system=system,
+        version=row["system_version"] or _UNKNOWN,
+        workload=row["workload"] or _UNKNOWN,
+        runtime=row["runtime"] or _UNKNOWN,
+        seed=row["seed"],
+        outcome=outcome,
+        sentence=_sentence(outcome, checkers, problems),
+        reproduce=row.get("reproduce") or _reproduce(system, row),
+        checkers=checkers,
+        faults=tuple(map(_fault, faults)),
+        problems=problems,
+        elections=row.get("elections"),
+        longest_unavailability_ms=None if unavailability_ms is None else round(unavailability_ms),
+        replay_of=None if row["replay_of"] is None else Path(row["replay_of"]).name,
+        replayed_as=row["name"],
+    )
+
+
+def _check_result(row: Row) -> CheckResult:
+    return CheckResult(
+        checker=row["checker"],
+        verdict=Verdict(row["verdict"]),
+        reason=row["reason"],
+        figures=msgspec.json.decode(row["figures"], type=dict[str, Any]),
+        violations=tuple(msgspec.json.decode(row["violations"], type=list[dict[str, Any]])),
+    )
+
+
+def _fault(row: Row) -> FaultResult:
+    healed = row.get("healed")
+    return FaultResult(
+        index=row["index"],
+        kind=row["kind"],
+        target=row["target"],
+        verified=row["verified"],
+        applied=row["applicable"],
+        # The first version of the table told only when the rule was gone.
+        healed=row["removed_ns"] is not None if healed is None else healed,
+    )
+
+
+def _sentence(
+    outcome: Outcome, checkers: tuple[CheckResult, ...], problems: tuple[str, ...]
+) -> str:
+    wanted = Verdict.INVALID if outcome == "invalid" else Verdict.UNKNOWN
+    told = [one.reason for one in checkers if one.verdict is wanted] if outcome != "valid" else []
+    return (*told, *problems, f"It is {outcome}.")[0]
+
+
+def _reproduce(system: str, row: Row) -> str:
+    """As far as the columns go; ``splitbrain replay`` of its folder knows more."""
+    words = ["splitbrain", "test", "--system", system]
+    for option, column in (
+        ("--workload", "workload"),
+        ("--nemesis", "nemesis"),
+        ("--time-limit", "time_limit_s"),
+        ("--concurrency", "concurrency"),
+        ("--rate", "rate"),
+        ("--seed", "seed"),
+        ("--runtime", "runtime"),
+    ):
+        if row[column] is not None:
+            value = row[column]
+            words += [option, f"{value:g}" if isinstance(value, float) else str(value)]
+    words += ["--nodes", str(len(row["nodes"]))]
+    for bug in row["bugs"]:
+        words += ["--bug", bug]
+    return shlex.join(words)

@@ -1,0 +1,180 @@
+"""The gate as Markdown, for the summary page of a CI job: what is new stands first.
+
+A page may have 1 MiB on GitHub; what would be more is left out at the end of a line and said. All
+text from outside is escaped.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from splitbrain.harness.campaign.gate.record import (
+    FailureCase,
+    FailureRecord,
+    GateRecord,
+    RunRecord,
+    State,
+)
+from splitbrain.harness.campaign.gate.words import (
+    failure_state,
+    failure_title,
+    headline,
+    measured_text,
+)
+from splitbrain.harness.console.plain_text import markdown, printable, value_text
+from splitbrain.harness.folder.results import counted
+
+#: What a summary of one step may have, with room for what else the step writes.
+BYTES_MAX = 1_000_000
+#: Runs that are shown for one failure.
+_CASES_MAX = 3
+_SENTENCE_MAX = 400
+_STATE_WORDS: dict[State, str] = {
+    "violated": "**violated**",
+    "unknown": "**unknown**",
+    "not-compared": "not compared",
+    "met": "met",
+}
+_CUT = "\n_The rest does not fit here and stands in gate.json._\n"
+
+
+def to_markdown(record: GateRecord, bytes_max: int = BYTES_MAX) -> str:
+    """The content of ``gate.md``, at most so many bytes of UTF-8."""
+    lines: list[str] = []
+    left = bytes_max - len(_CUT.encode())
+    for line in _lines(record):
+        left -= len(line.encode()) + 1
+        if left < 0:
+            return "\n".join(lines) + _CUT
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def _lines(record: GateRecord) -> Iterator[str]:
+    yield f"# Gate {markdown(record.tier)}: {headline(record)}"
+    yield ""
+    yield markdown(record.sentence)
+    yield ""
+    new = [one for one in record.failures if one.new and not one.is_spared]
+    expired = [one for one in record.failures if one.quarantine_expired and one not in new]
+    known = [
+        one
+        for one in record.failures
+        if one not in new and one not in expired and not one.is_spared
+    ]
+    yield from _failures("New failures", new)
+    yield from _failures("Failures whose quarantine is over", expired)
+    yield from _thresholds(record)
+    title = "Failures" if record.baseline is None else "Known failures"
+    yield from _failures(title, known)
+    yield from _failures("Quarantined failures", [one for one in record.failures if one.is_spared])
+    yield from _quiet(record)
+    yield from _runs(record)
+    yield from _told("Notes", (*record.problems, *record.notes))
+
+
+def _failures(title: str, failures: list[FailureRecord]) -> Iterator[str]:
+    if not failures:
+        return
+    yield f"## {title}"
+    yield ""
+    for failure in failures:
+        state = markdown(failure_state(failure))
+        yield (
+            f"### `{failure.fingerprint}` {markdown(failure_title(failure))} "
+            f"({counted(failure.runs, 'run')}, {state})"
+        )
+        yield ""
+        if failure.quarantine_reason is not None:
+            yield f"Quarantined because: {markdown(failure.quarantine_reason)}"
+            yield ""
+        for case in failure.cases[:_CASES_MAX]:
+            yield from _case(case)
+        if failure.runs > _CASES_MAX:
+            yield f"- and {counted(failure.runs - _CASES_MAX, 'run')} more"
+        yield ""
+
+
+def _case(case: FailureCase) -> Iterator[str]:
+    yield f"- {markdown(case.run)}: {markdown(value_text(case.sentence, _SENTENCE_MAX))}"
+    yield ""
+    yield from _command(case.reproduce)
+
+
+def _command(text: str) -> Iterator[str]:
+    """A command as a block of its own, so that it can be copied as it is."""
+    yield f"      {printable(' '.join(text.split()))}"
+    yield ""
+
+
+def _thresholds(record: GateRecord) -> Iterator[str]:
+    yield "## Thresholds"
+    yield ""
+    yield "| threshold | | found | why |"
+    yield "|---|---|---|---|"
+    for state in ("violated", "unknown", "not-compared", "met"):
+        for one in record.of_state(state):
+            implied = " (implied)" if one.implied else ""
+            yield (
+                f"| {markdown(one.threshold)}{implied} | {_STATE_WORDS[state]} "
+                f"| {markdown(measured_text(one))} | {markdown(one.reason)} |"
+            )
+    yield ""
+
+
+def _quiet(record: GateRecord) -> Iterator[str]:
+    """What was expected and not met."""
+    yield from _told(
+        "Resolved since the baseline",
+        [f"{fingerprint} was not met again" for fingerprint in record.resolved],
+    )
+    yield from _told(
+        "Quarantines that met nothing",
+        [
+            f"{one.fingerprint}, until {one.until}: {one.reason}. Remove it if the failure is gone."
+            for one in record.idle_quarantines
+        ],
+    )
+
+
+def _runs(record: GateRecord) -> Iterator[str]:
+    yield "## Runs"
+    yield ""
+    yield "| system | workload | runtime | outcome | runs |"
+    yield "|---|---|---|---|---|"
+    sums = Counter(_row(run) for run in record.runs)
+    for row, count in sorted(sums.items()):
+        yield f"| {' | '.join(map(markdown, row))} | {count:,} |"
+    yield ""
+    wrong = [run for run in record.runs if not run.canary and _is_telling(run)]
+    if not wrong:
+        return
+    yield "### Runs that prove nothing, and flaky ones"
+    yield ""
+    for run in wrong:
+        flaky = ", passed on a retry" if run.flaky else ""
+        sentence = markdown(value_text(run.sentence, _SENTENCE_MAX))
+        yield f"- {markdown(run.run)} ({run.outcome}{flaky}): {sentence}"
+        yield ""
+        yield from _command(run.reproduce)
+
+
+def _row(run: RunRecord) -> tuple[str, ...]:
+    outcome = run.outcome
+    if run.canary:
+        found = "found" if run.outcome == "invalid" else "not shown, found by others of its cell"
+        outcome = f"planted bug {'missed' if run.canary_missed else found}"
+    return run.system, run.workload, run.runtime, outcome
+
+
+def _is_telling(run: RunRecord) -> bool:
+    return run.flaky or run.outcome not in ("valid", "invalid")
+
+
+def _told(title: str, sentences: "list[str] | tuple[str, ...]") -> Iterator[str]:
+    if not sentences:
+        return
+    yield f"## {title}"
+    yield ""
+    for sentence in sentences:
+        yield f"- {markdown(sentence)}"
+    yield ""

@@ -1,0 +1,307 @@
+"""Reads a policy (TOML), and refuses what is wrong in it, naming the line.
+
+``docs/gate.md`` shows the file to users. A policy is a list of thresholds, in tiers that may
+inherit from each other, and of failures that are known and spared until a date. Reads one file,
+asks no clock: whether a quarantine has expired is ``failures``' business.
+"""
+
+import datetime as dt
+import hashlib
+import tomllib
+from pathlib import Path
+from typing import Any, Final, NoReturn, cast
+
+import msgspec
+
+from splitbrain.checker.fingerprints import is_fingerprint
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.figure import Subject
+from splitbrain.harness.campaign.gate.catalogue import figure_named
+from splitbrain.harness.campaign.gate.expressions import Threshold, parse_threshold
+from splitbrain.harness.campaign.gate.toml_lines import TomlLines
+from splitbrain.harness.campaign.gate.vocabulary import refuse_unknown_value
+from splitbrain.history.json_problems import in_words
+from splitbrain.nemesis.nearest import or_nearest
+
+#: Version of the policy file.
+POLICY_SCHEMA: Final = 1
+#: Of a policy without tiers.
+ONLY_TIER: Final = "gate"
+#: Demanded by every tier that says nothing of violations itself.
+IMPLIED: Final = Threshold("violations == 0", Subject("violations"), "==", 0.0, is_implied=True)
+#: Demanded of every selection with planted-bug runs of a suite: who misses one proves nothing.
+IMPLIED_OF_CANARIES: Final = Threshold(
+    "canaries_missed == 0", Subject("canaries_missed"), "==", 0.0, is_implied=True
+)
+_NEXT: Final = "Correct the file; docs/gate.md says what may stand in it"
+_TOP_KEYS: Final = (*("schema", "default_tier", "require", "tier", "samples_min", "quarantine"),)
+_TIER_KEYS: Final = ("inherits", "require")
+_QUARANTINE_KEYS: Final = ("fingerprint", "until", "reason")
+
+
+class Quarantine(msgspec.Struct, frozen=True, order=True):
+    """A known failure that is spared for a while."""
+
+    fingerprint: str
+    #: The last day on which it counts, UTC.
+    until: dt.date
+    reason: str
+
+
+class Tier(msgspec.Struct, frozen=True):
+    """What one tier demands, inherited thresholds included."""
+
+    name: str
+    thresholds: tuple[Threshold, ...]
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """A policy file."""
+
+    path: str
+    #: Digest of the file's bytes.
+    digest: str
+    tiers: dict[str, Tier]
+    default_tier: str | None
+    #: Figure to the samples that both sides of a regression need, where not the catalogue's.
+    samples_min: dict[str, int]
+    quarantines: tuple[Quarantine, ...]
+
+    def tier(self, name: str | None) -> Tier:
+        """The tier of a name, or the one to take where none is named.
+
+        Raises:
+            UsageError: there is none of that name, or several to choose from.
+        """
+        wanted = name or self.default_tier
+        if wanted is None and len(self.tiers) == 1:
+            (wanted,) = self.tiers
+        if wanted is None:
+            raise UsageError(
+                f"the policy {self.path} has several tiers",
+                f"Choose one with --tier: {', '.join(self.tiers)}",
+            )
+        if wanted not in self.tiers:
+            raise UsageError(
+                f"the policy {self.path} has no tier {wanted!r}",
+                or_nearest(wanted, self.tiers, "tiers"),
+            )
+        return self.tiers[wanted]
+
+    def samples_needed(self, subject: Subject) -> int:
+        """How many samples a regression needs on either side."""
+        return self.samples_min.get(subject.figure, figure_named(subject.figure).samples_min)
+
+
+def read_policy(path: Path) -> Policy:
+    """Read and check a policy.
+
+    Raises:
+        UsageError: it cannot be read, or something in it is wrong.
+    """
+    try:
+        content = path.read_bytes()
+        text = content.decode("utf-8")
+        data = tomllib.loads(text)
+    except OSError as error:
+        raise UsageError(
+            f"the policy {path} cannot be read: {error.strerror}", "Name a file that exists"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the policy {path} is no TOML: {in_words(error)}", _NEXT) from error
+    return _Reading(path, text, data).policy(hashlib.sha256(content).hexdigest())
+
+
+class _Reading:
+    """One policy file being read."""
+
+    def __init__(self, path: Path, text: str, data: dict[str, Any]) -> None:
+        self._path, self._data = path, data
+        self._lines = TomlLines(text)
+
+    def policy(self, digest: str) -> Policy:
+        self._refuse_unknown_keys(self._data, _TOP_KEYS, "", 0)
+        schema = self._data.get("schema")
+        if schema != POLICY_SCHEMA:
+            said = "says no schema" if schema is None else f"has schema {schema!r}"
+            self._refuse(
+                f"it {said}, and this version reads {POLICY_SCHEMA}",
+                f"Begin it with schema = {POLICY_SCHEMA}",
+                self._lines.key("", "schema"),
+            )
+        tiers = self._tiers()
+        default = self._data.get("default_tier")
+        if default is not None and default not in tiers:
+            line = self._lines.key("", "default_tier")
+            self._refuse(
+                f"there is no tier {default!r}", or_nearest(str(default), tiers, "tiers"), line
+            )
+        return Policy(
+            path=str(self._path),
+            digest=digest,
+            tiers=tiers,
+            default_tier=default,
+            samples_min=self._samples_min(),
+            quarantines=self._quarantines(),
+        )
+
+    # --- tiers ------------------------------------------------------------------------------
+
+    def _tiers(self) -> dict[str, Tier]:
+        common = self._thresholds(self._data, "")
+        declared = self._table("tier")
+        own: dict[str, tuple[Threshold, ...]] = {}
+        parents: dict[str, str] = {}
+        for name, content in declared.items():
+            place = f"tier.{name}"
+            if not isinstance(content, dict):
+                self._refuse(f"tier {name!r} is no table", _NEXT, self._lines.key("tier", name))
+            tier = cast("dict[str, Any]", content)
+            self._refuse_unknown_keys(tier, _TIER_KEYS, place, 0)
+            own[name] = self._thresholds(tier, place)
+            if "inherits" in tier:
+                parents[name] = self._parent(tier["inherits"], name, declared)
+        if not declared:
+            own[ONLY_TIER] = ()
+        tiers: dict[str, Tier] = {}
+        for name in own:
+            thresholds = common
+            for ancestor in self._ancestry(name, parents):
+                thresholds = _replaced(thresholds, own[ancestor])
+            if not thresholds:
+                where = f"the tier {name!r} demands nothing" if declared else "it demands nothing"
+                self._refuse(where, "Give it a threshold, such as require = ['violations == 0']")
+            if not any(one.measure == IMPLIED.measure for one in thresholds):
+                thresholds = (IMPLIED, *thresholds)
+            tiers[name] = Tier(name, thresholds)
+        return tiers
+
+    def _parent(self, value: Any, name: str, declared: dict[str, Any]) -> str:
+        line = self._lines.key(f"tier.{name}", "inherits")
+        if not isinstance(value, str) or value not in declared:
+            self._refuse(
+                f"the tier {name!r} inherits from {value!r}, which is no tier",
+                or_nearest(str(value), declared, "tiers"),
+                line,
+            )
+        return value
+
+    def _ancestry(self, name: str, parents: dict[str, str]) -> list[str]:
+        """The tier and all it inherits from, the farthest first."""
+        line = [name]
+        while line[-1] in parents:
+            parent = parents[line[-1]]
+            if parent in line:
+                self._refuse(
+                    f"the tier {name!r} inherits from itself",
+                    _NEXT,
+                    self._lines.key(f"tier.{name}", "inherits"),
+                )
+            line.append(parent)
+        return line[::-1]
+
+    def _thresholds(self, table: dict[str, Any], place: str) -> tuple[Threshold, ...]:
+        texts = table.get("require", [])
+        if not isinstance(texts, list):
+            self._refuse("require is no list of texts", _NEXT, self._lines.key(place, "require"))
+        found: list[Threshold] = []
+        for text in cast("list[Any]", texts):
+            line = self._lines.text(place, str(text)) or self._lines.key(place, "require")
+            if not isinstance(text, str):
+                self._refuse(f"the threshold {text!r} is no text", _NEXT, line)
+            try:
+                threshold = parse_threshold(text)
+                for condition in threshold.subject.conditions:
+                    refuse_unknown_value(condition)
+            except UsageError as error:
+                self._refuse(error.problem, error.next_step, line)
+            if any(one.measure == threshold.measure and one.text == threshold.text
+                   for one in found):  # fmt: skip
+                self._refuse(f"{text!r} stands there twice", "Leave one of them out", line)
+            found.append(threshold)
+        return tuple(found)
+
+    # --- the rest ---------------------------------------------------------------------------
+
+    def _samples_min(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for name, count in self._table("samples_min").items():
+            line = self._lines.key("samples_min", name)
+            try:
+                figure = figure_named(name)
+            except UsageError as error:
+                self._refuse(error.problem, error.next_step, line)
+            if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+                self._refuse(f"{name} = {count!r} is no number of samples from 1", _NEXT, line)
+            found[figure.name] = count
+        return found
+
+    def _quarantines(self) -> tuple[Quarantine, ...]:
+        listed = self._data.get("quarantine", [])
+        if not isinstance(listed, list):
+            self._refuse("quarantine is no list", "Write it as [[quarantine]]")
+        found: list[Quarantine] = []
+        for number, content in enumerate(cast("list[Any]", listed)):
+            line = self._lines.header("quarantine", number)
+            if not isinstance(content, dict):
+                self._refuse("a quarantine is no table", "Write it as [[quarantine]]", line)
+            found.append(self._quarantine(cast("dict[str, Any]", content), number))
+            if found[-1].fingerprint in [one.fingerprint for one in found[:-1]]:
+                self._refuse(
+                    f"{found[-1].fingerprint} is quarantined twice", "Leave one of them out", line
+                )
+        return tuple(found)
+
+    def _quarantine(self, content: dict[str, Any], number: int) -> Quarantine:
+        def line(key: str) -> int | None:
+            place = self._lines.key("quarantine", key, number)
+            return place or self._lines.header("quarantine", number)
+
+        self._refuse_unknown_keys(content, _QUARANTINE_KEYS, "quarantine", number)
+        fingerprint, until, reason = (content.get(key) for key in _QUARANTINE_KEYS)
+        if not isinstance(fingerprint, str) or not is_fingerprint(fingerprint):
+            self._refuse(
+                f"a quarantine's fingerprint is {fingerprint!r}",
+                "Copy one from the gate's summary: f1- and twelve hex digits",
+                line("fingerprint"),
+            )
+        if not isinstance(until, dt.date) or isinstance(until, dt.datetime):
+            self._refuse(
+                f"the quarantine of {fingerprint} has no last day",
+                "Give it one without quotes, such as until = 2027-01-31",
+                line("until"),
+            )
+        if not isinstance(reason, str) or not reason.strip():
+            self._refuse(
+                f"the quarantine of {fingerprint} has no reason",
+                "Say why it is spared, and where it is being worked on",
+                line("reason"),
+            )
+        return Quarantine(fingerprint, until, reason.strip())
+
+    def _table(self, name: str) -> dict[str, Any]:
+        value = self._data.get(name, {})
+        if not isinstance(value, dict):
+            self._refuse(f"{name} is no table", f"Write it as [{name}]", self._lines.key("", name))
+        return cast("dict[str, Any]", value)
+
+    def _refuse_unknown_keys(
+        self, content: dict[str, Any], known: tuple[str, ...], place: str, occurrence: int
+    ) -> None:
+        for key in content:
+            if key not in known:
+                at = self._lines.key(place, key, occurrence)
+                at = at or self._lines.header(f"{place}.{key}" if place else key)
+                self._refuse(f"there is no key {key!r}", or_nearest(key, known, "keys"), at)
+
+    def _refuse(self, problem: str, next_step: str, line: int | None = None) -> NoReturn:
+        where = "" if line is None else f", line {line}"
+        raise UsageError(f"the policy {self._path}{where}: {problem}", next_step)
+
+
+def _replaced(
+    inherited: tuple[Threshold, ...], own: tuple[Threshold, ...]
+) -> tuple[Threshold, ...]:
+    """Both, without what is inherited of a figure that the tier speaks of itself."""
+    spoken = {threshold.measure for threshold in own}
+    return (*(one for one in inherited if one.measure not in spoken), *own)

@@ -1,0 +1,223 @@
+"""The gate's answer as one record: its JSON, and what every other output is made from.
+
+A gate JSON is also a baseline: it holds the figures and fingerprints that a later gate compares
+with. A field may be added, none may change its meaning without a new schema number.
+"""
+
+import datetime as dt
+import math
+from collections.abc import Iterable
+
+import msgspec
+
+from splitbrain.contracts.figure import Measured
+from splitbrain.harness.campaign.gate.evaluation import Judged, State, Verdict
+from splitbrain.harness.campaign.gate.failures import Failure, Failures
+from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
+from splitbrain.harness.campaign.gate.policy import Quarantine
+
+#: Version of the gate's JSON.
+GATE_SCHEMA = 1
+#: What tells a gate's JSON from any other.
+KIND = "splitbrain-gate"
+#: Runs that are named for each failure; how many there are is told beside.
+_CASES_MAX = 20
+
+
+class JudgedThreshold(msgspec.Struct, frozen=True, kw_only=True):
+    """One threshold."""
+
+    threshold: str
+    #: Nobody wrote it: the gate demands it where a policy says nothing else.
+    implied: bool
+    state: State
+    #: ``latency_p99_ms{workload=register}``
+    subject: str
+    regression: bool
+    value: float | None
+    samples: int
+    baseline: float | None = None
+    baseline_samples: int | None = None
+    #: Regression: change for the worse as a share of the baseline; null too where that is zero.
+    change: float | None = None
+    reason: str = ""
+
+
+class FailureCase(msgspec.Struct, frozen=True, kw_only=True):
+    """One run in which a failure was met."""
+
+    run: str
+    seed: int | None
+    sentence: str
+    reproduce: str
+    run_folder: str | None
+
+
+class FailureRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One failure."""
+
+    fingerprint: str
+    checker: str
+    kind: str
+    shape: str
+    #: Null without a baseline.
+    new: bool | None
+    runs: int
+    #: The first of them.
+    cases: tuple[FailureCase, ...]
+    quarantined_until: dt.date | None = None
+    quarantine_reason: str | None = None
+    quarantine_expired: bool = False
+
+    @property
+    def is_spared(self) -> bool:
+        """Whether a quarantine in force covers it."""
+        return self.quarantined_until is not None and not self.quarantine_expired
+
+
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One run."""
+
+    run: str
+    system: str
+    version: str
+    workload: str
+    runtime: str
+    seed: int | None
+    outcome: Outcome
+    canary: bool
+    canary_missed: bool
+    flaky: bool
+    sentence: str
+    reproduce: str
+    run_folder: str | None
+
+
+class GateRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Content of the gate's JSON."""
+
+    schema: int = GATE_SCHEMA
+    kind: str = KIND
+    #: UTC, ISO 8601.
+    at: str
+    tool_version: str
+    tool_commit: str | None
+    policy: str
+    policy_digest: str
+    tier: str
+    sources: tuple[str, ...]
+    baseline: str | None
+    verdict: Verdict
+    exit_code: int
+    #: Why, in one sentence.
+    sentence: str
+    thresholds: tuple[JudgedThreshold, ...]
+    #: Subject to its value and samples: those of the thresholds, and all that verdicts tell.
+    figures: dict[str, Measured]
+    failures: tuple[FailureRecord, ...]
+    #: Fingerprints of the baseline that were not met again.
+    resolved: tuple[str, ...]
+    #: Quarantines that met nothing.
+    idle_quarantines: tuple[Quarantine, ...]
+    runs: tuple[RunRecord, ...]
+    #: What went wrong around the answer, and what it leaves out; one sentence each.
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def of_state(self, state: State) -> tuple[JudgedThreshold, ...]:
+        """Thresholds that came out so."""
+        return tuple(one for one in self.thresholds if one.state == state)
+
+
+def threshold_record(judged: Judged) -> JudgedThreshold:
+    """One threshold for the record."""
+    threshold = judged.threshold
+    change = judged.compared if threshold.is_regression else None
+    reason = judged.reason
+    if change is not None and math.isinf(change):
+        change, reason = None, "the baseline is zero"
+    return JudgedThreshold(
+        threshold=threshold.text,
+        implied=threshold.is_implied,
+        state=judged.state,
+        subject=threshold.subject.text,
+        regression=threshold.is_regression,
+        value=judged.measured.value,
+        samples=judged.measured.samples,
+        baseline=judged.baseline.value if judged.baseline else None,
+        baseline_samples=judged.baseline.samples if judged.baseline else None,
+        change=change,
+        reason=reason,
+    )
+
+
+def failure_records(failures: Failures) -> tuple[FailureRecord, ...]:
+    """All failures for the record, in their order."""
+    return tuple(_failure_record(failure) for failure in failures.all)
+
+
+def _failure_record(failure: Failure) -> FailureRecord:
+    fingerprint, quarantine = failure.fingerprint, failure.quarantine
+    return FailureRecord(
+        fingerprint=failure.text,
+        checker=fingerprint.checker,
+        kind=fingerprint.kind,
+        shape=fingerprint.shape,
+        new=failure.is_new,
+        runs=len(failure.cases),
+        cases=tuple(
+            FailureCase(
+                run=case.run.name,
+                seed=case.run.seed,
+                sentence=case.result.reason,
+                reproduce=case.run.reproduce,
+                run_folder=None if case.run.folder is None else str(case.run.folder),
+            )
+            for case in failure.cases[:_CASES_MAX]
+        ),
+        quarantined_until=quarantine.until if quarantine else None,
+        quarantine_reason=quarantine.reason if quarantine else None,
+        quarantine_expired=failure.is_expired,
+    )
+
+
+def run_records(runs: Iterable[GatedRun], flaky: frozenset[str]) -> tuple[RunRecord, ...]:
+    """All runs for the record; ``flaky`` holds names."""
+    return tuple(
+        RunRecord(
+            run=run.name,
+            system=run.system,
+            version=run.version,
+            workload=run.workload,
+            runtime=run.runtime,
+            seed=run.seed,
+            outcome=run.outcome,
+            canary=run.is_canary,
+            canary_missed=run.canary_missed,
+            flaky=run.name in flaky,
+            sentence=run.sentence,
+            reproduce=run.reproduce,
+            run_folder=None if run.folder is None else str(run.folder),
+        )
+        for run in runs
+    )
+
+
+def encode_record(record: GateRecord) -> bytes:
+    """The record as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
+
+
+def decode_record(content: bytes) -> GateRecord:
+    """Read a record back.
+
+    Raises:
+        ValueError: the bytes are no gate's record, or one that this version does not know.
+    """
+    record = msgspec.json.decode(content, type=GateRecord)
+    if record.kind != KIND:
+        raise ValueError("it is no gate's record")
+    if record.schema != GATE_SCHEMA:
+        message = f"it has schema {record.schema}, and this version reads {GATE_SCHEMA}"
+        raise ValueError(message)
+    return record

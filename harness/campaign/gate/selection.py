@@ -1,0 +1,257 @@
+"""Finds the runs that a gate is asked about: run folders, folders of them, ledgers, and lakes.
+
+A ledger stands for the last night of each suite in it; ``LEDGER@NIGHT`` names another night. A run
+that a ledger tells of and whose folder is still there is read from its folder. Every run counts
+once, however often it was named. Must never leave a run out in silence: one that cannot be read,
+or that nobody has judged, is there as such.
+"""
+
+import os
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome, Selection
+from splitbrain.harness.campaign.gate.lake_runs import is_lake, runs_of_lake
+from splitbrain.harness.campaign.suite.ledger import Ledger, RunEnded
+from splitbrain.harness.campaign.suite.tally import NightTally, nights_of
+from splitbrain.harness.folder.manifest import damage
+from splitbrain.harness.folder.results import Results, leading_sentence
+from splitbrain.harness.folder.results import read as read_results
+from splitbrain.history.border import stray
+from splitbrain.history.plan import Plan, decode_plan
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.nearest import or_nearest
+
+_UNKNOWN = "unknown"
+_OUTCOMES: dict[str, Outcome] = {
+    "INVALID": "invalid",
+    "HARNESS FAILED": "failed",
+    "INTERRUPTED": "unknown",
+    "UNKNOWN": "unknown",
+    "VACUOUS": "vacuous",
+    "VALID": "valid",
+}
+_LEDGER_SUFFIX = ".jsonl"
+
+
+def select(sources: Iterable[str]) -> Selection:
+    """The runs that these words name, each once, in their order.
+
+    Raises:
+        UsageError: a word names nothing that is there.
+        HarnessError: a ledger cannot be read.
+    """
+    words = tuple(sources)
+    found: dict[str, GatedRun] = {}
+    for word in words:
+        for key, run in _runs_of(word):
+            found.setdefault(key, run)
+    return Selection(tuple(_with_own_names(found.values())), words)
+
+
+def is_run_source(word: str) -> bool:
+    """Whether the word names run folders or a ledger rather than another file."""
+    path = Path(word)
+    return path.is_dir() or is_lake(word) or _ledger_of(word) is not None
+
+
+def _runs_of(word: str) -> Iterator[tuple[str, GatedRun]]:
+    """Runs with a key that is equal where two words name the same run."""
+    path = Path(word)
+    if is_lake(word):
+        for run in runs_of_lake(word):
+            yield f"{word}/{run.run_id}", run
+        return
+    if path.is_dir():
+        for folder in _run_folders(path):
+            yield str(folder.root), _from_folder(folder)
+        return
+    ledger = _ledger_of(word)
+    if ledger is None:
+        raise UsageError(
+            f"there are no runs at {word}",
+            "Name a run folder, a folder of them such as runs/, a ledger.jsonl, or a lake",
+        )
+    for night in _nights_of(*ledger):
+        for line in night.runs:
+            folder = RunFolder(Path(line.run_folder).resolve()) if line.run_folder else None
+            if folder is not None and folder.results.is_file():
+                yield str(folder.root), _as_told(_from_folder(folder), line, night)
+            else:
+                name = f"{line.suite}/{line.night}/{line.number}"
+                yield name, _as_told(_from_ledger(line), line, night)
+
+
+# --- folders --------------------------------------------------------------------------------
+
+
+def _run_folders(top: Path) -> Iterator[RunFolder]:
+    """Run folders at or below a folder, by name; links such as ``latest`` are not followed."""
+    for place, folders, _ in os.walk(top.resolve()):
+        folder = RunFolder(Path(place))
+        if folder.plan.exists() or folder.results.exists():
+            folders.clear()
+            yield folder
+        elif is_lake(place):
+            folders.clear()
+        folders.sort()
+
+
+def _from_folder(folder: RunFolder) -> GatedRun:
+    name = f"{folder.root.parent.name}/{folder.root.name}"
+    if (found := stray(folder.root)) is not None:
+        why = f"It holds {found}, which no run makes, so that nothing of it was read."
+        return _unread(folder, name, why)
+    if changed := damage(folder):
+        why = f"{changed[0]}, so that nothing that is there now counts."
+        return _unread(folder, name, f"It is not as the run left it: {why}")
+    plan = _plan_of(folder)
+    try:
+        results = read_results(folder.results)
+    except FileNotFoundError:
+        return _unjudged(folder, name, plan, "Nobody has judged it")
+    except (OSError, ValueError, RecursionError) as error:
+        told = str(error).splitlines()[0]
+        return _unjudged(folder, name, plan, f"{folder.results.name} cannot be read ({told})")
+    return GatedRun(
+        name=name,
+        folder=folder.root,
+        has_history=folder.history.is_file(),
+        system=results.system,
+        version=_version(plan),
+        workload=results.workload,
+        runtime=results.runtime,
+        seed=results.seed,
+        outcome=_OUTCOMES[results.headline],
+        sentence=leading_sentence(results),
+        reproduce=results.reproduce,
+        checkers=results.checkers,
+        faults=results.faults,
+        elections=results.elections,
+        longest_unavailability_ms=results.longest_unavailability_ms,
+        problems=_problems(results),
+        replay_of=_replayed(plan),
+    )
+
+
+def _problems(results: Results) -> tuple[str, ...]:
+    return (*results.vacuous, *results.problems)
+
+
+def _unjudged(folder: RunFolder, name: str, plan: Plan | None, why: str) -> GatedRun:
+    command = f"splitbrain check {shlex.quote(str(folder.root))}"
+    return GatedRun(
+        name=name,
+        folder=folder.root,
+        has_history=folder.history.is_file(),
+        system=_UNKNOWN if plan is None else plan.system,
+        version=_version(plan),
+        workload=_UNKNOWN if plan is None else plan.workload,
+        runtime=_UNKNOWN if plan is None else plan.runtime,
+        seed=None if plan is None else plan.seed,
+        outcome="unjudged",
+        sentence=f"{why}: {command} does.",
+        reproduce=command,
+        replay_of=_replayed(plan),
+    )
+
+
+def _unread(folder: RunFolder, name: str, why: str) -> GatedRun:
+    """A run of which neither the verdict nor the history counts."""
+    refused = _unjudged(folder, name, None, "")
+    return msgspec.structs.replace(refused, sentence=why, has_history=False)
+
+
+def _plan_of(folder: RunFolder) -> Plan | None:
+    try:
+        return decode_plan(folder.plan.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _version(plan: Plan | None) -> str:
+    return _UNKNOWN if plan is None else plan.system_versions.get(plan.system, _UNKNOWN)
+
+
+def _replayed(plan: Plan | None) -> str | None:
+    return None if plan is None or plan.replay_of is None else Path(plan.replay_of).name
+
+
+# --- ledgers --------------------------------------------------------------------------------
+
+
+def _ledger_of(word: str) -> tuple[Path, str | None] | None:
+    """The ledger and the night that a word names; None where it names neither."""
+    path = Path(word)
+    if path.is_file() and path.suffix == _LEDGER_SUFFIX:
+        return path, None
+    before, separator, night = word.rpartition("@")
+    if separator and Path(before).is_file() and before.endswith(_LEDGER_SUFFIX):
+        return Path(before), night
+    return None
+
+
+def _nights_of(path: Path, wanted: str | None) -> Iterable[NightTally]:
+    """One night, or the last night of each suite."""
+    nights = nights_of(Ledger(path).lines())
+    if wanted is not None:
+        names = [night.began.night for night in nights]
+        if wanted not in names:
+            raise UsageError(
+                f"the ledger {path} has no night {wanted!r}", or_nearest(wanted, names, "nights")
+            )
+        nights = [night for night in nights if night.began.night == wanted]
+    return {night.began.suite: night for night in nights}.values()
+
+
+def _from_ledger(line: RunEnded) -> GatedRun:
+    """A run whose folder is gone: what its line says."""
+
+    def option(name: str) -> str:
+        return str(line.options.get(name, _UNKNOWN))
+
+    system = option("system")
+    sentence = line.sentence or f"It is {line.verdict}."
+    return GatedRun(
+        name=f"{line.suite}/{line.night}/{line.number}",
+        folder=None,
+        system=system,
+        version=line.system_versions.get(system, _UNKNOWN),
+        workload=line.cell if line.is_program else option("workload"),
+        runtime=option("runtime"),
+        seed=line.seed,
+        outcome=line.verdict,
+        sentence=sentence,
+        reproduce=line.reproduce,
+        checkers=tuple(
+            CheckResult(checker, Verdict.INVALID, sentence) for checker in line.violated
+        ),
+        problems=line.vacuous,
+    )
+
+
+def _as_told(run: GatedRun, line: RunEnded, night: NightTally) -> GatedRun:
+    """The run with what only the suite knows of it."""
+    is_canary = line.expect == "invalid"
+    # Of the others in its cell as many may have found the bug as the suite asks for.
+    has_teeth = any(cell.planned.cell == line.cell and not cell.lacks_teeth for cell in night.cells)
+    return msgspec.structs.replace(
+        run,
+        is_canary=is_canary,
+        canary_missed=is_canary and not line.as_expected and not has_teeth,
+        died_before=line.attempt - 1,
+        took_s=line.took_s,
+    )
+
+
+def _with_own_names(runs: Iterable[GatedRun]) -> Iterator[GatedRun]:
+    """Two runs of one name in different places are told apart by number."""
+    seen: dict[str, int] = {}
+    for run in runs:
+        count = seen[run.name] = seen.get(run.name, 0) + 1
+        yield run if count == 1 else msgspec.structs.replace(run, name=f"{run.name} ({count})")

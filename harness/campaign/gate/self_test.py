@@ -1,0 +1,172 @@
+"""Proves that every threshold of a policy can fail, and that the policy can be met at all.
+
+For each threshold synthetic figures are made: all others are met, this one alone is not. They go
+through the same evaluation as real ones; the gate must be green before and red after, by that
+threshold and no other. A threshold for which there are no such figures is dead: it can never fail
+(``violations >= 0``), or never without another one that is stricter. That, too, is a failure of
+the self-test. So is a gate that stays green when a figure is missing.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from splitbrain.contracts.figure import Figure, Measured, Subject
+from splitbrain.harness.campaign.gate.catalogue import figure_named
+from splitbrain.harness.campaign.gate.evaluation import evaluate, subjects_of, verdict_of
+from splitbrain.harness.campaign.gate.expressions import Threshold, can_be
+from splitbrain.harness.campaign.gate.policy import Policy, Tier
+
+#: Enough for any regression.
+_SAMPLES = 10**9
+#: Around a bound, besides whole steps.
+_STEP = 1e-3
+
+
+class Proof(msgspec.Struct, frozen=True):
+    """What came of one threshold."""
+
+    tier: str
+    threshold: Threshold
+    #: It turned the gate red alone, and unknown where its figure was missing.
+    can_fail: bool
+    #: The figures that showed it, or why there are none; one clause.
+    told: str
+
+
+class _World(msgspec.Struct, frozen=True):
+    """Synthetic figures, now and then."""
+
+    now: dict[Subject, Measured]
+    then: dict[Subject, Measured]
+
+    def with_value(self, subject: Subject, now: float | None, then: float) -> "_World":
+        """The same with other values of one subject."""
+        lack = "left out on purpose" if now is None else None
+        return _World(
+            {**self.now, subject: Measured(now, _SAMPLES, lack)},
+            {**self.then, subject: Measured(then, _SAMPLES)},
+        )
+
+
+def prove(policy: Policy, tiers: Sequence[Tier]) -> list[Proof]:
+    """Try to make every threshold of every tier fail alone."""
+    return [proof for tier in tiers for proof in _prove_tier(policy, tier)]
+
+
+def _prove_tier(policy: Policy, tier: Tier) -> Iterator[Proof]:
+    green = _green_world(policy, tier)
+    for threshold in tier.thresholds:
+        if isinstance(green, Subject):
+            told = f"no value of {green.text} meets all that is demanded of it"
+            yield Proof(tier.name, threshold, can_fail=False, told=told)
+        else:
+            yield _prove(policy, tier, threshold, green)
+
+
+def _green_world(policy: Policy, tier: Tier) -> _World | Subject:
+    """Figures that meet everything; the first subject that cannot, where there are none."""
+    world = _World({}, {})
+    for subject in subjects_of(tier):
+        found = next(
+            (
+                values
+                for values in _candidates(tier, subject)
+                if not _violated(policy, _only(tier, subject), world.with_value(subject, *values))
+            ),
+            None,
+        )
+        if found is None:
+            return subject
+        world = world.with_value(subject, *found)
+    return world
+
+
+def _prove(policy: Policy, tier: Tier, threshold: Threshold, green: _World) -> Proof:
+    figure = figure_named(threshold.subject.figure)
+    if _verdict(policy, tier, green) != "green":
+        return Proof(tier.name, threshold, can_fail=False, told="the gate is never green")
+    others = Tier(tier.name, tuple(one for one in tier.thresholds if one is not threshold))
+    candidates = list(_candidates(tier, threshold.subject))
+    if not threshold.is_regression:
+        candidates.sort(key=lambda values: abs(values[0] - threshold.bound))
+    for now, then in candidates:
+        world = green.with_value(threshold.subject, now, then)
+        if _violated(policy, tier, world) != [threshold]:
+            continue
+        if _verdict(policy, tier, world) != "red" or _verdict(policy, others, world) != "green":
+            return Proof(
+                tier.name, threshold, can_fail=False, told="the gate is not red by it alone"
+            )
+        missing = green.with_value(threshold.subject, None, then)
+        if _verdict(policy, tier, missing) != "unknown":
+            told = f"the gate does not notice that {threshold.subject.text} is missing"
+            return Proof(tier.name, threshold, can_fail=False, told=told)
+        return Proof(tier.name, threshold, can_fail=True, told=_told(threshold, figure, now, then))
+    return Proof(tier.name, threshold, can_fail=False, told=_why_dead(policy, tier, threshold))
+
+
+def _why_dead(policy: Policy, tier: Tier, threshold: Threshold) -> str:
+    alone = Tier(tier.name, (threshold,))
+    for values in _candidates(tier, threshold.subject):
+        if _violated(policy, alone, _World({}, {}).with_value(threshold.subject, *values)):
+            return "whatever violates it violates a stricter threshold too: leave it out"
+    return f"no value that {threshold.measure} can have violates it"
+
+
+def _told(threshold: Threshold, figure: Figure, now: float, then: float) -> str:
+    if threshold.is_regression:
+        return f"red at {now:g} after {then:g}"
+    return f"red at {threshold.subject.text} = {now:g}{'' if figure.unit != 'ms' else ' ms'}"
+
+
+def _violated(policy: Policy, tier: Tier, world: _World) -> list[Threshold]:
+    return [
+        one.threshold
+        for one in evaluate(policy, tier, world.now, world.then, is_waived=False)
+        if one.state == "violated"
+    ]
+
+
+def _verdict(policy: Policy, tier: Tier, world: _World) -> str:
+    judged = evaluate(policy, tier, world.now, world.then, is_waived=False)
+    return verdict_of(judged, runs=1, valid_runs=1, harness_failed=False)[0]
+
+
+def _only(tier: Tier, subject: Subject) -> Tier:
+    return Tier(tier.name, tuple(one for one in tier.thresholds if one.subject == subject))
+
+
+def _candidates(tier: Tier, subject: Subject) -> Iterator[tuple[float, float]]:
+    """Values of a subject, now and then, around every bound that the tier sets to it."""
+    figure = figure_named(subject.figure)
+    own = _only(tier, subject).thresholds
+    bounds = [one.bound for one in own if not one.is_regression]
+    changes = [one.bound for one in own if one.is_regression]
+    values = sorted(
+        {value for bound in bounds for value in _around(bound)} | {0.0, 0.5, 1.0, 100.0}
+    )
+    for now in (value for value in values if can_be(value, figure)):
+        yield now, now
+        for change in (near for bound in changes for near in _around(bound)):
+            yield from _before(figure, now, change)
+
+
+def _before(figure: Figure, now: float, change: float) -> Iterator[tuple[float, float]]:
+    """A value then from which now is so much worse; where it can be none, both grow."""
+    factor = 1 - change if figure.better == "higher" else 1 + change
+    if factor <= 0 or not math.isfinite(factor):
+        return
+    for scale in (1.0, 1000.0) if figure.unit == "count" else (1.0,):
+        then = now * scale / factor
+        if figure.unit == "count":
+            then = float(round(then))
+        if can_be(then, figure) and then > 0:
+            yield now * scale, then
+
+
+def _around(bound: float) -> tuple[float, ...]:
+    near = abs(bound) * _STEP or _STEP
+    whole = float(math.floor(bound))
+    return (bound - near, bound, bound + near, whole - 1, whole, whole + 1, bound / 2, bound * 2)

@@ -1,0 +1,123 @@
+"""The gate's findings in words, the same in every output."""
+
+from splitbrain.contracts.figure import Unit
+from splitbrain.harness.campaign.gate.catalogue import FIGURES
+from splitbrain.harness.campaign.gate.record import FailureRecord, GateRecord, JudgedThreshold
+from splitbrain.harness.folder.results import counted
+
+#: Violated thresholds that are told before all others: what was seen, then what could not be.
+_TOLD_FIRST = ("violations", "canaries_missed")
+_HEADLINES = {"green": "GREEN", "red": "RED", "unknown": "UNKNOWN", "failed": "HARNESS FAILED"}
+
+
+def headline(record: GateRecord) -> str:
+    """``RED``."""
+    return _HEADLINES[record.verdict]
+
+
+def value_text(value: float | None, unit: Unit) -> str:
+    """A figure as people read it."""
+    if value is None:
+        return "unknown"
+    match unit:
+        case "count":
+            return f"{value:,.0f}"
+        case "share":
+            return _short(value, 4)
+        case "ms":
+            return f"{_short(value, 3)} ms"
+        case "per-second":
+            return f"{_short(value, 1)} a second"
+
+
+def _short(value: float, digits: int) -> str:
+    text = f"{value:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def share_text(share: float) -> str:
+    """``+12.5 %``."""
+    return f"{share * 100:+,.1f} %"
+
+
+def measured_text(one: JudgedThreshold) -> str:
+    """The figure that a threshold met, with its samples."""
+    figure = FIGURES[one.subject.partition("{")[0]]
+    value = value_text(one.value, figure.unit)
+    if not one.regression:
+        return f"{value} ({figure.samples_of}: {one.samples:,})" if one.value is not None else value
+    then = value_text(one.baseline, figure.unit)
+    change = "" if one.change is None else f", {share_text(one.change)} for the worse"
+    return f"{value} after {then}{change}"
+
+
+def threshold_sentence(one: JudgedThreshold) -> str:
+    """What came of a threshold."""
+    why = f": {one.reason}" if one.reason else ""
+    match one.state:
+        case "met":
+            return f"Met: {measured_text(one)}."
+        case "violated":
+            return f"Violated: {measured_text(one)}{why}."
+        case "unknown":
+            return f"Unknown{why}."
+        case "not-compared":
+            return f"Not compared{why}."
+
+
+def leading_sentence(
+    thresholds: tuple[JudgedThreshold, ...],
+    *,
+    runs: int,
+    valid_runs: int,
+    problems: tuple[str, ...],
+) -> str:
+    """The one sentence that explains the verdict; mirrors ``evaluation.verdict_of``."""
+    violated = [one for one in thresholds if one.state == "violated"]
+    unknown = [one for one in thresholds if one.state == "unknown"]
+    if violated:
+        first = min(violated, key=_place)
+        more = f"; {counted(len(violated) - 1, 'threshold')} more" if len(violated) > 1 else ""
+        return f"{first.threshold} is violated: {measured_text(first)}{more}."
+    if problems:
+        return problems[0]
+    if not runs:
+        return "There is no run, so nothing was proven."
+    if unknown:
+        first = unknown[0]
+        more = f"; {counted(len(unknown) - 1, 'threshold')} more" if len(unknown) > 1 else ""
+        return f"Nothing can be said of {first.threshold}: {first.reason}{more}."
+    if not valid_runs:
+        return f"Of {counted(runs, 'run')} none is valid, so nothing was proven."
+    met = sum(one.state == "met" for one in thresholds)
+    told = (
+        f"{counted(met, 'threshold')} {'is' if met == 1 else 'are'} met by {counted(runs, 'run')}"
+    )
+    waived = len(thresholds) - met
+    if waived:
+        return f"{told}, and {waived} {'is' if waived == 1 else 'are'} not compared."
+    return f"{'All ' if met > 1 else ''}{told}."
+
+
+def _place(violated: JudgedThreshold) -> int:
+    """How soon it is told; thresholds of one place keep the policy's order."""
+    told = (*_TOLD_FIRST, violated.subject)
+    return told.index(violated.subject)
+
+
+def failure_state(failure: FailureRecord) -> str:
+    """``new``, ``known``; and what a quarantine has to do with it."""
+    words = [] if failure.new is None else ["new" if failure.new else "known"]
+    if failure.quarantined_until is not None:
+        words.append(
+            f"quarantine expired on {failure.quarantined_until}"
+            if failure.quarantine_expired
+            else f"quarantined until {failure.quarantined_until}"
+        )
+    return ", ".join(words) or "counts"
+
+
+def failure_title(failure: FailureRecord) -> str:
+    """What was seen."""
+    shape = f": {failure.shape}" if failure.shape else ""
+    return f"{failure.checker}, {failure.kind}{shape}"

@@ -1,0 +1,171 @@
+"""What ``ingest`` does: finds runs, puts them into a lake, and says what became of each.
+
+The work itself is ``spark_analysis.lake``'s. Exit code 0 also where runs are damaged: they are
+told, and marked in the lake; whether they may pass is for a gate to say.
+"""
+
+import contextlib
+from collections import Counter
+from collections.abc import Generator, Sequence
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.harness.folder.results import counted
+from splitbrain.harness.folder.store import is_alive
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.lake.cleaning import clean
+from splitbrain.spark_analysis.lake.compaction import compact
+from splitbrain.spark_analysis.lake.ingest import ReadRun, Report, ingest_runs
+from splitbrain.spark_analysis.lake.opening import open_store
+from splitbrain.spark_analysis.lake.sources import find_runs
+from splitbrain.spark_analysis.lake.store import Store, local_root
+
+#: Damaged runs and copies that are told; the tables have all of them.
+_TOLD_MAX = 20
+
+
+class LakeWork(msgspec.Struct, frozen=True):
+    """What is to be done to a lake."""
+
+    folders: tuple[Path, ...]
+    #: Folder or URI.
+    lake: str
+    compact: bool = False
+    clean: bool = False
+
+
+def check_lake(lake: str) -> None:
+    """Refuse a lake that names no place, before any work is done for it.
+
+    Raises:
+        UsageError: it names none.
+    """
+    root = local_root(lake)
+    if root is not None and root.exists() and not root.is_dir():
+        raise UsageError(f"the lake {lake} is a file", "Name a folder, or one to be made")
+
+
+def ingest(work: LakeWork, console: Console) -> int:
+    """Do it, print what was done, and return the exit code.
+
+    Raises:
+        UsageError: a folder or the lake is not there or holds nothing.
+        HarnessError: the lake cannot be read or written.
+    """
+    check_lake(work.lake)
+    runs = [run for folder in work.folders for run in _runs_of(folder)]
+    lines: list[str] = []
+    code = 0
+    with _one_sentence(work.lake), open_store(work.lake) as store:
+        if not work.folders:
+            _must_exist(store, work.lake)
+        else:
+            report = _ingest(store, runs)
+            code = HarnessError.exit_code if report.refused else 0
+            lines += _told(report, work.lake)
+        if work.compact:
+            made = compact(store)
+            lines.append(
+                f"Compacted {counted(made.runs, 'run')}: "
+                f"{counted(made.files_before, 'file')} are now {made.files_after:,}."
+                if made.runs
+                else "Nothing to compact."
+            )
+        if work.clean:
+            removed = clean(store)
+            lines.append(
+                f"Removed {counted(removed.files, 'file')} ({removed.size_bytes:,} bytes) and "
+                f"{counted(removed.commits, 'commit')} that count for nothing any more; "
+                f"{removed.spared:,} more are younger than a day."
+            )
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)
+    return code
+
+
+def ingest_after(runs: Sequence[Path], lake: str, console: Console) -> None:
+    """Put runs into a lake that have just been judged."""
+    with _one_sentence(lake), open_store(lake) as store:
+        lines = _told(_ingest(store, [run.resolve() for run in runs]), lake)
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)
+
+
+def _ingest(store: Store, runs: Sequence[Path]) -> Report:
+    return ingest_runs(store, runs, is_open=lambda run: is_alive(RunFolder(run)))
+
+
+def _runs_of(folder: Path) -> list[Path]:
+    # The user may name a link, such as runs/latest; below it none is followed.
+    root = folder.resolve()
+    if not root.is_dir():
+        problem = "is a file" if root.exists() else "is not there"
+        raise UsageError(f"{folder} {problem}", "Name a run folder, or a folder with runs below it")
+    try:
+        runs = list(find_runs(root))
+    except OSError as error:
+        raise UsageError(
+            f"{folder} cannot be listed ({error.strerror})", "Choose a folder that can be read"
+        ) from error
+    if not runs:
+        raise UsageError(
+            f"there is no run in {folder}: no folder with a plan.json or a history.jsonl",
+            "Name a run folder, or a folder with runs below it",
+        )
+    return runs
+
+
+def _must_exist(store: Store, lake: str) -> None:
+    if next(iter(store.files("commits")), None) is None:
+        raise UsageError(
+            f"there is no lake in {lake}", "Name the one that is meant, or ingest runs first"
+        )
+
+
+def _told(report: Report, lake: str) -> list[str]:
+    read = [*report.new, *report.changed]
+    total = len(read) + len(report.unchanged)
+    summary = (
+        f"{counted(total, 'run')} in {lake}: {len(report.new):,} new, "
+        f"{len(report.changed):,} read again, {len(report.unchanged):,} as they were."
+    )
+    lines = [summary]
+    marked = [run for run in read if run.state not in ("whole", "pruned")]
+    if marked:
+        states = Counter(run.state for run in marked)
+        words = ", ".join(f"{number:,} {state}" for state, number in sorted(states.items()))
+        lines.append(f"Taken as far as they go, and marked: {words}.")
+        lines += [_one(run) for run in marked[:_TOLD_MAX]]
+        if len(marked) > _TOLD_MAX:
+            lines.append(f"  and {len(marked) - _TOLD_MAX:,} more")
+    lines += [
+        f"  {copy} is the run of {original}, and was left out"
+        for copy, original in report.copies[:_TOLD_MAX]
+    ]
+    lines += [f"  {folder} was left out: {why}" for folder, why in report.refused]
+    if len(report.copies) > _TOLD_MAX:
+        lines.append(f"  and {len(report.copies) - _TOLD_MAX:,} more copies")
+    return lines
+
+
+def _one(run: ReadRun) -> str:
+    why = " ".join(run.damage) or "It is still under way."
+    return f"  {run.folder} ({run.state}): {why}"
+
+
+@contextlib.contextmanager
+def _one_sentence(lake: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise HarnessError(
+            "use the lake",
+            str(error.filename or lake),
+            error.strerror or str(error),
+            "Check that it can be reached and written and that there is room; what was committed "
+            "before is not affected.",
+        ) from error

@@ -1,0 +1,198 @@
+"""What ``splitbrain nightly`` does: a suite's night, then all that follows it, as one answer.
+
+The gate is the judge of what the runs are worth, quarantines included; the night itself says
+whether it could have seen anything. A night whose canaries went unseen is void: what hid a planted
+bug would have hidden a real one. Killed at any point, the same command goes on.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.campaign.nightly.definition import Nightly, read_nightly
+from splitbrain.harness.campaign.nightly.record import STEPS, NightlyRecord, Nights
+from splitbrain.harness.campaign.nightly.steps import Steps, end_of
+from splitbrain.harness.campaign.suite import night as suite_nights
+from splitbrain.harness.campaign.suite.command import SUITES, SuiteOptions, ledger_path, run_suite
+from splitbrain.harness.campaign.suite.conductor import TOOL
+from splitbrain.harness.campaign.suite.ledger import Ledger
+from splitbrain.harness.campaign.suite.tally import NightTally, nights_of
+from splitbrain.harness.folder.results import (
+    EXIT_HARNESS_FAILED,
+    EXIT_INVALID,
+    EXIT_UNKNOWN,
+    EXIT_VALID,
+)
+
+#: Below the folder of runs.
+NIGHTS: Final = "nightly"
+LAKE: Final = "lake"
+_VOID: Final = "VOID: a canary went unseen, so its valid runs prove nothing."
+
+
+class NightlyOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``splitbrain nightly`` was asked for."""
+
+    runs_folder: Path = Path("runs")
+    time_budget: str | None = None
+    #: Begin a new night although the last one is not over.
+    fresh: bool = False
+    #: Words that start the command line, of runs and of steps.
+    tool: tuple[str, ...] = TOOL
+    steps_tool: tuple[str, ...] = TOOL
+    #: Whether each cell is held against what exists before anything starts.
+    check: bool = True
+
+
+def run_nightly(path: Path, options: NightlyOptions, console: Console) -> int:
+    """Carry out a night, or go on with one; returns the exit code.
+
+    Raises:
+        UsageError: the file or one that it names is wrong; nothing was started.
+        HarnessError: the night can be neither begun nor gone on with.
+    """
+    file = read_nightly(path, options.time_budget)
+    nights = Nights(options.runs_folder.absolute() / NIGHTS / file.suite.suite.name)
+    with nights.locked():
+        return _Command(file, options, nights, console).run()
+
+
+class _Command:
+    """One ``splitbrain nightly``."""
+
+    def __init__(
+        self, file: Nightly, options: NightlyOptions, nights: Nights, console: Console
+    ) -> None:
+        self._file, self._options = file, options
+        self._nights, self._console = nights, console
+        self._suite = SuiteOptions(
+            runs_folder=options.runs_folder,
+            time_budget=f"{file.suite_s:.3f}",
+            fresh=options.fresh,
+            keep_valid=True,
+            tool=options.tool,
+            check=options.check,
+        )
+        self._ledger = ledger_path(self._suite)
+
+    def run(self) -> int:
+        """Carry out what is left of a night; returns the exit code."""
+        record = self._opened()
+        code = EXIT_UNKNOWN
+        if record.night is None:
+            code, record = self._with_suite(record)
+        night = record.night
+        if night is None:
+            self._say("The night is not over: the same command goes on with it.")
+            return code if code != EXIT_VALID else EXIT_UNKNOWN
+        tally = self._tally(night)
+        if tally is None:
+            raise HarnessError(
+                "go on with the night",
+                str(self._ledger),
+                f"it does not hold the night {night}",
+                "Begin anew with --fresh.",
+            )
+        steps = Steps(
+            self._file,
+            self._nights,
+            night,
+            tally,
+            ledger=self._ledger,
+            suite_folder=self._suites / self._file.suite.suite.name / night,
+            lake=self._lake,
+            console=self._console,
+            tool=self._options.steps_tool,
+        )
+        for step in STEPS:
+            if step not in record.steps:
+                done = steps.carry_out(step, record)
+                record = msgspec.structs.replace(record, steps={**record.steps, step: done})
+                self._nights.write(record)
+        code, sentence = answer(record)
+        self._nights.write(end_of(record, suite_nights.now().isoformat(), code))
+        folder = self._nights.folder(night)
+        self._say(f"Night {night}: {sentence} Exit code {code}; answers in {folder}")
+        return code
+
+    @property
+    def _suites(self) -> Path:
+        return self._options.runs_folder.absolute() / SUITES
+
+    @property
+    def _lake(self) -> str:
+        return self._file.lake or str(self._options.runs_folder.absolute() / LAKE)
+
+    def _opened(self) -> NightlyRecord:
+        """The record of the night that is under way, or of a new one."""
+        record = None if self._options.fresh else self._nights.read()
+        if record is not None and record.ended is None and record.digest == self._file.digest:
+            done = ", ".join(record.steps) or "nothing"
+            if record.night is not None:
+                self._say(f"Night {record.night} goes on; after the suite, {done} is done.")
+            return record
+        if record is not None and record.ended is None:
+            self._say("The nightly file has changed since, so a new night begins.")
+        record = NightlyRecord(digest=self._file.digest, before=self._last_ended())
+        self._nights.write(record)
+        return record
+
+    def _with_suite(self, record: NightlyRecord) -> tuple[int, NightlyRecord]:
+        """Carry out the suite's night unless it has ended; the record then names it."""
+        code = EXIT_UNKNOWN
+        last = self._last_ended()
+        if last == record.before:
+            code = run_suite(self._file.suite.path, self._suite, self._console)
+            last = self._last_ended()
+        tally = None if last in (None, record.before) else self._tally(last)
+        if tally is None:
+            return code, record
+        record = msgspec.structs.replace(
+            record, night=last, suite_code=tally.exit_code, is_void=tally.is_void
+        )
+        self._nights.write(record)
+        return code, record
+
+    def _last_ended(self) -> str | None:
+        """The last night of the suite, if nothing will be added to it."""
+        last = suite_nights.latest(self._suites, self._file.suite.suite.name)
+        tally = None if last is None else self._tally(last.root.name)
+        return None if tally is None or tally.ended is None else tally.began.night
+
+    def _tally(self, night: str | None) -> NightTally | None:
+        found = nights_of(Ledger(self._ledger).lines(), self._file.suite.suite.name)
+        return next((one for one in found if one.began.night == night), None)
+
+    def _say(self, text: str) -> None:
+        self._console.print(Text(text), soft_wrap=True)
+
+
+def answer(record: NightlyRecord) -> tuple[int, str]:
+    """Exit code and sentence of a night all of whose steps are done."""
+    gate = record.steps["gate"]
+    judged = gate.sentence is None
+    violated = record.suite_code == EXIT_INVALID
+    # Every policy demands the canaries: the gate of a void night is red without a violation too.
+    if gate.exit_code == EXIT_INVALID and (violated or not record.is_void):
+        return EXIT_INVALID, f"the gate is red.{f' {_VOID}' if record.is_void else ''}"
+    if not judged and violated:
+        return EXIT_INVALID, "there is a violation, and the gate did not answer."
+    if record.is_void:
+        return EXIT_HARNESS_FAILED, _VOID
+    failed = [step for step, done in record.steps.items() if done.exit_code == EXIT_HARNESS_FAILED]
+    if failed:
+        return EXIT_HARNESS_FAILED, f"{failed[0]} failed."
+    open_steps = [
+        (step, done) for step, done in record.steps.items() if done.exit_code == EXIT_UNKNOWN
+    ]
+    if open_steps:
+        why = open_steps[0][1].sentence or "nothing can be said."
+        return EXIT_UNKNOWN, f"{open_steps[0][0]}: {why}"
+    if record.suite_code == EXIT_UNKNOWN:
+        return EXIT_UNKNOWN, "the gate is green, but not all of the suite proved something."
+    spared = " What the suite found is spared by the policy." if record.suite_code else ""
+    return EXIT_VALID, f"the gate is green.{spared}"

@@ -1,0 +1,189 @@
+"""Reads the file of ``splitbrain nightly`` (TOML), and refuses what is wrong in it, with the line.
+
+``docs/nightly.md`` shows the file to users. Paths in it are relative to the file, so that it means
+the same from everywhere. Reads that file and those that it names; starts nothing.
+"""
+
+import hashlib
+import tomllib
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import msgspec
+
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.campaign.gate.policy import read_policy
+from splitbrain.harness.campaign.gate.toml_lines import TomlLines
+from splitbrain.harness.campaign.suite.definition import seconds_of
+from splitbrain.harness.campaign.suite.reading import SuiteFile, plan, read_suite
+from splitbrain.history.json_problems import in_words
+from splitbrain.nemesis.nearest import or_nearest
+
+#: Version of the file.
+NIGHTLY_SCHEMA: Final = 1
+#: The baseline that is the last night of this file which was not void.
+LAST: Final = "last"
+#: Of the whole budget, for all that follows the suite, where the file names none.
+_ANALYSIS_SHARE: Final = 0.1
+_NEXT: Final = "Correct the file; docs/nightly.md says what may stand in it"
+_TEXTS: Final = ("suite", "policy", "tier", "baseline", "lake")
+_KEYS: Final = ("schema", *_TEXTS, "time_budget", "analysis_budget", "keep_valid")
+
+
+class Nightly(msgspec.Struct, frozen=True, kw_only=True):
+    """A file, read and held against what it names."""
+
+    path: Path
+    #: Digest of the file's bytes.
+    digest: str
+    suite: SuiteFile
+    policy: Path
+    #: None: the tier that the policy names.
+    tier: str | None
+    #: ``last``, ``none``, or what ``splitbrain gate --baseline`` takes.
+    baseline: str
+    #: Folder or URI; None: ``lake`` in the folder of runs.
+    lake: str | None
+    budget_s: float
+    #: What of it all that follows the suite may take.
+    analysis_s: float
+    #: Keep the whole folders of valid runs, which stand in the lake anyway.
+    keep_valid: bool
+
+    @property
+    def suite_s(self) -> float:
+        """What the suite may take."""
+        return self.budget_s - self.analysis_s
+
+
+def read_nightly(path: Path, time_budget: str | None = None) -> Nightly:
+    """Read and check a file.
+
+    Args:
+        path: the file.
+        time_budget: in the place of the file's.
+
+    Raises:
+        UsageError: it cannot be read, or something in it or in a file that it names is wrong.
+    """
+    try:
+        content = path.read_bytes()
+        text = content.decode("utf-8")
+        data = tomllib.loads(text)
+    except OSError as error:
+        raise UsageError(
+            f"the nightly file {path} cannot be read: {error.strerror}", "Name a file that exists"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the nightly file {path} is no TOML: {in_words(error)}", _NEXT) from error
+    reading = _Reading(path, data, TomlLines(text))
+    return reading.nightly(hashlib.sha256(content).hexdigest(), time_budget)
+
+
+class _Reading:
+    """One file being read."""
+
+    def __init__(self, path: Path, data: dict[str, Any], lines: TomlLines) -> None:
+        self._path, self._data, self._lines = path, data, lines
+
+    def nightly(self, digest: str, time_budget: str | None) -> Nightly:
+        for key in self._data:
+            if key not in _KEYS:
+                line = self._lines.key("", key) or self._lines.header(key)
+                self._refuse(f"there is no key {key!r}", or_nearest(key, _KEYS, "keys"), line)
+        schema = self._data.get("schema")
+        if schema is True or schema != NIGHTLY_SCHEMA:
+            said = "says no schema" if schema is None else f"has schema {schema!r}"
+            self._refuse(
+                f"it {said}, and this version reads {NIGHTLY_SCHEMA}",
+                f"Begin it with schema = {NIGHTLY_SCHEMA}",
+                self._lines.key("", "schema"),
+            )
+        texts = {key: self._text(key) for key in _TEXTS}
+        keep_valid = self._data.get("keep_valid", False)
+        if not isinstance(keep_valid, bool):
+            self._refuse_value("keep_valid", "is neither true nor false")
+        suite = self._suite(texts["suite"])
+        policy = self._beside(self._needed("policy", texts["policy"]))
+        tier = read_policy(policy).tier(texts["tier"]).name
+        budget_s, analysis_s = self._budgets(time_budget)
+        return Nightly(
+            path=self._path,
+            digest=digest,
+            suite=suite,
+            policy=policy,
+            tier=tier,
+            baseline=self._reference(texts["baseline"] or LAST),
+            lake=None if texts["lake"] is None else self._place(texts["lake"]),
+            budget_s=budget_s,
+            analysis_s=analysis_s,
+            keep_valid=bool(keep_valid),
+        )
+
+    def _suite(self, name: str | None) -> SuiteFile:
+        suite = read_suite(self._beside(self._needed("suite", name)))
+        if not any(run.expect == "invalid" for run in plan(suite, 0)):
+            self._refuse(
+                f"the suite {suite.suite.name!r} has no canary: nothing would show that the night "
+                "can see a bug",
+                'Give the suite a matrix with a planted bug and expect = "invalid"',
+                self._lines.key("", "suite"),
+            )
+        return suite
+
+    def _budgets(self, time_budget: str | None) -> tuple[float, float]:
+        """Seconds of the whole, and of what follows the suite."""
+        if time_budget is None:
+            budget_s = self._seconds("time_budget")
+            if budget_s is None:
+                self._refuse("it names no time_budget", "Write time_budget = '8h'")
+        else:
+            try:
+                budget_s = seconds_of(time_budget)
+            except ValueError as error:
+                raise UsageError(f"--time-budget: {error}", "Write 90, 90s, 45m or 8h") from error
+        analysis_s = self._seconds("analysis_budget") or budget_s * _ANALYSIS_SHARE
+        if analysis_s >= budget_s:
+            self._refuse_value("analysis_budget", "leaves the suite no time")
+        return budget_s, analysis_s
+
+    def _seconds(self, key: str) -> float | None:
+        value = self._data.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            self._refuse_value(key, "is no time; write 90, '90s', '45m' or '8h'")
+        try:
+            return seconds_of(value)
+        except ValueError as error:
+            self._refuse(str(error), _NEXT, self._lines.key("", key))
+
+    def _text(self, key: str) -> str | None:
+        value = self._data.get(key)
+        if value is not None and (not isinstance(value, str) or not value.strip()):
+            self._refuse_value(key, "is no text")
+        return value
+
+    def _needed(self, key: str, value: str | None) -> str:
+        if value is None:
+            self._refuse(f"it names no {key}", f"Write {key} = 'FILE.toml'")
+        return value
+
+    def _beside(self, name: str) -> Path:
+        """Where a file stands, seen from here."""
+        return self._path.parent / name
+
+    def _place(self, name: str) -> str:
+        return name if "://" in name else str(self._beside(name))
+
+    def _reference(self, name: str) -> str:
+        """A baseline; a file or folder beside this one is named from here."""
+        beside = self._beside(name)
+        return str(beside) if name not in (LAST, "none") and beside.exists() else name
+
+    def _refuse_value(self, key: str, why: str) -> NoReturn:
+        self._refuse(f"{key} {self._data.get(key)!r} {why}", _NEXT, self._lines.key("", key))
+
+    def _refuse(self, problem: str, next_step: str, line: int | None = None) -> NoReturn:
+        place = "" if line is None else f", line {line}"
+        raise UsageError(f"the nightly file {self._path}{place}: {problem}", next_step)

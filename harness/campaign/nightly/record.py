@@ -1,0 +1,144 @@
+"""How far a night came: one small file, replaced as a whole after each step.
+
+A night is known by the suite's own name for it. A process that dies between the end of the suite's
+night and the line that says so here finds the night again: it is the suite's last one, it has
+ended, and it is not the one that was there before.
+"""
+
+import fcntl
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from splitbrain.contracts.errors import UNREADABLE, HarnessError
+from splitbrain.harness.folder.atomic_file import write_atomically
+from splitbrain.harness.folder.refusals import ELSEWHERE, tell_refusal
+from splitbrain.history.json_problems import in_words
+
+RECORD_SCHEMA: Final = 1
+#: In their order; ``prune`` has no verdict of its own.
+STEPS: Final[tuple["Step", ...]] = ("ingest", "analyze", "gate", "prune")
+Step = Literal["ingest", "analyze", "gate", "prune"]
+
+
+class StepEnded(msgspec.Struct, frozen=True):
+    """What came of a step."""
+
+    #: As of the command; 2 where its time was up before it had an answer.
+    exit_code: int
+    took_s: float
+    #: What is wrong, in one sentence.
+    sentence: str | None = None
+
+
+class NightlyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One night of a nightly file."""
+
+    schema: int = RECORD_SCHEMA
+    #: Of the nightly file.
+    digest: str
+    #: The suite's last night when this one began; None: it had none.
+    before: str | None
+    #: The suite's night, once that has ended.
+    night: str | None = None
+    suite_code: int | None = None
+    is_void: bool = False
+    steps: dict[Step, StepEnded] = {}
+    #: UTC, ISO 8601; None while it is not over.
+    ended: str | None = None
+    exit_code: int | None = None
+
+
+class Nights:
+    """The folder of all nights of one suite: ``state.json``, and a folder for each that ended."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @property
+    def state(self) -> Path:
+        """The night that is under way, or the last one."""
+        return self.root / "state.json"
+
+    def folder(self, night: str) -> Path:
+        """Where a night's answers stand."""
+        return self.root / night
+
+    def read(self) -> NightlyRecord | None:
+        """The record; None where there is none yet.
+
+        Raises:
+            HarnessError: it cannot be read.
+        """
+        try:
+            return msgspec.json.decode(self.state.read_bytes(), type=NightlyRecord)
+        except FileNotFoundError:
+            return None
+        except (OSError, *UNREADABLE) as error:
+            raise HarnessError(
+                "go on with the night", str(self.state), in_words(error), "Begin anew with --fresh."
+            ) from error
+
+    def write(self, record: NightlyRecord) -> None:
+        """Put a record in the place of the one before.
+
+        Raises:
+            HarnessError: the disk refuses.
+        """
+        with tell_refusal(
+            "keep how far the night came",
+            self.state,
+            "Make room on that disk; the same command goes on.",
+        ):
+            self.root.mkdir(parents=True, exist_ok=True)
+            write_atomically(self.state, msgspec.json.encode(record))
+            if record.ended is not None and record.night is not None:
+                self.folder(record.night).mkdir(exist_ok=True)
+                write_atomically(
+                    self.folder(record.night) / "nightly.json", msgspec.json.encode(record)
+                )
+
+    def last_gate(self, night: str) -> Path | None:
+        """The gate's answer of the newest earlier night that proved something."""
+        for folder in sorted(self.root.glob("*/"), reverse=True):
+            answer = folder / "gate.json"
+            if folder.name >= night or not answer.is_file():
+                continue
+            try:
+                record = msgspec.json.decode(
+                    (folder / "nightly.json").read_bytes(), type=NightlyRecord
+                )
+            except (OSError, *UNREADABLE):
+                continue
+            if not record.is_void:
+                return answer
+        return None
+
+    @contextmanager
+    def locked(self) -> Generator[None]:
+        """Hold the folder: two processes never work on one night.
+
+        Raises:
+            HarnessError: another one does, or the folder cannot be made.
+        """
+        with tell_refusal("make the folder of the nights", self.root, ELSEWHERE):
+            self.root.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            _lock(descriptor, self.root)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def _lock(descriptor: int, root: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise HarnessError(
+            "work on the night", str(root), "another process does", "Wait for it."
+        ) from error

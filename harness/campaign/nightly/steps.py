@@ -1,0 +1,186 @@
+"""What follows a suite's night: its runs into the lake, all runs of it, the gate, and room.
+
+Each step is a command of its own in a child process, so that it can be stopped when its time is up,
+dies alone, and dies with the night (``owned_step``). Every one may be done twice: an ingest finds
+nothing new, a gate writes the same files, what was pruned is gone. A folder of a valid run is
+pruned only once the lake has it.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from splitbrain.harness.campaign.gate.baseline import NONE
+from splitbrain.harness.campaign.nightly.definition import LAST, Nightly
+from splitbrain.harness.campaign.nightly.record import STEPS, NightlyRecord, Nights, Step, StepEnded
+from splitbrain.harness.campaign.suite.conclusion import prune
+from splitbrain.harness.campaign.suite.conductor import TOOL
+from splitbrain.harness.campaign.suite.tally import NightTally
+from splitbrain.harness.folder.refusals import tell_refusal
+from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, counted
+from splitbrain.harness.pool.child_environment import child_environment
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.lake.sources import find_runs
+
+_END_PATIENCE_S: Final = 10.0
+_OWNED: Final = f"{__package__}.owned_step"
+#: Exit codes that are answers; any other is a failure of the harness.
+_ANSWERS: Final = (0, 1, 2)
+
+
+class Steps:
+    """The steps of one night.
+
+    Args:
+        file: what was asked.
+        nights: where the answers go.
+        record: has the night's name.
+        tally: the night as the ledger tells it.
+        ledger: that ledger.
+        suite_folder: the night's folder of the suite.
+        lake: folder or URI.
+        console: is told of each step.
+        tool: words that start the command line.
+    """
+
+    def __init__(
+        self,
+        file: Nightly,
+        nights: Nights,
+        night: str,
+        tally: NightTally,
+        *,
+        ledger: Path,
+        suite_folder: Path,
+        lake: str,
+        console: Console,
+        tool: Sequence[str] = TOOL,
+    ) -> None:
+        self._file, self._nights, self._tally = file, nights, tally
+        self._night = night
+        self._ledger, self._suite_folder, self._lake = ledger, suite_folder, lake
+        self._console, self._tool = console, tuple(tool)
+        self._doers: dict[Step, Callable[[NightlyRecord, float], tuple[int, str | None]]] = {
+            "ingest": self._ingest,
+            "analyze": self._analyze,
+            "gate": self._gate,
+            "prune": self._prune,
+        }
+
+    def carry_out(self, step: Step, record: NightlyRecord) -> StepEnded:
+        """Do one step within what is left of their time.
+
+        Raises:
+            HarnessError: the answer's folder cannot be made.
+        """
+        self._say(f"Step {STEPS.index(step) + 1} of {len(STEPS)}: {step}")
+        used_s = sum(done.took_s for done in record.steps.values())
+        began_s = time.monotonic()
+        code, sentence = self._doers[step](record, self._file.analysis_s - used_s)
+        if sentence is not None:
+            self._say(f"{step}: {sentence}")
+        return StepEnded(code, round(time.monotonic() - began_s, 3), sentence)
+
+    def _ingest(self, _: NightlyRecord, timeout_s: float) -> tuple[int, str | None]:
+        runs = self._suite_folder / "runs"
+        if not self._has_runs():
+            return 0, "no run left a folder, so nothing was put into the lake."
+        return self._command(("ingest", str(runs), "--lake", self._lake), timeout_s)
+
+    def _has_runs(self) -> bool:
+        runs = self._suite_folder / "runs"
+        return runs.is_dir() and next(iter(find_runs(runs)), None) is not None
+
+    def _analyze(self, record: NightlyRecord, timeout_s: float) -> tuple[int, str | None]:
+        if not self._has_runs():
+            return 0, None
+        folder = self._nights.folder(self._night) / "all-runs"
+        words = ("--report", str(folder), "--since", self._tally.began.at)
+        # The gate comes behind it, and needs its time too.
+        return self._command(("analyze", "--lake", self._lake, *words), timeout_s / 2)
+
+    def _gate(self, _: NightlyRecord, timeout_s: float) -> tuple[int, str | None]:
+        folder = self._nights.folder(self._night)
+        with tell_refusal(
+            "make the folder of the night's answers",
+            folder,
+            "Make room on that disk; the same command goes on.",
+        ):
+            folder.mkdir(parents=True, exist_ok=True)
+        words = ["gate", f"{self._ledger}@{self._night}", "--policy", str(self._file.policy)]
+        if self._file.tier is not None:
+            words += ["--tier", self._file.tier]
+        words += ["--baseline", self._baseline(), "--output", str(folder)]
+        return self._command(words, timeout_s)
+
+    def _baseline(self) -> str:
+        if self._file.baseline != LAST:
+            return self._file.baseline
+        before = self._nights.last_gate(self._night)
+        if before is None:
+            self._say("No earlier night proved anything: this one has no baseline.")
+        return NONE if before is None else str(before)
+
+    def _prune(self, record: NightlyRecord, _: float) -> tuple[int, str | None]:
+        ingested = record.steps.get("ingest")
+        if self._file.keep_valid or self._file.suite.suite.keep_valid:
+            return 0, None
+        if ingested is None or ingested.exit_code != 0:
+            return 0, "all folders are kept, because the lake does not have their runs."
+        valid = [
+            RunFolder(Path(run.run_folder))
+            for run in self._tally.runs
+            if run.verdict == "valid" and run.as_expected
+            if run.run_folder is not None and not run.is_program
+        ]
+        there = [folder for folder in valid if folder.history.exists()]
+        for folder in there:
+            prune(folder.root, is_program=False)
+        return 0, f"{counted(len(there), 'valid run')} kept the results alone; the lake has all."
+
+    def _command(self, words: Sequence[str], timeout_s: float) -> tuple[int, str | None]:
+        """Exit code of a command of this tool, and what went wrong around it."""
+        if timeout_s <= 0:
+            return EXIT_UNKNOWN, "there was no time left for it: give more as analysis_budget."
+        self._console.file.flush()
+        owned = (sys.executable, "-P", "-m", _OWNED, str(os.getpid()))
+        with subprocess.Popen(
+            [*owned, *self._tool, *words], stdin=subprocess.DEVNULL, env=child_environment()
+        ) as process:
+            try:
+                code = process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                _end(process)
+                return EXIT_UNKNOWN, f"it was stopped after {timeout_s:.0f} s: its time was up."
+            except BaseException:
+                _end(process)
+                raise
+        if code in _ANSWERS:
+            return code, None
+        return EXIT_HARNESS_FAILED, f"it ended with exit code {code}."
+
+    def _say(self, text: str) -> None:
+        self._console.print(Text(text), soft_wrap=True)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_END_PATIENCE_S)
+        return
+    process.kill()
+    process.wait()
+
+
+def end_of(record: NightlyRecord, at: str, exit_code: int) -> NightlyRecord:
+    """The record of a night that is over."""
+    return msgspec.structs.replace(record, ended=at, exit_code=exit_code)

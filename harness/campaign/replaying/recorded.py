@@ -1,0 +1,123 @@
+"""The plan of a recorded run, to be run again; whether it is one that is replayed exactly."""
+
+from pathlib import Path
+
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.harness.campaign.replaying.options import ReplayOptions
+from splitbrain.harness.folder.manifest import is_changed
+from splitbrain.harness.folder.simulation_record import DRAWN
+from splitbrain.harness.folder.store import find_run
+from splitbrain.harness.run.options import TestOptions
+from splitbrain.history.json_problems import in_words
+from splitbrain.history.plan import Plan, decode_plan
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.schedule_lines import decode_schedule, pin
+
+
+def replay_options(
+    run: Path, *, pinned: bool, runs_folder: Path | None = None, runtime: str | None = None
+) -> TestOptions:
+    """The options that repeat a recorded run.
+
+    Args:
+        run: its folder.
+        pinned: hit the recorded nodes, instead of resolving each symbolic target anew.
+        runs_folder: where the replay goes; by default beside the recorded run's test.
+        runtime: another runtime than the recorded one.
+
+    Raises:
+        UsageError: there is no run, or its plan or schedule cannot be read.
+    """
+    folder = find_run(run)
+    plan = read_plan(folder)
+    try:
+        lines = folder.schedule.read_bytes().splitlines() if folder.schedule.exists() else []
+        schedule, actual = decode_schedule(lines)
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"{folder.schedule} cannot be read: {_why(error)}",
+            "Replay a run whose schedule is whole",
+        ) from error
+    if len(schedule) != plan.planned_faults:
+        raise UsageError(
+            f"{folder.schedule} holds {len(schedule)} of {plan.planned_faults} planned faults",
+            "Replay a run whose schedule is whole",
+        )
+    for path in (folder.plan, folder.schedule):
+        if is_changed(folder, path.name):
+            raise UsageError(
+                f"{path} was changed since the run, so it is the plan of another run",
+                "Replay a run that is as it was; a plan of one's own is for test --nemesis",
+            )
+    return TestOptions(
+        system=plan.system,
+        workload=plan.workload,
+        workload_options={name: str(value) for name, value in plan.workload_options.items()},
+        nemesis=plan.nemesis,
+        nodes=len(plan.nodes),
+        time_limit_s=plan.time_limit_s,
+        seed=plan.seed,
+        runtime=runtime or plan.runtime,
+        concurrency=plan.concurrency,
+        rate=plan.rate,
+        operation_timeout_s=plan.operation_timeout_s,
+        bugs=plan.bugs,
+        settings=plan.settings,
+        state_machine=plan.state_machine,
+        runs_folder=runs_folder or folder.root.parent.parent,
+        replay_of=str(folder.root),
+        pinned=pinned,
+        schedule=pin(schedule, actual) if pinned else schedule,
+    )
+
+
+def is_exact(folder: RunFolder, options: ReplayOptions) -> bool:
+    """Whether a run is to be replayed step by step: a simulated one, in the same runtime.
+
+    Raises:
+        UsageError: the plan cannot be read, or an option does not fit what is to be done.
+    """
+    plan = read_plan(folder)
+    is_simulated = plan.runtime == SIMULATED
+    if is_simulated and options.runtime in (None, SIMULATED):
+        if options.pinned or options.runs_folder is not None:
+            option = "--pinned" if options.pinned else "--runs-folder"
+            raise UsageError(
+                f"{option} does not fit an exact replay, which hits the same nodes and makes no "
+                "run folder",
+                "Leave it out",
+            )
+        return True
+    if options.is_debugging:
+        raise UsageError(
+            "--trace, --from-step and --until-step are for exact replays of simulated runs",
+            "Leave them out, or name a simulated run",
+        )
+    if is_simulated and plan.nemesis == DRAWN:
+        raise UsageError(
+            f"{folder.root} is one world of a sweep, and its faults strike at moments that "
+            "nothing but a simulation knows",
+            "Replay it without --runtime",
+        )
+    return False
+
+
+def read_plan(folder: RunFolder) -> Plan:
+    """The plan of a run that is to be run again.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        return decode_plan(folder.plan.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"{folder.plan} cannot be read: {_why(error)}", "Replay a run made by this version"
+        ) from error
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return in_words(error)

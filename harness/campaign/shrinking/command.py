@@ -1,0 +1,123 @@
+"""``splitbrain shrink``: makes a run that failed as small as it can be while it fails alike.
+
+One course for all: the run is found and must have failed, its runtime chooses who is asked about
+smaller plans (``exact_search``, ``run_search``), one search under one budget goes on until it ends,
+is used up or is interrupted in order; the smallest is kept and told. The searched run is not
+touched. Must never show a plan that was not seen to fail. Source: issue 5, item 8; issue 6, item 6;
+issue 19, item 3.
+"""
+
+import shlex
+import time
+from collections.abc import Callable
+
+from rich.console import Console
+
+from splitbrain.harness.campaign.shrinking.exact_search import ExactSearch
+from splitbrain.harness.campaign.shrinking.options import ShrinkOptions, is_simulated
+from splitbrain.harness.campaign.shrinking.plan_runs import LoudInterrupts, ready_test
+from splitbrain.harness.campaign.shrinking.rehearsal import Rehearse, rehearsed
+from splitbrain.harness.campaign.shrinking.run_search import RunSearch
+from splitbrain.harness.campaign.shrinking.words import (
+    Kept,
+    headline,
+    name_of,
+    size_of,
+    to_be_continued,
+)
+from splitbrain.harness.console.console_lines import say
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.console.stopped_in_order import stopped_in_order
+from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, EXIT_VALID, counted
+from splitbrain.harness.folder.store import find_run
+from splitbrain.harness.run.options import PreparedTest, TestOptions
+from splitbrain.nemesis.search import INTERRUPTED, SearchBudget
+
+
+def shrink(
+    options: ShrinkOptions,
+    console: Console,
+    *,
+    leave: Callable[[int], None] | None = None,
+    ready: Callable[[TestOptions], PreparedTest] = ready_test,
+    rehearse: Rehearse = rehearsed,
+) -> int:
+    """Shrink a run, show what is left, and return the exit code.
+
+    A search cut short by its limits came to what it was asked for; an interrupted one, or one whose
+    runs the harness could not carry out any more, did not.
+
+    Args:
+        options: what was asked for.
+        console: where it is shown.
+        leave: ends the process at the last Ctrl-C; for tests.
+        ready: prepares a run in containers; for tests.
+        rehearse: looks for the failure of such a run in simulation; for tests.
+
+    Raises:
+        UsageError: the run cannot be shrunk, or an option does not fit.
+        HarnessError: it does not fail again, or nothing can be run.
+    """
+    folder = find_run(options.run)
+    stop = Stop()
+    # Everything that can be wrong is found as it is made.
+    shrinking = (
+        ExactSearch(options, folder)
+        if is_simulated(folder)
+        else RunSearch(options, folder, stop, ready, rehearse)
+    )
+    limits = shrinking.limits
+    with stopped_in_order(
+        stop,
+        said="interrupted: the smallest so far is kept; once more to leave at once",
+        left="left at once; a folder that was made already stays.",
+        leave=leave,
+        kind=LoudInterrupts,
+    ) as interrupts:
+        title = (
+            f"splitbrain shrink {name_of(folder)}: {size_of(shrinking.start).words()}; "
+            f"{shrinking.wanted}; at most {counted(limits.tries, limits.called)} and "
+            f"{limits.seconds:g} s"
+        )
+        say(console, title, "bold")
+        budget = SearchBudget(
+            limits.tries,
+            limits.seconds,
+            time.monotonic,
+            stop.is_set,
+            called=f"{limits.called}s",
+        )
+        result = shrinking.search(budget, console, interrupts)
+        cut_short, seconds = budget.exhausted(), budget.elapsed_s
+        if isinstance(result, str):
+            say(console, f"{cut_short}: {result}")
+            return EXIT_UNKNOWN
+        kept = shrinking.keep(console, cut_short)
+    say(console, headline(result, cut_short, seconds))
+    _show(kept, cut_short, console)
+    if kept.last is not None:
+        kept.last()
+    if budget.broken is not None:
+        say(console, f"the search ended early: {budget.broken}")
+        return EXIT_HARNESS_FAILED
+    return EXIT_UNKNOWN if cut_short == INTERRUPTED else EXIT_VALID
+
+
+def _show(kept: Kept, cut_short: str | None, console: Console) -> None:
+    """Tell of the small run, and where it is."""
+    root = kept.run.root
+    quoted = shlex.quote(str(root))
+    continued = to_be_continued(cut_short, quoted)
+    if continued is not None:
+        say(console, continued)
+    for line in kept.story:
+        say(console, line)
+    times = "" if kept.times == 1 else f" --times {kept.times}"
+    places = {
+        **kept.more,
+        "report": str(kept.run.report),
+        "folder": str(root),
+        "replay": f"splitbrain replay {quoted}{times}",
+    }
+    for what, where in places.items():
+        say(console, f"{f'{what}:':8} {where}")

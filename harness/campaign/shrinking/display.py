@@ -1,0 +1,53 @@
+"""Shows a search: a line that lives on a terminal, plain lines elsewhere, and one for each plan."""
+
+from typing import Self
+
+from rich.console import Console
+from rich.text import Text
+
+from splitbrain.harness.console.console_lines import say_if_read
+from splitbrain.harness.console.live_area import PLAIN_INTERVAL_S, LiveArea
+from splitbrain.harness.console.plain_text import printable
+from splitbrain.nemesis.search import SearchBudget
+
+
+class SearchDisplay:
+    """A context: shows progress until it is left.
+
+    Args:
+        console: where.
+        budget: knows how long it has taken.
+        now: being done, in a few words.
+        interval_s: time between two lines where the output is no terminal.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        budget: SearchBudget,
+        now: str,
+        interval_s: float = PLAIN_INTERVAL_S,
+    ) -> None:
+        self._console, self._budget = console, budget
+        #: Being done, in a few words.
+        self.now = now
+        self._area = LiveArea(
+            console,
+            lambda: Text(printable(self._line(self.now))),
+            lambda: self._line(self.now),
+            interval_s=interval_s,
+        )
+
+    def __enter__(self) -> Self:
+        self._area.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._area.__exit__()
+
+    def say(self, sentence: str) -> None:
+        """Tell something that stays."""
+        say_if_read(self._console, Text(printable(self._line(sentence))))
+
+    def _line(self, sentence: str) -> str:
+        return f"{self._budget.elapsed_s:7.1f} s  {sentence}"

@@ -1,0 +1,239 @@
+"""Whether a smaller scenario still fails in the same way: it is run, and nothing else is believed.
+
+An invariant fails again if the same one does; what only the checkers of outcomes see, if one of the
+same checkers does. Where an id alone does not say what went wrong, the violation's kind must be the
+same too: type and place of an exception, the class of a reason to end. The checkers are asked only
+where the failure is one of theirs, and a failure from the time of the faults is looked for in that
+time alone: most replays do not fail, and most of their time would be spent on the rest. Must never
+take a scenario that cannot be run for one that fails, nor run one twice.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.scenario import Scenario, Violation
+from splitbrain.harness.campaign.sweep.trial import run, simulated_system
+from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
+from splitbrain.harness.judge.simulated_outcomes import judged
+from splitbrain.harness.run.world.simulate import simulate
+from splitbrain.nemesis.search import Happened, Pair, SearchBudget
+from splitbrain.simulation.world.world import SimulatedWorld
+
+
+class _TooLate(BaseException):
+    """Everything has healed and nothing has failed; no ``Exception``, which would be a finding."""
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """What must fail again."""
+
+    #: Id of an invariant; None where only the checkers found something.
+    invariant: str | None = None
+    #: ``Violation.kind`` of it.
+    kind: str | None = None
+    checkers: tuple[str, ...] = ()
+    #: It must fail before everything heals.
+    is_early: bool = False
+    #: Anything that fails will do.
+    is_any: bool = False
+    #: All of the checkers must find something, and nothing else may be found.
+    is_alike: bool = False
+
+    @property
+    def needs_checkers(self) -> bool:
+        """Whether the checkers of outcomes must be asked."""
+        return self.is_any or self.invariant is None
+
+    def is_in(self, outcome: JudgedOutcome) -> bool:
+        """Whether this outcome fails like that."""
+        found = outcome.failed_by
+        if self.is_any:
+            return bool(found)
+        if self.is_alike:
+            return tuple(sorted(found)) == self.checkers
+        if self.invariant is None:
+            return any(name in found for name in self.checkers)
+        return self.invariant in found and self.kind == _kind(outcome.outcome.violation)
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that fails as wanted."""
+
+    failed_by: tuple[str, ...]
+    #: What is wrong, in one sentence.
+    sentence: str
+    happened: Happened
+    trace_hash: str
+
+
+#: Runs a scenario; None where it does not fail as wanted.
+Replay = Callable[[Scenario], Finding | None]
+
+
+class ExactOracle:
+    """Asks about scenarios, each once; implements ``nemesis.search.Oracle``.
+
+    Args:
+        replay: runs a candidate.
+        budget: counts the replays and ends the search.
+        told: told the candidate and the step before each replay.
+        seeds: worlds of a candidate, of which one must fail; none: its own world alone.
+    """
+
+    def __init__(
+        self,
+        replay: Replay,
+        budget: SearchBudget,
+        told: Callable[[Scenario, str], None] = lambda _candidate, _step: None,
+        seeds: Iterable[int] = (),
+    ) -> None:
+        self._replay, self._budget, self._told = replay, budget, told
+        self._seeds = tuple(dict.fromkeys(seeds))
+        #: The world that failed last, the smallest so far, and what it showed.
+        self.best: Scenario | None = None
+        self.finding: Finding | None = None
+        #: By a digest of the scenario; a whole one has thousands of bytes.
+        self._tried: dict[bytes, tuple[Scenario, Finding] | None] = {}
+
+    def saw(self, scenario: Scenario, finding: Finding) -> None:
+        """Take a world as the best so far that was seen to fail elsewhere."""
+        self._tried[_digest(scenario)] = scenario, finding
+        self.best, self.finding = scenario, finding
+
+    @property
+    def happened(self) -> Happened | None:
+        """Evidence of the smallest so far; None where another of several worlds may differ."""
+        return None if self.finding is None or self._seeds else self.finding.happened
+
+    def fails(self, candidate: Scenario, step: str) -> bool:
+        """Whether it fails as wanted; it is the best so far then."""
+        digest = _digest(candidate)
+        if digest not in self._tried:
+            self._tried[digest] = self._ask(candidate, step)
+        found = self._tried[digest]
+        if found is not None:
+            self.best, self.finding = found
+        return found is not None
+
+    def _ask(self, candidate: Scenario, step: str) -> tuple[Scenario, Finding] | None:
+        for seed in self._seeds or (candidate.seed,):
+            if self._budget.exhausted() is not None:
+                return None
+            self._told(candidate, step)
+            self._budget.tries += 1
+            world = msgspec.structs.replace(candidate, seed=seed)
+            finding = self._replay(world)
+            if finding is not None:
+                return world, finding
+        return None
+
+
+def failure_of(outcome: JudgedOutcome, *, is_any: bool = False) -> Failure | None:
+    """What a shrunk run of this one must show; None where nothing is wrong with it."""
+    if not outcome.failed_by:
+        return None
+    violation = outcome.outcome.violation
+    return Failure(
+        invariant=None if violation is None else violation.invariant,
+        kind=_kind(violation),
+        is_early=not is_any and _early_us(outcome.outcome) is not None,
+        checkers=outcome.failed_by if violation is None else (),
+        is_any=is_any,
+    )
+
+
+def replay_for(failure: Failure) -> Replay:
+    """Runs scenarios and looks for this failure."""
+
+    def replay(scenario: Scenario) -> Finding | None:
+        try:
+            outcome = _run_until_healed(scenario) if failure.is_early else run(scenario)
+        except (HarnessError, _TooLate):
+            # It asks for a node, say, that is no longer there; or nothing failed in time.
+            return None
+        if failure.needs_checkers:
+            looked_at = judged(outcome)
+        else:
+            looked_at = JudgedOutcome(outcome=outcome, checks=())
+        return finding_of(looked_at) if failure.is_in(looked_at) else None
+
+    return replay
+
+
+def finding_of(outcome: JudgedOutcome) -> Finding:
+    """Evidence of a failing run."""
+    made = outcome.outcome
+    return Finding(
+        failed_by=outcome.failed_by,
+        sentence=outcome.sentence or ", ".join(outcome.failed_by),
+        happened=Happened(
+            struck=frozenset(fault.index for fault in made.struck),
+            performed=performed_by(made),
+            failed_us=_early_us(made),
+        ),
+        trace_hash=made.trace_hash,
+    )
+
+
+def _run_until_healed(scenario: Scenario) -> SimulationOutcome:
+    """Run a scenario, but not beyond its faults.
+
+    Raises:
+        _TooLate: nothing had failed by then.
+    """
+
+    def watch(world: SimulatedWorld) -> None:
+        if world.now > scenario.load_us:
+            raise _TooLate
+
+    return simulate(scenario, simulated_system(scenario.system), watch=watch)
+
+
+def _early_us(outcome: SimulationOutcome) -> int | None:
+    """When an invariant was violated, where that was before everything healed."""
+    violation = outcome.violation
+    if violation is None or violation.time_us > outcome.scenario.load_us:
+        return None
+    return violation.time_us
+
+
+def performed_by(outcome: SimulationOutcome) -> tuple[Pair, ...]:
+    """The operations that clients began before everything healed, in the order of their begin.
+
+    A slot performs its operations in order, so the k-th of a slot is the k-th that the scenario
+    keeps of it. What is asked after the heal asks for progress, whatever the scenario keeps.
+    """
+    load = outcome.scenario.load
+    kept: dict[int, list[int]] | None = None
+    if load.kept is not None:
+        kept = {}
+        for slot, n in sorted(load.kept):
+            kept.setdefault(slot, []).append(n)
+    end = next(
+        (phase.events for phase in outcome.phases if phase.phase == "healed"),
+        len(outcome.events),
+    )
+    counts: dict[int, int] = {}
+    performed: list[Pair] = []
+    for event in outcome.events[:end]:
+        if event.type != "invoke" or event.final:
+            continue
+        slot = event.process % load.clients
+        count = counts.get(slot, 0)
+        counts[slot] = count + 1
+        if kept is None:
+            performed.append((slot, count))
+        elif count < len(kept.get(slot, ())):
+            performed.append((slot, kept[slot][count]))
+    return tuple(performed)
+
+
+def _kind(violation: Violation | None) -> str | None:
+    return None if violation is None else violation.kind
+
+
+def _digest(scenario: Scenario) -> bytes:
+    return hashlib.blake2b(msgspec.json.encode(scenario), digest_size=16).digest()

@@ -1,0 +1,158 @@
+"""Runs smaller plans of a recorded run on its runtime, each in a run folder of its own, and judges.
+
+What is run is read from the plan file that the user gets, so that a plan that was taken is the plan
+that was tried. The course of each run goes to the search's log. Must never start two runs at a
+time, nor leave one going on. Source: issue 6, item 6.
+"""
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from rich.console import Console
+
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.contracts.system import System
+from splitbrain.harness.campaign.replaying.verdicts import verdict_of
+from splitbrain.harness.campaign.shrinking.run_oracle import Try
+from splitbrain.harness.campaign.shrinking.search_folder import SearchFolder
+from splitbrain.harness.console.interrupts import Farewell, Interrupts, Reaction
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.report import publishing
+from splitbrain.harness.run.options import PreparedTest, TestOptions, prepare
+from splitbrain.harness.run.runner import run_test
+from splitbrain.nemesis.plan import NONE
+
+_US_PER_S: Final = 1_000_000
+_FIRST: Final = (
+    "interrupted: this try is ended in order, and the smallest plan so far is kept; once more to "
+    "hurry"
+)
+_SECOND: Final = (
+    "interrupted again: the nodes are removed at once; once more to leave them to `splitbrain "
+    "clean`"
+)
+_SAID: Final = (_FIRST, _SECOND)
+
+
+class LoudInterrupts(Interrupts):
+    """Says what a signal does also where a run tells that to the search's log alone."""
+
+    @contextmanager
+    def during(self, *reactions: Reaction, farewell: Farewell) -> Generator[None]:
+        """Have signals do this while the context lasts."""
+
+        def loud(place: int, reaction: Reaction) -> Reaction:
+            return lambda: reaction() or _SAID[min(place, len(_SAID) - 1)]
+
+        spoken = [loud(place, reaction) for place, reaction in enumerate(reactions)]
+        with super().during(*spoken, farewell=farewell):
+            yield
+
+
+class PlanRuns:
+    """Runs plans; one at a time.
+
+    Args:
+        options: of the searched run.
+        folder: where run folders, plans and log go.
+        stop: set when the user ended a run, and looked at while it is judged.
+        interrupts: those of the command.
+        ready: prepares a run; for tests.
+    """
+
+    def __init__(
+        self,
+        options: TestOptions,
+        folder: SearchFolder,
+        stop: Stop,
+        interrupts: Interrupts,
+        ready: Callable[[TestOptions], PreparedTest] | None = None,
+    ) -> None:
+        self._options, self._folder = options, folder
+        self._stop, self._interrupts = stop, interrupts
+        self._ready = ready or ready_test
+        self._console = Console(file=folder.log, width=120, soft_wrap=True)
+
+    def options_of(self, plan: Scenario, number: int) -> TestOptions:
+        """The options that run a plan.
+
+        Raises:
+            HarnessError: its file cannot be written.
+        """
+        nemesis = str(self._folder.plan_file(plan, number)) if plan.faults else NONE
+        return with_plan(self._options, plan, nemesis=nemesis, runs_folder=self._folder.root)
+
+    def run(self, plan: Scenario, number: int) -> Try:
+        """Make one run of a plan; what the harness cannot carry out is told as the try's problem.
+
+        Raises:
+            HarnessError: the plan's file cannot be written.
+        """
+        options = self.options_of(plan, number)
+        began = time.monotonic()
+        try:
+            test = self._ready(options)
+            outcome = run_test(test, self._console, interrupts=self._interrupts)
+        except HarnessError as error:
+            return Try(verdict=None, seconds=time.monotonic() - began, problem=str(error))
+        root = outcome.folder.root
+        if outcome.interrupted:
+            self._stop.interrupt()
+            return Try(verdict=None, folder=root, seconds=time.monotonic() - began)
+        problems = () if outcome.failure is None else (str(outcome.failure),)
+        results = publishing.judge_and_publish(
+            root, analyze=False, harness_problems=problems, stop=self._stop
+        )
+        seconds = time.monotonic() - began
+        verdict = verdict_of(results)
+        if self._stop.is_set() and not verdict.is_invalid:
+            return Try(verdict=None, folder=root, seconds=seconds)
+        if results.harness_failed and not verdict.is_invalid:
+            problem = results.problems[0] if results.problems else "the harness failed"
+            return Try(verdict=None, folder=root, seconds=seconds, problem=problem)
+        return Try(verdict=verdict, folder=root, seconds=seconds)
+
+
+def with_plan(
+    options: TestOptions, plan: Scenario, *, nemesis: str, runs_folder: Path
+) -> TestOptions:
+    """The options of the searched run, made as small as the plan is."""
+    return msgspec.structs.replace(
+        options,
+        nemesis=nemesis,
+        schedule=None,
+        pinned=False,
+        replay_of=None,
+        nodes=plan.nodes,
+        time_limit_s=plan.load_us / _US_PER_S,
+        concurrency=plan.load.clients,
+        rate=plan.load.rate,
+        runs_folder=runs_folder,
+    )
+
+
+def system_of(options: TestOptions) -> System:
+    """The system under test."""
+    from splitbrain.systems.registry import system
+
+    return system(options.system)
+
+
+def ready_test(options: TestOptions) -> PreparedTest:
+    """A run that can be started, its images at hand.
+
+    Raises:
+        UsageError: something does not exist or does not fit.
+        HarnessError: the runtime cannot carry it out, or does not answer.
+    """
+    from splitbrain.runtimes.registry import runtime
+
+    adapter = system_of(options)
+    test = prepare(options, adapter, lambda: runtime(options.runtime))
+    test.runtime.prepare(adapter.images())
+    return test

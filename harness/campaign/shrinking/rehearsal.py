@@ -1,0 +1,143 @@
+"""Looks for a run's failure in simulation, and makes the plan small there, where it costs seconds.
+
+A seed near the run's schedule that fails with the same verdict is made small by the same search as
+in containers, with an exact oracle; a plan counts as failing where one of a few seeds does. What is
+left is a plan for containers as it is, and only a guess there: whoever takes it has it confirmed.
+Source: issue 6, item 6.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from rich.console import Console
+
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.campaign.shrinking.display import SearchDisplay
+from splitbrain.harness.campaign.shrinking.exact_oracle import ExactOracle, Failure, replay_for
+from splitbrain.harness.campaign.shrinking.words import size_of
+from splitbrain.harness.campaign.sweep.like_command import LikeOrder, lines_of, order_of, search
+from splitbrain.harness.campaign.sweep.likeness import like_scenario, within_load
+from splitbrain.harness.campaign.sweep.trial import run
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.folder.results import counted
+from splitbrain.harness.judge.simulated_outcomes import judged
+from splitbrain.harness.run.world.folder import keep_sweep_run
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.search import SearchBudget
+from splitbrain.nemesis.shrinking import shrink
+
+#: Seeds near the run's schedule that are tried.
+SEEDS: Final = range(50)
+#: Seeds with which a smaller plan is tried besides the one that was found.
+_OTHER_SEEDS: Final = (1, 2)
+#: More worlds than any search makes in its time.
+_WORLDS_MAX: Final = 100_000
+
+
+class Rehearsed(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of a search in simulation."""
+
+    #: The small plan; None: the failure was not found there.
+    plan: Scenario | None
+    #: Why there is none, or how it was found: whole lines.
+    lines: tuple[str, ...]
+
+
+#: Looks for the failure of a run in simulation; see ``rehearsed``.
+Rehearse = Callable[[RunFolder, Path, Console, Stop, float], Rehearsed]
+
+
+def rehearsed(
+    folder: RunFolder, runs_folder: Path, console: Console, stop: Stop, seconds: float
+) -> Rehearsed:
+    """Look for a run's failure in simulation, and make its plan small there.
+
+    Args:
+        folder: of the run, judged invalid.
+        runs_folder: where simulated run folders go.
+        console: where its progress is shown.
+        stop: set by whoever does not want to wait.
+        seconds: that it may take.
+
+    Raises:
+        HarnessError: no worker process could be started, or no folder made.
+    """
+    budget = SearchBudget(_WORLDS_MAX, seconds, time.monotonic, is_stopped=stop.is_set)
+    try:
+        order = order_of(folder, runs_folder)
+    except UsageError as error:
+        return _nothing(f"not tried in simulation: {error.problem}.")
+    with _stopping_in_time(budget) as ending:
+        found = search(order, console, SEEDS, jobs=1, stop=ending)
+    lines = lines_of(found, order, SEEDS)
+    if found.seed is None:
+        late = found.interrupted and not stop.is_set()
+        told = f"no seed failed alike within {seconds:g} s." if late else lines[0]
+        return _nothing(f"simulation: {told}")
+    plan = within_load(like_scenario(order.likeness, found.seed))
+    with SearchDisplay(console, budget, "in simulation") as display:
+
+        def asking(plan: Scenario, step: str) -> None:
+            worlds = counted(budget.tries, "world")
+            display.now = f"in simulation: {size_of(plan).words()} ({step}), {worlds}"
+
+        oracle = _oracle_of(order, found.seed, budget, asking)
+        if not oracle.fails(plan, "as a plan"):
+            return _nothing(
+                f"simulation: seed {found.seed} fails alike, but not as a plan that ends with its "
+                "load."
+            )
+        small = shrink(plan, oracle, budget).plan
+    assert oracle.best is not None
+    root = keep_sweep_run(
+        judged(run(oracle.best, is_recording=True)),
+        runs_folder,
+        kind="shrunk-like",
+        like=order.likeness.run,
+    )
+    took = f"{counted(budget.tries, 'world')}, {budget.elapsed_s:.1f} s in all"
+    smaller = f"{size_of(plan).words()} -> {size_of(small).words()} ({took})"
+    return Rehearsed(
+        plan=small,
+        lines=(f"simulation: {lines[0]}", f"simulation: {smaller}; splitbrain replay {root}"),
+    )
+
+
+def _oracle_of(
+    order: LikeOrder, seed: int, budget: SearchBudget, told: Callable[[Scenario, str], None]
+) -> ExactOracle:
+    """Whether a plan fails alike in one of a few worlds."""
+    replay = replay_for(Failure(checkers=order.wanted, is_alike=True))
+    seeds = (seed, *_OTHER_SEEDS)
+    return ExactOracle(replay, budget, told, seeds)
+
+
+@contextmanager
+def _stopping_in_time(budget: SearchBudget) -> Generator[Stop]:
+    """A stop of its own, set when the time is over or the user wants to stop."""
+    ending = Stop()
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.1):
+            if budget.exhausted() is not None:
+                ending.interrupt()
+                return
+
+    watcher = threading.Thread(target=watch, name="rehearsal", daemon=True)
+    watcher.start()
+    try:
+        yield ending
+    finally:
+        over.set()
+        watcher.join()
+
+
+def _nothing(line: str) -> Rehearsed:
+    return Rehearsed(plan=None, lines=(line,))

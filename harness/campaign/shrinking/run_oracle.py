@@ -1,0 +1,168 @@
+"""Whether a plan fails with the wanted verdict: it is run until that is settled, k times of n.
+
+A try that came to another verdict counts as one that did not fail so. One that the harness could
+not carry out tells nothing and is made again; several in a row end the search, for the next one
+would end the same way. Where the budget ends before a plan is settled, nobody knows, and the plan
+is not taken. Must never take a plan that did not fail often enough, nor ask twice about one.
+Source: issue 6, item 6.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict
+from splitbrain.nemesis.k_of_n import Asking
+from splitbrain.nemesis.search import SearchBudget
+
+#: Tries in a row that the harness could not carry out.
+_FAILURES_MAX: Final = 3
+
+
+class Try(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of one plan."""
+
+    #: None: the harness could not carry it out, or the user ended it.
+    verdict: ReplayVerdict | None
+    folder: Path | None = None
+    seconds: float = 0.0
+    #: Why the harness could not carry it out.
+    problem: str | None = None
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """Tries of one plan, and what they came to."""
+
+    plan: Scenario
+    step: str
+    #: Of the plan, from 1 in the order in which they are asked about.
+    number: int = 1
+    #: Tries that came to a verdict, those with the wanted one, and those invalid with another.
+    tried: int = 0
+    failed: int = 0
+    otherwise: int = 0
+    #: None: the budget ended before it was settled.
+    fails: bool | None = None
+    #: Folders of the tries with the wanted verdict, and of all others.
+    folders: tuple[Path, ...] = ()
+    others: tuple[Path, ...] = ()
+
+
+class Watcher(Protocol):
+    """Told how the asking goes."""
+
+    def begins(self, answer: Answer) -> None:
+        """The next try is about to be made."""
+        ...
+
+    def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
+        """A try was made."""
+        ...
+
+    def answered(self, answer: Answer) -> None:
+        """A plan is settled, or the budget has ended."""
+        ...
+
+
+class RunOracle:
+    """Asks about plans, each once; implements ``nemesis.search.Oracle``.
+
+    Args:
+        run_plan: makes one run of a plan; ``number`` counts the plans from 1.
+        wanted: the verdict; None: any that is invalid.
+        asking: how often a plan is tried, and must fail.
+        budget: counts the runs and ends the search.
+        watcher: told how it goes.
+    """
+
+    def __init__(
+        self,
+        run_plan: Callable[[Scenario, int], Try],
+        wanted: ReplayVerdict | None,
+        asking: Asking,
+        budget: SearchBudget,
+        watcher: Watcher,
+    ) -> None:
+        self._run_plan, self._wanted, self._asking = run_plan, wanted, asking
+        self._budget, self._watcher = budget, watcher
+        self._answers: dict[bytes, Answer] = {}
+        self._failures = 0
+        #: The plan that was taken last: the smallest so far.
+        self.best: Answer | None = None
+        #: The plan that was asked about last.
+        self.last: Answer | None = None
+
+    @property
+    def happened(self) -> None:
+        """Nothing that the next run would show again."""
+        return
+
+    @property
+    def plans(self) -> int:
+        """How many plans were asked about."""
+        return len(self._answers)
+
+    def fails(self, candidate: Scenario, step: str) -> bool:
+        """Whether a plan fails often enough; it is the best so far then."""
+        digest = msgspec.json.encode(candidate)
+        known = self._answers.get(digest)
+        if known is not None and known.fails is not None:
+            return known.fails
+        number = len(self._answers) + (known is None)
+        answer = self._ask(Answer(plan=candidate, step=step, number=number))
+        self._answers[digest] = self.last = answer
+        if answer.fails:
+            self.best = answer
+        self._watcher.answered(answer)
+        return answer.fails is True
+
+    def _ask(self, answer: Answer) -> Answer:
+        while True:
+            fails = self._asking.settled(answer.failed, answer.tried)
+            if fails is not None:
+                return msgspec.structs.replace(answer, fails=fails)
+            if self._budget.exhausted() is not None:
+                return answer
+            self._watcher.begins(answer)
+            self._budget.tries += 1
+            made = self._run_plan(answer.plan, answer.number)
+            self._count_failures(made)
+            is_same = self._is_same(made.verdict)
+            answer = _with(answer, made, is_same=is_same)
+            self._watcher.took(answer, made, is_same=is_same)
+
+    def _is_same(self, verdict: ReplayVerdict | None) -> bool:
+        if verdict is None:
+            return False
+        return verdict.is_invalid if self._wanted is None else verdict == self._wanted
+
+    def _count_failures(self, made: Try) -> None:
+        self._failures = 0 if made.problem is None else self._failures + 1
+        if self._failures >= _FAILURES_MAX:
+            self._budget.broken = HarnessError(
+                "shrink the run",
+                f"{self._failures} tries in a row",
+                made.problem or "they could not be carried out",
+                "`splitbrain doctor` says what this machine lacks.",
+            )
+
+
+def _with(answer: Answer, made: Try, *, is_same: bool) -> Answer:
+    folders, others = answer.folders, answer.others
+    if made.folder is not None:
+        folders, others = (
+            ((*folders, made.folder), others) if is_same else (folders, (*others, made.folder))
+        )
+    verdict = made.verdict
+    return msgspec.structs.replace(
+        answer,
+        tried=answer.tried + (verdict is not None),
+        failed=answer.failed + is_same,
+        otherwise=answer.otherwise + (verdict is not None and verdict.is_invalid and not is_same),
+        folders=folders,
+        others=others,
+    )

@@ -1,0 +1,272 @@
+"""The search for a small plan of a run on a real runtime: each plan is run k times of n.
+
+First the failure is looked for in simulation, where the system has one: what is left of the plan
+there is only taken once it has failed on the run's own runtime. Then, from that plan or from the
+run's own, the search goes on with runs alone. The smallest plan is kept as a plan file beside the
+runs in which it failed. Must never show a plan that did not fail often enough. Source: issue 6,
+item 6; design, section 2.
+"""
+
+import shlex
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from rich.console import Console
+
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.campaign.replaying.recorded import read_plan, replay_options
+from splitbrain.harness.campaign.shrinking.display import SearchDisplay
+from splitbrain.harness.campaign.shrinking.options import ShrinkOptions, run_limits
+from splitbrain.harness.campaign.shrinking.plan_runs import LoudInterrupts, PlanRuns
+from splitbrain.harness.campaign.shrinking.rehearsal import Rehearse
+from splitbrain.harness.campaign.shrinking.run_oracle import Answer, RunOracle, Try
+from splitbrain.harness.campaign.shrinking.search_folder import LEDGER, SearchFolder, runs_folder_of
+from splitbrain.harness.campaign.shrinking.words import (
+    Kept,
+    Result,
+    answer_words,
+    asking_words,
+    comment_lines,
+    fault_lines,
+    name_of,
+    size_of,
+    try_words,
+)
+from splitbrain.harness.campaign.sweep.like_command import wanted_verdict
+from splitbrain.harness.campaign.sweep.planned import record_of_plan
+from splitbrain.harness.console.console_lines import say
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.console.waiting import Waiting
+from splitbrain.harness.folder.results import counted
+from splitbrain.harness.folder.results import read as read_results
+from splitbrain.harness.folder.store import point_latest
+from splitbrain.harness.run.options import PreparedTest, TestOptions
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.k_of_n import Asking
+from splitbrain.nemesis.plan_text import fits
+from splitbrain.nemesis.run_steps import FAULTS_WITH_THEIR_LOAD
+from splitbrain.nemesis.search import SearchBudget
+from splitbrain.nemesis.shrinking import shrink
+
+#: Part of the time that simulation may take, and the most of it.
+_SIMULATION_SHARE: Final = 0.25
+_SIMULATION_S_MAX: Final = 600.0
+#: Time between two lines where the output is no terminal; a run takes about as long.
+_PLAIN_INTERVAL_S: Final = 30.0
+
+
+class RunSearch:
+    """One search; everything that can be wrong is checked before the first run.
+
+    Raises:
+        UsageError: the run cannot be shrunk, or an option does not fit.
+    """
+
+    def __init__(
+        self,
+        options: ShrinkOptions,
+        folder: RunFolder,
+        stop: Stop,
+        ready: Callable[[TestOptions], PreparedTest],
+        rehearse: Rehearse,
+    ) -> None:
+        self._options, self._folder, self._name = options, folder, name_of(folder)
+        self._stop, self._ready, self._rehearse = stop, ready, rehearse
+        self.limits, self._asking = run_limits(options)
+        self._verdict = wanted_verdict(folder)
+        self._runs_folder = options.runs_folder or runs_folder_of(folder)
+        self._test = replay_options(
+            options.run, pinned=options.pinned, runs_folder=self._runs_folder
+        )
+        self.start = record_of_plan(read_plan(folder), self._test.schedule or ())
+        if not fits(self.start):
+            raise UsageError(
+                f"the schedule of {folder.root} cannot be written as a plan file",
+                "Shrink a run whose faults this version knows",
+            )
+        what = "any violation" if options.any_failure else ", ".join(self._verdict.violated)
+        asking = self._asking
+        self.wanted = f"{what} wanted; {asking.at_least} of {asking.tries} tries must fail"
+
+    def search(
+        self, budget: SearchBudget, console: Console, interrupts: LoudInterrupts
+    ) -> Result | str:
+        """Look for the failure in simulation, then run ever smaller plans.
+
+        Raises:
+            HarnessError: the run does not fail again, or nothing can be run.
+        """
+        # What a wrong request makes impossible is told before there is a folder.
+        with Waiting(console).during("making the runtime ready"):
+            self._ready(self._test).runtime.teardown()
+        guess = self._rehearsed(budget, console)
+        if budget.exhausted() is not None:
+            return "nothing was run, and nothing became smaller."
+        with ExitStack() as context:
+            folder = self._search_folder = SearchFolder(
+                self._runs_folder, self._folder.root.name, keeps_tries=self._options.keep_tries
+            )
+            context.callback(folder.close)
+            runs = PlanRuns(self._test, folder, self._stop, interrupts, self._ready)
+            display = context.enter_context(
+                SearchDisplay(console, budget, "about to begin", _PLAIN_INTERVAL_S)
+            )
+            wanted = None if self._options.any_failure else self._verdict
+            watcher = _Watcher(folder, display, budget, self._asking, self._comment)
+            oracle = RunOracle(runs.run, wanted, self._asking, budget, watcher)
+            is_minimal = self._shrink(oracle, budget, guess, console)
+        self._best = best = oracle.best
+        if best is None:
+            return (
+                f"no plan was settled, so nothing became smaller ({counted(budget.tries, 'run')}); "
+                f"every try stands in {folder.root / LEDGER}."
+            )
+        return Result(
+            before=size_of(self.start),
+            after=size_of(best.plan),
+            is_minimal=is_minimal,
+            asked=f"{counted(oracle.plans, 'plan')}, {counted(budget.tries, 'run')}",
+            evidence=(
+                f"failed with the same verdict in {best.failed} of "
+                f"{counted(best.tried, 'try', 'tries')}"
+            ),
+        )
+
+    def keep(self, _console: Console, _cut_short: str | None) -> Kept:
+        """Point to the last run of the smallest plan; its files stand there already."""
+        best, folder = self._best, self._search_folder
+        assert best is not None
+        run = best.folders[-1]
+        point_latest(self._runs_folder, run)
+        point_latest(folder.root, run)
+        plan = {"plan": str(folder.plan)} if best.plan.faults else {}
+        return Kept(
+            run=RunFolder(run),
+            story=fault_lines(best.plan),
+            more={**plan, "test": _command_of(best, run, folder)},
+            times=self._asking.tries,
+        )
+
+    def _comment(self, answer: Answer) -> list[str]:
+        return comment_lines(self._name, self._verdict.words(), answer)
+
+    def _rehearsed(self, budget: SearchBudget, console: Console) -> Scenario | None:
+        """Plan that simulation leaves; None: nothing to go by."""
+        if self._options.simulate is False or not self.start.faults:
+            return None
+        seconds = min(_SIMULATION_S_MAX, _SIMULATION_SHARE * self.limits.seconds)
+        found = self._rehearse(self._folder, self._runs_folder, console, self._stop, seconds)
+        for line in found.lines:
+            say(console, line)
+        if found.plan is None or budget.exhausted() is not None:
+            return None
+        left = found.plan
+        # The same record as the run's own, so that none is asked about twice.
+        return msgspec.structs.replace(
+            self.start, faults=left.faults, load_us=left.load_us, nodes=left.nodes, load=left.load
+        )
+
+    def _shrink(
+        self, oracle: RunOracle, budget: SearchBudget, guess: Scenario | None, console: Console
+    ) -> bool:
+        """Search from the best plan that is confirmed; whether no fault of it can go alone.
+
+        Raises:
+            HarnessError: not even the run's own plan fails again.
+        """
+        start = None if guess is None else self._confirmed(oracle, budget, guess, console)
+        if start is None:
+            start = self.start
+            if not oracle.fails(start, "the run as it was"):
+                if budget.broken is not None:
+                    raise budget.broken
+                if budget.exhausted() is None:
+                    raise self._not_again(oracle)
+                return False
+        is_minimal = shrink(start, oracle, budget).is_minimal
+        if budget.broken is not None and oracle.best is None:
+            raise budget.broken
+        return is_minimal
+
+    def _confirmed(
+        self, oracle: RunOracle, budget: SearchBudget, guess: Scenario, console: Console
+    ) -> Scenario | None:
+        """The plan that simulation left, or its faults as the run had them, if one fails here."""
+        left = {fault.index for fault in guess.faults}
+        as_run = FAULTS_WITH_THEIR_LOAD.keeping(
+            self.start, tuple(fault for fault in self.start.faults if fault.index in left)
+        )
+        candidates = [(guess, "as simulation left it")]
+        if as_run not in (self.start, guess) and as_run.faults:
+            candidates.append((as_run, "those faults as the run had them"))
+        for plan, step in candidates:
+            if budget.exhausted() is None and fits(plan) and oracle.fails(plan, step):
+                return plan
+        if budget.exhausted() is None:
+            say(
+                console,
+                "what simulation left was not confirmed here; going on with the run's own plan",
+            )
+        return None
+
+    def _not_again(self, oracle: RunOracle) -> HarnessError:
+        asking, last = self._asking, oracle.last
+        assert last is not None
+        came_to = f"{last.failed} of {counted(last.tried, 'try', 'tries')} did"
+        others = ""
+        if last.otherwise:
+            came_to += f", {last.otherwise} failed otherwise"
+            others = "--any-failure takes any violation for the same one. "
+        return HarnessError(
+            "shrink the run",
+            self._name,
+            f"its own plan did not fail again with the same verdict in {asking.at_least} of "
+            f"{asking.tries} tries: {came_to}",
+            f"{others}Ask for less, such as --tries {3 * asking.tries} --at-least 1, or for the "
+            "nodes that were hit with --pinned; `splitbrain replay RUN --times 10` says how often "
+            "it fails",
+        )
+
+
+class _Watcher:
+    """Has everything shown and kept."""
+
+    def __init__(
+        self,
+        folder: SearchFolder,
+        display: SearchDisplay,
+        budget: SearchBudget,
+        asking: Asking,
+        comment: Callable[[Answer], list[str]],
+    ) -> None:
+        self._folder, self._display, self._comment = folder, display, comment
+        self._budget, self._asking = budget, asking
+
+    def begins(self, answer: Answer) -> None:
+        """The next try is about to be made."""
+        run = f"run {self._budget.tries + 1}"
+        self._display.now = f"{run}, {asking_words(answer, self._asking)}"
+
+    def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
+        """A try was made."""
+        self._folder.took(answer, made, is_same=is_same)
+        if (told := try_words(answer, made, is_same=is_same)) is not None:
+            self._display.say(told)
+
+    def answered(self, answer: Answer) -> None:
+        """A plan is settled, or the budget has ended."""
+        self._folder.answered(answer, self._comment(answer))
+        self._display.say(answer_words(answer))
+
+
+def _command_of(best: Answer, run: Path, folder: SearchFolder) -> str:
+    """The command that runs the plan, by the name under which it stays."""
+    told = read_results(RunFolder(run).results).reproduce
+    if not best.plan.faults:
+        return told
+    tried = folder.plan_file(best.plan, best.number)
+    return told.replace(shlex.quote(str(tried)), shlex.quote(str(folder.plan)))

@@ -1,0 +1,169 @@
+"""Writes a shrunk scenario as a small pytest file that anybody may keep.
+
+The file holds the scenario as JSON without what is as by default, broken into lines, and asserts
+that nothing is found; where the scenario has planted bugs, also that with them the failure is. Must
+never replace a file.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.folder.refusals import tell_refusal
+
+#: As the line length of most projects' linters, this one's too.
+_WIDTH: Final = 100
+_NAME: Final = re.compile(r"test_[A-Za-z0-9_]+\.py")
+#: What a scenario has none of: it is needed to read the text back.
+_ALWAYS: Final = ("schema", "system", "seed")
+
+
+def check_test_file(path: Path) -> None:
+    """Refuse a file that cannot be written, or that pytest would not see.
+
+    Raises:
+        UsageError: says why.
+    """
+    if _NAME.fullmatch(path.name) is None:
+        raise UsageError(
+            f"--save-test cannot be {str(path)!r}: pytest looks for test_*.py",
+            "Choose a name such as tests/regressions/test_two_leaders.py",
+        )
+    if path.exists():
+        raise UsageError(
+            f"--save-test would replace {str(path)!r}", "Choose another name, or remove the file"
+        )
+    if not path.absolute().parent.is_dir():
+        raise UsageError(
+            f"--save-test cannot be {str(path)!r}: its folder does not exist",
+            "Make the folder, or choose another one",
+        )
+
+
+def save_test(path: Path, content: str) -> None:
+    """Write it; never over another.
+
+    Raises:
+        HarnessError: the disk refuses, or the file has appeared meanwhile.
+    """
+    with (
+        tell_refusal("write the test", path, "Choose another place with --save-test"),
+        path.open("x", encoding="utf-8") as file,
+    ):
+        file.write(content)
+
+
+def content_of_test(
+    scenario: Scenario,
+    failed_by: tuple[str, ...],
+    sentence: str,
+    to_be_continued: str | None = None,
+) -> str:
+    """The test file of a scenario.
+
+    Args:
+        scenario: fails.
+        failed_by: invariant or checkers that found something.
+        sentence: what they found.
+        to_be_continued: how to go on where the search for a smaller one ended early.
+    """
+    found = failed_by[0]
+    name = re.sub(r"[^a-z0-9]+", "_", found.lower()).strip("_")
+    told = _docstring(f"{found}: {sentence}")
+    lines = [
+        f'"""{told}',
+        "",
+        "Saved by `splitbrain shrink`.",
+        *([] if to_be_continued is None else [f"The search was {to_be_continued}."]),
+        '"""',
+        "",
+        "from splitbrain.harness.campaign.sweep.regression import replays",
+        "",
+        'SCENARIO = r"""',
+        as_text(scenario),
+        '"""',
+        "",
+        "",
+    ]
+    if scenario.bugs:
+        lines += [
+            f"def test_{name}_holds_without_the_planted_bug() -> None:",
+            "    assert replays(SCENARIO, bugs=()) == ()",
+            "",
+            "",
+            f"def test_{name}_fails_with_the_planted_bug() -> None:",
+            f'    assert "{found}" in replays(SCENARIO)',
+        ]
+    else:
+        lines += [f"def test_{name}_holds() -> None:", "    assert replays(SCENARIO) == ()"]
+    return "\n".join(lines) + "\n"
+
+
+def as_text(scenario: Scenario) -> str:
+    """The scenario as JSON in few lines, without what is as by default."""
+    whole: dict[str, Any] = msgspec.to_builtins(scenario)
+    plain: dict[str, Any] = msgspec.to_builtins(Scenario(system="", seed=0))
+    changed = {
+        name: value for name, value in whole.items() if name in _ALWAYS or value != plain[name]
+    }
+    if scenario.faults:
+        changed["faults"] = [
+            {
+                name: value
+                for name, value in fault.items()
+                if value or name not in ("options", "when")
+            }
+            for fault in whole["faults"]
+        ]
+    return _broken(changed, "")
+
+
+def _broken(value: Any, indent: str, name: str = "") -> str:
+    """As one line where that is short enough, else one line for each member.
+
+    Args:
+        value: of plain types.
+        indent: of the line on which it begins.
+        name: what stands before it there.
+    """
+    line = name + json.dumps(value, ensure_ascii=True)
+    if len(indent) + len(line) < _WIDTH or not isinstance(value, dict | list | tuple):
+        return line
+    deeper = indent + "  "
+    if isinstance(value, dict):
+        content = cast("dict[str, Any]", value)
+        members = [
+            _broken(member, deeper, f"{json.dumps(key)}: ") for key, member in content.items()
+        ]
+        lines = ",\n".join(deeper + member for member in members)
+        return f"{name}{{\n{lines}\n{indent}}}"
+    members = [_broken(member, deeper) for member in cast("Sequence[Any]", value)]
+    return f"{name}[\n{_filled(members, deeper)}\n{indent}]"
+
+
+def _filled(members: list[str], indent: str) -> str:
+    """As many members on a line as fit."""
+    lines: list[str] = []
+    for place, member in enumerate(members):
+        ended = member if place == len(members) - 1 else f"{member},"
+        room = _WIDTH - len(ended) - 1
+        if lines and len(lines[-1]) < room and "\n" not in lines[-1] + ended:
+            lines[-1] += f" {ended}"
+        else:
+            lines.append(indent + ended)
+    return "\n".join(lines)
+
+
+def _docstring(sentence: str) -> str:
+    """One sentence that can stand in a docstring, within the width."""
+    plain = printable(sentence).replace("\\", "/").replace('"', "'").rstrip(".'")
+    longest = _WIDTH - len('"""') - 1
+    cut = plain if len(plain) <= longest else plain[: longest - 3].rsplit(" ", 1)[0] + "..."
+    return cut if cut.endswith("...") else f"{cut}."

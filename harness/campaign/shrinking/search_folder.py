@@ -1,0 +1,149 @@
+"""What a search leaves: one folder with its plan, its tries and the runs worth keeping.
+
+``<runs>/shrinking/<run>/``: ``plan.toml``, the smallest plan so far; ``tries.jsonl``, one line per
+try, also of those whose run folders were removed; ``plans/``, every plan that was tried;
+``tries.log``, what the runs told; and below the test's name the run folders of the tries with the
+wanted verdict of the smallest plan. Written as it happens: whoever kills a search finds the best of
+it. Must never remove a folder that it did not have made. Source: issue 6, item 6.
+"""
+
+import shutil
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+
+from splitbrain.contracts.fault import US_PER_MS
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.campaign.shrinking.run_oracle import Answer, Try
+from splitbrain.harness.campaign.shrinking.words import size_of
+from splitbrain.harness.folder.atomic_file import write_atomically
+from splitbrain.harness.folder.new_folder import new_folder
+from splitbrain.harness.folder.refusals import ELSEWHERE, tell_refusal
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.writer import LineWriter
+from splitbrain.nemesis.plan_text import plan_toml
+
+FOLDER = "shrinking"
+PLAN = "plan.toml"
+LEDGER = "tries.jsonl"
+
+
+class TryLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of ``tries.jsonl``."""
+
+    #: Counts the plans, from 1.
+    plan: int
+    #: What was made smaller in it.
+    step: str
+    #: Indexes of the faults that the searched run's schedule has and this plan still does.
+    faults: tuple[int, ...]
+    time_limit_ms: int
+    nodes: int
+    clients: int
+    #: In lower case, and who found the violation; None: the run was not carried out.
+    verdict: str | None
+    #: Whether that is the wanted verdict.
+    same: bool
+    seconds: float
+    #: Below the search's folder; removed where the plan was not taken, or a smaller one was.
+    folder: str | None
+    #: Why the harness could not carry it out.
+    problem: str | None = None
+
+
+class SearchFolder:
+    """The folder of one search; close it at the end.
+
+    Raises:
+        HarnessError: it cannot be made.
+    """
+
+    def __init__(self, runs_folder: Path, run: str, *, keeps_tries: bool = False) -> None:
+        """``run`` names the searched run."""
+        self._keeps_tries = keeps_tries
+        with tell_refusal("make the folder of the search", runs_folder, ELSEWHERE):
+            self.root = new_folder(runs_folder.absolute() / FOLDER, run)
+            self._plans = self.root / "plans"
+            self._plans.mkdir()
+            self.log: TextIO = (self.root / "tries.log").open("a", encoding="utf-8")
+        self._ledger = LineWriter(self.root / LEDGER)
+        self._best: Answer | None = None
+
+    @property
+    def plan(self) -> Path:
+        """Where the smallest plan stands."""
+        return self.root / PLAN
+
+    def close(self) -> None:
+        """Close the files."""
+        self._ledger.close()
+        self.log.close()
+
+    def plan_file(self, plan: Scenario, number: int) -> Path:
+        """The file of a plan that has faults, written if it is not there.
+
+        Raises:
+            HarnessError: the disk refuses.
+        """
+        path = self._plans / f"{number:03}.toml"
+        if not path.exists():
+            self._write(path, plan_toml(plan.faults, [size_of(plan).words()]))
+        return path
+
+    def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
+        """Note a try."""
+        plan = answer.plan
+        self._ledger.append(
+            TryLine(
+                plan=answer.number,
+                step=answer.step,
+                faults=tuple(fault.index for fault in plan.faults),
+                time_limit_ms=plan.load_us // US_PER_MS,
+                nodes=plan.nodes,
+                clients=plan.load.clients,
+                verdict=None if made.verdict is None else made.verdict.words(),
+                same=is_same,
+                seconds=round(made.seconds, 1),
+                folder=(None if made.folder is None else str(made.folder.relative_to(self.root))),
+                problem=made.problem,
+            )
+        )
+
+    def answered(self, answer: Answer, comment: list[str]) -> None:
+        """Keep what is worth keeping of a plan that was asked about.
+
+        Args:
+            answer: what became of it.
+            comment: lines above the plan, where it is the best so far.
+
+        Raises:
+            HarnessError: the disk refuses.
+        """
+        self._forget(answer.others)
+        if not answer.fails:
+            self._forget(answer.folders)
+            return
+        if answer.plan.faults:
+            self._write(self.plan, plan_toml(answer.plan.faults, comment))
+        else:
+            self.plan.unlink(missing_ok=True)
+        if self._best is not None:
+            self._forget(self._best.folders)
+        self._best = answer
+
+    def _forget(self, folders: tuple[Path, ...]) -> None:
+        if self._keeps_tries:
+            return
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _write(self, path: Path, content: str) -> None:
+        with tell_refusal("write the plan", path):
+            write_atomically(path, content.encode())
+
+
+def runs_folder_of(folder: RunFolder) -> Path:
+    """The folder of all runs; also for a run that a search has left, whose own is within it."""
+    runs = folder.root.parent.parent
+    return runs.parent.parent if (runs / LEDGER).exists() else runs

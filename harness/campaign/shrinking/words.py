@@ -1,0 +1,245 @@
+"""A search and what it left, in words: sizes, progress, headline, faults and operations. Pure."""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from splitbrain.contracts.fault import US_PER_MS, Fault, FaultEvent, Microseconds
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.campaign.shrinking.run_oracle import Answer, Try
+from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.folder.results import counted
+from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
+from splitbrain.history.pairing import pair
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.awaiting import sentence
+from splitbrain.nemesis.exact_steps import calm
+from splitbrain.nemesis.k_of_n import Asking
+from splitbrain.nemesis.search import INTERRUPTED, Happened
+
+#: Operations that are told one by one.
+_OPERATIONS_TOLD_MAX: Final = 20
+_NS_PER_MS: Final = 1_000_000
+_US_PER_S: Final = 1_000_000
+#: Parts of a scenario that are worth a word where they are not as by default.
+_WEATHER: Final = (
+    "network", "disk", "drift_ppm", "through_codec", "segment_bytes", "recovery", "settings",
+)  # fmt: skip
+
+
+class Size(msgspec.Struct, frozen=True, kw_only=True):
+    """Size of a plan."""
+
+    faults: int
+    #: That clients began while faults could strike; None: another run has others.
+    operations: int | None = None
+    load_us: Microseconds
+    nodes: int
+    clients: int
+
+    def words(self) -> str:
+        """``2 faults, 14 s, 3 nodes, 10 clients``."""
+        return (
+            f"{counted(self.faults, 'fault')}, {self.load_us / _US_PER_S:g} s, {self.nodes} nodes, "
+            f"{self.clients} clients"
+        )
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of a search."""
+
+    before: Size
+    after: Size
+    is_minimal: bool
+    #: ``7 plans, 14 runs``.
+    asked: str
+    #: How often the smallest failed, where that is a question.
+    evidence: str | None = None
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """The small run that is left, and what is told of it."""
+
+    run: RunFolder
+    #: Whole lines.
+    story: list[str]
+    #: Further things that are left, by what they are.
+    more: dict[str, str] = {}
+    #: How often it is to be replayed.
+    times: int = 1
+    #: Left to be done when all was told: it may be refused.
+    last: Callable[[], None] | None = None
+
+
+def name_of(folder: RunFolder) -> str:
+    """``test/run``, without a path of this machine."""
+    return f"{folder.root.parent.name}/{folder.root.name}"
+
+
+def size_of(plan: Scenario, happened: Happened | None = None) -> Size:
+    """Size of a plan, and of what it was seen to do."""
+    return Size(
+        faults=len(plan.faults),
+        operations=None if happened is None else len(happened.performed),
+        load_us=plan.load_us,
+        nodes=plan.nodes,
+        clients=plan.load.clients,
+    )
+
+
+def change(before: Size, after: Size) -> str:
+    """``faults 11 -> 2, operations 214 -> 6``."""
+    told = f"faults {before.faults} -> {after.faults}"
+    if before.operations is None:
+        return told
+    return f"{told}, operations {before.operations} -> {after.operations}"
+
+
+def headline(result: Result, cut_short: str | None, seconds: float) -> str:
+    """Say what became smaller, how often it failed, and whether anything may still go.
+
+    Args:
+        result: of the search.
+        cut_short: why it ended early; None if it did not.
+        seconds: that it took.
+    """
+    before, after = result.before, result.after
+    is_any_left = after.faults or after.operations
+    minimal = "none of them can go alone" if is_any_left else "it takes none of them"
+    how = minimal if result.is_minimal else "some may still go"
+    if cut_short is not None:
+        how += f"; cut short: {cut_short}"
+    evidence = "" if result.evidence is None else f"; {result.evidence}"
+    return (
+        f"{change(before, after)}, seconds {before.load_us / _US_PER_S:g} -> "
+        f"{after.load_us / _US_PER_S:g}, nodes {before.nodes} -> {after.nodes}, clients "
+        f"{before.clients} -> {after.clients}; {how}{evidence} ({result.asked}, "
+        f"{seconds:,.1f} s)."
+    )
+
+
+def to_be_continued(cut_short: str | None, folder: str) -> str | None:
+    """Say how to go on with a search that ended early; None if it did not.
+
+    Args:
+        cut_short: why it did.
+        folder: of the small run, as it is to be named.
+    """
+    if cut_short is None:
+        return None
+    how = "interrupted" if cut_short == INTERRUPTED else f"cut short, for {cut_short}"
+    return f"{how}; `splitbrain shrink {folder}` goes on from here"
+
+
+def asking_words(answer: Answer, asking: Asking) -> str:
+    """The plan that is being run, and how often it has failed so far."""
+    made = f"{answer.failed} of {answer.tried} failed so" if answer.tried else "no try yet"
+    return f"{_plan_words(answer)}; {made}, {asking.at_least} of {asking.tries} wanted"
+
+
+def try_words(answer: Answer, made: Try, *, is_same: bool) -> str | None:
+    """Tell of a try that the harness could not carry out, or that failed otherwise."""
+    if made.problem is not None:
+        return f"plan {answer.number}: a try could not be carried out: {made.problem}"
+    if made.verdict is not None and made.verdict.is_invalid and not is_same:
+        return f"plan {answer.number}: a try failed otherwise: {made.verdict.words()}"
+    return None
+
+
+def answer_words(answer: Answer) -> str:
+    """Say what became of a plan."""
+    verdict = {True: "fails", False: "does not fail", None: "not settled"}[answer.fails]
+    return f"{_plan_words(answer)} {verdict}, {answer.failed} of {answer.tried}"
+
+
+def _plan_words(answer: Answer) -> str:
+    return f"plan {answer.number}: {size_of(answer.plan).words()} ({answer.step})"
+
+
+def fault_lines(plan: Scenario) -> list[str]:
+    """Each fault that is left, in one line."""
+    return [printable(_fault_line(fault)) for fault in plan.faults] or ["  no fault is needed"]
+
+
+def comment_lines(run: str, verdict: str, answer: Answer) -> list[str]:
+    """What stands above the plan in its file."""
+    plan = answer.plan
+    size = (
+        f"--nodes {plan.nodes} --time-limit {plan.load_us / _US_PER_S:g} --concurrency "
+        f"{plan.load.clients} --rate {plan.load.rate:g}"
+    )
+    found = f"{verdict}, in {answer.failed} of {answer.tried} tries"
+    return [f"What is left of {run}: {found}", f"with {size}."]
+
+
+def story(judged: JudgedOutcome, operations: int) -> list[str]:
+    """Each fault with its moment, each operation, what is unusual, and what broke.
+
+    Args:
+        judged: of the small run.
+        operations: how many of the clients' operations came before the heal.
+    """
+    outcome = judged.outcome
+    scenario = outcome.scenario
+    lines = [_fault_line(fault) + _struck(fault, outcome) for fault in scenario.faults]
+    begun = [one for one in pair(outcome.events) if not one.final][:operations]
+    lines += [_operation_line(one, scenario) for one in begun[:_OPERATIONS_TOLD_MAX]]
+    if len(begun) > _OPERATIONS_TOLD_MAX:
+        lines.append(f"  and {counted(len(begun) - _OPERATIONS_TOLD_MAX, 'more operation')}")
+    unusual = unusual_parts(scenario)
+    if unusual:
+        lines.append(f"  not as by default: {', '.join(unusual)}")
+    if scenario.bugs:
+        lines.append(f"  planted: {', '.join(scenario.bugs)}")
+    lines.append(f"{', '.join(judged.failed_by)}: {judged.sentence or 'no sentence'}")
+    return [printable(line) for line in lines]
+
+
+def unusual_parts(scenario: Scenario) -> list[str]:
+    """Name the weather and the settings that are not as by default."""
+    plain = calm(scenario)
+    return [
+        name.replace("_", " ")
+        for name in _WEATHER
+        if getattr(scenario, name) != getattr(plain, name)
+    ]
+
+
+def _fault_line(fault: Fault) -> str:
+    lasting = f" for {fault.duration_us / US_PER_MS:g} ms" if fault.duration_us else ""
+    options = f" {fault.options}" if fault.options else ""
+    what = f"{fault.kind} of {fault.target}{options}"
+    return f"  fault {fault.index}: {what}, {_moment(fault)}{lasting}"
+
+
+def _moment(fault: Fault) -> str:
+    when = fault.when
+    if when is None:
+        return f"at {fault.at_us / US_PER_MS:g} ms"
+    earliest = "" if fault.at_us == 0 else f", from {fault.at_us / US_PER_MS:g} ms on"
+    later = "" if when.delay_us == 0 else f", {when.delay_us / US_PER_MS:g} ms later"
+    return f"after {sentence(when)}{earliest}{later}"
+
+
+def _struck(fault: Fault, outcome: SimulationOutcome) -> str:
+    events = (event for event in outcome.faults if event.index == fault.index and event.nodes)
+    event: FaultEvent | None = next(events, None)
+    if event is None:
+        return "; it did not strike"
+    return f"; struck {', '.join(event.nodes)} at {event.time / _NS_PER_MS:,.1f} ms"
+
+
+def _operation_line(operation: PairedOperation, scenario: Scenario) -> str:
+    slot = operation.process % scenario.load.clients
+    key = "" if operation.key is None else f" {operation.key}"
+    argument = "" if operation.argument is None else f" {operation.argument}"
+    asked = (
+        f"  client {slot}: {operation.f}{key}{argument} at {operation.start / _NS_PER_MS:,.1f} ms"
+    )
+    if operation.type == "ok":
+        result = "ok" if operation.result in (None, operation.argument) else f"{operation.result}"
+        return f"{asked} -> {result}"
+    error = f" ({operation.error})" if operation.error else ""
+    return f"{asked} -> {operation.type}{error}"

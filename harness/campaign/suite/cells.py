@@ -1,0 +1,270 @@
+"""From a suite to the runs of one night: cells, seeds, order; pure.
+
+The order is such that a night that is cut off is still worth something: planted bugs first, so that
+it is known early whether the night has teeth; then every cell once, then every cell again with its
+next seed. Source: issue 4, item 8.
+"""
+
+import itertools
+import shlex
+from collections.abc import Sequence
+from typing import Any, cast
+
+import msgspec
+
+from splitbrain.harness.campaign.suite.definition import (
+    AXES,
+    RUN_OVERHEAD_S,
+    CellPattern,
+    FreshSeeds,
+    Matrix,
+    PlannedRun,
+    Program,
+    Seeds,
+    Suite,
+    seconds_of,
+)
+from splitbrain.harness.run.options import TestOptions
+from splitbrain.history.plan import sub_seed
+
+#: Fresh seeds lie below it: easy to read aloud.
+_FRESH_SEED_END = 1_000_000
+_SEEDS_MAX = 100_000
+#: Options whose value is one thing although it is written as a table or list.
+_PAIR_AXES = ("setting", "workload_option")
+
+Cell = dict[str, Any]
+
+
+def planned_runs(suite: Suite, night_seed: int) -> tuple[PlannedRun, ...]:
+    """All runs of one night, in their order; the same for the same suite and seed.
+
+    Raises:
+        ValueError: a part of the suite makes no sense; the text names the part.
+    """
+    lanes: list[list[PlannedRun]] = []
+    for matrix in suite.matrix:
+        lanes += _said_of(f"matrix {matrix.name!r}", lambda m=matrix: _lanes(suite, m, night_seed))
+    for program in suite.program:
+        lanes.append(
+            _said_of(f"program {program.name!r}", lambda p=program: _repeat(suite, p, night_seed))
+        )
+    planted = [lane for lane in lanes if lane[0].expect == "invalid"]
+    others = [lane for lane in lanes if lane[0].expect == "valid"]
+    ordered = [*_round_robin(planted), *_round_robin(others)]
+    return tuple(
+        msgspec.structs.replace(run, number=number) for number, run in enumerate(ordered, start=1)
+    )
+
+
+def cells_of(matrix: Matrix) -> list[Cell]:
+    """The product of the matrix' lists without what is excluded, and what is included.
+
+    Raises:
+        ValueError: nothing is left, or an exclusion meets no cell.
+    """
+    axes = {name: _values(name, getattr(matrix, name)) for name in AXES}
+    given = {name: values for name, values in axes.items() if values is not None}
+    for name, values in given.items():
+        if not values:
+            raise ValueError(f"the list {name} is empty; leave it out or name a value")
+    product = [
+        dict(zip(given, values, strict=True)) for values in itertools.product(*given.values())
+    ]
+    cells = product
+    for number, pattern in enumerate(matrix.exclude, start=1):
+        left = [cell for cell in cells if not _matches(cell, pattern)]
+        if len(left) == len(cells):
+            raise ValueError(f"exclude number {number} meets no cell; correct or remove it")
+        cells = left
+    first = {name: values[0] for name, values in given.items()}
+    cells = cells + [{**first, **_values_of(pattern)} for pattern in matrix.include]
+    if not cells:
+        raise ValueError("no cell is left; exclude less")
+    distinct = {msgspec.json.encode(cell, order="sorted") for cell in cells}
+    if len(distinct) < len(cells):
+        raise ValueError("the same cell stands in it twice; remove the repeated value")
+    return cells
+
+
+def cell_name(matrix: Matrix, cell: Cell, cells: Sequence[Cell]) -> str:
+    """The matrix' name, and the options in which its cells differ."""
+    differing = [
+        f"{name}={_text(cell[name])}"
+        for name in AXES
+        if name in cell and any(other.get(name) != cell[name] for other in cells)
+    ]
+    return f"{matrix.name}: {' '.join(differing)}" if differing else matrix.name
+
+
+def seeds_of(seeds: Seeds, night_seed: int, purpose: str) -> list[int]:
+    """The seeds of one cell.
+
+    Args:
+        seeds: as the file says.
+        night_seed: what fresh ones are drawn from.
+        purpose: name of the cell; each cell draws its own.
+
+    Raises:
+        ValueError: it is no seed, range or list of distinct seeds.
+    """
+    if isinstance(seeds, FreshSeeds):
+        return _fresh(seeds.count, night_seed, purpose)
+    if isinstance(seeds, str):
+        start, colon, end = seeds.partition(":")
+        if not colon or not start.strip().isdigit() or not end.strip().isdigit():
+            raise ValueError(f"seeds {seeds!r} is no range; write the half-open '0:40'")
+        found = range(int(start), int(end))
+    else:
+        found = (seeds,) if isinstance(seeds, int) else seeds
+    if not found:
+        raise ValueError("seeds names no seed; a range ends before its second number")
+    if len(found) > _SEEDS_MAX:
+        raise ValueError(f"seeds names {len(found)} seeds, at most {_SEEDS_MAX} are run in a night")
+    if min(found) < 0 or len(set(found)) < len(found):
+        raise ValueError("seeds must be distinct numbers from 0 up")
+    return list(found)
+
+
+def _fresh(count: int, night_seed: int, purpose: str) -> list[int]:
+    if count > _SEEDS_MAX:
+        raise ValueError(f"seeds.count is {count}, at most {_SEEDS_MAX} are run in a night")
+    drawn: dict[int, None] = {}
+    for number in itertools.count():
+        drawn[sub_seed(night_seed, f"{purpose}/{number}") % _FRESH_SEED_END] = None
+        if len(drawn) == count:
+            return list(drawn)
+    raise AssertionError  # the count above never ends
+
+
+def _lanes(suite: Suite, matrix: Matrix, night_seed: int) -> list[list[PlannedRun]]:
+    """The runs of each cell, one list per cell."""
+    if matrix.expect == "valid" and (matrix.at_least != "all" or matrix.caught_by):
+        raise ValueError("at_least and caught_by belong to expect = 'invalid'")
+    cells = cells_of(matrix)
+    lanes: list[list[PlannedRun]] = []
+    for cell in cells:
+        name = cell_name(matrix, cell, cells)
+        seeds = seeds_of(matrix.seeds, night_seed, f"{suite.name}/{name}")
+        at_least = len(seeds) if matrix.at_least == "all" else matrix.at_least
+        if at_least > len(seeds):
+            raise ValueError(f"at_least is {at_least}, but each cell has {len(seeds)} seeds only")
+        limit_s = float(cell.get("time_limit", TestOptions().time_limit_s))
+        lanes.append(
+            [
+                PlannedRun(
+                    number=0,
+                    is_program=False,
+                    matrix=matrix.name,
+                    cell=name,
+                    options=cell,
+                    arguments=_arguments(matrix, cell, seed),
+                    seed=seed,
+                    expect=matrix.expect,
+                    at_least=at_least if matrix.expect == "invalid" else 0,
+                    caught_by=matrix.caught_by,
+                    least_s=limit_s,
+                    timeout_s=_seconds("run_timeout", matrix.run_timeout)
+                    or limit_s + RUN_OVERHEAD_S,
+                    matrix_budget_s=_seconds("time_budget", matrix.time_budget),
+                )
+                for seed in seeds
+            ]
+        )
+    return lanes
+
+
+def _repeat(suite: Suite, program: Program, night_seed: int) -> list[PlannedRun]:
+    """The runs of one program."""
+    if not program.command:
+        raise ValueError("command is empty; name the program and its arguments")
+    timeout_s = seconds_of(program.timeout)
+    return [
+        PlannedRun(
+            number=0,
+            is_program=True,
+            matrix=program.name,
+            cell=program.name,
+            options={"command": shlex.join(program.command)},
+            arguments=program.command,
+            seed=seed,
+            expect="valid",
+            expected_exit_code=program.exit_code,
+            timeout_s=timeout_s,
+            matrix_budget_s=_seconds("time_budget", program.time_budget),
+        )
+        for seed in seeds_of(program.seeds, night_seed, f"{suite.name}/{program.name}")
+    ]
+
+
+def _round_robin(lanes: Sequence[Sequence[PlannedRun]]) -> list[PlannedRun]:
+    return [run for turn in itertools.zip_longest(*lanes) for run in turn if run is not None]
+
+
+def _arguments(matrix: Matrix, cell: Cell, seed: int) -> tuple[str, ...]:
+    words: list[str] = []
+    for name, value in cell.items():
+        option = "--" + name.replace("_", "-")
+        if isinstance(value, dict):
+            pairs = cast("dict[str, str]", value)
+            words += [word for pair in pairs.items() for word in (option, "=".join(pair))]
+        elif isinstance(value, list):
+            words += [word for part in cast("list[str]", value) for word in (option, part)]
+        else:
+            words += [option, _text(value)]
+    words += ["--seed", str(seed), "--analyze" if matrix.analyze else "--no-analyze"]
+    return (*words, *matrix.arguments)
+
+
+def _values(name: str, written: Any) -> list[Any] | None:
+    """The values of one axis; None where the file says nothing of it."""
+    if written is None:
+        return None
+    values = list(cast("tuple[Any, ...]", written)) if isinstance(written, tuple) else [written]
+    return [_value(name, value) for value in values]
+
+
+def _value(name: str, written: Any) -> Any:
+    if name in _PAIR_AXES:
+        return {key: _text(value) for key, value in written.items()}
+    if name == "bug":
+        return [written] if isinstance(written, str) else list(written)
+    return written
+
+
+def _values_of(pattern: CellPattern) -> Cell:
+    return {
+        name: _value(name, written)
+        for name in AXES
+        if (written := getattr(pattern, name)) is not None
+    }
+
+
+def _matches(cell: Cell, pattern: CellPattern) -> bool:
+    return all(cell.get(name) == value for name, value in _values_of(pattern).items())
+
+
+def _seconds(field: str, duration: Any) -> float | None:
+    try:
+        return None if duration is None else seconds_of(duration)
+    except ValueError as error:
+        raise ValueError(f"{field}: {error}") from error
+
+
+def _said_of(what: str, make: Any) -> Any:
+    try:
+        return make()
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from error
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, dict):
+        return ",".join(f"{key}={part}" for key, part in cast("dict[str, str]", value).items())
+    if isinstance(value, list):
+        return "+".join(cast("list[str]", value))
+    return str(value)

@@ -1,0 +1,277 @@
+"""What ``splitbrain suite`` does: begin a night or go on with one, and say what it came to.
+
+A night that is not gone on with (the file changed, a new one was asked for) is ended first: what it
+had in flight may hold a violation, and that violation is this command's too.
+"""
+
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.harness.campaign.suite import night as nights
+from splitbrain.harness.campaign.suite.conductor import TOOL, Conductor, Settings
+from splitbrain.harness.campaign.suite.definition import seconds_of
+from splitbrain.harness.campaign.suite.display import Display
+from splitbrain.harness.campaign.suite.ledger import Ledger, Line
+from splitbrain.harness.campaign.suite.night import Night, NightFolder, OpenNight
+from splitbrain.harness.campaign.suite.night_junit import to_junit
+from splitbrain.harness.campaign.suite.reading import SuiteFile, check_cells, plan, read_suite
+from splitbrain.harness.campaign.suite.summary import coverage_text, sums_text, to_markdown, to_text
+from splitbrain.harness.campaign.suite.tally import NightTally, nights_of, tally_night
+from splitbrain.harness.folder.atomic_file import write_atomically
+from splitbrain.harness.folder.results import EXIT_INVALID, counted
+
+#: Below the folder of runs.
+SUITES = "suites"
+LEDGER_NAME = "ledger.jsonl"
+#: Night seeds are drawn below it: easy to read aloud.
+_NIGHT_SEED_END = 1_000_000_000
+
+
+class SuiteOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``splitbrain suite`` was asked for."""
+
+    runs_folder: Path = Path("runs")
+    #: None: beside the runs.
+    ledger: Path | None = None
+    time_budget: str | None = None
+    jobs: int | None = None
+    #: None: drawn.
+    night_seed: int | None = None
+    #: Begin a new night although the last one is not over.
+    fresh: bool = False
+    #: Keep the whole folders of valid runs, whatever the file says: something still reads them.
+    keep_valid: bool = False
+    #: Words that start the command line.
+    tool: tuple[str, ...] = TOOL
+    #: Whether each cell is held against what exists before anything starts.
+    check: bool = True
+
+
+def run_suite(path: Path, options: SuiteOptions, console: Console) -> int:
+    """Carry out a night of a suite, or go on with one; returns the exit code.
+
+    Raises:
+        UsageError: the file or an option is wrong; nothing was started.
+        HarnessError: the night can be neither begun nor gone on with.
+    """
+    file = read_suite(path)
+    settings = _settings(file, options)
+    ledger = Ledger(ledger_path(options))
+    lines = ledger.lines()
+    if options.check:
+        check_cells(path, plan(file, 0))
+    return _Command(file, options, settings, ledger, lines, console).run()
+
+
+def report(path: Path | None, options: SuiteOptions, console: Console) -> int:
+    """Print the last night of a suite and the sums of all, from the ledger alone.
+
+    Without a file: the sums of all suites; the exit code is then 0.
+
+    Raises:
+        UsageError: the ledger holds no night of this suite.
+        HarnessError: the ledger cannot be read.
+    """
+    ledger = Ledger(ledger_path(options))
+    lines = ledger.lines()
+    if path is None:
+        nights_there = nights_of(lines)
+        _print(console, f"{sums_text(nights_there)}\n\n{coverage_text(nights_there)}")
+        return 0
+    suite = read_suite(path).suite.name
+    found = nights_of(lines, suite)
+    if not found:
+        raise UsageError(
+            f"the ledger {ledger.path} holds no night of the suite {suite!r}",
+            "Run it first, or name another ledger with --ledger",
+        )
+    _print(console, to_text(found[-1], found, with_coverage=True))
+    return found[-1].exit_code
+
+
+def ledger_path(options: SuiteOptions) -> Path:
+    """The ledger's absolute path."""
+    return (options.ledger or options.runs_folder / LEDGER_NAME).absolute()
+
+
+def _settings(file: SuiteFile, options: SuiteOptions) -> Settings:
+    suite = file.suite
+    if options.jobs is not None and not 1 <= options.jobs <= 64:
+        raise UsageError(f"--jobs cannot be {options.jobs}", "Choose a number between 1 and 64")
+    if options.night_seed is not None and options.night_seed < 0:
+        raise UsageError(f"--night-seed cannot be {options.night_seed}", "Choose a number from 0")
+    budget = suite.time_budget if options.time_budget is None else options.time_budget
+    try:
+        budget_s = None if budget is None else seconds_of(budget)
+    except ValueError as error:
+        place = f"the suite file {file.path}" if options.time_budget is None else "--time-budget"
+        raise UsageError(f"{place}: {error}", "Write 90, '90s', '45m' or '8h'") from error
+    return Settings(
+        jobs=options.jobs or suite.jobs,
+        budget_s=budget_s,
+        keep_valid=suite.keep_valid or options.keep_valid,
+        tool=options.tool,
+    )
+
+
+class _Command:
+    """One ``splitbrain suite``."""
+
+    def __init__(
+        self,
+        file: SuiteFile,
+        options: SuiteOptions,
+        settings: Settings,
+        ledger: Ledger,
+        lines: list[Line],
+        console: Console,
+    ) -> None:
+        self._file, self._options, self._settings = file, options, settings
+        self._ledger, self._lines, self._console = ledger, lines, console
+        #: Whether a night that this one replaces holds a violation that nobody expected.
+        self._inherited = False
+
+    def run(self) -> int:
+        """Carry out a night; returns the exit code."""
+        with self._open() as opened:
+            conductor = self._conductor(opened)
+            with conductor.display:
+                conductor.carry_out()
+            return self._conclude(opened, conductor)
+
+    def _conductor(self, opened: OpenNight) -> Conductor:
+        own = nights.lines_of(self._lines, opened.night)
+        display = Display(self._console, len(opened.night.runs), len(nights.done(own)))
+        return Conductor(opened, self._ledger, own, self._settings, display)
+
+    def _open(self) -> OpenNight:
+        """The last night if it is not over, else a new one; said in one sentence."""
+        suite = self._file.suite.name
+        suites = self._options.runs_folder.absolute() / SUITES
+        last = nights.latest(suites, suite)
+        opened = None if last is None else self._reopen(last)
+        if opened is not None:
+            return opened
+        given = self._options.night_seed
+        night_seed = secrets.randbelow(_NIGHT_SEED_END) if given is None else given
+        opened = nights.begin(
+            suites,
+            suite=suite,
+            night_seed=night_seed,
+            digest=self._file.digest,
+            ledger=self._ledger.path,
+            runs=plan(self._file, night_seed),
+        )
+        self._print(
+            f"suite {suite}: night {opened.night.night} begins, night seed {night_seed}, "
+            f"{counted(len(opened.night.runs), 'run')}, in {opened.folder.root}"
+        )
+        return opened
+
+    def _reopen(self, last: NightFolder) -> OpenNight | None:
+        """The last night, reopened; None if it is over or is to be replaced by a new one."""
+        try:
+            opened = nights.reopen(last)
+        except HarnessError:
+            if self._options.fresh:
+                return None
+            raise
+        night = opened.night
+        own = nights.lines_of(self._lines, night)
+        if nights.has_ended(own):
+            opened.close()
+            return None
+        count = f"{len(nights.done(own))} of {counted(len(night.runs), 'run')} done"
+        why = self._reason_to_replace(night)
+        if why is not None:
+            self._print(f"night {night.night} ({count}) is not gone on with: {why}")
+            self._abandon(opened)
+            return None
+        try:
+            nights.refuse_other_ledger(night, self._ledger.path)
+        except UsageError:
+            opened.close()
+            raise
+        self._print(f"suite {night.suite}: night {night.night} goes on: {count}")
+        return opened
+
+    def _reason_to_replace(self, night: Night) -> str | None:
+        if self._options.fresh:
+            return "a new night was asked for"
+        if night.digest != self._file.digest:
+            return "the suite file has changed since, so a new night begins"
+        if self._options.night_seed not in (None, night.night_seed):
+            return f"its night seed is {night.night_seed}, and another one was asked for"
+        return None
+
+    def _abandon(self, opened: OpenNight) -> None:
+        """End a night that another one replaces."""
+        with opened:
+            if opened.night.ledger != str(self._ledger.path):
+                return
+            conductor = self._conductor(opened)
+            if not conductor.lines:
+                return
+            with conductor.display:
+                conductor.abandon()
+            if conductor.stop.failure is not None:
+                raise conductor.stop.failure
+            if conductor.stop.interrupted:
+                raise KeyboardInterrupt
+            tally = tally_night(conductor.lines)
+            if tally is not None and tally.violations:
+                self._inherited = True
+                _publish(opened, tally, [tally])
+                self._print(to_text(tally, [tally]))
+
+    def _conclude(self, opened: OpenNight, conductor: Conductor) -> int:
+        """Write and print the summary; the exit code, in which a violation wins."""
+        failure = conductor.stop.failure
+        tally = tally_night(conductor.lines)
+        assert tally is not None, "a night's first line is made before its first run"
+        night = opened.night
+        others = [
+            other
+            for other in _readable(self._ledger, night.suite)
+            if other.began.night != night.night
+        ]
+        _publish(opened, tally, [*others, tally])
+        self._print(to_text(tally, [*others, tally]))
+        if tally.ended is None and failure is None:
+            self._print("The same command goes on with this night.")
+        if failure is not None:
+            self._print(f"splitbrain: {failure}")
+        code = tally.exit_code if failure is None else failure.exit_code
+        if self._inherited or tally.violations:
+            code = EXIT_INVALID
+        if code != tally.exit_code:
+            why = "the night before it holds a violation" if self._inherited else "as said above"
+            self._print(f"Exit code {code} all the same: {why}.")
+        return code
+
+    def _print(self, text: str) -> None:
+        _print(self._console, text)
+
+
+def _readable(ledger: Ledger, suite: str) -> list[NightTally]:
+    """The ledger's nights; none where it cannot be read, this night's verdict must not be lost."""
+    with suppress(HarnessError):
+        return nights_of(ledger.lines(), suite)
+    return []
+
+
+def _publish(opened: OpenNight, tally: NightTally, all_nights: list[NightTally]) -> None:
+    """Write the night's files; a full disk must not cost the verdict on the terminal."""
+    with suppress(OSError):
+        write_atomically(opened.folder.summary, to_markdown(tally, all_nights).encode())
+        write_atomically(opened.folder.junit, to_junit(tally))
+
+
+def _print(console: Console, text: str) -> None:
+    console.print(Text(text), soft_wrap=True)

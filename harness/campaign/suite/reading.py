@@ -1,0 +1,224 @@
+"""Reads a suite file, and refuses what is wrong in it before anything starts.
+
+Every refusal is one sentence that names the file, the place in it and the next step. Each cell is
+also held against the systems, workloads, plans and bugs that exist, so that a misspelt name is
+told now and not at three in the morning. Starts nothing.
+"""
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.harness.campaign.suite.cells import planned_runs
+from splitbrain.harness.campaign.suite.definition import (
+    AXES,
+    CellPattern,
+    FreshSeeds,
+    Matrix,
+    PlannedRun,
+    Program,
+    Suite,
+)
+from splitbrain.harness.run.options import TestOptions, prepare
+from splitbrain.history.json_problems import in_words
+from splitbrain.nemesis.nearest import or_nearest
+
+_UNKNOWN_FIELD = re.compile(
+    r"^Object contains unknown field `(?P<field>.+?)`(?: - at `(?P<at>.+)`)?$"
+)
+_OPTION = re.compile(r"--(?P<name>[a-z]+(?:-[a-z]+)*)")
+_PLACED = re.compile(r"^(?P<problem>.+) - at `(?P<at>.+)`$")
+_RECORDS: dict[str, type[msgspec.Struct]] = {
+    "": Suite,
+    "matrix": Matrix,
+    "program": Program,
+    "seeds": FreshSeeds,
+    "include": CellPattern,
+    "exclude": CellPattern,
+}
+_PLAN_FILE_SUFFIXES = (".json", ".toml")
+_NEXT = "Correct the file; docs/suite.md says what may stand in it"
+
+
+class SuiteFile(msgspec.Struct, frozen=True):
+    """A suite and where it came from."""
+
+    path: Path
+    suite: Suite
+    #: Digest of the file's bytes: whether it is still the same.
+    digest: str
+
+
+def read_suite(path: Path) -> SuiteFile:
+    """Read and check a suite file; plan files in it are named relative to it.
+
+    Raises:
+        UsageError: it cannot be read, or something in it is wrong.
+    """
+    try:
+        content = path.read_bytes()
+        data = tomllib.loads(content.decode("utf-8"))
+    except OSError as error:
+        raise UsageError(
+            f"the suite file {path} cannot be read: {error.strerror}", "Name a file that exists"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the suite file {path} is no TOML: {in_words(error)}", _NEXT) from error
+    try:
+        suite = msgspec.convert(_with_plan_files(data, path.parent), Suite)
+    except msgspec.ValidationError as error:
+        raise _refusal(path, str(error), data) from error
+    names = [part.name for part in (*suite.matrix, *suite.program)]
+    if not names:
+        raise UsageError(f"the suite file {path} has no [[matrix]] and no [[program]]", _NEXT)
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise UsageError(
+            f"the suite file {path} has two parts named {repeated[0]!r}", "Give each its own name"
+        )
+    plan(SuiteFile(path, suite, ""), 0)
+    return SuiteFile(path, suite, hashlib.sha256(content).hexdigest())
+
+
+def plan(file: SuiteFile, night_seed: int) -> tuple[PlannedRun, ...]:
+    """The runs of one night.
+
+    Raises:
+        UsageError: a part of the suite makes no sense.
+    """
+    try:
+        return planned_runs(file.suite, night_seed)
+    except ValueError as error:
+        raise UsageError(f"the suite file {file.path}: {error}", _NEXT) from error
+
+
+def check_cells(path: Path, runs: Iterable[PlannedRun]) -> None:
+    """Hold one run of each cell against what exists; engines and kernels are not asked.
+
+    Raises:
+        UsageError: a cell cannot be run by this version.
+    """
+    from splitbrain.runtimes.registry import runtime_names
+    from splitbrain.systems import registry as systems
+
+    checked: set[str] = set()
+    for run in runs:
+        if run.is_program or run.cell in checked:
+            continue
+        checked.add(run.cell)
+        options = _options(run)
+        try:
+            if options.runtime not in runtime_names():
+                raise UsageError(
+                    f"there is no runtime {options.runtime!r}",
+                    or_nearest(options.runtime, runtime_names(), "runtimes"),
+                )
+            prepare(options, systems.system(options.system), _no_runtime)
+        except _CheckedError:
+            continue
+        except UsageError as error:
+            raise UsageError(
+                f"the suite file {path}: {run.cell!r} cannot be run: {_by_keys(error.problem)}",
+                _by_keys(error.next_step),
+            ) from error
+
+
+def _by_keys(text: str) -> str:
+    """A sentence on the command line's options, said of the keys that a suite has for them."""
+
+    def key(option: re.Match[str]) -> str:
+        name = option["name"].replace("-", "_")
+        return name if name in AXES else option[0]
+
+    return _OPTION.sub(key, text)
+
+
+class _CheckedError(Exception):
+    """All that can be known without a runtime is in order."""
+
+
+def _no_runtime() -> Runtime:
+    raise _CheckedError
+
+
+def _options(run: PlannedRun) -> TestOptions:
+    renamed = {
+        "time_limit": "time_limit_s",
+        "operation_timeout": "operation_timeout_s",
+        "bug": "bugs",
+        "setting": "settings",
+        "workload_option": "workload_options",
+    }
+    given = {renamed.get(name, name): value for name, value in run.options.items()}
+    return msgspec.convert({**given, "seed": run.seed}, TestOptions)
+
+
+def _with_plan_files(data: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The same with plan files named so that they are found from here."""
+
+    def found(nemesis: Any) -> Any:
+        if isinstance(nemesis, list):
+            return [found(one) for one in cast("list[Any]", nemesis)]
+        if isinstance(nemesis, str) and nemesis.endswith(_PLAN_FILE_SUFFIXES):
+            return str(folder / nemesis)
+        return nemesis
+
+    def changed(table: Any) -> Any:
+        if not isinstance(table, dict):
+            return table
+        known = cast("dict[str, Any]", table)
+        replaced = {"nemesis": found(known["nemesis"])} if "nemesis" in known else {}
+        for patterns in ("include", "exclude"):
+            if isinstance(known.get(patterns), list):
+                replaced[patterns] = [changed(one) for one in known[patterns]]
+        return {**known, **replaced}
+
+    matrices = data.get("matrix")
+    if not isinstance(matrices, list):
+        return data
+    return {**data, "matrix": [changed(one) for one in cast("list[Any]", matrices)]}
+
+
+def _refusal(path: Path, message: str, data: dict[str, Any]) -> UsageError:
+    """The decoder's message as a sentence that names the place in the user's words."""
+    unknown = _UNKNOWN_FIELD.match(message)
+    if unknown:
+        place, record = _place(unknown["at"] or "$", data)
+        return UsageError(
+            f"the suite file {path}{place}: there is no field {unknown['field']!r}",
+            or_nearest(unknown["field"], record.__struct_fields__, "fields"),
+        )
+    placed = _PLACED.match(message)
+    if placed:
+        place, _ = _place(placed["at"], data)
+        return UsageError(f"the suite file {path}{place}: {_lower(placed['problem'])}", _NEXT)
+    return UsageError(f"the suite file {path}: {_lower(message)}", _NEXT)
+
+
+def _place(at: str, data: dict[str, Any]) -> tuple[str, type[msgspec.Struct]]:
+    """``, matrix 2 ('sets'), seeds`` for ``$.matrix[1].seeds``, and the record standing there."""
+    words: list[str] = []
+    record: type[msgspec.Struct] = Suite
+    value: Any = data
+    for name, index in re.findall(r"\.(\w+)(?:\[(\d+)\])?", at):
+        record = _RECORDS.get(name, record)
+        value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
+        word = name
+        if index and isinstance(value, list):
+            value = cast("list[Any]", value)[int(index)]
+            word += f" {int(index) + 1}"
+            if isinstance(value, dict) and "name" in value:
+                word += f" ({cast('dict[str, Any]', value)['name']!r})"
+        words.append(word)
+    return "".join(f", {word}" for word in words), record
+
+
+def _lower(problem: str) -> str:
+    return problem[:1].lower() + problem[1:]

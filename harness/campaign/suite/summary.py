@@ -1,0 +1,274 @@
+"""A night's summary in plain text and Markdown, and the ledger's sums; made from lines alone.
+
+What must be seen first comes first: violations, then failures, then why the night is void. It
+decides nothing, and it never leaves out a violation or a failure, however many there are.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from splitbrain.harness.campaign.suite.ledger import VERDICTS, RunEnded
+from splitbrain.harness.campaign.suite.tally import (
+    CellTally,
+    CommitSum,
+    NightTally,
+    sum_all_coverage,
+    sum_by_commit,
+    sum_programs,
+)
+from splitbrain.harness.console.plain_text import markdown, printable
+from splitbrain.harness.folder.results import counted
+from splitbrain.harness.report.coverage_tables import (
+    HEADER,
+    coverage_rows,
+    never_tried,
+    workload_rows,
+)
+from splitbrain.nemesis.kinds import machine_kind_names
+
+Rows = list[tuple[str, ...]]
+
+_WHY_VOID = (
+    "The valid runs of this night prove nothing: what hid a planted bug would have hidden a real "
+    "one as well. Find out why it was not seen before believing anything else here."
+)
+_COVERAGE = "What the faults of all nights have met"
+_CODES = {
+    0: "all as expected",
+    1: "a violation that nobody expected",
+    2: "something proves nothing, or the night is not over",
+    3: "the harness or its environment failed, or the night is void",
+}
+
+
+def to_text(
+    night: NightTally, all_nights: Sequence[NightTally], *, with_coverage: bool = False
+) -> str:
+    """The summary for a terminal: plain lines, no colour; on demand with what faults have met."""
+    blocks = [headline(night), _about(night)]
+    for title, lines in _findings(night):
+        blocks.append("\n".join([title, *(f"  {line}" for line in lines)]))
+    blocks.append(_columns(_cell_rows(night)))
+    blocks.append(sums_text(all_nights))
+    if with_coverage:
+        blocks.append(coverage_text(all_nights))
+    blocks.append(_last(night))
+    return "\n\n".join(blocks)
+
+
+def to_markdown(night: NightTally, all_nights: Sequence[NightTally]) -> str:
+    """The content of the night's ``summary.md``."""
+    blocks = [f"# {markdown(headline(night))}", markdown(_about(night))]
+    for title, lines in _findings(night):
+        blocks.append(f"## {markdown(title)}")
+        blocks.append("\n".join(map(_item, lines)))
+    blocks += ["## Cells", _table(_cell_rows(night))]
+    blocks += ["## All nights in the ledger", _table(_sum_rows(all_nights))]
+    programs = _program_lines(all_nights)
+    if programs:
+        blocks += ["## Programs of all nights", "\n".join(map(_item, programs))]
+    lines, matrix, by_workload = _coverage(all_nights)
+    blocks += [f"## {_COVERAGE}", "\n".join(map(_item, lines))]
+    blocks += [_table(rows) for rows in (matrix, by_workload) if rows]
+    blocks.append(markdown(_last(night)))
+    return "\n\n".join(blocks) + "\n"
+
+
+def headline(night: NightTally) -> str:
+    """What a person must see first."""
+    name = f"suite {night.began.suite}, night {night.began.night}"
+    if night.violations:
+        void = ", and the night is void" if night.is_void else ""
+        return f"INVALID: {name}: {counted(len(night.violations), 'unexpected violation')}{void}"
+    if night.is_void:
+        return f"VOID: {name}: {counted(len(night.toothless), 'planted bug')} went unseen"
+    if night.failures:
+        return f"HARNESS FAILED: {name}: {counted(len(night.failures), 'run')} failed"
+    if night.inconclusive:
+        return f"UNKNOWN: {name}: {counted(len(night.inconclusive), 'run')} proved nothing"
+    if night.ended is None:
+        return f"NOT OVER: {name}: {len(night.runs)} of {night.planned} runs are done"
+    if night.uncovered:
+        return f"UNKNOWN: {name}: {counted(len(night.uncovered), 'cell')} had no run"
+    return f"VALID: {name}: {counted(len(night.runs), 'run')}, all as expected"
+
+
+def sums_text(nights: Sequence[NightTally]) -> str:
+    """What all nights come to, by commit of the tool."""
+    if not nights:
+        return "The ledger holds no night."
+    text = "All nights in the ledger, by commit of splitbrain\n" + _columns(_sum_rows(nights))
+    programs = _program_lines(nights)
+    if programs:
+        text += "\n\n" + "\n".join(["Programs of all nights", *(f"  {line}" for line in programs)])
+    return text
+
+
+def coverage_text(nights: Sequence[NightTally]) -> str:
+    """What the faults of all nights have met; what was never tried comes first."""
+    lines, matrix, by_workload = _coverage(nights)
+    blocks = ["\n".join([_COVERAGE, *(f"  {line}" for line in lines)])]
+    if matrix:
+        blocks += [_columns(matrix, text_columns=2), _columns(by_workload)]
+    return "\n\n".join(blocks)
+
+
+def _coverage(nights: Sequence[NightTally]) -> tuple[list[str], Rows, Rows]:
+    """Sentences, kinds by role and phase, kinds by workload; no rows where nothing was tried.
+
+    A kind without a row was never tried, and a sentence says so.
+    """
+    coverage = sum_all_coverage(nights)
+    more = f" {counted(coverage.untold, 'more run')} told nothing." if coverage.untold else ""
+    lines = [
+        f"Counted over {counted(coverage.told, 'run')} without a planted bug.{more}",
+        *(f"Never tried {line}" for line in never_tried(coverage.cells, machine_kind_names())),
+    ]
+    matrix: Rows = []
+    by_workload: Rows = []
+    if coverage.cells:
+        matrix = [HEADER, *coverage_rows(coverage.cells, ())]
+        by_workload = workload_rows(coverage.cells, ())
+    return [printable(line) for line in lines], _printable(matrix), _printable(by_workload)
+
+
+def _printable(rows: Rows) -> Rows:
+    return [tuple(map(printable, row)) for row in rows]
+
+
+def _about(night: NightTally) -> str:
+    seconds = sum(run.took_s for run in night.runs)
+    commits = ", ".join(night.commits) or "none yet"
+    text = (
+        f"{len(night.runs)} of {counted(night.planned, 'planned run')}, {_time(seconds)} of work, "
+        f"night seed {night.began.night_seed}, commit {commits}"
+    )
+    if len(night.commits) > 1:
+        text += " (the tool changed in the midst of the night)"
+    if all(cell.planned.expect == "valid" for cell in night.cells):
+        text += ". No bug was planted: nothing shows that a violation would have been seen"
+    return f"{text}."
+
+
+def _findings(night: NightTally) -> Iterable[tuple[str, list[str]]]:
+    """Everything that a person must look at, most serious first."""
+    for title, runs in (
+        ("Violations that nobody expected", night.violations),
+        ("Runs in which the harness or its environment failed", night.failures),
+        ("Runs that prove nothing", night.inconclusive),
+        ("Planted bugs that were not found", night.unseen),
+    ):
+        if runs:
+            yield title, [line for run in runs for line in _run_lines(run)]
+    if night.toothless:
+        yield "The night is void", [*map(_toothless, night.toothless), _WHY_VOID]
+    if night.cut:
+        why = "the time budget was used up" if night.ended else "the night is not over"
+        if night.ended and night.ended.reason == "replaced":
+            why = "another night began instead"
+        yield (
+            f"Not done, since {why}",
+            [
+                f"{cell.planned.cell}: {cell.finished} of {cell.planned.planned} runs"
+                + ("" if cell.finished else "; nothing is known of it")
+                for cell in night.cut
+            ],
+        )
+
+
+def _run_lines(run: RunEnded) -> list[str]:
+    said = run.sentence or f"It came out {run.verdict}, {run.expect} was expected."
+    lines = [f"{run.verdict}: {run.cell}, seed {run.seed}: {said}", f"  {run.reproduce}"]
+    if run.run_folder is not None:
+        lines.append(f"  {run.run_folder}")
+    return [printable(line) for line in lines]
+
+
+def _item(line: str) -> str:
+    """A line as an item of a list; an indented one belongs to the item before it."""
+    text = line.lstrip()
+    return " " * (len(line) - len(text)) + f"- {markdown(text)}"
+
+
+def _toothless(cell: CellTally) -> str:
+    return (
+        f"{cell.planned.cell}: found in {cell.as_expected} of {counted(cell.finished, 'run')}, "
+        f"at least {cell.planned.at_least} must be"
+    )
+
+
+def _cell_rows(night: NightTally) -> Rows:
+    rows: Rows = [("cell", "expected", "planned", *VERDICTS, "as expected", "time")]
+    for cell in night.cells:
+        rows.append(
+            (
+                printable(cell.planned.cell),
+                cell.planned.expect,
+                str(cell.planned.planned),
+                *(str(cell.counts[verdict]) for verdict in VERDICTS),
+                str(cell.as_expected),
+                _time(cell.seconds),
+            )
+        )
+    return rows
+
+
+def _sum_rows(nights: Sequence[NightTally]) -> Rows:
+    rows: Rows = [
+        ("commit", "nights", "void", *VERDICTS, "valid in void nights", "planted found", "time")
+    ]
+    sums = sum_by_commit(nights)
+    rows += [(entry.commit, *_figures([entry])) for entry in sums]
+    if len(sums) > 1:
+        rows.append(("all", *_figures(sums)))
+    return rows
+
+
+def _program_lines(nights: Sequence[NightTally]) -> list[str]:
+    """One line per program: how often it ran, and what its last lines add up to."""
+    return [
+        printable(
+            f"{entry.program}: {entry.as_expected} of {counted(entry.runs, 'run')} as expected"
+            + "".join(f", {name} {value:,}" for name, value in entry.figures.items())
+        )
+        for entry in sum_programs(nights)
+    ]
+
+
+def _figures(sums: Sequence[CommitSum]) -> tuple[str, ...]:
+    counts = [str(sum(entry.counts[verdict] for entry in sums)) for verdict in VERDICTS]
+    return (
+        str(len(set[str]().union(*(entry.nights for entry in sums)))),
+        str(len(set[str]().union(*(entry.void_nights for entry in sums)))),
+        *counts,
+        str(sum(entry.void_valid for entry in sums)),
+        f"{sum(entry.found for entry in sums)} of {sum(entry.planted for entry in sums)}",
+        _time(sum(entry.seconds for entry in sums)),
+    )
+
+
+def _last(night: NightTally) -> str:
+    return f"Exit code {night.exit_code}: {_CODES[night.exit_code]}."
+
+
+def _columns(rows: Rows, text_columns: int = 1) -> str:
+    """A table for a terminal: the first columns to the left, figures to the right."""
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(
+            text.ljust(width) if place < text_columns else text.rjust(width)
+            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def _table(rows: Rows) -> str:
+    lines = ["| " + " | ".join(markdown(text) for text in row) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]])
+
+
+def _time(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"

@@ -1,0 +1,273 @@
+"""Adds up the ledger: one night, and all nights by commit; pure, from lines alone.
+
+The rule of a night's exit code stands here: a violation that nobody expected wins over all; then
+failures of the harness and a night whose planted bugs went unseen; then what proves nothing.
+Source: issue 4, item 8; design, section 6.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from splitbrain.harness.campaign.suite.ledger import (
+    VERDICTS,
+    Line,
+    NightBegan,
+    NightEnded,
+    PlannedCell,
+    RunEnded,
+    Verdict,
+)
+from splitbrain.harness.folder.coverage_cells import CoverageCell, sum_coverage
+from splitbrain.harness.folder.results import (
+    EXIT_HARNESS_FAILED,
+    EXIT_INVALID,
+    EXIT_UNKNOWN,
+    EXIT_VALID,
+)
+
+
+class CellTally(msgspec.Struct, frozen=True):
+    """One cell in one night."""
+
+    planned: PlannedCell
+    #: How many runs came out how.
+    counts: dict[Verdict, int]
+    #: Runs that came out as the suite expects.
+    as_expected: int
+    seconds: float
+
+    @property
+    def finished(self) -> int:
+        """Runs that stand in the ledger."""
+        return sum(self.counts.values())
+
+    @property
+    def is_toothless(self) -> bool:
+        """Whether so few runs saw the planted bug that the rest cannot make up for it."""
+        left = self.planned.planned - self.finished
+        return self.planned.expect == "invalid" and self.as_expected + left < self.planned.at_least
+
+    @property
+    def lacks_teeth(self) -> bool:
+        """Whether fewer runs than needed saw the planted bug so far."""
+        return self.planned.expect == "invalid" and self.as_expected < self.planned.at_least
+
+
+class NightTally(msgspec.Struct, frozen=True):
+    """One night."""
+
+    began: NightBegan
+    ended: NightEnded | None
+    cells: tuple[CellTally, ...]
+    runs: tuple[RunEnded, ...]
+
+    @property
+    def planned(self) -> int:
+        """Runs that the night meant to do."""
+        return sum(cell.planned.planned for cell in self.cells)
+
+    @property
+    def violations(self) -> tuple[RunEnded, ...]:
+        """Violations that nobody expected."""
+        return tuple(run for run in self.runs if run.expect == "valid" and run.verdict == "invalid")
+
+    @property
+    def failures(self) -> tuple[RunEnded, ...]:
+        """Runs in which the harness or its environment failed."""
+        return tuple(run for run in self.runs if run.verdict == "failed")
+
+    @property
+    def inconclusive(self) -> tuple[RunEnded, ...]:
+        """Runs that prove nothing."""
+        return tuple(
+            run
+            for run in self.runs
+            if run.expect == "valid" and run.verdict in ("unknown", "vacuous")
+        )
+
+    @property
+    def unseen(self) -> tuple[RunEnded, ...]:
+        """Runs with a planted bug that came to an end without its being found."""
+        return tuple(
+            run
+            for run in self.runs
+            if run.expect == "invalid" and not run.as_expected and run.verdict != "failed"
+        )
+
+    @property
+    def toothless(self) -> tuple[CellTally, ...]:
+        """Cells whose planted bug went unseen; any of them makes the night void."""
+        if self.ended is not None:
+            return tuple(cell for cell in self.cells if cell.lacks_teeth)
+        return tuple(cell for cell in self.cells if cell.is_toothless)
+
+    @property
+    def is_void(self) -> bool:
+        """Whether its valid runs mean nothing."""
+        return bool(self.toothless)
+
+    @property
+    def uncovered(self) -> tuple[CellTally, ...]:
+        """Cells without a single finished run."""
+        return tuple(cell for cell in self.cells if not cell.finished)
+
+    @property
+    def cut(self) -> tuple[CellTally, ...]:
+        """Cells with fewer runs than planned."""
+        return tuple(cell for cell in self.cells if cell.finished < cell.planned.planned)
+
+    @property
+    def exit_code(self) -> int:
+        """1 a violation, 3 a failure or void, 2 nothing proven or not over, 0 all as expected."""
+        if self.violations:
+            return EXIT_INVALID
+        if self.failures or self.is_void:
+            return EXIT_HARNESS_FAILED
+        if self.inconclusive or self.uncovered or self.ended is None:
+            return EXIT_UNKNOWN
+        return EXIT_VALID
+
+    @property
+    def commits(self) -> tuple[str, ...]:
+        """Commits of the tool that the runs were done with."""
+        return tuple(dict.fromkeys(commit_text(run) for run in self.runs))
+
+
+class CommitSum(msgspec.Struct):
+    """All nights' runs with one commit, planted bugs apart."""
+
+    commit: str
+    nights: set[str]
+    void_nights: set[str]
+    #: Runs that are expected to be valid, by their verdict; valid ones of void nights do not count.
+    counts: dict[Verdict, int]
+    #: Valid runs of void nights.
+    void_valid: int = 0
+    #: Runs with a planted bug, and those of them in which it was found.
+    planted: int = 0
+    found: int = 0
+    seconds: float = 0.0
+
+
+def tally_night(lines: Iterable[Line]) -> NightTally | None:
+    """Add up one night's lines; None if its first line is missing.
+
+    A run that stands twice counts once, as a violation if it ever was one.
+    """
+    began: NightBegan | None = None
+    ended: NightEnded | None = None
+    runs: dict[int, RunEnded] = {}
+    for line in lines:
+        if isinstance(line, NightBegan):
+            began = began or line
+        elif isinstance(line, NightEnded):
+            ended = line
+        elif line.number not in runs or line.verdict == "invalid":
+            runs[line.number] = line
+    if began is None:
+        return None
+    in_order = tuple(runs[number] for number in sorted(runs))
+    cells = tuple(_cell(planned, in_order) for planned in began.cells)
+    return NightTally(began, ended, cells, in_order)
+
+
+def nights_of(lines: Sequence[Line], suite: str | None = None) -> list[NightTally]:
+    """All nights of a suite, or of all suites, in the order of their beginnings."""
+    grouped: dict[tuple[str, str], list[Line]] = {}
+    for line in lines:
+        if suite is None or line.suite == suite:
+            grouped.setdefault((line.suite, line.night), []).append(line)
+    return [night for group in grouped.values() if (night := tally_night(group)) is not None]
+
+
+def sum_by_commit(nights: Iterable[NightTally]) -> list[CommitSum]:
+    """All runs of all nights, by commit, in the order of their first appearance."""
+    sums: dict[str, CommitSum] = {}
+    for night in nights:
+        name = f"{night.began.suite}/{night.began.night}"
+        for run in night.runs:
+            commit = commit_text(run)
+            entry = sums.setdefault(
+                commit, CommitSum(commit, set(), set(), dict.fromkeys(VERDICTS, 0))
+            )
+            entry.nights.add(name)
+            entry.seconds += run.took_s
+            if night.is_void:
+                entry.void_nights.add(name)
+            if run.expect == "invalid":
+                entry.planted += 1
+                entry.found += run.as_expected
+            elif night.is_void and run.verdict == "valid":
+                entry.void_valid += 1
+            else:
+                entry.counts[run.verdict] += 1
+    return list(sums.values())
+
+
+class CoverageSum(msgspec.Struct, frozen=True):
+    """What the faults of all nights have met."""
+
+    cells: tuple[CoverageCell, ...]
+    #: Runs whose faults are counted, and those of which nothing is known.
+    told: int
+    untold: int
+
+
+def sum_all_coverage(nights: Iterable[NightTally]) -> CoverageSum:
+    """All runs that should be valid; one with a planted bug tries nothing of the real code."""
+    runs = [
+        run
+        for night in nights
+        for run in night.runs
+        if run.expect == "valid" and not run.is_program
+    ]
+    told = [run.coverage for run in runs if run.coverage is not None]
+    return CoverageSum(sum_coverage(told), len(told), len(runs) - len(told))
+
+
+class ProgramSum(msgspec.Struct):
+    """All nights' runs of one program."""
+
+    program: str
+    runs: int = 0
+    as_expected: int = 0
+    #: Whole numbers of the objects on its last lines, added up by their names.
+    figures: dict[str, int] = {}
+
+
+def sum_programs(nights: Iterable[NightTally]) -> list[ProgramSum]:
+    """All runs of each program, in the order of their first appearance."""
+    sums: dict[str, ProgramSum] = {}
+    for run in (run for night in nights for run in night.runs if run.is_program):
+        name = f"{run.suite}/{run.cell}"
+        entry = sums.setdefault(name, ProgramSum(name))
+        entry.runs += 1
+        entry.as_expected += run.as_expected
+        for key, value in _whole_numbers(run.output):
+            entry.figures[key] = entry.figures.get(key, 0) + value
+    return list(sums.values())
+
+
+def commit_text(run: RunEnded) -> str:
+    """Twelve digits of the commit, and whether files differed from it."""
+    commit = "no commit" if run.commit is None else run.commit[:12]
+    return f"{commit}-dirty" if run.dirty else commit
+
+
+def _whole_numbers(output: Any) -> Iterable[tuple[str, int]]:
+    if isinstance(output, dict):
+        for key, value in cast("dict[str, Any]", output).items():
+            if isinstance(value, int) and not isinstance(value, bool):
+                yield key, value
+
+
+def _cell(planned: PlannedCell, runs: Sequence[RunEnded]) -> CellTally:
+    mine = [run for run in runs if run.cell == planned.cell]
+    return CellTally(
+        planned=planned,
+        counts={verdict: sum(run.verdict == verdict for run in mine) for verdict in VERDICTS},
+        as_expected=sum(run.as_expected for run in mine),
+        seconds=sum(run.took_s for run in mine),
+    )

@@ -1,0 +1,259 @@
+"""What ``splitbrain sim --like RUN`` does: looks for a seed that fails as a run in containers did.
+
+Worlds near the run's schedule (``harness.campaign.sweep.likeness``) are tried until one fails with
+the same verdict: the same checkers of outcomes found a violation. That one is exact, so it can be
+replayed step by step and shrunk in seconds. Must never pass off another verdict as the same.
+Source: issue 6, item 6.
+"""
+
+import shlex
+import time
+import traceback
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from rich.console import Console
+
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict, recorded_verdict
+from splitbrain.harness.campaign.shrinking.search_folder import runs_folder_of
+from splitbrain.harness.campaign.sweep.likeness import Likeness, like_scenario, likeness_of
+from splitbrain.harness.campaign.sweep.sweep import Sweep, SweepOrder
+from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay
+from splitbrain.harness.campaign.sweep.trial import Purpose, SeedResult, result_of, run
+from splitbrain.harness.console.console_lines import say
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.console.stopped_in_order import stopped_in_order
+from splitbrain.harness.folder.plan_checkers import checkers_of
+from splitbrain.harness.folder.results import counted
+from splitbrain.harness.folder.store import find_run
+from splitbrain.harness.judge.evidence_loader import load_run
+from splitbrain.harness.judge.simulated_outcomes import judged
+from splitbrain.harness.run.options import check_bugs, check_simulated
+from splitbrain.harness.run.world.folder import keep_sweep_run
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.nearest import or_nearest
+
+#: Seeds that are tried unless somebody says otherwise.
+SEEDS: Final = range(200)
+#: Figure of a seed that failed with another verdict.
+_OTHERWISE: Final = "failed-otherwise"
+
+
+class LikeOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """How the seeds near a run are tried; pickles."""
+
+    likeness: Likeness
+    #: Checkers that must find a violation, these and no others.
+    wanted: tuple[str, ...]
+    #: Where the run folder goes; absolute.
+    runs_folder: str
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What a search among seeds came to."""
+
+    #: None: none of them failed with the same verdict.
+    seed: int | None
+    folder: Path | None
+    tried: int
+    #: Seeds that failed with other verdicts, and that could not be run.
+    otherwise: int
+    crashed: int
+    seconds: float
+    exit_code: int
+    interrupted: bool = False
+
+
+def try_like(order: LikeOrder, seed: int, purpose: Purpose) -> SeedResult:
+    """Draw, run and judge one seed; its folder is written for ``keep``.
+
+    Never raises: what goes wrong is the result's ``crash``.
+    """
+    began = time.perf_counter()
+    try:
+        scenario = like_scenario(order.likeness, seed)
+        outcome = judged(run(scenario, is_recording=purpose == "keep"))
+        folder = None
+        if purpose == "keep":
+            folder = keep_sweep_run(
+                outcome, Path(order.runs_folder), kind="like", like=order.likeness.run
+            )
+    except HarnessError as error:
+        return SeedResult(seed=seed, purpose=purpose, crash=str(error))
+    # A defect of ours ends this seed alone, and is told with its traceback.
+    except Exception:  # noqa: BLE001
+        return SeedResult(seed=seed, purpose=purpose, crash=traceback.format_exc())
+    result = result_of(outcome, seed, purpose, folder, time.perf_counter() - began)
+    if not result.failed_by or tuple(sorted(result.failed_by)) == order.wanted:
+        return result
+    figures = {**result.figures, _OTHERWISE: 1}
+    return msgspec.structs.replace(result, failed_by=(), sentence=None, figures=figures)
+
+
+def order_of(folder: RunFolder, runs_folder: Path) -> LikeOrder:
+    """What is looked for, near this run.
+
+    Args:
+        folder: of a run in containers that failed.
+        runs_folder: where the run folder of a seed goes.
+
+    Raises:
+        UsageError: the run cannot be looked for in simulation; says why.
+    """
+    from splitbrain.systems.registry import names, system
+
+    record = load_run(folder.root)
+    plan = record.plan
+    if plan is not None and plan.runtime == SIMULATED:
+        raise UsageError(
+            f"{folder.root} is a simulated run, which is exact already",
+            f"`splitbrain shrink {folder.root}` makes it small",
+        )
+    verdict = wanted_verdict(folder)
+    if plan is not None:
+        if plan.system not in names():
+            raise UsageError(
+                f"there is no system called {plan.system!r}",
+                or_nearest(plan.system, names(), "systems"),
+            )
+        check_bugs(plan.bugs, system(plan.system))
+        happenings = check_simulated(system(plan.system)).happenings
+    else:
+        happenings = ()
+    likeness = likeness_of(record, happenings)
+    asked = checkers_of(like_scenario(likeness, 0).load)
+    missing = [name for name in verdict.violated if name not in asked]
+    if missing:
+        raise UsageError(
+            f"{', '.join(missing)} found the violation of {folder.root}, and judges only runs with "
+            "real processes",
+            f"`splitbrain shrink {folder.root} --no-simulate` makes it small in its own runtime",
+        )
+    return LikeOrder(
+        likeness=likeness, wanted=verdict.violated, runs_folder=str(runs_folder.absolute())
+    )
+
+
+def wanted_verdict(folder: RunFolder) -> ReplayVerdict:
+    """What the run failed with.
+
+    Raises:
+        UsageError: nobody has judged it, or it did not fail.
+    """
+    verdict = recorded_verdict(folder)
+    if verdict is None:
+        raise UsageError(
+            f"nobody has judged {folder.root}, so there is no verdict to look for",
+            f"`splitbrain check {folder.root}` judges it",
+        )
+    if not verdict.is_invalid:
+        raise UsageError(
+            f"nothing is wrong with {folder.root} (its verdict is {verdict.words()}), so there is "
+            "no failure to look for",
+            "Name a run that failed",
+        )
+    return verdict
+
+
+def run_like(
+    run_path: Path, console: Console, seeds: range, *, jobs: int, runs_folder: Path | None
+) -> int:
+    """Look for a seed near a run, say what came of it, and return the exit code.
+
+    Args:
+        run_path: folder of a run in containers that failed.
+        console: where it is told.
+        seeds: those that are tried, in order.
+        jobs: worker processes.
+        runs_folder: where the run folder of the seed goes; None: beside the run's test.
+
+    Raises:
+        UsageError: the run cannot be looked for in simulation.
+        HarnessError: no worker process could be started.
+    """
+    folder = find_run(run_path)
+    order = order_of(folder, runs_folder or runs_folder_of(folder))
+    stop = Stop()
+    with stopped_in_order(stop, left="left at once; a folder that was made already stays."):
+        found = search(order, console, seeds, jobs=jobs, stop=stop)
+    for line in lines_of(found, order, seeds):
+        say(console, line)
+    return found.exit_code
+
+
+def search(order: LikeOrder, console: Console, seeds: range, *, jobs: int, stop: Stop) -> Found:
+    """Try seeds until one fails with the same verdict.
+
+    Raises:
+        HarnessError: no worker process could be started.
+    """
+    likeness = order.likeness
+    sweep = Sweep(
+        SweepOrder(
+            seeds=seeds,
+            try_seed=partial(try_like, order),
+            jobs=jobs,
+            check_share=0.0,
+            fail_fast=True,
+            keep_max=1,
+        ),
+        stop,
+    )
+    title = (
+        f"splitbrain sim, worlds like {likeness.run}: {counted(len(likeness.faults), 'fault')}, "
+        f"{', '.join(order.wanted)} wanted, seeds {seeds.start} to {seeds.stop - 1}"
+    )
+    found: list[SeedResult] = []
+    kept: list[SeedResult] = []
+    otherwise = 0
+
+    def took(result: SeedResult) -> None:
+        nonlocal otherwise
+        otherwise += result.purpose == "first" and _OTHERWISE in result.figures
+        if result.failed_by:
+            (kept if result.purpose == "keep" else found).append(result)
+        display.took(result)
+
+    for kind, reason in likeness.left_out.items():
+        say(console, f"left out in simulation: {kind}, for {reason}")
+    display = SweepDisplay(console, title, len(seeds), sweep.tally, 1)
+    with display:
+        sweep.carry_out(took)
+    first = kept[0] if kept else (found[0] if found else None)
+    return Found(
+        seed=None if first is None else first.seed,
+        folder=None if not kept or kept[0].folder is None else Path(kept[0].folder),
+        tried=sweep.tally.tried,
+        otherwise=otherwise,
+        crashed=sweep.tally.crashed,
+        seconds=display.elapsed_s,
+        exit_code=sweep.tally.exit_code(is_whole=not stop.is_set() and not sweep.is_cut_short),
+        interrupted=stop.is_set(),
+    )
+
+
+def lines_of(found: Found, order: LikeOrder, seeds: range) -> list[str]:
+    """What the search came to, in words."""
+    others = f"; {found.otherwise:,} failed otherwise" if found.otherwise else ""
+    crashed = f"; {found.crashed:,} could not be run" if found.crashed else ""
+    wanted = ", ".join(order.wanted)
+    took = f"{counted(found.tried, 'seed')}, {found.seconds:.1f} s{others}{crashed}"
+    if found.seed is None:
+        how = "interrupted: no" if found.interrupted else "no"
+        hint = (
+            "" if found.interrupted else f" `--seeds {seeds.stop}:{2 * seeds.stop}` tries others."
+        )
+        return [f"{how} seed failed with the same verdict ({wanted}) after {took}.{hint}"]
+    lines = [f"seed {found.seed} fails with the same verdict ({wanted}); {took}."]
+    if found.folder is not None:
+        quoted = shlex.quote(str(found.folder))
+        lines += [
+            f"folder:  {found.folder}",
+            f"replay:  splitbrain replay {quoted}",
+            f"shrink:  splitbrain shrink {quoted}",
+        ]
+    return lines

@@ -1,0 +1,229 @@
+"""Runs a plan of ``splitbrain test`` in a simulated world: one plan, two worlds.
+
+The operations come from the same sub-seed and the schedule is the same; only the moments within the
+system differ, and here they are the same every time. A quiet world otherwise: no message is lost
+and no disk is slow but by the plan's faults. Judged, reported and analysed as any other run. The
+folder appears when the run is over: nothing in a simulation may touch a disk. Source: design,
+sections 2 and 9.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from rich.console import Console
+
+from splitbrain.contracts.errors import CapabilityError
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.runtime import SIMULATED, SIMULATED_CAPABILITIES, SIMULATED_LACKS
+from splitbrain.contracts.scenario import (
+    LoadOptions,
+    RecoveryOptions,
+    Scenario,
+)
+from splitbrain.contracts.simulation import SimulatedSystem
+from splitbrain.harness.console.console_lines import say
+from splitbrain.harness.console.waiting import Waiting
+from splitbrain.harness.folder.scenario_rules import CLIENTS_MAX
+from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
+from splitbrain.harness.folder.store import create_run
+from splitbrain.harness.run.options import PlannedTest, TestOptions, check_simulated
+from splitbrain.harness.run.plan_record import plan_of
+from splitbrain.harness.run.progress import fault_sentence, phase_sentence, stamped_line
+from splitbrain.harness.run.run_clock import NANOSECONDS
+from splitbrain.harness.run.runner import RunOutcome
+from splitbrain.harness.run.world.folder import course, runtime_versions, write_run
+from splitbrain.history.plan import Plan
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.fault_options import BEYOND_PROMISE
+from splitbrain.nemesis.plan import refuse_what_cannot_be_had
+
+_US_PER_S = 1_000_000
+#: How long nodes get to agree after the last heal, as in containers.
+PATIENCE_US = 60_000_000
+#: Operations above which a run is refused: all of its history is held in memory.
+OPERATIONS_MAX = 5_000_000
+#: Operations up to which the story of a run is kept for the timeline.
+STORY_OPERATIONS_MAX = 50_000
+
+
+def scenario_of(test: PlannedTest) -> Scenario:
+    """The world in which a plan runs; every fault strikes at the time that the plan says."""
+    options, chosen = test.options, test.system_options
+    record = _record_of(options, options.nodes, test.workload.name, chosen.settings, test.schedule)
+    return as_chosen(record, chosen.state_machine, len(test.observers))
+
+
+def record_of_plan(plan: Plan, faults: Sequence[Fault]) -> Scenario:
+    """A recorded plan with these faults, as the record that searches and worlds share."""
+    record = _record_of(plan, len(plan.nodes), plan.workload, plan.settings, faults)
+    return as_chosen(record, plan.state_machine, len(plan.observers))
+
+
+def _record_of(
+    options: TestOptions | Plan,
+    nodes: int,
+    workload: str,
+    settings: Mapping[str, str],
+    faults: Sequence[Fault],
+) -> Scenario:
+    return Scenario(
+        system=options.system,
+        seed=options.seed,
+        nodes=nodes,
+        bugs=options.bugs,
+        settings=dict(settings),
+        load=LoadOptions(
+            workload=workload,
+            workload_options={name: str(value) for name, value in options.workload_options.items()},
+            clients=options.concurrency,
+            rate=options.rate,
+            timeout_us=max(1, round(options.operation_timeout_s * _US_PER_S)),
+        ),
+        faults=tuple(faults),
+        beyond_promise=any(fault.options.get(BEYOND_PROMISE) for fault in faults),
+        load_us=round(options.time_limit_s * _US_PER_S),
+        recovery=RecoveryOptions(patience_us=PATIENCE_US),
+    )
+
+
+def as_chosen(scenario: Scenario, state_machine: str | None, observers: int) -> Scenario:
+    """The world with the state machine of a plan, and with those that follow it.
+
+    Args:
+        scenario: the world.
+        state_machine: None where the system has no choice.
+        observers: how many nodes there are besides those that vote.
+    """
+    if state_machine is None:
+        return scenario
+    return msgspec.structs.replace(scenario, state_machine=state_machine, observers=observers)
+
+
+def _refuse_what_never_happens(schedule: Sequence[Fault], happenings: set[str]) -> None:
+    for fault in schedule:
+        if fault.when is not None and fault.when.on not in happenings:
+            raise CapabilityError(
+                f"wait for {fault.when.on}",
+                f"runtime {SIMULATED}",
+                "no node tells of it in a simulated world",
+                "Wait for something else, or choose another --runtime.",
+            )
+
+
+def check_plan(test: PlannedTest) -> SimulatedSystem:
+    """Refuse what no simulated world can do, before anything is run.
+
+    Raises:
+        UsageError: the system has no simulated nodes.
+        CapabilityError: the plan is not for such worlds.
+    """
+    system = check_simulated(test.system)
+    refuse_what_cannot_be_had(
+        test.schedule, SIMULATED_CAPABILITIES, SIMULATED, because=SIMULATED_LACKS
+    )
+    _refuse_what_never_happens(test.schedule, {*system.happenings, *system.happenings_undrawn})
+    options = test.options
+    if options.concurrency > CLIENTS_MAX:
+        raise CapabilityError(
+            "simulate the clients",
+            f"--concurrency {options.concurrency}",
+            f"one thread does the work of at most {CLIENTS_MAX:,} of them",
+            "Choose fewer, or another --runtime.",
+        )
+    if options.rate * options.time_limit_s > OPERATIONS_MAX:
+        raise CapabilityError(
+            "simulate the load",
+            f"--rate {options.rate:g} for --time-limit {options.time_limit_s:g}",
+            f"a simulated run is held in memory, and takes at most {OPERATIONS_MAX:,} operations",
+            "Choose a lower rate, less time, or another --runtime.",
+        )
+    return system
+
+
+def run_planned(test: PlannedTest, console: Console) -> RunOutcome:
+    """Run a plan and write its folder.
+
+    Raises:
+        UsageError: the system has no simulated nodes.
+        CapabilityError: no simulated world can carry out the plan.
+        HarnessError: the run folder cannot be made or written.
+    """
+    from splitbrain.harness.run.world.simulate import simulate
+
+    system = check_plan(test)
+    scenario = scenario_of(test)
+    name = f"{test.system.name}-{test.workload.name}"
+    seconds = f"{test.options.time_limit_s:g}"
+    say(console, f"splitbrain {name}, seed {test.options.seed}, simulated")
+    untold = why_untold(test)
+    with Waiting(console).during(f"simulating {seconds} s"):
+        outcome = simulate(scenario, system, is_recording=untold is None)
+    for line in lines_of(outcome):
+        say(console, line)
+    if untold is not None:
+        say(console, untold)
+    folder = keep_planned_run(test, outcome, name, untold=untold)
+    return RunOutcome(folder, None, interrupted=False, loaded=True)
+
+
+def keep_planned_run(
+    test: PlannedTest, outcome: SimulationOutcome, name: str, *, untold: str | None = None
+) -> RunFolder:
+    """Write the run folder of a plan that was run in a simulated world.
+
+    Args:
+        test: the plan.
+        outcome: what the run came to.
+        name: of the test.
+        untold: why the run has no story, in one sentence.
+
+    Raises:
+        HarnessError: the disk refuses.
+    """
+    with create_run(test.options.runs_folder, name, test.options.seed) as living:
+        plan = msgspec.structs.replace(
+            plan_of(test, name, living.run_id), runtime_versions=runtime_versions()
+        )
+        write_run(living.folder, plan, outcome, schedule=test.schedule, untold=untold)
+        return living.folder
+
+
+def lines_of(outcome: SimulationOutcome) -> list[str]:
+    """The course of a run as a run in containers tells it, with virtual times."""
+    # Where a violation ended the world, what is left of the course is no part of its story.
+    phases = course(outcome) if outcome.violation is None else outcome.phases
+    told = [(phase.time, phase_sentence(phase)) for phase in phases if phase.phase != "failed"]
+    told += [(event.time, fault_sentence(event)) for event in outcome.faults]
+    told += [
+        (event.time or 0, f"{event.node} leads epoch {event.epoch}")
+        for events in outcome.state_events.values()
+        for event in events
+        if event.kind == "role" and event.role == "leader"
+    ]
+    if outcome.violation is not None:
+        violation = outcome.violation
+        sentence = (
+            f"{violation.invariant} violated in step {violation.step:,}: {violation.problem}; the "
+            "world ends here"
+        )
+        told.append((violation.time_us * 1000, sentence))
+    # Equal times in the order in which they were told: a step before the faults that it begins.
+    return [
+        stamped_line(time / NANOSECONDS, sentence)
+        for time, sentence in sorted(told, key=lambda line: line[0])
+    ]
+
+
+def why_untold(test: PlannedTest) -> str | None:
+    """Why the messages of a run are not kept for the timeline, in one sentence; None: they are.
+
+    A timeline of more messages than a browser can show helps nobody, and takes memory.
+    """
+    operations = round(test.options.rate * test.options.time_limit_s)
+    if operations <= STORY_OPERATIONS_MAX:
+        return None
+    return (
+        f"The timeline of messages is left out: the plan has {operations:,} operations, and it is "
+        f"kept up to {STORY_OPERATIONS_MAX:,}; `splitbrain replay RUN --trace --from-step N "
+        "--until-step M` tells any part of it."
+    )

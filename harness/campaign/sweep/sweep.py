@@ -1,0 +1,199 @@
+"""Tries a range of seeds in worker processes, and some of them twice.
+
+A share of the seeds, drawn by the seed itself, is run again by another worker, or after other seeds
+in the same process; what fails is run again to keep its run folder. Each second run must be the
+first one bit for bit. What goes wrong in one seed becomes that seed's result and touches no other.
+Must never take a seed that could not be run for one that did not fail. Source: design, section 9.
+"""
+
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import TypeAlias
+
+import msgspec
+
+from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.campaign.sweep.sweep_tally import SweepTally
+from splitbrain.harness.campaign.sweep.trial import Purpose, SeedResult
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.pool.framed_child import FramedChild
+from splitbrain.harness.pool.workers import Ended, Worker, Workers
+from splitbrain.history.plan import sub_seed
+
+_FUNCTION = f"{__name__}:try_in_worker"
+#: A seed that takes so long never ends: its world spins without its clock going on.
+SEED_PATIENCE_S = 600.0
+#: A worker takes what its worlds take.
+_MEMORY_BUDGET_MIB = sys.maxsize
+#: Seeds that could not be run before the sweep gives up: the next ones could not either.
+CRASHES_MAX = 10
+_SUB_SEED_LIMIT = 2**63
+
+
+class SweepOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sweep is to do."""
+
+    seeds: range
+    #: Tries a seed, as ``harness.campaign.sweep.trial.try_seed`` with its trial; pickles.
+    try_seed: Callable[[int, Purpose], SeedResult]
+    jobs: int = 1
+    #: Share of the seeds that are run twice.
+    check_share: float = 0.05
+    #: End with the first seed that fails.
+    fail_fast: bool = False
+    #: Failures whose run folder is kept.
+    keep_max: int = 100
+    #: Remember every seed's trace hash.
+    keeps_hashes: bool = False
+
+
+def is_checked(seed: int, share: float) -> bool:
+    """Whether a seed is one of those that are run twice."""
+    return sub_seed(seed, "self-check") < share * _SUB_SEED_LIMIT
+
+
+def try_in_worker(
+    payload: tuple[Callable[[int, Purpose], SeedResult], int, Purpose], _budget: Budget
+) -> SeedResult:
+    """In a worker: try a seed."""
+    try_seed, seed, purpose = payload
+    return try_seed(seed, purpose)
+
+
+#: A seed, and what is done with it.
+_Work: TypeAlias = tuple[int, Purpose]
+
+
+class _Again(msgspec.Struct, frozen=True):
+    """A seed to be run once more, and where it ran first."""
+
+    seed: int
+    worker: Worker[_Work]
+    #: Seeds that the worker had done by then.
+    done: int
+
+
+class Sweep:
+    """One sweep; used once."""
+
+    def __init__(
+        self,
+        order: SweepOrder,
+        stop: Stop,
+        *,
+        seed_patience_s: float = SEED_PATIENCE_S,
+        open_child: Callable[[], FramedChild | None] = lambda: None,
+    ) -> None:
+        """``open_child`` gives workers a process; None: a fresh one. For tests."""
+        self.tally = SweepTally(keeps_hashes=order.keeps_hashes, first_seed=order.seeds.start)
+        #: What it is to do.
+        self.order = order
+        #: Set by whoever does not want to wait for the end.
+        self.stop = stop
+        self._told: Callable[[SeedResult], None] = lambda _result: None
+        self._patience_s = seed_patience_s
+        self._open_child = open_child
+        self._fresh = iter(order.seeds)
+        self._no_fresh = False
+        self._is_closing = False
+        self._again: deque[_Again] = deque()
+        self._to_keep: deque[int] = deque()
+        self._kept = 0
+        self._workers = Workers(self._make_worker)
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether it ended before its last seed."""
+        return self._is_closing or self.stop.is_set()
+
+    def carry_out(self, told: Callable[[SeedResult], None] = lambda _result: None) -> None:
+        """Try all seeds, or as many as there can be until ``stop`` is set.
+
+        Every started process has ended when this returns or raises.
+
+        Args:
+            told: called for each result, on the thread of the caller.
+
+        Raises:
+            HarnessError: not even one worker process could be started.
+        """
+        self._told = told
+        try:
+            while not self.stop.is_set():
+                self._workers.fill(max(1, min(self.order.jobs, len(self.order.seeds))))
+                for worker in self._workers.all:
+                    if worker.idle and (work := self._next_for(worker)) is not None:
+                        worker.start(work, _FUNCTION, (self.order.try_seed, *work))
+                if not self._is_under_way():
+                    return
+                for ended in self._workers.listen():
+                    self._take(ended)
+        finally:
+            self._workers.close()
+
+    def _is_under_way(self) -> bool:
+        """Whether anything is still awaited; what others do after a failing fast is not."""
+        if self._is_closing:
+            works = [worker.part for worker in self._workers.all if worker.part is not None]
+            return bool(self._to_keep) or any(purpose == "keep" for _, purpose in works)
+        return any(not worker.idle for worker in self._workers.all)
+
+    def _next_for(self, worker: Worker[_Work]) -> _Work | None:
+        if self._to_keep:
+            return self._to_keep.popleft(), "keep"
+        if self._is_closing:
+            return None
+        for place, again in enumerate(self._again):
+            if again.worker is not worker or worker.done > again.done or self._no_fresh:
+                del self._again[place]
+                return again.seed, "again"
+        seed = next(self._fresh, None)
+        if seed is not None:
+            return seed, "first"
+        self._no_fresh = True
+        return (self._again.popleft().seed, "again") if self._again else None
+
+    def _take(self, ended: Ended[_Work]) -> None:
+        outcome = ended.outcome
+        if ended.part is None:
+            # Another one takes the place of a worker that has died without a seed.
+            if ended.worker.is_ready:
+                return
+            raise _cannot_start(outcome.failure or "it never began")
+        seed, purpose = ended.part
+        result: SeedResult = outcome.value
+        if outcome.failure is not None:
+            result = SeedResult(seed=seed, purpose=purpose, crash=outcome.failure)
+        self.tally.take(result)
+        if result.crash is not None:
+            self._is_closing |= self.order.fail_fast or self.tally.crashed >= CRASHES_MAX
+        elif result.purpose == "first":
+            is_failure = bool(result.failed_by)
+            self._is_closing |= is_failure and self.order.fail_fast
+            if is_failure and self._kept < self.order.keep_max:
+                # It is compared with the first run too.
+                self._kept += 1
+                self._to_keep.append(seed)
+                self.tally.await_second(result)
+            elif is_checked(seed, self.order.check_share):
+                self._again.append(_Again(seed, ended.worker, ended.worker.done))
+                self.tally.await_second(result)
+        self._told(result)
+
+    def _make_worker(self) -> Worker[_Work]:
+        try:
+            return Worker(self._patience_s, _MEMORY_BUDGET_MIB, self._open_child())
+        except OSError as error:
+            raise _cannot_start(error.strerror or str(error)) from error
+
+
+def _cannot_start(problem: str) -> HarnessError:
+    return HarnessError(
+        "start a worker process",
+        sys.executable,
+        problem,
+        "Ask for fewer --jobs, or make room for processes on this machine; `splitbrain doctor` "
+        "says what it lacks.",
+    )

@@ -1,0 +1,126 @@
+"""Shows a sweep while it goes on: a line that lives on a terminal, plain lines elsewhere."""
+
+import shlex
+import time
+from typing import Self
+
+from rich.console import Console
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from splitbrain.harness.campaign.sweep.sweep_tally import FailureClass, SweepTally, failure_class
+from splitbrain.harness.campaign.sweep.trial import SeedResult
+from splitbrain.harness.console.console_lines import say_if_read
+from splitbrain.harness.console.live_area import LiveArea
+from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.folder.results import counted
+
+_BAR_WIDTH = 24
+_US_PER_S = 1_000_000
+#: Failures that are told as they come, and of one class; all stand in the summary's counts.
+_TOLD_MAX = 20
+_TOLD_OF_CLASS_MAX = 3
+
+
+class SweepDisplay:
+    """A context: shows a tally until it is left."""
+
+    def __init__(
+        self, console: Console, title: str, total: int, tally: SweepTally, keep_max: int
+    ) -> None:
+        self._console, self._title = console, title
+        self._total, self._tally = total, tally
+        self._keep_max = keep_max
+        #: Failures that are told once their run folder is there.
+        self._awaiting_folder: dict[int, SeedResult] = {}
+        self._began_s = time.monotonic()
+        self._area = LiveArea(console, self._panel, self._line)
+        self._told = 0
+        self._told_of: dict[FailureClass, int] = {}
+
+    def __enter__(self) -> Self:
+        self._print(Text(printable(self._title), style="bold"))
+        self._area.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._area.__exit__()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the sweep began."""
+        return time.monotonic() - self._began_s
+
+    def say(self, sentence: str) -> None:
+        """One line about the sweep as a whole."""
+        self._print(Text(printable(sentence)))
+
+    def took(self, result: SeedResult) -> None:
+        """Tell of a result where it is worth a line: a failure, with its folder if it has one."""
+        if result.crash is not None:
+            self._tell(result)
+        elif result.purpose == "keep":
+            failure = self._awaiting_folder.pop(result.seed, None)
+            if failure is not None:
+                self._tell(failure, result.folder)
+        elif result.purpose == "first" and result.failed_by:
+            if self._tally.failed <= self._keep_max:
+                self._awaiting_folder[result.seed] = result
+            else:
+                self._tell(result)
+
+    def _tell(self, result: SeedResult, folder: str | None = None) -> None:
+        kind = failure_class(result)
+        told_of = self._told_of[kind] = self._told_of.get(kind, 0) + 1
+        if told_of > _TOLD_OF_CLASS_MAX:
+            if told_of == _TOLD_OF_CLASS_MAX + 1 and self._told <= _TOLD_MAX:
+                what = ", ".join(result.failed_by) or "seeds that could not be run"
+                self.say(f"further failures like this one ({what}) are only counted")
+            return
+        self._told += 1
+        if self._told > _TOLD_MAX:
+            if self._told == _TOLD_MAX + 1:
+                self.say("further failures are only counted")
+            return
+        self._print(failure_line(result))
+        if folder is not None:
+            self._print(Text(f"  {replay_command(folder)}", style="dim"))
+
+    def _figures(self) -> str:
+        tally, elapsed_s = self._tally, max(1e-3, self.elapsed_s)
+        simulated_s = tally.virtual_us / _US_PER_S
+        return (
+            f"{tally.done:,} of {counted(self._total, 'seed')}, {tally.done / elapsed_s:,.1f} a "
+            f"second, {simulated_s / elapsed_s:,.0f} simulated seconds a second, "
+            f"{tally.failed:,} failed, {tally.undecided:,} unknown"
+        )
+
+    def _panel(self) -> Table:
+        table = Table.grid(padding=(0, 1))
+        bar = ProgressBar(total=self._total, completed=self._tally.done, width=_BAR_WIDTH)
+        table.add_row(bar, Text(f"{self.elapsed_s:,.0f} s"), Text(self._figures()))
+        return table
+
+    def _print(self, line: Text) -> None:
+        say_if_read(self._console, line)
+
+    def _line(self) -> str:
+        return f"{self.elapsed_s:7.1f} s  {self._figures()}"
+
+
+def replay_command(folder: str) -> str:
+    """The command line that replays a kept failure."""
+    return printable(shlex.join(["splitbrain", "replay", folder]))
+
+
+def failure_line(result: SeedResult, seeds: int = 1) -> Text:
+    """Seed, or of how many this is one, what found it, and one sentence."""
+    if result.crash is not None:
+        last = result.crash.strip().splitlines()[-1]
+        line = Text("COULD NOT RUN", style="bold yellow")
+        return line.append(printable(f" seed {result.seed}: {last}"), style="default")
+    line = Text("FAILED", style="bold red")
+    found = ", ".join(result.failed_by)
+    who = f"seed {result.seed}" if seeds == 1 else f"{seeds:,} seeds"
+    return line.append(printable(f" {who}, {found}: {result.sentence or ''}"), style="default")

@@ -1,0 +1,237 @@
+"""What a sweep has come to, in words: failures, counts, rates, and the bound where none failed.
+
+Everything shown comes from the tally; nothing is judged here.
+"""
+
+import io
+import shlex
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from splitbrain.harness.campaign.sweep.sweep import SweepOrder
+from splitbrain.harness.campaign.sweep.sweep_coverage import coverage_blocks
+from splitbrain.harness.campaign.sweep.sweep_display import failure_line, replay_command
+from splitbrain.harness.campaign.sweep.sweep_tally import (
+    CONFIDENCE,
+    SweepTally,
+    bound_of,
+    failure_groups,
+)
+from splitbrain.harness.campaign.sweep.trial import SeedResult
+from splitbrain.harness.console.console_lines import write_lines
+from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.folder.results import counted
+
+if TYPE_CHECKING:
+    from splitbrain.harness.campaign.sweep.command import SimOptions
+
+_US_PER_S = 1_000_000
+#: Classes of failures that are listed, and seeds of each; of the others their counts are told.
+_LISTED_MAX = 10
+_SEEDS_MAX = 8
+#: Below so many seeds a bound says nothing worth saying.
+_BOUND_SEEDS_MIN = 10
+#: Lines for programs and files are never wrapped.
+_PLAIN_WIDTH = 100_000
+_STYLES = {"FAILED": "bold white on red", "CLEAN": "bold black on green"}
+
+
+def sim_command(options: "SimOptions", seed: int) -> str:
+    """The command line that runs one seed of a sweep again."""
+    words = ["splitbrain", "sim", "--seeds", f"{seed}:{seed + 1}", "--system", options.system]
+    for bug in options.bugs:
+        words += ["--bug", bug]
+    if options.state_machine is not None:
+        words += ["--state-machine", options.state_machine]
+    if options.beyond_promise:
+        words.append("--beyond-promise")
+    return shlex.join(words)
+
+
+def show_summary(
+    tally: SweepTally,
+    options: "SimOptions",
+    order: SweepOrder,
+    console: Console,
+    elapsed_s: float,
+    *,
+    interrupted: bool,
+) -> None:
+    """Print what came of a sweep; the verdict stands last."""
+    if console.is_terminal:
+        _render(tally, options, order, console, elapsed_s, interrupted=interrupted)
+        return
+    # Read by programs and in files: neither wrapped nor filled up with blanks.
+    drawn = io.StringIO()
+    plain = Console(file=drawn, width=_PLAIN_WIDTH, color_system=None)
+    _render(tally, options, order, plain, elapsed_s, interrupted=interrupted)
+    write_lines(console, [line.rstrip() for line in drawn.getvalue().splitlines()])
+
+
+def verdict_words(tally: SweepTally, order: SweepOrder, *, interrupted: bool) -> tuple[str, str]:
+    """The headline and its sentence; they follow the exit code."""
+    seeds = counted(tally.done, "seed")
+    left = len(order.seeds) - tally.tried
+    if tally.failed:
+        not_run = f", {left:,} not run" if left > 0 else ""
+        return "FAILED", f"{tally.failed:,} of {seeds} failed{not_run}."
+    if tally.crashes or tally.mismatches:
+        return "HARNESS FAILED", f"Nothing failed in {seeds}, but what is told above comes first."
+    if interrupted or left > 0:
+        not_run = (
+            f"{left:,} not run, the first of them seed {tally.first_untried}"
+            if left > 0
+            else "some second runs were not made"
+        )
+        return "INTERRUPTED", f"No alarm in {seeds}; {not_run}."
+    decided = tally.done - tally.undecided
+    if tally.undecided:
+        return "UNKNOWN", f"No alarm in {seeds}, {tally.undecided:,} of them undecided."
+    bound = ""
+    if decided >= _BOUND_SEEDS_MIN:
+        bound = f": at {CONFIDENCE:.0%} confidence fewer than 1 in {bound_of(decided):,} seeds"
+    return "CLEAN", f"no alarm in {seeds}{bound}."
+
+
+def show_hashes(tally: SweepTally, console: Console) -> None:
+    """One line a seed, seed and trace hash, in the order of the seeds; nothing comes after them."""
+    write_lines(console, [f"{seed} {tally.hashes[seed]}" for seed in sorted(tally.hashes)])
+
+
+def _render(
+    tally: SweepTally,
+    options: "SimOptions",
+    order: SweepOrder,
+    console: Console,
+    elapsed_s: float,
+    *,
+    interrupted: bool,
+) -> None:
+    console.print()
+    for name, table in (
+        ("Swept", _figures(tally, order, elapsed_s)),
+        ("Found by", _found(tally)),
+        ("Undecided by", _undecided(tally)),
+    ):
+        if table.row_count:
+            console.print(Text(name, style="bold"))
+            console.print(Padding(table, (0, 0, 1, 2)))
+    if options.coverage:
+        for block in coverage_blocks(tally.coverage, beyond_promise=options.beyond_promise):
+            console.print(block, soft_wrap=isinstance(block, Text))
+        console.print()
+    if tally.failures:
+        _show_failures(tally, options, console)
+    for sentence in _problems(tally, options):
+        console.print(Text(printable(sentence), style="yellow"), soft_wrap=True)
+    headline, sentence = verdict_words(tally, order, interrupted=interrupted)
+    style = _STYLES.get(headline, "bold black on yellow")
+    console.print(Text.assemble((f" {headline} ", style), " ", sentence), soft_wrap=True)
+
+
+def _show_failures(tally: SweepTally, options: "SimOptions", console: Console) -> None:
+    console.print(Text("Failures", style="bold"))
+    groups = failure_groups(tally.failures)
+    for group in groups[:_LISTED_MAX]:
+        _show_group(group, tally, options, console)
+    if len(groups) > _LISTED_MAX:
+        others = sum(len(group) for group in groups[_LISTED_MAX:])
+        kinds = counted(len(groups) - _LISTED_MAX, "more kind")
+        console.print(Text(f"  and {kinds} of failures, of {counted(others, 'seed')}"))
+    without = [failure.seed for failure in tally.failures if failure.seed not in tally.folders]
+    if tally.folders and without:
+        told = (
+            f"  {counted(len(without), 'failure')} without a run folder (--keep); "
+            f"`{sim_command(options, min(without))}` runs the first of them again."
+        )
+        console.print(Text(told, style="dim"), soft_wrap=True)
+    if tally.folders:
+        hint = (
+            "  `splitbrain check FOLDER` makes the report, `splitbrain replay FOLDER --trace` "
+            "tells the story, `splitbrain shrink FOLDER` makes the run small."
+        )
+        console.print(Text(hint, style="dim"), soft_wrap=True)
+    console.print()
+
+
+def _show_group(
+    group: list[SeedResult], tally: SweepTally, options: "SimOptions", console: Console
+) -> None:
+    """Failures that say the same: one of them, how many, and which seeds."""
+    failure = next((one for one in group if one.seed in tally.folders), group[0])
+    console.print(Text("  ").append_text(failure_line(failure, len(group))), soft_wrap=True)
+    if len(group) > 1:
+        more = len(group) - _SEEDS_MAX
+        seeds = ", ".join(str(one.seed) for one in group[:_SEEDS_MAX])
+        others = f" and {more:,} more" if more > 0 else ""
+        this = "" if failure is group[0] else f"; this is seed {failure.seed}"
+        console.print(Text(f"    seeds {seeds}{others}{this}"), soft_wrap=True)
+    folder = tally.folders.get(failure.seed)
+    again = sim_command(options, failure.seed) if folder is None else replay_command(folder)
+    console.print(Text(f"    {printable(again)}", style="dim"), soft_wrap=True)
+
+
+def _problems(tally: SweepTally, options: "SimOptions") -> list[str]:
+    sentences = [mismatch.sentence for mismatch in tally.mismatches]
+    for crash in tally.crashes:
+        again = sim_command(options, crash.seed)
+        sentences.append(f"Seed {crash.seed} could not be run ({again}):")
+        sentences += (crash.crash or "").rstrip().splitlines()
+        # The first tells; the others are most often the same.
+        break
+    if len(tally.crashes) > 1:
+        more = ", ".join(str(crash.seed) for crash in tally.crashes[1:])
+        sentences.append(f"Nor could these seeds: {more}.")
+    return sentences
+
+
+def _figures(tally: SweepTally, order: SweepOrder, elapsed_s: float) -> Table:
+    simulated_s = tally.virtual_us / _US_PER_S
+    elapsed_s = max(elapsed_s, 1e-3)
+    rows = [
+        ("seeds", f"{tally.done:,} of {len(order.seeds):,}, {tally.checked:,} run twice and equal"),
+        ("wall time", f"{elapsed_s:,.1f} s, {60 * tally.done / elapsed_s:,.0f} seeds a minute"),
+        (
+            "simulated time",
+            f"{simulated_s:,.0f} s, {simulated_s / elapsed_s:,.0f} times as fast as it would pass",
+        ),
+        ("steps", f"{tally.steps:,}, {tally.steps / elapsed_s:,.0f} a second"),
+    ]
+    struck = sum(cell.faults for cell in tally.coverage)
+    if struck:
+        bit = sum(cell.bitten for cell in tally.coverage)
+        rows.append(
+            ("faults", f"{struck:,}, once for each role that one met; {bit:,} bit (--coverage)")
+        )
+    rows += [(name.replace("_", " "), f"{count:,}") for name, count in tally.figures.items()]
+    return _table(rows)
+
+
+def _found(tally: SweepTally) -> Table:
+    return _table([(name, f"{n:,} of {tally.failed:,}") for name, n in _ranked(tally.found_by)])
+
+
+def _undecided(tally: SweepTally) -> Table:
+    rows: list[tuple[str, str]] = []
+    for name, count in _ranked(tally.unknown_by):
+        seed, reason = tally.unknown_first[name]
+        rows.append((name, f"{count:,}; seed {seed}: {reason}"))
+    return _table(rows)
+
+
+def _ranked(counts: "dict[str, int]") -> list[tuple[str, int]]:
+    """The most frequent first."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _table(rows: list[tuple[str, str]]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(Text(printable(name)), Text(printable(value)))
+    return table

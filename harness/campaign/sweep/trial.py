@@ -1,0 +1,170 @@
+"""One seed of a sweep: drawn, run, judged, and kept where it failed.
+
+What a worker process does, and all that it tells of it: small records, for a sweep has thousands of
+seeds. The checkers are imported by the worker alone, since they take a second to load. Must never
+let one seed change what another one does.
+"""
+
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.scenario import Scenario, Violation
+from splitbrain.contracts.simulation import SimulatedSystem
+from splitbrain.harness.folder.coverage_cells import CoverageCell
+
+if TYPE_CHECKING:
+    from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
+
+#: What is done with a seed: try it, try it again to compare, or try it and keep its run folder.
+Purpose = Literal["first", "again", "keep"]
+
+
+_NS_PER_US = 1_000
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """How the seeds of a sweep are tried; the same for all."""
+
+    system: str
+    bugs: tuple[str, ...] = ()
+    beyond_promise: bool = False
+    #: What stands above the log; None: the usual.
+    state_machine: str | None = None
+    #: Where run folders of failures go; absolute.
+    runs_folder: str = "runs"
+
+
+class SeedResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one seed."""
+
+    seed: int
+    purpose: Purpose
+    #: Why nothing came of it, with the traceback: a defect of ours; None in order.
+    crash: str | None = None
+    trace_hash: str = ""
+    steps: int = 0
+    virtual_us: int = 0
+    violation: Violation | None = None
+    #: Invariant and checkers that found something.
+    failed_by: tuple[str, ...] = ()
+    #: What they found.
+    sentence: str | None = None
+    #: Checkers that could not say anything, each with its reason.
+    unknown: dict[str, str] = {}
+    #: Operations that clients completed with ok.
+    operations: int = 0
+    figures: dict[str, int] = {}
+    workload: str = ""
+    #: What its faults met.
+    coverage: tuple[CoverageCell, ...] = ()
+    #: Run folder, where one was kept.
+    folder: str | None = None
+    #: Wall time, for rates only.
+    seconds: float = 0.0
+
+    @property
+    def fingerprint(self) -> tuple[object, ...]:
+        """What must be the same however often the seed is run."""
+        ended = (self.trace_hash, self.steps, self.virtual_us, self.violation, self.operations)
+        return (*ended, self.failed_by, self.unknown)
+
+
+def simulated_system(name: str) -> SimulatedSystem:
+    """What makes the nodes of a system in simulated worlds.
+
+    Raises:
+        UsageError: there is no such system, or it has no simulated nodes.
+    """
+    from splitbrain.harness.run.options import check_simulated
+    from splitbrain.systems.registry import system
+
+    return check_simulated(system(name))
+
+
+def draw(seed: int, trial: Trial) -> Scenario:
+    """The world that a seed stands for."""
+    from splitbrain.harness.campaign.sweep.swarm import draw_scenario
+    from splitbrain.simulation.world.streams import Streams
+
+    simulation = simulated_system(trial.system)
+    scenario = draw_scenario(
+        seed,
+        system=trial.system,
+        bugs=trial.bugs,
+        beyond_promise=trial.beyond_promise,
+        happenings=simulation.happenings,
+        hints=simulation,
+    )
+    if trial.state_machine is None:
+        return scenario
+    stream = Streams(seed, "state machine").stream(trial.state_machine)
+    return simulation.dressed(scenario, trial.state_machine, stream)
+
+
+def run(scenario: Scenario, *, is_recording: bool = False) -> "SimulationOutcome":
+    """Run a scenario of a system that is known by its name."""
+    from splitbrain.harness.run.world.simulate import simulate
+
+    return simulate(scenario, simulated_system(scenario.system), is_recording=is_recording)
+
+
+def try_seed(trial: Trial, seed: int, purpose: Purpose) -> SeedResult:
+    """Draw, run and judge one seed; its folder is written for ``keep``.
+
+    Never raises: what goes wrong is the result's ``crash``.
+    """
+    from splitbrain.harness.judge.simulated_outcomes import judged
+
+    began = time.perf_counter()
+    try:
+        outcome = judged(run(draw(seed, trial), is_recording=purpose == "keep"))
+        folder = _keep(outcome, trial) if purpose == "keep" else None
+    except HarnessError as error:
+        return SeedResult(seed=seed, purpose=purpose, crash=str(error))
+    # A defect of ours ends this seed alone, and is told with its traceback.
+    except Exception:  # noqa: BLE001
+        return SeedResult(seed=seed, purpose=purpose, crash=traceback.format_exc())
+    return result_of(outcome, seed, purpose, folder, time.perf_counter() - began)
+
+
+def result_of(
+    outcome: "JudgedOutcome", seed: int, purpose: Purpose, folder: Path | None, seconds: float
+) -> SeedResult:
+    """What a sweep needs to know of a judged outcome."""
+    from splitbrain.harness.judge.fault_coverage import fault_coverage
+
+    made = outcome.outcome
+    return SeedResult(
+        seed=seed,
+        purpose=purpose,
+        trace_hash=made.trace_hash,
+        steps=made.steps,
+        virtual_us=made.virtual_us,
+        violation=made.violation,
+        failed_by=outcome.failed_by,
+        sentence=outcome.sentence,
+        unknown=outcome.undecided,
+        operations=sum(event.type == "ok" for event in made.events),
+        figures=dict(made.figures),
+        workload=made.scenario.load.workload,
+        coverage=fault_coverage(
+            made.faults,
+            nodes=sorted(made.state_events),
+            workload=made.scenario.load.workload,
+            end_time=made.virtual_us * _NS_PER_US,
+            state_events={str(node): events for node, events in made.state_events.items()},
+        ),
+        folder=None if folder is None else str(folder),
+        seconds=seconds,
+    )
+
+
+def _keep(outcome: "JudgedOutcome", trial: Trial) -> Path:
+    from splitbrain.harness.run.world.folder import keep_sweep_run
+
+    return keep_sweep_run(outcome, Path(trial.runs_folder))

@@ -1,0 +1,1 @@
+"""The command line: a module of commands each, and what they share."""

@@ -1,0 +1,73 @@
+"""How a command ends: its exit code, and for any error one sentence on standard error.
+
+Must never show a traceback for what the user or the machine did, nor hide the one of a defect of
+ours. Source: design, section 6.
+"""
+
+import errno
+import traceback
+from collections.abc import Callable, Sequence
+
+from cyclopts import CycloptsError
+from rich.console import Console
+
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.harness.cli.usage_words import in_our_words
+from splitbrain.harness.console.plain_text import printable
+
+EXIT_HARNESS_FAILED = 3
+EXIT_BAD_USAGE = 64
+#: What the environment does to a file; anything else that goes wrong with one is a defect of ours.
+_ENVIRONMENT = frozenset(
+    {
+        *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE),
+        *(errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG),
+    }
+)
+
+
+def exit_code_of(command: Callable[[], object], arguments: Sequence[str], names: list[str]) -> int:
+    """Carry out a command and return its exit code, whatever comes of it.
+
+    Args:
+        command: returns its exit code, or anything else for 0.
+        arguments: the command line, for refusals of it.
+        names: of all commands.
+    """
+    try:
+        result = command()
+    except CycloptsError as error:
+        refusal = in_our_words(error, arguments, names)
+        return _end(str(refusal), refusal.exit_code)
+    except UsageError as error:
+        return _end(" ".join(str(error).splitlines()), error.exit_code)
+    except HarnessError as error:
+        return _end(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        return _end("interrupted", EXIT_HARNESS_FAILED)
+    except OSError as error:
+        if error.errno not in _ENVIRONMENT:
+            return _defect()
+        where = "" if error.filename is None else f" ({error.filename})"
+        return _end(
+            f"could not use a file{where}: {error.strerror}. "
+            "Make room or choose another place, and try again",
+            EXIT_HARNESS_FAILED,
+        )
+    except Exception:  # noqa: BLE001 - the last resort
+        return _defect()
+    return result if isinstance(result, int) else 0
+
+
+def _defect() -> int:
+    """Tell of a defect of ours: the traceback is what the report of it needs."""
+    traceback.print_exc()
+    return _end("this is a defect of splitbrain; please report it", EXIT_HARNESS_FAILED)
+
+
+def _end(sentence: str, code: int) -> int:
+    # What stands in it came from outside: names, paths, a node's last lines.
+    lines = f"splitbrain: {sentence.removesuffix('.')}".splitlines()
+    errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
+    errors.print("\n".join(map(printable, lines)))
+    return code

@@ -1,0 +1,239 @@
+"""The commands ``test``, ``check`` and ``analyze``.
+
+Running and judging are apart: a run leaves a folder, judging reads it, and a folder left by a dead
+run is judged in the same way.
+"""
+
+import shlex
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.harness.campaign.cleaning import salvage
+from splitbrain.harness.campaign.replaying.verdicts import INTERRUPTED, ReplayVerdict, verdict_of
+from splitbrain.harness.cli.session import Session, judging_session
+from splitbrain.harness.console.standard_streams import write_bytes
+from splitbrain.harness.console.waiting import During, Waiting, unseen
+from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, Results, worst
+from splitbrain.harness.folder.store import find_run
+from splitbrain.harness.report import publishing
+from splitbrain.harness.report.summary import show
+from splitbrain.harness.run.options import TestOptions, plan_test, prepare
+from splitbrain.harness.run.runner import RunOutcome, run_test
+from splitbrain.history.border import DATA_FOLDER
+from splitbrain.history.identity import stand_in
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.nearest import or_nearest
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What one run came to."""
+
+    exit_code: int
+    verdict: Verdict
+    #: The user ended it early.
+    interrupted: bool = False
+    #: What it is compared by where it is a replay.
+    came_to: ReplayVerdict = INTERRUPTED
+
+
+def run_and_judge(options: TestOptions, console: Console, *, analyze: bool | None = None) -> int:
+    """Run a test, judge it, print the verdict; returns the exit code."""
+    return run_once(options, console, analyze=analyze).exit_code
+
+
+def run_once(options: TestOptions, console: Console, *, analyze: bool | None) -> Judged:
+    """Run a test, judge it and print the verdict.
+
+    Args:
+        options: what is run.
+        console: where it is told.
+        analyze: run the Spark analysis; None: unless the run is a simulated one, whose latencies
+            and rates mean nothing.
+
+    Raises:
+        HarnessError: the run ended before a client had worked, so that there is nothing to judge.
+    """
+    from splitbrain.systems import registry as systems
+
+    _require(options.system, systems.names(), "system")
+    with judging_session(console) as session:
+        try:
+            run = _ready_run(options, console, session)
+        except KeyboardInterrupt:
+            is_simulated = options.runtime == SIMULATED
+            session.say(
+                "interrupted: a simulated run leaves nothing until it is over."
+                if is_simulated
+                else "interrupted before the run began: nothing was started."
+            )
+            return Judged(EXIT_UNKNOWN, Verdict.UNKNOWN, interrupted=True)
+        with session.judging():
+            outcome = run()
+            if outcome.hurried:
+                session.say(
+                    "interrupted twice, so nothing was judged; "
+                    f"`splitbrain check {outcome.folder.root}` judges what was recorded."
+                )
+                return Judged(EXIT_HARNESS_FAILED, Verdict.UNKNOWN, interrupted=True)
+            is_simulated = options.runtime == SIMULATED
+            with_spark = not is_simulated if analyze is None else analyze
+            results = judge_outcome(outcome, session, analyze=with_spark)
+            if is_simulated and analyze is None:
+                session.say(_left_out(outcome.folder))
+        show(results, console)
+    drop_data(outcome.folder, results, keep=options.keep_data)
+    return Judged(results.exit_code, results.verdict, results.interrupted, verdict_of(results))
+
+
+def _ready_run(
+    options: TestOptions, console: Console, session: Session
+) -> Callable[[], RunOutcome]:
+    """Prepare a run; what it gives back carries it out, or hands over what was carried out.
+
+    A simulated run is over by then: it takes seconds, and until its end there is nothing to keep.
+    """
+    from splitbrain.runtimes import registry as runtimes
+    from splitbrain.systems import registry as systems
+
+    system = systems.system(options.system)
+    if options.runtime == SIMULATED:
+        from splitbrain.harness.campaign.sweep.planned import run_planned
+
+        outcome = run_planned(plan_test(options, system), console)
+        return lambda: outcome
+    test = prepare(options, system, lambda: runtimes.runtime(options.runtime))
+    test.runtime.prepare(test.system.images())
+    return lambda: run_test(test, console, interrupts=session.interrupts)
+
+
+def judge_outcome(outcome: RunOutcome, session: Session, *, analyze: bool) -> Results:
+    """Judge what a run left, and say so meanwhile; its failure, if any, counts as the harness's.
+
+    Raises:
+        HarnessError: the failure itself, where clients never worked; the folder says so too.
+    """
+    problems = () if outcome.failure is None else (str(outcome.failure),)
+    root = outcome.folder.root
+    if outcome.failure is not None and not outcome.loaded:
+        # There is one thing to tell, and a page of tables around it would hide it.
+        publishing.judge_and_publish(
+            root, analyze=False, harness_problems=problems, stop=session.stop
+        )
+        raise outcome.failure
+    # Who has pressed Ctrl-C does not want to wait for tables.
+    with_spark = analyze and not outcome.interrupted
+    results = publishing.judge_and_publish(
+        root,
+        analyze=with_spark,
+        harness_problems=problems,
+        during=Waiting(session.console).during,
+        stop=session.stop,
+        told=session.told,
+    )
+    if analyze and not with_spark:
+        session.say(
+            "The Spark analysis was left out after the interruption; "
+            f"`splitbrain analyze {root}` makes it."
+        )
+    return results
+
+
+def drop_data(folder: RunFolder, results: Results, *, keep: bool) -> None:
+    """Remove the nodes' data folders of a run that proved to be in order; they are large."""
+    if keep or results.exit_code != 0:
+        return
+    for node in folder.node_names():
+        shutil.rmtree(folder.node(node) / DATA_FOLDER, ignore_errors=True)
+
+
+def check(path: Path, console: Console, *, as_json: bool, analyze: bool | None) -> int:
+    """Judge a run folder and print the verdict; returns the exit code.
+
+    Without a word in ``analyze`` the Spark analysis is run, but not of a simulated run.
+    """
+    # Nothing but the results may stand beside JSON.
+    during = unseen if as_json else Waiting(console).during
+    with judging_session(console) as session, session.judging():
+        results = _check_run(path, session, during, quiet=as_json, analyze=analyze)
+    if as_json:
+        write_bytes(msgspec.json.encode(results, enc_hook=stand_in) + b"\n")
+    else:
+        show(results, console)
+    return results.exit_code
+
+
+def _check_run(
+    path: Path, session: Session, during: During, *, quiet: bool, analyze: bool | None
+) -> Results:
+    folder = find_run(path)
+    # Every simulated run has one, and no other.
+    is_simulated = folder.simulation.exists()
+    with_spark = not is_simulated if analyze is None else analyze
+    if is_simulated and analyze is None and not quiet and not folder.analysis.exists():
+        session.say(_left_out(folder))
+    if folder.results.exists() and not quiet:
+        session.say(f"judging {folder.root} again; its results and report are replaced")
+    try:
+        salvage(folder)
+    except HarnessError as error:
+        # What is in the folder can be judged all the same.
+        session.say(f"What the nodes left was not fetched: {error}")
+    return publishing.judge_and_publish(
+        folder.root, analyze=with_spark, during=during, stop=session.stop, told=session.told
+    )
+
+
+def _left_out(folder: RunFolder) -> str:
+    """Why nothing is analysed, and how it is all the same."""
+    return (
+        "no Spark analysis: simulated latencies and rates mean nothing; "
+        f"`splitbrain analyze {shlex.quote(str(folder.root))}` makes it"
+    )
+
+
+def analyze(runs: Sequence[Path], console: Console) -> int:
+    """Run the Spark analysis of run folders again and judge them; returns the worst exit code.
+
+    Raises:
+        UsageError: one of them is no run folder; nothing was done then.
+    """
+    # All are looked at before the first is worked on, which takes a while.
+    folders = [find_run(run) for run in runs]
+    codes: list[int] = []
+    for folder in folders:
+        results = _analyze(folder, console)
+        codes.append(results.exit_code)
+        if results.interrupted:
+            break
+    return worst(codes)
+
+
+def _analyze(folder: RunFolder, console: Console) -> Results:
+    def forget() -> None:
+        shutil.rmtree(folder.operations, ignore_errors=True)
+        shutil.rmtree(folder.analysis, ignore_errors=True)
+
+    with judging_session(console) as session, session.judging():
+        results = publishing.judge_and_publish(
+            folder.root,
+            analyze=True,
+            during=Waiting(console).during,
+            stop=session.stop,
+            before_analysis=forget,
+            told=session.told,
+        )
+    show(results, console)
+    return results
+
+
+def _require(name: str, names: Iterable[str], what: str) -> None:
+    known = list(names)
+    if name not in known:
+        raise UsageError(f"there is no {what} called {name!r}", or_nearest(name, known, f"{what}s"))

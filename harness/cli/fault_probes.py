@@ -1,0 +1,121 @@
+"""The looks of ``splitbrain doctor`` at what single families of faults need of this machine.
+
+One line each: bad links (netem, the packet queue), clocks (libfaketime), processor and memory
+(control groups), disks (loop devices, ext4). Whether the runtimes can is asked of the runtimes'
+own trials; what is only read here is read where the kernel tells it. Must never load a module or
+make a device: a machine is looked at, not prepared.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.cli.doctor import Finding
+
+_CGROUPS: Final = Path("/sys/fs/cgroup")
+_FILE_SYSTEMS: Final = Path("/proc/filesystems")
+_LOOP_CONTROL: Final = Path("/dev/loop-control")
+
+#: Word of the runtimes' trials, what it is called, what it serves, what to do without it.
+_MEANS: Final = (
+    (
+        "netem",
+        "delay, jitter and reorder by the kernel",
+        "The packet queue does the same; `modprobe sch_netem` where the kernel has it as a module",
+    ),
+    (
+        "queue",
+        "every duplicate, and all that netem does where there is none",
+        "Use a kernel with NFQUEUE (`modprobe nfnetlink_queue xt_NFQUEUE`), or netem",
+    ),
+    ("rate", "rate limits", "Use a kernel with sch_htb and cls_u32, or leave rate out"),
+)
+_NAMES: Final[Mapping[str, str]] = {"queue": "packet queue", "rate": "htb"}
+
+
+def look_at_link_means() -> Sequence[Finding]:
+    """What each runtime's kernel can do to packets, as its own trial has found."""
+    means = {**_docker_means(), **_local_means()}
+    if not means:
+        nobody = "neither runtime docker nor namespaces can be had here"
+        return [Finding("links", "no", nobody, "Only faults of links need them")]
+    findings: list[Finding] = []
+    for word, use, next_step in _MEANS:
+        able = [runtime for runtime, found in means.items() if word in found]
+        name = f"links: {_NAMES.get(word, word)}"
+        if able:
+            findings.append(Finding(name, "yes", f"{use}; {' and '.join(able)}"))
+        else:
+            lacks = f"no runtime's kernel has it; it serves {use}"
+            findings.append(Finding(name, "no", lacks, next_step))
+    return findings
+
+
+def _docker_means() -> dict[str, frozenset[str]]:
+    from splitbrain.runtimes.docker.engine import connect
+    from splitbrain.runtimes.docker.images import POD, Images
+    from splitbrain.runtimes.docker.links import ENGINE_MEANS
+
+    try:
+        client = connect()
+        try:
+            tag = Images(client).tags(())[POD.name]
+            return {"docker": frozenset(ENGINE_MEANS.of(client, tag))}
+        finally:
+            client.close()
+    except HarnessError:
+        return {}
+
+
+def _local_means() -> dict[str, frozenset[str]]:
+    from splitbrain.runtimes.local.mode import possible_mode
+
+    mode = possible_mode()
+    return {"local": frozenset(mode.links)} if mode.way == "namespaces" else {}
+
+
+def look_at_clock_library() -> Sequence[Finding]:
+    """The library that wrong clocks of local nodes are made with; containers bring their own."""
+    from splitbrain.runtimes.local.clocks import clock_library
+
+    library = clock_library()
+    if library is None:
+        next_step = "`apt-get install libfaketime`; only clock faults of the local runtime need it"
+        return [Finding("libfaketime", "no", "not on this machine", next_step)]
+    return [Finding("libfaketime", "yes", str(library))]
+
+
+def look_at_control_groups() -> Sequence[Finding]:
+    """Which version the kernel shows, and whether the local runtime may make groups of its own."""
+    from splitbrain.runtimes.local.control_groups import possible_bases
+
+    if (_CGROUPS / "cgroup.controllers").is_file():
+        version = "v2"
+    elif (_CGROUPS / "memory").is_dir():
+        version = "v1, where a limit below what is in use takes a kill"
+    else:
+        next_step = "Mount them; only the faults cpu and memory need them"
+        return [Finding("control groups", "no", f"none below {_CGROUPS}", next_step)]
+    bases = sorted(possible_bases())
+    if not bases:
+        lacks = f"{version}; this user can make none"
+        next_step = "Only cpu and memory of the local runtime need that: be root, or use docker"
+        return [Finding("control groups", "no", lacks, next_step)]
+    return [Finding("control groups", "yes", f"{version}; local: {' and '.join(bases)}")]
+
+
+def look_at_disk_parts() -> Sequence[Finding]:
+    """What disks of nodes are made of, on the machine whose kernel the engine most often shares."""
+    findings: list[Finding] = []
+    if _LOOP_CONTROL.exists():
+        findings.append(Finding("loop devices", "yes", "disk faults in containers use them"))
+    else:
+        lacks, next_step = f"there is no {_LOOP_CONTROL}", "`modprobe loop`; disk faults need them"
+        findings.append(Finding("loop devices", "no", lacks, next_step))
+    if "ext4" in _FILE_SYSTEMS.read_text().split():
+        findings.append(Finding("ext4", "yes", "disk faults in containers use it"))
+    else:
+        next_step = "`modprobe ext4`, or a kernel that has it; disk faults need it"
+        findings.append(Finding("ext4", "no", "the kernel does not name it", next_step))
+    return findings

@@ -1,0 +1,30 @@
+"""Makes sure of the images of all systems, or of those that are named, without running a test.
+
+``python -m splitbrain.harness.cli.images [SYSTEM...]``; ``splitbrain test`` does the same for its
+own system.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.runtimes import registry as runtimes
+from splitbrain.systems import registry as systems
+
+
+def main(names: Sequence[str]) -> int:
+    """Find or build them in the container runtime; returns the exit code."""
+    try:
+        sources = [
+            source for name in names or systems.names() for source in systems.system(name).images()
+        ]
+        runtimes.runtime("docker").prepare(sources)
+    except HarnessError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    print(f"images: {', '.join(source.name for source in sources)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,290 @@
+"""The looks of ``splitbrain doctor``: engine, images, kernel, runtimes, Java, disk and so on.
+
+Each look asks the same code that a run would use, where there is such code, so that the doctor
+never says what a run contradicts. The kernel is asked by doing, in a namespace that is thrown away.
+"""
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.cli import fault_probes
+from splitbrain.harness.cli.doctor import MAIN_JOB, Finding, Look, Probe
+from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.pool.child_environment import child_environment
+
+_GIB = 1 << 30
+#: Below these a run of the main job is at risk.
+_MEMORY_MIN_GIB = 1.0
+_DISK_MIN_GIB = 1.0
+_PYTHON_MIN = (3, 11)
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_COMMAND_LIMIT_S = 10.0
+#: A container is made for it.
+_DISKS_LIMIT_S = 60.0
+#: Starting a session takes seconds, a minute on a busy machine.
+_SPARK_LIMIT_S = 180.0
+_SESSION = f"from {PACKAGE}.spark_analysis.session import spark_session\nwith spark_session(): pass"
+
+#: Faculty, the program that shows it, what it does there, and what is lost without it.
+_FACULTIES = (
+    ("namespaces", ("true",), "containers and the local runtime's cuts need them"),
+    ("iptables", ("iptables", "--wait", "-A", "INPUT", "-j", "DROP"), "partitions use it"),
+)
+
+
+def machine_probes(runs_folder: Path, *, spark: bool) -> list[Probe]:
+    """Every look there is, in the order in which findings are shown."""
+    from splitbrain.runtimes.registry import runtime_names
+
+    probes = [
+        Probe("python", look_at_python),
+        Probe("engine", look_at_engine),
+        Probe("images", look_at_images),
+        Probe("disks", look_at_disks, _DISKS_LIMIT_S),
+        *(Probe(f"runtime {name}", _look_at(name)) for name in runtime_names()),
+        Probe("programs", look_at_programs),
+        Probe("kernel", look_at_kernel),
+        Probe("links", fault_probes.look_at_link_means, _DISKS_LIMIT_S),
+        Probe("libfaketime", fault_probes.look_at_clock_library),
+        Probe("control groups", fault_probes.look_at_control_groups),
+        Probe("disk parts", fault_probes.look_at_disk_parts),
+        Probe("java", look_at_java),
+        Probe("report assets", look_at_assets),
+        Probe("browser", look_at_browser),
+        Probe("memory", look_at_memory),
+        Probe("disk", lambda: look_at_disk(runs_folder)),
+    ]
+    if spark:
+        probes.append(Probe("spark session", look_at_spark_session, _SPARK_LIMIT_S))
+    return probes
+
+
+def look_at_python() -> Sequence[Finding]:
+    """The interpreter that runs this."""
+    version = platform.python_version()
+    if sys.version_info < _PYTHON_MIN:
+        return [Finding("python", "no", version, "Install Python 3.11 or later and `make setup`")]
+    return [Finding("python", "yes", version)]
+
+
+def look_at_engine() -> Sequence[Finding]:
+    """The container engine, by its version."""
+    from splitbrain.runtimes.docker.engine import connect, engine_action
+
+    client = connect()
+    try:
+        with engine_action("ask the engine for its version", "docker"):
+            answer = client.version()
+    finally:
+        client.close()
+    where = f"{answer.get('Os', 'unknown')}/{answer.get('Arch', 'unknown')}"
+    return [Finding("engine", "yes", f"{answer.get('Version', 'of no version')} on {where}")]
+
+
+def look_at_images() -> Sequence[Finding]:
+    """Which of the images that runs need are in the engine."""
+    from splitbrain.runtimes.docker.engine import connect
+    from splitbrain.runtimes.docker.images import Images
+    from splitbrain.systems import registry as systems
+
+    client = connect()
+    try:
+        images = Images(client)
+        sources = [source for name in systems.names() for source in systems.system(name).images()]
+        tags = images.tags(sources)
+        missing = sorted(name for name, tag in tags.items() if not images.is_there(tag))
+    finally:
+        client.close()
+    if missing:
+        return [
+            Finding(
+                *("images", "no", f"not built from the present sources: {', '.join(missing)}"),
+                "`make images` builds them, and so does the first run",
+            )
+        ]
+    return [Finding("images", "yes", ", ".join(sorted(tags)))]
+
+
+def look_at_disks() -> Sequence[Finding]:
+    """Whether the engine lets nodes have disks of their own, tried with a small one."""
+    from splitbrain.runtimes.docker.disk_probe import why_no_disks
+
+    problem = why_no_disks()
+    if problem:
+        lacks = "Only power cuts and bad disks in containers need them"
+        return [Finding("disks", "no", printable(problem), lacks)]
+    return [Finding("disks", "yes", "nodes in containers can have disks of their own")]
+
+
+def _look_at(runtime_name: str) -> Look:
+    def look() -> Sequence[Finding]:
+        from splitbrain.runtimes.registry import SIMULATED, capabilities
+
+        name = f"runtime {runtime_name}"
+        try:
+            there = capabilities(runtime_name)
+        except HarnessError as error:
+            return [Finding(name, "no", error.problem, error.next_step, main_job=False)]
+        can = ", ".join(sorted(there)) or "nothing"
+        if runtime_name == SIMULATED:
+            # It always can, and is no evidence of real processes: the main job is not for it.
+            return [Finding(name, "yes", f"{can}; needs no engine")]
+        able = there >= MAIN_JOB
+        lacks = "" if "partition" in there else "Name faults without partition in --nemesis"
+        return [Finding(name, "yes", can, lacks, main_job=able)]
+
+    return look
+
+
+def look_at_programs() -> Sequence[Finding]:
+    """What nodes are started from where no image brings it, one finding for each such system."""
+    from splitbrain.runtimes.local.programs import how_to_get, missing_programs
+    from splitbrain.systems import registry as systems
+
+    findings: list[Finding] = []
+    for name in systems.names():
+        images = systems.system(name).images()
+        wanted = [program.name for image in images for program in image.programs]
+        if not wanted:
+            continue
+        thing = f"programs of {name}"
+        missing = missing_programs(images)
+        if missing:
+            lacks = f"not on PATH: {', '.join(program.name for program in missing)}"
+            remedy = f"{how_to_get(missing)}; only the local runtime needs it"
+            findings.append(Finding(thing, "no", lacks, remedy))
+        else:
+            findings.append(Finding(thing, "yes", ", ".join(wanted)))
+    return findings
+
+
+def look_at_kernel() -> Sequence[Finding]:
+    """What this machine's kernel can do, each tried in a namespace of its own."""
+    own = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    findings: list[Finding] = []
+    for name, command, use in _FACULTIES:
+        problem = _refusal(["unshare", *own, "--net", *command])
+        if problem is None:
+            findings.append(Finding(f"kernel: {name}", "yes", use))
+        else:
+            findings.append(Finding(f"kernel: {name}", "no", problem, f"Only {use}"))
+    return findings
+
+
+def _refusal(command: list[str]) -> str | None:
+    """Why the command cannot be carried out, None if it can."""
+    for program in (command[0], next(word for word in command[1:] if not word.startswith("-"))):
+        if shutil.which(program) is None:
+            return f"there is no program {program} to try it with"
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=_COMMAND_LIMIT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if done.returncode == 0:
+        return None
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    return printable(said[-1]) if said else f"refused with code {done.returncode}"
+
+
+def look_at_java() -> Sequence[Finding]:
+    """The Java that Spark would run on, and Spark's own version."""
+    from splitbrain.spark_analysis.jdk import find_jdk
+
+    found = find_jdk(os.environ)
+    try:
+        spark = f"Spark {importlib.metadata.version('pyspark')}"
+    except importlib.metadata.PackageNotFoundError:
+        return [Finding("java", "no", "the package pyspark is not installed", "`make setup`")]
+    return [Finding("java", "yes", f"{found.version}, from {found.source}, for {spark}")]
+
+
+def look_at_spark_session() -> Sequence[Finding]:
+    """Start a session and end it, in a child process."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", _SESSION],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=_SPARK_LIMIT_S,
+            env=child_environment(),
+        )
+    except subprocess.TimeoutExpired:
+        problem = f"it did not start within {_SPARK_LIMIT_S:g} s"
+        return [Finding("spark session", "no", problem, "Use --no-analyze, or a quieter machine")]
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        problem = printable(said[-1]) if said else f"it ended with code {done.returncode}"
+        return [Finding("spark session", "no", problem, "Runs are judged without it: --no-analyze")]
+    return [Finding("spark session", "yes", "started and ended")]
+
+
+def look_at_assets() -> Sequence[Finding]:
+    """What the report page is made of."""
+    from splitbrain.harness.report.page_assets import ASSETS, VENDOR
+
+    missing = [
+        path.name
+        for path in (ASSETS / "report.html.j2", VENDOR / "uPlot.iife.min.js")
+        if not path.is_file()
+    ]
+    if missing:
+        return [
+            Finding(
+                *("report assets", "no", f"missing: {', '.join(missing)}"),
+                "`make setup` fetches them; reports have plain pictures until then",
+            )
+        ]
+    return [Finding("report assets", "yes", "charts of reports")]
+
+
+def look_at_browser() -> Sequence[Finding]:
+    """A browser for the tests that open reports; runs need none."""
+    for name in _BROWSERS:
+        if found := shutil.which(name):
+            return [Finding("browser", "yes", found)]
+    return [
+        Finding(
+            *("browser", "no", "no Chromium or Chrome on PATH"),
+            "Only tests need it; `bash docker/chromium.sh` installs one",
+        )
+    ]
+
+
+def look_at_memory() -> Sequence[Finding]:
+    """Memory that is free to be used now."""
+    for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines():
+        name, _, rest = line.partition(":")
+        if name == "MemAvailable":
+            return [_enough("memory", int(rest.split()[0]) * 1024, _MEMORY_MIN_GIB, "End programs")]
+    return [Finding("memory", "unknown", "the kernel does not say what is available")]
+
+
+def look_at_disk(runs_folder: Path) -> Sequence[Finding]:
+    """Space for run folders."""
+    there = runs_folder.absolute()
+    while not there.is_dir() and there != there.parent:
+        there = there.parent
+    free = shutil.disk_usage(there).free
+    return [_enough("disk", free, _DISK_MIN_GIB, "Make room, or choose another --runs-folder")]
+
+
+def _enough(name: str, free_bytes: int, minimum_gib: float, next_step: str) -> Finding:
+    shown = f"{free_bytes / _GIB:.1f} GiB free"
+    if free_bytes < minimum_gib * _GIB:
+        return Finding(name, "no", f"{shown}, {minimum_gib:g} are needed", next_step)
+    return Finding(name, "yes", shown)

@@ -1,0 +1,55 @@
+"""The command line: from its words to the exit code that says what came of them.
+
+Errors for users are one sentence without a traceback. The commands stand in ``run_commands``,
+``simulation_commands``, ``lake_commands``, ``gate_commands`` and ``upkeep_commands``. Source:
+design, section 6.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from splitbrain.harness.cli import (
+    gate_commands,
+    lake_commands,
+    run_commands,
+    simulation_commands,
+    upkeep_commands,
+)
+from splitbrain.harness.cli.command_app import app
+from splitbrain.harness.cli.command_end import exit_code_of
+from splitbrain.harness.console.standard_streams import finish_output, prepare_streams
+
+#: Importing them has added their commands.
+COMMAND_MODULES = (
+    run_commands,
+    simulation_commands,
+    lake_commands,
+    gate_commands,
+    upkeep_commands,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point of the ``splitbrain`` command; ends the process with its exit code."""
+    prepare_streams()
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    finish_output()
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code; prints one sentence for any error."""
+    return exit_code_of(
+        lambda: app(
+            list(arguments),
+            exit_on_error=False,
+            print_error=False,
+            result_action="return_value",
+        ),
+        arguments,
+        [name for name in app if not name.startswith("-")],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""One command that may be interrupted: what Ctrl-C and SIGTERM do while it runs and judges.
+
+While a run goes on, the run has the signals (``harness.run.runner``). Around it, and while a folder
+is judged, the first signal ends what is not decided yet and the second leaves at once, with the
+exit code of the verdict where there is one already.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from rich.console import Console
+
+from splitbrain.harness.console.interrupts import LEFT_EXIT_CODE, Interrupts
+from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.folder.results import Results
+from splitbrain.harness.judge import analysis_process
+
+#: Reason of what stays undecided.
+INTERRUPTED = "interrupted"
+
+
+class Session:
+    """What a command knows of its signals, and of its verdict so far."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        #: Set when the user does not want to wait for the judging.
+        self.stop = Stop()
+        self.interrupts = Interrupts(self.say)
+        self._errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+        self._results: Results | None = None
+
+    def say(self, sentence: str) -> None:
+        """Tell the user something that belongs to no result."""
+        self._errors.print(printable(sentence))
+
+    def told(self, results: Results) -> None:
+        """The verdict is known and written."""
+        self._results = results
+
+    def given_up(self) -> str | None:
+        """Why what is not decided yet stays so, or None."""
+        return INTERRUPTED if self.stop.is_set() else None
+
+    @contextmanager
+    def judging(self) -> Generator[None]:
+        """Signals end the judging while the context lasts."""
+        with self.interrupts.during(self._cut_short, farewell=self._farewell):
+            yield
+
+    def _cut_short(self) -> str:
+        self.stop.interrupt()
+        if self._results is None:
+            return (
+                "interrupted: what is not decided yet stays undecided; once more to leave at once"
+            )
+        return (
+            f"interrupted: the verdict stands ({self._results.headline}), what is still missing is "
+            "left out; once more to leave at once"
+        )
+
+    def _farewell(self) -> tuple[str, int]:
+        analysis_process.kill_all()
+        if self._results is None:
+            return "left before there was a verdict; `splitbrain check RUN` makes one.", (
+                LEFT_EXIT_CODE
+            )
+        verdict = f"left after the verdict, {self._results.headline}"
+        return f"{verdict}: see {self._results.run_folder}/results.json.", self._results.exit_code
+
+
+@contextmanager
+def judging_session(console: Console) -> Generator[Session]:
+    """A session that has the process' signals while the context lasts."""
+    session = Session(console)
+    with session.interrupts:
+        yield session

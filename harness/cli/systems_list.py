@@ -1,0 +1,122 @@
+"""What ``splitbrain systems`` shows: each system that can be tested, and what can be done with it.
+
+Asks the adapters and the registries; starts nothing and must never know a system by name.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.scenario import NODES_MAX
+from splitbrain.contracts.system import System, SystemOptions
+from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.console.standard_streams import write_bytes
+from splitbrain.nemesis.kinds import kind_names, machine_kind_names
+from splitbrain.nemesis.scripted import SCRIPTED
+
+
+class ListedSystem(msgspec.Struct, frozen=True):
+    """One system of the list."""
+
+    name: str
+    #: Name of a part to its version; empty where the adapter cannot tell without a cluster.
+    versions: Mapping[str, str]
+    #: Numbers of nodes that a cluster can have.
+    nodes: tuple[int, ...]
+    #: With whatever state machine.
+    workloads: tuple[str, ...]
+    #: What may stand above its log, each with its workloads, the usual one first; empty where there
+    #: is no choice.
+    state_machines: Mapping[str, tuple[str, ...]]
+    #: Name of a planted bug to what it does, one sentence.
+    planted_bugs: Mapping[str, str]
+
+
+def list_systems(console: Console, *, as_json: bool = False) -> int:
+    """Print the systems; returns the exit code."""
+    listed = listed_systems()
+    if as_json:
+        write_bytes(msgspec.json.format(msgspec.json.encode(listed), indent=2) + b"\n")
+        return 0
+    for system in listed:
+        console.print(_table(system))
+    console.print(Text("Planted bugs are off unless --bug NAME switches them on.", style="dim"))
+    machine = machine_kind_names()
+    exact = (kind for kind in kind_names() if kind not in machine)
+    faults = f"Faults for --nemesis: {', '.join(machine)}; plans: {', '.join(SCRIPTED)}."
+    console.print(Text(faults, style="dim"))
+    console.print(Text(f"With --runtime simulated also: {', '.join(exact)}.", style="dim"))
+    return 0
+
+
+def listed_systems() -> list[ListedSystem]:
+    """Every system, sorted by name."""
+    from splitbrain.systems.registry import names, system
+
+    return [_listed(system(name)) for name in names()]
+
+
+def _listed(system: System) -> ListedSystem:
+    try:
+        versions = system.versions()
+    except HarnessError:
+        versions = {}
+    return ListedSystem(
+        name=system.name,
+        versions=versions,
+        nodes=tuple(count for count in range(1, NODES_MAX + 1) if _takes(system, count)),
+        workloads=_workloads(system),
+        state_machines={one: tuple(system.workloads(one)) for one in system.state_machines},
+        planted_bugs=dict(sorted(system.planted_bugs.items())),
+    )
+
+
+def _workloads(system: System) -> tuple[str, ...]:
+    machines = system.state_machines or (None,)
+    return tuple(dict.fromkeys(name for one in machines for name in system.workloads(one)))
+
+
+def _takes(system: System, nodes: int) -> bool:
+    try:
+        system.check_options(SystemOptions(nodes=nodes))
+    except HarnessError:
+        return False
+    return True
+
+
+def _table(system: ListedSystem) -> Table:
+    table = Table(
+        title=Text(printable(system.name), style="bold"),
+        title_justify="left",
+        box=None,
+        show_header=False,
+        pad_edge=False,
+    )
+    table.add_column(style="dim", overflow="fold")
+    table.add_column(overflow="fold")
+    versions = ", ".join(f"{part} {version}" for part, version in system.versions.items())
+    rows = [
+        ("version", versions or "known once a cluster is up"),
+        ("nodes", _ranges(system.nodes)),
+        ("workloads", ", ".join(system.workloads)),
+    ]
+    for name, workloads in system.state_machines.items():
+        rows.append((f"--state-machine {name}", f"workloads: {', '.join(workloads)}"))
+    for name, sentence in system.planted_bugs.items():
+        rows.append((f"--bug {name}", sentence))
+    if not system.planted_bugs:
+        rows.append(("planted bugs", "none"))
+    for name, content in rows:
+        table.add_row(Text(printable(name)), Text(printable(content)))
+    return table
+
+
+def _ranges(numbers: tuple[int, ...]) -> str:
+    """``1 to 9`` for what has no gaps, else the numbers."""
+    if len(numbers) > 1 and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers)) or "none"

@@ -1,0 +1,34 @@
+"""Prints sentences and lines on a console, as they are: for people, for files and for programs.
+
+Text from a system under test is made harmless first. Nothing is wrapped: where nobody draws a
+terminal, output is read by programs too.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from rich.console import Console
+from rich.text import Text
+
+from splitbrain.harness.console.plain_text import printable
+
+
+def say(console: Console, sentence: str, style: str = "") -> None:
+    """Print one sentence."""
+    console.print(Text(printable(sentence), style=style), soft_wrap=True)
+
+
+def say_if_read(console: Console, line: Text) -> None:
+    """Print one line of something that goes on, also where nobody reads any more."""
+    with suppress(OSError, SystemExit):
+        console.print(line, soft_wrap=True)
+
+
+def write_lines(console: Console, lines: Iterable[str]) -> None:
+    """Write lines without any drawing; a reader who stopped reading does not want the rest."""
+    try:
+        for line in lines:
+            console.file.write(line + "\n")
+        console.file.flush()
+    except BrokenPipeError:
+        console.on_broken_pipe()

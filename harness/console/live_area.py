@@ -1,0 +1,91 @@
+"""What lives at the bottom of a terminal while something goes on; plain lines elsewhere.
+
+Must never leave the terminal different from how it was found, nor stop what goes on because nobody
+reads.
+"""
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Self
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from splitbrain.harness.console.console_lines import say_if_read
+from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.console.terminal import without_control_echo
+
+_REFRESH_PER_SECOND = 4
+#: Time between two lines where the output is no terminal.
+PLAIN_INTERVAL_S = 5.0
+#: How long an area that is left in a hurry gets to remove what it has drawn.
+_STOP_PATIENCE_S = 1.0
+
+
+class LiveArea:
+    """A context: shows how things stand until it is left.
+
+    Args:
+        console: where.
+        draw: how things stand, for a terminal; asked several times a second, on another thread.
+        line: the same in one line, for what is no terminal, None where there is nothing to tell;
+            asked every few seconds, on another thread. Without it nothing is told there.
+        interval_s: time between two such lines; for tests.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        draw: Callable[[], RenderableType],
+        line: Callable[[], str | None] | None = None,
+        *,
+        interval_s: float = PLAIN_INTERVAL_S,
+    ) -> None:
+        self._console = console
+        self._draw, self._line = draw, line
+        self._interval_s = interval_s
+        self._ending = threading.Event()
+        self._live: Live | None = None
+        self._thread: threading.Thread | None = None
+        self._terminal = ExitStack()
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._terminal.enter_context(without_control_echo())
+            self._live = Live(
+                get_renderable=self._draw,
+                console=self._console,
+                refresh_per_second=_REFRESH_PER_SECOND,
+                transient=True,
+            )
+            self._live.start()
+        elif self._line is not None:
+            self._thread = threading.Thread(target=self._print, args=(self._line,), daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ending.set()
+        if self._live is not None:
+            self._live.stop()
+        if self._thread is not None:
+            self._thread.join()
+        self._terminal.close()
+
+    def abandon(self) -> None:
+        """Bring the terminal back in order from another thread, before the process is left."""
+        live = self._live
+        if live is not None:
+            # The drawing thread may be stuck, for example on a terminal that takes nothing.
+            stopping = threading.Thread(target=live.stop, daemon=True)
+            stopping.start()
+            stopping.join(_STOP_PATIENCE_S)
+        self._terminal.close()
+
+    def _print(self, line: Callable[[], str | None]) -> None:
+        while not self._ending.wait(self._interval_s):
+            told = line()
+            if told is not None:
+                say_if_read(self._console, Text(printable(told)))

@@ -1,0 +1,81 @@
+"""Says what the user waits for after a run: lines of text, and on a terminal a running count too.
+
+Several things may go on at a time, such as the checkers and the Spark analysis beside them.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+
+from rich.console import Console
+from rich.text import Text
+
+from splitbrain.harness.console.console_lines import say_if_read
+from splitbrain.harness.console.live_area import LiveArea
+
+#: Names of what is waited for.
+JUDGING = "judging"
+ANALYSING = "analysing with Spark"
+#: What is said beside a name, for what takes longer than a stranger expects.
+_HINTS = {ANALYSING: "Spark takes its time to start; --no-analyze leaves it out"}
+
+#: Makes a context that lasts as long as the thing named.
+During = Callable[[str], AbstractContextManager[None]]
+
+
+def unseen(what: str) -> AbstractContextManager[None]:
+    """Say nothing."""
+    del what
+    return nullcontext()
+
+
+class Waiting:
+    """Tells on a console what goes on, and how many seconds it took."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._lock = threading.Lock()
+        #: When each thing that goes on began, in the order of their beginnings.
+        self._began_s: dict[str, float] = {}
+        #: Holds what is drawn while anything goes on.
+        self._drawn: ExitStack | None = None
+
+    @contextmanager
+    def during(self, what: str) -> Generator[None]:
+        """A context: ``what`` goes on until it is left, in whatever way."""
+        began_s = time.monotonic()
+        self._begin(what, began_s)
+        try:
+            yield
+        finally:
+            self._end(what)
+        self._print(f"{what} took {time.monotonic() - began_s:.1f} s")
+
+    def _begin(self, what: str, now_s: float) -> None:
+        if not self._console.is_terminal:
+            hint = _HINTS.get(what)
+            self._print(what if hint is None else f"{what} ({hint})")
+        with self._lock:
+            self._began_s[what] = now_s
+        if self._console.is_terminal and self._drawn is None:
+            self._drawn = ExitStack()
+            self._drawn.enter_context(LiveArea(self._console, self._line))
+
+    def _end(self, what: str) -> None:
+        with self._lock:
+            del self._began_s[what]
+        if self._drawn is not None and not self._began_s:
+            self._drawn.close()
+            self._drawn = None
+
+    def _line(self) -> Text:
+        now_s = time.monotonic()
+        with self._lock:
+            parts = [f"{what}, {now_s - began:.0f} s" for what, began in self._began_s.items()]
+            hints = [hint for what in self._began_s if (hint := _HINTS.get(what)) is not None]
+        told = f" ({'; '.join(hints)})" if hints else ""
+        return Text("; ".join(parts) + told)
+
+    def _print(self, line: str) -> None:
+        say_if_read(self._console, Text(line, style="dim"))

@@ -1,0 +1,108 @@
+"""Runs the Spark analysis of a run folder as a child process, beside the checkers.
+
+A verdict must never wait for it for ever, nor be lost with it: whatever goes wrong here is one
+sentence for ``problems``.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.harness.pool.spark_child import end_spark, signal_spark, start_spark
+from splitbrain.history.border import open_anew
+from splitbrain.history.json_problems import in_words
+from splitbrain.history.run_folder import RunFolder
+
+#: A session alone takes a minute on a busy machine.
+TIMEOUT_S = 600.0
+#: How often it is asked whether anybody still wants to wait.
+_POLL_INTERVAL_S = 0.1
+#: What the child prints goes here, beside the folder that it replaces.
+LOG_NAME = "analysis.log"
+
+
+_living: set["AnalysisProcess"] = set()
+
+
+def kill_all() -> None:
+    """End every analysis at once; for a process that is about to be left."""
+    for analysis in tuple(_living):
+        analysis.kill()
+
+
+class AnalysisProcess:
+    """One analysis under way; leaving the context ends it."""
+
+    def __init__(self, run_folder: Path) -> None:
+        self._folder = RunFolder(run_folder)
+        self._log_path = run_folder / LOG_NAME
+        self._started = time.monotonic()
+        with os.fdopen(open_anew(self._log_path), "wb") as log:
+            self._process = start_spark(
+                f"{PACKAGE}.spark_analysis", run_folder, log, subprocess.STDOUT
+            )
+
+    def __enter__(self) -> Self:
+        _living.add(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        end_spark(self._process)
+        _living.discard(self)
+
+    def kill(self) -> None:
+        """End the whole group whatever it does."""
+        signal_spark(self._process, signal.SIGKILL)
+
+    def wait(
+        self, timeout_s: float = TIMEOUT_S, give_up: Callable[[], str | None] = lambda: None
+    ) -> str | None:
+        """Wait for its end, counted from its start; what went wrong as one sentence, or None.
+
+        ``give_up`` gives a reason as soon as nobody wants to wait any longer.
+        """
+        while (code := self._ended()) is None:
+            if (reason := give_up()) is not None:
+                end_spark(self._process)
+                return f"The Spark analysis was stopped: {reason}."
+            if time.monotonic() - self._started > timeout_s:
+                end_spark(self._process)
+                return f"The Spark analysis did not end within {timeout_s:g} s and was stopped."
+        if code == 0:
+            return None
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+        return f"The Spark analysis {how}: {self._last_line()} (all of it in {LOG_NAME})"
+
+    def _ended(self) -> int | None:
+        """Its exit code, waiting a moment for it."""
+        try:
+            return self._process.wait(_POLL_INTERVAL_S)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def _last_line(self) -> str:
+        try:
+            text = self._log_path.read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            return f"its output cannot be read ({error.strerror})"
+        lines = text.strip().splitlines()
+        return lines[-1].strip() if lines else "it said nothing"
+
+
+def read_summary(run_folder: Path) -> tuple[dict[str, Any] | None, str | None]:
+    """The analysis' small results, and what is wrong with them; both None where there are none."""
+    path = RunFolder(run_folder).analysis_summary
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any]), None
+    except FileNotFoundError:
+        return None, None
+    except (OSError, *UNREADABLE) as error:
+        return None, f"The results of the Spark analysis cannot be read: {in_words(error)}."

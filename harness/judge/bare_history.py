@@ -1,0 +1,182 @@
+"""Judges a bare history of any origin: events and a model, no run around them.
+
+Must never write anything: a page is written by whoever asked for it.
+"""
+
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from splitbrain.checker.registry import history_checker
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.folder.results import (
+    RECORD_CHECKER,
+    RESULTS_SCHEMA,
+    Results,
+    counted,
+    exit_code,
+)
+from splitbrain.harness.judge.bare_judging import (
+    JudgedHistory,
+    judge_as_columns,
+    judge_as_operations,
+    sense_of,
+)
+from splitbrain.harness.judge.own_models import make_known
+from splitbrain.harness.pool.limits import Limits
+from splitbrain.harness.pool.warm_workers import WarmWorkers
+from splitbrain.history import importers
+from splitbrain.history.importers import LoadedHistory
+from splitbrain.history.opening import reading_within
+from splitbrain.history.records import PairedOperation
+
+#: Broken lines told singly.
+_TOLD_MAX = 5
+
+
+def judge_history(
+    path: Path,
+    model: str,
+    history_format: str | None,
+    limits: Limits,
+    give_up: Callable[[], str | None] = lambda: None,
+    *,
+    skip_broken: bool = False,
+    page: Callable[[Results, Sequence[PairedOperation]], Results] | None = None,
+    warm: WarmWorkers | None = None,
+) -> Results:
+    """Judge a bare history.
+
+    Where broken lines are left out, nothing is proven: the verdict is ``unknown``, and the
+    provisional one, of what is left, stands beside it. So it is where the file ends in the middle
+    of a line, but for operations that have no order: a beginning without one has none whatever
+    came after it.
+
+    Args:
+        path: the history's file.
+        model: what to judge against: ``cas-register``, a user's own model
+            (``path/to/file.py:Name``), or a checker that needs nothing but a history, ``set-full``.
+        history_format: see ``history.importers.load``.
+        limits: what the checker may use.
+        give_up: see ``harness.judge.checking.check_all``.
+        skip_broken: leave out and count what cannot be used.
+        page: writes the page and adds what went wrong with it; None for no page.
+        warm: workers that have begun.
+
+    Raises:
+        HarnessError: the history cannot be read.
+        UsageError: there is no such model.
+    """
+    make_known(model)
+    name = history_checker(model)
+    judged = None
+    with reading_within(limits.memory_budget_mib):
+        # The page shows operations, and what is left out is told line by line.
+        if page is None and not skip_broken:
+            judged = judge_as_columns(path, name, history_format, limits, give_up, warm)
+        if judged is None:
+            loaded = importers.load(
+                path, history_format, skip_broken=skip_broken, problem_with=sense_of(name)
+            )
+            judged = judge_as_operations(loaded, name, limits, give_up, warm)
+    record = _record(judged)
+    provisional = judged.check.verdict
+    is_proof = provisional is Verdict.INVALID and judged.proves_violations
+    verdict = provisional if record is None or is_proof else Verdict.UNKNOWN
+    vacuous = () if judged.operations else ("The history has no operation.",)
+    interrupted = give_up() is not None
+    results = Results(
+        schema=RESULTS_SCHEMA,
+        run=path.name,
+        test=path.name,
+        system="",
+        workload=model,
+        seed=None,
+        runtime=f"history of format {judged.format}",
+        verdict=verdict,
+        vacuous=vacuous,
+        exit_code=exit_code(
+            verdict, vacuous=bool(vacuous), harness_failed=False, interrupted=interrupted
+        ),
+        checkers=(judged.check,) if record is None else (judged.check, record),
+        operations=judged.counts,
+        faults=(),
+        elections=None,
+        epochs=judged.epochs,
+        longest_unavailability_ms=None,
+        run_folder=str(path),
+        reproduce=_reproduce(path, model, history_format, skip_broken=skip_broken),
+        problems=_notes(judged),
+        interrupted=interrupted,
+        bare_history=True,
+        provisional=None if record is None or is_proof else provisional,
+    )
+    if page is None or judged.loaded is None:
+        return results
+    return page(results, judged.loaded.operations)
+
+
+def _notes(judged: JudgedHistory) -> tuple[str, ...]:
+    """Notes on how the file was read, where that is not plain."""
+    notes = () if judged.loaded is None else judged.loaded.notes
+    apart = judged.told_apart
+    if apart is None or apart is judged.check.verdict:
+        return notes
+    told = (
+        "1 and 1.0 are taken as one number, for JSON has one kind of numbers. "
+        f"With the two told apart, the verdict would be {apart.value}."
+    )
+    return (*notes, told)
+
+
+def _record(judged: JudgedHistory) -> CheckResult | None:
+    """What is wrong with the file itself; None for nothing."""
+    loaded = judged.loaded
+    if loaded is None:
+        return None
+    if loaded.broken_count:
+        return _left_out(loaded, judged.check.verdict)
+    return None if loaded.torn_bytes is None else _torn(loaded.torn_bytes, judged.check.verdict)
+
+
+def _torn(torn_bytes: int, provisional: Verdict) -> CheckResult:
+    """The note on a file that ends in the middle of a line, or of its list."""
+    cut = f"in the middle of a line: {torn_bytes} bytes were left out"
+    if torn_bytes == 0:
+        cut = "before the list of its operations does"
+    return CheckResult(
+        checker=RECORD_CHECKER,
+        verdict=Verdict.UNKNOWN,
+        reason=(
+            f"The file ends {cut}, and whatever came after them is missing too. "
+            f"What is there is {provisional.value}."
+        ),
+        figures={"torn-bytes": torn_bytes},
+    )
+
+
+def _left_out(loaded: LoadedHistory, provisional: Verdict) -> CheckResult:
+    """What it means that something was left out."""
+    places = [
+        f"{line.place}: {line.problem}" if line.place else line.problem
+        for line in loaded.broken[:_TOLD_MAX]
+    ]
+    more = loaded.broken_count - len(places)
+    told = "; ".join(places) + (f"; and {more:,} more" if more else "")
+    things = counted(loaded.broken_count, "broken line or event", "broken lines or events")
+    was = "was" if loaded.broken_count == 1 else "were"
+    return CheckResult(
+        checker=RECORD_CHECKER,
+        verdict=Verdict.UNKNOWN,
+        reason=(
+            f"{things} {was} left out, so nothing is proven; what is left is {provisional.value}. "
+            f"Left out: {told}."
+        ),
+        figures={"left-out": loaded.broken_count},
+    )
+
+
+def _reproduce(path: Path, model: str, history_format: str | None, *, skip_broken: bool) -> str:
+    named = f" --format {history_format}" if history_format else ""
+    skipping = " --skip-broken" if skip_broken else ""
+    return f"splitbrain check {shlex.quote(str(path))} --model {model}{named}{skipping}"

@@ -1,0 +1,175 @@
+"""Judges the operations of a bare history: as columns where it is large, else as objects.
+
+Both ways have the same results. Columns know the way of a file without fault only; whatever is
+odd about a file or an operation is left to who reads objects, and can say where it stands.
+"""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.linearizability.column_history import split_columns
+from splitbrain.checker.models.registry import model_named
+from splitbrain.checker.outcome_shapes import outcome_problem
+from splitbrain.checker.registry import linearizability_model
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.folder.results import (
+    OutcomeCounts,
+)
+from splitbrain.harness.judge import column_counts
+from splitbrain.harness.judge.checking import check_all
+from splitbrain.harness.judge.column_checking import ColumnCheck
+from splitbrain.harness.judge.shared_reading import read_shared
+from splitbrain.harness.judge.timeline import acknowledged_epochs, outcome_counts
+from splitbrain.harness.pool.framed_child import FramedChild
+from splitbrain.harness.pool.limits import Limits
+from splitbrain.harness.pool.warm_workers import WarmWorkers
+from splitbrain.history.column_identity import columns_apart
+from splitbrain.history.columns import OperationColumns
+from splitbrain.history.formats import Format, guess_format, known_format
+from splitbrain.history.identity import operations_apart
+from splitbrain.history.importers import LoadedHistory
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.value_shapes import wrong_shape
+
+#: Size of a file from which it is read into columns.
+COLUMNS_FROM_BYTES = 4 << 20
+
+
+class JudgedHistory(msgspec.Struct, frozen=True):
+    """A history that was read and judged, one way or the other."""
+
+    format: Format
+    #: All that it holds, failed ones included.
+    operations: int
+    check: CheckResult
+    counts: dict[str, OutcomeCounts]
+    epochs: tuple[int, ...]
+    #: None where it was read into columns: then there was nothing wrong with its file.
+    loaded: LoadedHistory | None = None
+    #: The verdict with 1 and 1.0 told apart, where numbers are written both ways, see
+    #: ``history.identity``; None where they are not.
+    told_apart: Verdict | None = None
+
+    @property
+    def proves_violations(self) -> bool:
+        """Whether what is invalid stays so, whatever the file lacks at its end."""
+        nothing_within = self.loaded is None or not self.loaded.broken_count
+        return nothing_within and linearizability_model(self.check.checker) is not None
+
+
+def judge_as_columns(
+    path: Path,
+    checker: str,
+    history_format: str | None,
+    limits: Limits,
+    give_up: Callable[[], str | None],
+    warm: WarmWorkers | None,
+) -> JudgedHistory | None:
+    """Judge a large history without an object per operation; None where that cannot be.
+
+    Whoever reads objects then tells why, or judges it.
+    """
+    model = linearizability_model(checker)
+    if model is None or not _is_large(path):
+        return None
+    reading, judging = warm or WarmWorkers([], [])
+    columns = read_shared(path, history_format, limits, give_up, reading)
+    if columns is None:
+        return None
+    check = _check_columns(columns, model, limits, give_up, judging)
+    if check is None:
+        return None
+    told_apart = None
+    if columns.mixes_numbers:
+        apart = columns_apart(columns, one_kind_of_number=False)
+        again = _check_columns(apart, model, limits, give_up, judging)
+        told_apart = None if again is None else again.verdict
+    return JudgedHistory(
+        format=known_format(history_format) if history_format else guess_format(path),
+        operations=len(columns),
+        check=check,
+        counts=column_counts.outcome_counts(columns),
+        epochs=column_counts.acknowledged_epochs(columns),
+        told_apart=told_apart,
+    )
+
+
+def _check_columns(
+    columns: OperationColumns,
+    model: str,
+    limits: Limits,
+    give_up: Callable[[], str | None],
+    warm: list[FramedChild] | None,
+) -> CheckResult | None:
+    """Judge columns; None where operations have to be looked at one by one."""
+    parts = split_columns(columns, model_named(model), wrong_shape)
+    return None if parts is None else ColumnCheck(parts, model, limits, give_up, warm).run()
+
+
+def judge_as_operations(
+    loaded: LoadedHistory,
+    checker: str,
+    limits: Limits,
+    give_up: Callable[[], str | None],
+    warm: WarmWorkers | None,
+) -> JudgedHistory:
+    """Judge operations, by whatever checker."""
+    operations = tuple(loaded.operations)
+    judging = None if warm is None else warm.judging
+
+    def judge(judged: tuple[PairedOperation, ...]) -> CheckResult:
+        evidence = Evidence(operations=judged, members=members_of(judged))
+        (check,) = check_all([checker], evidence, limits, give_up, judging)
+        return check
+
+    check = judge(operations)
+    told_apart = None
+    if loaded.mixes_numbers:
+        apart, _ = operations_apart(operations, one_kind_of_number=False)
+        told_apart = judge(tuple(apart)).verdict
+    return JudgedHistory(
+        format=loaded.format,
+        operations=len(operations),
+        check=check,
+        counts=outcome_counts(operations),
+        epochs=tuple(sorted(acknowledged_epochs(operations))),
+        loaded=loaded,
+        told_apart=told_apart,
+    )
+
+
+def members_of(operations: Iterable[PairedOperation]) -> frozenset[str]:
+    """Nodes that may hold what the final reads of others do not show, as far as a history tells.
+
+    Nothing says for whom its reads speak, so each node that acknowledged something counts. Where no
+    operation is marked as final nobody knows which reads were the last ones, and none counts.
+    """
+    nodes: set[str] = set()
+    has_final = False
+    for operation in operations:
+        has_final = has_final or operation.final
+        if operation.type == "ok" and operation.node is not None:
+            nodes.add(operation.node)
+    return frozenset(nodes) if has_final else frozenset()
+
+
+def _is_large(path: Path) -> bool:
+    """Whether columns pay off; an object per operation of a small history is quickly made."""
+    return path.is_dir() or path.stat().st_size >= COLUMNS_FROM_BYTES
+
+
+def sense_of(checker: str) -> Callable[[PairedOperation], str | None]:
+    """Operations that make no sense to the model or the checker of outcomes that judges."""
+    name = linearizability_model(checker)
+    if name is None:
+        return outcome_problem(checker)
+    model = model_named(name)
+
+    def problem_with(operation: PairedOperation) -> str | None:
+        # Operations that the model does not know are refused as such, with one that fits.
+        return model.problem_with(operation) if operation.f in model.functions else None
+
+    return problem_with

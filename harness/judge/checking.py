@@ -1,0 +1,143 @@
+"""Hands a run's evidence to the checkers that its plan names, part by part, in killable workers.
+
+A part that hangs, eats memory or crashes makes its own checker ``unknown``, with the reason; it
+must never make one ``valid`` and never touch another. Source: design, section 3; issue 3, item 8.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.linearizability.check import check_part
+from splitbrain.checker.linearizability.parts import Part, PartResult, combine, split
+from splitbrain.checker.models.registry import model_named
+from splitbrain.checker.registry import checker_named, linearizability_model
+from splitbrain.checker.verdict import CheckResult, Verdict, merge
+from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.judge.own_models import make_known
+from splitbrain.harness.judge.packed_operations import Packed
+from splitbrain.harness.pool import workers
+from splitbrain.harness.pool.framed_child import FramedChild
+from splitbrain.harness.pool.limits import Limits, with_cost
+from splitbrain.harness.pool.workers import PartOutcome
+
+_PART_FUNCTION = f"{__name__}:check_one_part"
+_WHOLE_FUNCTION = f"{__name__}:check_whole"
+
+
+class _Job(msgspec.Struct, frozen=True):
+    """One checker's share of the parts."""
+
+    name: str
+    #: Model of a linearizability checker, None for the others.
+    model: str | None
+    #: Parts of the history, for those that split it.
+    history_parts: tuple[Part, ...]
+    parts: tuple[workers.Part, ...]
+    #: Why the checker could not even begin.
+    refused: str | None = None
+
+
+def check_one_part(payload: tuple[Packed, str], budget: Budget) -> PartResult:
+    """In a worker: judge one part of a history for linearizability."""
+    packed, model = payload
+    make_known(model)
+    return check_part(packed.record, model, budget)
+
+
+def check_whole(payload: tuple[str, Packed], budget: Budget) -> CheckResult:
+    """In a worker: run one checker on everything."""
+    name, packed = payload
+    return checker_named(name)(packed.record, budget)
+
+
+def check_all(
+    names: Sequence[str],
+    evidence: Evidence,
+    limits: Limits,
+    give_up: Callable[[], str | None] = lambda: None,
+    warm: list[FramedChild] | None = None,
+) -> list[CheckResult]:
+    """One result per checker, in the order of their names.
+
+    ``give_up`` gives a reason as soon as what is not decided by then is to stay undecided.
+    """
+    jobs = [_prepare(name, evidence) for name in names]
+    parts = [part for job in jobs for part in job.parts]
+    outcomes = iter(
+        workers.run_parts(
+            parts,
+            limits,
+            give_up=give_up,
+            warm=warm,
+        )
+    )
+    return [_conclude(job, [next(outcomes) for _ in job.parts]) for job in jobs]
+
+
+def _prepare(name: str, evidence: Evidence) -> _Job:
+    """Split the work; a checker that does not exist or does not fit is refused, not raised."""
+    model = linearizability_model(name)
+    try:
+        if model is None:
+            checker_named(name)
+            weight = len(evidence.operations)
+            part = workers.Part(_WHOLE_FUNCTION, (name, Packed(evidence)), weight)
+            return _Job(name, None, (), (part,))
+        split_history = tuple(split(evidence.operations, model_named(model)))
+    except UsageError as error:
+        return _Job(name, model, (), (), str(error))
+    # A defect in splitting is this checker's alone.
+    except Exception as error:  # noqa: BLE001
+        reason = f"The checker crashed: {type(error).__name__}: {error}."
+        return _Job(name, model, (), (), reason)
+    parts = tuple(
+        workers.Part(_PART_FUNCTION, (Packed(part), model), len(part.operations))
+        for part in split_history
+    )
+    return _Job(name, model, split_history, parts)
+
+
+def _conclude(job: _Job, outcomes: Sequence[PartOutcome]) -> CheckResult:
+    if job.refused is not None:
+        return _unknown(job.name, job.refused, outcomes)
+    if job.model is not None:
+        results = [
+            outcome.value if outcome.failure is None else _undecided(part, outcome.failure)
+            for part, outcome in zip(job.history_parts, outcomes, strict=True)
+        ]
+        try:
+            combined = combine(results, job.model)
+        # A defect in telling what was found must not turn a violation into anything less.
+        except Exception as error:  # noqa: BLE001
+            combined = _uncombined(job.name, results, error)
+        return with_cost(combined, outcomes)
+    (outcome,) = outcomes
+    if outcome.failure is not None:
+        return _unknown(job.name, f"The checker {outcome.failure}.", outcomes)
+    return with_cost(outcome.value, outcomes)
+
+
+def _undecided(part: Part, failure: str) -> PartResult:
+    of = "" if part.key is None else f" of key {part.key}"
+    return PartResult(
+        key=part.key,
+        verdict=Verdict.UNKNOWN,
+        algorithm="none",
+        reason=f"{len(part.operations)} operations{of} are undecided: {failure}.",
+        operations=len(part.operations),
+        figures={},
+    )
+
+
+def _uncombined(name: str, results: Sequence[PartResult], error: Exception) -> CheckResult:
+    worst = merge([Verdict.UNKNOWN, *(result.verdict for result in results)])
+    told = next((result.reason for result in results if result.verdict is Verdict.INVALID), "")
+    crash = f"Its parts could not be summed up: {type(error).__name__}: {error}."
+    return CheckResult(checker=name, verdict=worst, reason=f"{told} {crash}".strip())
+
+
+def _unknown(name: str, reason: str, outcomes: Sequence[PartOutcome]) -> CheckResult:
+    return with_cost(CheckResult(checker=name, verdict=Verdict.UNKNOWN, reason=reason), outcomes)

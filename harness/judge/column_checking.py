@@ -1,0 +1,219 @@
+"""Judges a history that is there as columns, part by part, in killable workers.
+
+Three rounds, each with the budget for every piece of it:
+
+1. Small parts together in chunks, with the steps that never take long; large parts alone, with all.
+2. Parts that a chunk left open, and those of a chunk whose worker failed: each alone, so that a
+   hard part never takes the others along.
+3. Parts that have no order, the smallest ones: from their operations, to be explained.
+
+Workers are given columns; operations are made for the last round alone. The result is that of
+``harness.judge.checking`` for the same operations. Source: issue 7, items 5 and 8.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from splitbrain.checker.linearizability.check import check_part
+from splitbrain.checker.linearizability.column_history import (
+    COMPILED_FROM,
+    ColumnParts,
+    PartVerdict,
+    judge_columns,
+)
+from splitbrain.checker.linearizability.parts import (
+    PARTS_NAMED_MAX,
+    PartResult,
+    combine,
+    of_key,
+    undecided_part,
+    valid_part,
+)
+from splitbrain.checker.models.registry import model_named
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Budget
+from splitbrain.harness.judge.own_models import make_known
+from splitbrain.harness.judge.packed_operations import Packed
+from splitbrain.harness.pool import workers
+from splitbrain.harness.pool.framed_child import FramedChild
+from splitbrain.harness.pool.limits import Limits, with_cost
+from splitbrain.harness.pool.workers import PartOutcome
+
+_CHUNK_FUNCTION: Final = f"{__name__}:judge_chunk"
+_PART_FUNCTION: Final = f"{__name__}:explain_part"
+#: Chunks for each worker, so that they end at about the same time.
+_CHUNKS_PER_JOB: Final = 8
+#: Operations that a chunk holds at least: a worker takes longer to hand them over than to judge.
+_CHUNK_OPERATIONS_MIN: Final = 4_000
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """Parts that one worker judges one after the other."""
+
+    parts: ColumnParts
+    model: str
+    #: Ask only what never takes long.
+    quick: bool
+    compiled_first: bool
+
+
+def judge_chunk(chunk: Chunk, budget: Budget) -> list[PartVerdict]:
+    """In a worker: the verdicts on some parts."""
+    make_known(chunk.model)
+    return list(
+        judge_columns(
+            chunk.parts,
+            model_named(chunk.model),
+            budget,
+            quick=chunk.quick,
+            compiled_first=chunk.compiled_first,
+        )
+    )
+
+
+def explain_part(payload: tuple[Packed, str], budget: Budget) -> PartResult:
+    """In a worker: judge one part from its operations, and say why it has no order."""
+    packed, model = payload
+    make_known(model)
+    return check_part(packed.record, model, budget)
+
+
+class ColumnCheck:
+    """Judges one history for linearizability; ``run`` it once.
+
+    Args:
+        parts: the history.
+        model: name of the model.
+        limits: what each piece of a round may use.
+        give_up: see ``harness.judge.checking.check_all``.
+        warm: see ``harness.pool.workers.run_parts``.
+    """
+
+    def __init__(
+        self,
+        parts: ColumnParts,
+        model: str,
+        limits: Limits,
+        give_up: Callable[[], str | None],
+        warm: list[FramedChild] | None,
+    ) -> None:
+        self._parts = parts
+        self._model = model
+        self._limits = limits
+        self._give_up = give_up
+        self._warm = warm
+        self._results: dict[int, PartResult] = {}
+        self._outcomes: list[PartOutcome] = []
+
+    def run(self) -> CheckResult:
+        """The verdict on the whole history."""
+        parts = self._parts
+        chunks = _chunks(parts, self._limits.jobs)
+        left_open = self._judge([(chunk, len(chunk) > 1) for chunk in chunks])
+        self._judge([([number], False) for number in left_open])
+        self._explain()
+        results = [self._results[number] for number in range(len(parts.keys))]
+        return with_cost(combine(results, self._model), self._outcomes)
+
+    def _judge(self, chunks: Sequence[tuple[Sequence[int], bool]]) -> list[int]:
+        """Judge chunks, those marked so quickly; the parts that are still open."""
+        compiled_first = len(self._parts.columns) >= COMPILED_FROM
+        pieces = [
+            workers.Part(
+                _CHUNK_FUNCTION,
+                Chunk(self._parts.some(numbers), self._model, quick, compiled_first),
+                sum(map(self._parts.size, numbers)),
+            )
+            for numbers, quick in chunks
+        ]
+        left_open: list[int] = []
+        for (numbers, quick), outcome in zip(chunks, self._run(pieces), strict=True):
+            if outcome.failure is not None and quick:
+                left_open += numbers
+            elif outcome.failure is not None:
+                self._results[numbers[0]] = self._undecided(numbers[0], outcome.failure)
+            else:
+                for number, verdict in zip(numbers, outcome.value, strict=True):
+                    if verdict.verdict is Verdict.UNKNOWN and quick:
+                        left_open.append(number)
+                    else:
+                        self._results[number] = self._result(number, verdict)
+        return left_open
+
+    def _explain(self) -> None:
+        """Say why parts have no order, those that are told of."""
+        invalid = [n for n, r in sorted(self._results.items()) if r.verdict is Verdict.INVALID]
+        told = sorted(invalid, key=lambda number: self._results[number].operations)
+        told = told[:PARTS_NAMED_MAX]
+        pieces = [
+            workers.Part(
+                _PART_FUNCTION,
+                (Packed(self._parts.part(number)), self._model),
+                self._parts.size(number),
+            )
+            for number in told
+        ]
+        for number, outcome in zip(told, self._run(pieces), strict=True):
+            # A violation stands, explained or not.
+            if outcome.failure is None and outcome.value.verdict is not Verdict.UNKNOWN:
+                self._results[number] = self._agreed(number, outcome.value)
+
+    def _agreed(self, number: int, explained: PartResult) -> PartResult:
+        found = self._results[number]
+        if explained.verdict is found.verdict:
+            return explained
+        reason = (
+            f"{found.operations:,} operations{of_key(found.key)} are undecided: {found.algorithm} "
+            f"found no order, and {explained.algorithm} found one. This is a defect of the checker."
+        )
+        return msgspec.structs.replace(found, verdict=Verdict.UNKNOWN, reason=reason)
+
+    def _run(self, pieces: Sequence[workers.Part]) -> list[PartOutcome]:
+        if not pieces:
+            return []
+        outcomes = workers.run_parts(
+            pieces,
+            self._limits,
+            give_up=self._give_up,
+            warm=self._warm,
+        )
+        self._outcomes += outcomes
+        return outcomes
+
+    def _result(self, number: int, verdict: PartVerdict) -> PartResult:
+        key, size = self._parts.keys[number], self._parts.size(number)
+        figures = {"configurations": verdict.configurations}
+        if verdict.verdict is Verdict.VALID:
+            return valid_part(key, size, verdict.algorithm, figures)
+        if verdict.verdict is Verdict.UNKNOWN:
+            return undecided_part(key, size, verdict.reason, figures)
+        return PartResult(
+            key=key,
+            verdict=Verdict.INVALID,
+            algorithm=verdict.algorithm,
+            reason=f"{size:,} operations{of_key(key)} have no order. "
+            "There was no time left to tell more.",
+            operations=size,
+            figures=figures,
+        )
+
+    def _undecided(self, number: int, failure: str) -> PartResult:
+        return undecided_part(self._parts.keys[number], self._parts.size(number), failure, {})
+
+
+def _chunks(parts: ColumnParts, jobs: int) -> list[list[int]]:
+    """Parts put together, large ones alone; all chunks that hold several take about as long."""
+    enough = max(len(parts.columns) // (jobs * _CHUNKS_PER_JOB), _CHUNK_OPERATIONS_MIN)
+    chunks: list[list[int]] = []
+    room = 0
+    # The largest come first.
+    for number in range(len(parts.keys)):
+        size = parts.size(number)
+        if room < size:
+            chunks.append([])
+            room = enough
+        chunks[-1].append(number)
+        room -= size
+    return chunks

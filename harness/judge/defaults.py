@@ -1,0 +1,38 @@
+"""What ``splitbrain test`` takes where the user chose nothing, as far as a recorded plan tells.
+
+Known for plans of this version only: another version may have had other defaults, and what is left
+out of a command line must mean the same there.
+"""
+
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.folder.tool_version import tool_version
+from splitbrain.history.plan import CONCURRENCY, OPERATION_TIMEOUT_S, RATE, Plan, PlanDefaults
+from splitbrain.systems.registry import system
+from splitbrain.workloads.workload import workload
+
+
+def defaults_of(plan: Plan) -> PlanDefaults | None:
+    """The defaults of the tool version in the plan, None if that is not this version."""
+    if plan.tool_version != tool_version():
+        return None
+    return PlanDefaults(
+        concurrency=CONCURRENCY,
+        rate=RATE,
+        operation_timeout_s=OPERATION_TIMEOUT_S,
+        workload_options=_workload_options(plan.workload),
+        state_machine=_state_machine(plan.system),
+    )
+
+
+def _state_machine(name: str) -> str | None:
+    try:
+        return next(iter(system(name).state_machines), None)
+    except UsageError:
+        return None
+
+
+def _workload_options(name: str) -> dict[str, object]:
+    try:
+        return workload(name, seed=0, slots=1, readers=frozenset(), options={}).options()
+    except UsageError:
+        return {}  # a plan of another origin: its options are all named

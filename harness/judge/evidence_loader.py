@@ -1,0 +1,303 @@
+"""Reads a run folder into memory, as it is: finished, dead or still growing.
+
+Whatever is missing, torn or broken becomes a sentence in ``problems`` and never an exception: what
+is left can still show a violation. Of a history that is broken in its middle the part before the
+break is taken, since a beginning of the truth is true and a truth with holes is not. Must never
+change the folder. Source: design, section 5.
+"""
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from splitbrain.contracts.committed import CommittedLog, CommittedRecord
+from splitbrain.contracts.errors import UNREADABLE, UsageError
+from splitbrain.contracts.fault import Fault, FaultEvent
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.folder.manifest import damage
+from splitbrain.harness.folder.simulation_record import DRAWN, SimulationRecord, read_for_judging
+from splitbrain.harness.folder.store import is_alive
+from splitbrain.history.border import refuse_strays
+from splitbrain.history.course import LeaderSighting, Phase, phases_path
+from splitbrain.history.errors import HistoryError, PairingError
+from splitbrain.history.functions import USUAL, Functions
+from splitbrain.history.identity import key_text, operations_apart
+from splitbrain.history.json_problems import in_words
+from splitbrain.history.pairing import pair
+from splitbrain.history.plan import Plan, decode_plan
+from splitbrain.history.reader import HistoryReader
+from splitbrain.history.records import Event, PairedOperation
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.schedule_lines import is_planned, planned_fault
+
+_Line = TypeVar("_Line")
+
+
+class RunRecord(msgspec.Struct, frozen=True):
+    """Everything that a run left behind and that a judgement needs."""
+
+    folder: RunFolder
+    #: None where ``plan.json`` is missing or unreadable.
+    plan: Plan | None
+    events: list[Event]
+    operations: list[PairedOperation]
+    scheduled: tuple[Fault, ...]
+    faults: tuple[FaultEvent, ...]
+    #: Node to its state events, in the node's own order.
+    state_events: dict[str, list[StateEvent]]
+    #: Node to what it holds at the end; empty for a run that never got there.
+    committed_logs: dict[str, CommittedLog]
+    #: Course of the run, in order; empty for a folder of other origin.
+    phases: tuple[Phase, ...]
+    #: The run still holds its lock.
+    living: bool
+    #: What could not be read, one sentence each.
+    problems: tuple[str, ...]
+    #: What is not as the run left it when it ended, one clause each.
+    damage: tuple[str, ...] = ()
+    #: Who was seen to lead from outside, each change.
+    sightings: tuple[LeaderSighting, ...] = ()
+    #: What only a simulated run knows of itself; None for other runs, and where it is lost.
+    simulation: SimulationRecord | None = None
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the run's world was a simulated one."""
+        if self.simulation is not None:
+            return True
+        return self.plan is not None and self.plan.runtime == SIMULATED
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether it is one world of a sweep, drawn or shrunk, which proves nothing by itself.
+
+        Faults may then do what ends nodes, overlap, or miss; whether anything was wrong is told by
+        the invariants, and whether enough was tried by the sweep.
+        """
+        return self.is_simulated and self.plan is not None and self.plan.nemesis == DRAWN
+
+    @property
+    def ended_at_violation(self) -> bool:
+        """Whether its world ended where an invariant did not hold, before anything could heal."""
+        return self.simulation is not None and self.simulation.violation is not None
+
+    @property
+    def knows_its_faults(self) -> bool:
+        """Whether ``faults.jsonl`` tells every fault that there was."""
+        told = (*self.problems, *self.damage)
+        if any(self.folder.faults.name in sentence for sentence in told):
+            return False
+        return bool(self.faults) or not self.scheduled or not self.reached("load-ended")
+
+    @property
+    def node_names(self) -> list[str]:
+        """Nodes of the plan, those that vote first, else those that left a folder."""
+        if self.plan is not None:
+            return [str(node) for node in (*self.plan.nodes, *self.plan.observers)]
+        return [str(node) for node in self.folder.node_names()]
+
+    @property
+    def observers(self) -> list[str]:
+        """Those of them that do not vote."""
+        return [] if self.plan is None else [str(node) for node in self.plan.observers]
+
+    @property
+    def functions(self) -> Functions:
+        """Effects of the workload's functions; by their usual names where no plan declares any."""
+        return USUAL if self.plan is None else self.plan.functions or USUAL
+
+    def reached(self, phase: str) -> bool:
+        """Whether the run came as far as that phase."""
+        return any(found.phase == phase for found in self.phases)
+
+    @property
+    def end_time(self) -> int:
+        """Time of the last event of the clients or of the nemesis, ns; 0 for an empty run."""
+        last_fault = max((fault.time for fault in self.faults), default=0)
+        return max(self.events[-1].time if self.events else 0, last_fault)
+
+
+def load_run(root: Path) -> RunRecord:
+    """Read a run folder.
+
+    Raises:
+        UsageError: there is no such folder, or it holds what no run makes.
+    """
+    folder = RunFolder(root)
+    if not root.is_dir():
+        raise UsageError(f"there is no run folder {root}", "Name a folder below runs/.")
+    refuse_strays(root)
+    # Asked first: what ends while it is read was read in part.
+    living = is_alive(folder)
+    problems: list[str] = []
+    plan = _read_plan(folder, problems)
+    events, operations = _read_history(folder, problems)
+    schedule = read_json_lines(folder.schedule, dict[str, Any], problems)
+    state_events: dict[str, list[StateEvent]] = {}
+    committed_logs: dict[str, CommittedLog] = {}
+    damaged = [] if living else damage(folder)
+    for node in folder.node_names():
+        read = read_json_lines(folder.state_events(node), StateEvent, problems)
+        if read:
+            read.sort(key=lambda event: (event.incarnation, event.sequence))
+            state_events[str(node)] = read
+        dump = folder.committed_log(node)
+        log = read_committed_log(dump, problems)
+        # What is not in a dump counts against the system, so it must be as the run left it.
+        name = f"{dump.relative_to(root)} "
+        if log is not None and not any(clause.startswith(name) for clause in damaged):
+            committed_logs[str(node)] = log
+    if living:
+        problems.append("The run is still going on; this is the verdict on what it has so far.")
+    sightings = tuple(read_json_lines(folder.leaders, LeaderSighting, problems))
+    simulation = read_for_judging(folder, problems)
+    return RunRecord(
+        folder=folder,
+        plan=plan,
+        events=events,
+        operations=operations,
+        scheduled=_scheduled_faults(schedule, folder.schedule, problems),
+        faults=tuple(read_json_lines(folder.faults, FaultEvent, problems)),
+        state_events=state_events,
+        committed_logs=committed_logs,
+        phases=tuple(read_json_lines(phases_path(root), Phase, problems)),
+        living=living,
+        problems=tuple(problems),
+        damage=tuple(damaged),
+        sightings=sightings,
+        simulation=simulation,
+    )
+
+
+def read_json_lines(path: Path, type_: type[_Line], problems: list[str]) -> list[_Line]:
+    """The whole lines of a file; none where it is missing.
+
+    A line that does not fit is dropped with a sentence in ``problems``, the first of a file only;
+    so is a torn last line, which is what a killed harness leaves.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        problems.append(f"{path.name} cannot be read: {error.strerror}.")
+        return []
+    decoder = msgspec.json.Decoder(type_)
+    lines = content.split(b"\n")
+    where = f"{path.parent.name}/{path.name}" if path.parent.name else path.name
+    records: list[_Line] = []
+    broken: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            records.append(decoder.decode(line))
+        except UNREADABLE as error:
+            # Lines end with a line feed, so what follows the last one is a torn line.
+            if number < len(lines):
+                broken.append(f"line {number}: {in_words(error)}")
+            else:
+                problems.append(f"The last line of {where} is torn ({len(line)} bytes left out).")
+    if broken:
+        problems.append(f"{len(broken)} lines of {where} are broken and left out ({broken[0]}).")
+    return records
+
+
+def read_committed_log(path: Path, problems: list[str]) -> CommittedLog | None:
+    """One node's ``log.jsonl``: a header line, then one record per line; None if unusable.
+
+    The header names how far the log goes, so a torn dump cannot pass for a short log. One with a
+    broken line is left out too: the record that stood there would be missed on that node.
+    """
+    known_before = len(problems)
+    lines = read_json_lines(path, dict[str, Any], problems)
+    if not lines or len(problems) > known_before:
+        return None
+    where = f"{path.parent.name}/{path.name}"
+    try:
+        records = tuple(map(_record, lines[1:]))
+        log = msgspec.convert({**lines[0], "records": records}, CommittedLog)
+    except msgspec.ValidationError as error:
+        problems.append(f"The log dump {where} is not one and is left out ({error}).")
+        return None
+    last = records[-1].offset + 1 if records else log.start_offset
+    if last < log.end_offset:
+        problems.append(
+            f"The log dump {where} stops at offset {last} before its end {log.end_offset} "
+            "and is left out."
+        )
+        return None
+    return log
+
+
+def _record(line: dict[str, Any]) -> CommittedRecord:
+    """A record whose key is told as those of the history are."""
+    record = msgspec.convert(line, CommittedRecord)
+    text = key_text(record.key)
+    return record if text == record.key else msgspec.structs.replace(record, key=text)
+
+
+def _read_plan(folder: RunFolder, problems: list[str]) -> Plan | None:
+    try:
+        return decode_plan(folder.plan.read_bytes())
+    except FileNotFoundError:
+        problems.append("plan.json is missing; what the run was meant to be is not known.")
+    except (OSError, ValueError, RecursionError) as error:
+        problems.append(f"plan.json cannot be read: {in_words(error)}.")
+    return None
+
+
+def _read_history(
+    folder: RunFolder, problems: list[str]
+) -> tuple[list[Event], list[PairedOperation]]:
+    """The events up to the first that makes no sense, and their operations."""
+    if not folder.history.exists():
+        problems.append("history.jsonl is missing: no client ever worked, or it was removed.")
+        return [], []
+    events: list[Event] = []
+    reader = HistoryReader(folder.history)
+    try:
+        for event in reader:
+            events.append(event)  # noqa: PERF402 - what came before an error is kept
+    except (HistoryError, RecursionError) as error:
+        problems.append(_broken_off(len(events), error))
+    if reader.torn_bytes is not None:
+        problems.append(
+            f"The last line of history.jsonl is torn ({reader.torn_bytes} bytes left out): "
+            "the harness did not end in order."
+        )
+    try:
+        return events, [*operations_apart(pair(events))[0]]
+    except PairingError as error:
+        whole = [event for event in events if error.index is None or event.index < error.index]
+        problems.append(_broken_off(len(whole), error))
+    try:
+        return whole, [*operations_apart(pair(whole))[0]]
+    except PairingError as error:
+        # Indexes that repeat or go back: nothing tells where the truth ends.
+        problems.append(_broken_off(0, error))
+        return [], []
+
+
+def _broken_off(kept: int, error: Exception) -> str:
+    what = f"{error.target}: {error.problem}" if isinstance(error, HistoryError) else str(error)
+    return (
+        f"history.jsonl is broken after its first {kept:,} events, only these were judged ({what})."
+    )
+
+
+def _scheduled_faults(
+    lines: list[dict[str, Any]], path: Path, problems: list[str]
+) -> tuple[Fault, ...]:
+    """The planned faults; lines without a time say what a plan became, as faults.jsonl does."""
+    scheduled: list[Fault] = []
+    for line in lines:
+        if not is_planned(line):
+            continue
+        try:
+            scheduled.append(planned_fault(line))
+        except msgspec.ValidationError as error:
+            problems.append(f"A line of {path.name} is no scheduled fault ({error}).")
+    return tuple(scheduled)

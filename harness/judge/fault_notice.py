@@ -1,0 +1,274 @@
+"""Whether the system noticed a fault: a role changed, requests suffered, a peer fell behind. Pure.
+
+A fault that took effect and that nothing in the system felt has not been survived: it proves as
+little as one that never came. Looked at is the fault's window and ``MARGIN_NS`` behind it, compared
+with the *quiet* time of the same run, in which no fault was in force: some requests fail there too,
+such as those of clients that are pinned to a follower. Where a run has no quiet time, or nothing
+tells of roles, the absence of a sign is no sign of absence, and that is said. Judges nothing.
+Definitions: ``docs/faults/coverage.md``.
+"""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Final
+
+import msgspec
+
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.judge.fault_results import ENDING_KINDS, FaultWindow
+from splitbrain.harness.judge.timeline import UNNAMED_ERROR
+from splitbrain.history.course import LeaderSighting, Phase
+from splitbrain.history.records import PairedOperation
+
+_NS_PER_MS: Final = 1_000_000
+#: Behind a heal: what a fault has begun shows itself when a client's patience ends, or an election.
+MARGIN_NS: Final = 1_000_000_000
+#: Operations of the quiet time, below which nothing can be compared with it.
+QUIET_MIN: Final = 20
+#: A gap in a node's log is a stall from here on, and a slow answer one that took so much longer:
+#: less is what a busy machine does by itself.
+_STALL_NS: Final = 250_000_000
+#: Times the longest of the quiet time.
+_LONGER: Final = 2
+#: Standard deviations by which a kind of failure must be more frequent than in the quiet time.
+_SIGMAS: Final = 3.0
+_TOLD_MAX: Final = 3
+NOTHING_NOTICED: Final = (
+    "no role changed, no request failed or took longer than usual, no peer fell behind"
+)
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """Signs that the system noticed one fault."""
+
+    #: None: cannot be told.
+    noticed: bool | None
+    #: By what, or why it cannot be told, in words.
+    words: str
+
+
+class Signs(msgspec.Struct, frozen=True):
+    """The records of a run that may show that a fault was noticed."""
+
+    operations: Sequence[PairedOperation]
+    #: Node to its events, in its own order.
+    state_events: Mapping[str, Sequence[StateEvent]] = {}
+    #: All nodes.
+    nodes: Sequence[str] = ()
+    #: Who was seen to lead from outside, each change.
+    sightings: Sequence[LeaderSighting] = ()
+    #: Course of the run.
+    phases: Sequence[Phase] = ()
+
+
+def notices(windows: Sequence[FaultWindow], signs: Signs) -> dict[int, Notice]:
+    """Index of each fault that took effect, to what the system noticed of it.
+
+    Args:
+        windows: of all faults that were injected.
+        signs: what the run left behind.
+    """
+    spans = [(window.start, window.end + MARGIN_NS) for window in windows]
+    requests = _Requests(spans, [one for one in signs.operations if not one.final])
+    logs = {node: _growth(events) for node, events in signs.state_events.items()}
+    found: dict[int, Notice] = {}
+    for place, window in enumerate(windows):
+        if not window.verified or window.spared:
+            continue
+        seen = [
+            *_exits(window, signs.phases),
+            *_roles(window, signs),
+            *requests.signs(place),
+            *_stalls(window, logs, spans),
+        ]
+        if seen:
+            more = f" and {len(seen) - _TOLD_MAX} more" if len(seen) > _TOLD_MAX else ""
+            found[window.index] = Notice(True, "; ".join(seen[:_TOLD_MAX]) + more)
+            continue
+        dark = requests.dark(place) or _dark_roles(signs)
+        found[window.index] = Notice(False, NOTHING_NOTICED) if dark is None else Notice(None, dark)
+    return found
+
+
+# --- roles ----------------------------------------------------------------------------------
+
+
+def _exits(window: FaultWindow, phases: Iterable[Phase]) -> Iterator[str]:
+    for phase in phases:
+        if phase.phase == "node-exited" and _is_inside(window, phase.time):
+            yield f"{phase.node} ended by itself {_after(window, phase.time)}"
+
+
+def _roles(window: FaultWindow, signs: Signs) -> Iterator[str]:
+    """Changes of role, epoch or leader that are no start of a node which the fault has ended."""
+    if not any(signs.state_events.values()):
+        yield from _sighted(window, signs.sightings)
+        return
+    found: list[tuple[int, str]] = []
+    for node, events in signs.state_events.items():
+        before: tuple[int, object] | None = None
+        began: dict[int, int] = {}
+        for event in events:
+            if event.time is not None:
+                began.setdefault(event.incarnation, event.time)
+            if event.time is None or event.kind not in ("started", "role", "stopped", "fatal"):
+                continue
+            now = (event.role, event.epoch, event.leader)
+            is_new_life = before is not None and before[0] != event.incarnation
+            is_change = before is not None and not is_new_life and before[1] != now
+            before = (event.incarnation, now)
+            if not _is_inside(window, event.time):
+                continue
+            if event.kind in ("stopped", "fatal") and node not in window.nodes:
+                found.append((event.time, f"{node} stopped"))
+            elif event.kind == "role" and is_change:
+                # A node that the fault has ended takes up some role when it starts again.
+                if node in window.nodes and began[event.incarnation] >= window.start:
+                    continue
+                found.append((event.time, f"{node} became {event.role} in epoch {event.epoch}"))
+    if found:
+        time, words = min(found)
+        more = f", the first of {len(found)} changes of role" if len(found) > 1 else ""
+        yield f"{words} {_after(window, time)}{more}"
+
+
+def _sighted(window: FaultWindow, sightings: Iterable[LeaderSighting]) -> Iterator[str]:
+    before: tuple[object, object] | None = None
+    for seen in sightings:
+        now = (seen.leader, seen.epoch)
+        if before is not None and now != before and _is_inside(window, seen.time):
+            who = "nobody was" if seen.leader is None else f"{seen.leader} was"
+            yield f"{who} seen to lead {_after(window, seen.time)}"
+        before = now
+
+
+def _dark_roles(signs: Signs) -> str | None:
+    """Why roles cannot be told; None where they can."""
+    silent = [node for node in signs.nodes if not signs.state_events.get(node)]
+    if not silent or (len(silent) == len(signs.nodes) and signs.sightings):
+        return None
+    who = "the nodes" if len(silent) == len(signs.nodes) else ", ".join(silent)
+    return f"{who} told of no role"
+
+
+# --- requests -------------------------------------------------------------------------------
+
+
+class _Tally:
+    """Operations of some stretch of time."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.failures: Counter[tuple[str, str]] = Counter()
+        self.longest_ns = 0
+
+    def add(self, operation: PairedOperation) -> None:
+        self.count += 1
+        if operation.type != "ok":
+            self.failures[operation.type, operation.error or UNNAMED_ERROR] += 1
+        elif operation.end is not None:
+            self.longest_ns = max(self.longest_ns, operation.end - operation.start)
+
+
+class _Requests:
+    """The clients' operations, by the spans that they meet, and those of the quiet time."""
+
+    def __init__(
+        self, spans: Sequence[tuple[int, int]], operations: Iterable[PairedOperation]
+    ) -> None:
+        """``spans`` by their starts."""
+        self._quiet = _Tally()
+        self._met = [_Tally() for _ in spans]
+        starts = [start for start, _ in spans]
+        latest_ends = list(accumulate((end for _, end in spans), max))
+        for operation in operations:
+            is_quiet = True
+            last = len(spans) if operation.end is None else bisect_left(starts, operation.end)
+            for place in range(last - 1, -1, -1):
+                if latest_ends[place] <= operation.start:
+                    break
+                if spans[place][1] > operation.start:
+                    is_quiet = False
+                    self._met[place].add(operation)
+            if is_quiet:
+                self._quiet.add(operation)
+
+    def signs(self, place: int) -> Iterator[str]:
+        """The requests that suffered in a span, in words."""
+        met, quiet = self._met[place], self._quiet
+        if quiet.count < QUIET_MIN:
+            return
+        for (outcome, error), count in met.failures.most_common():
+            share = quiet.failures[outcome, error] / quiet.count
+            usual = met.count * share
+            if count > usual + _SIGMAS * math.sqrt(usual * (1 - share)):
+                unusual = "" if not share else f", where {usual:.0f} are usual"
+                yield f"{count:,} of {met.count:,} operations ended {outcome} ({error}){unusual}"
+        longest, usual_ns = met.longest_ns, quiet.longest_ns
+        if longest > max(_LONGER * usual_ns, usual_ns + _STALL_NS):
+            yield (
+                f"an answer took {longest // _NS_PER_MS:,} ms, "
+                f"{usual_ns // _NS_PER_MS:,} ms at most without a fault"
+            )
+
+    def dark(self, place: int) -> str | None:
+        """Why nothing can be told of the requests in a span; None where it can."""
+        if not self._met[place].count:
+            return "no operation met it"
+        if self._quiet.count < QUIET_MIN:
+            return "too few operations were made without a fault to compare with"
+        return None
+
+
+# --- peers ----------------------------------------------------------------------------------
+
+
+def _growth(events: Iterable[StateEvent]) -> list[int]:
+    """Moments at which a node's log grew, ascending."""
+    return sorted(
+        event.time for event in events if event.kind == "append" and event.time is not None
+    )
+
+
+def _stalls(
+    window: FaultWindow, logs: Mapping[str, Sequence[int]], spans: Sequence[tuple[int, int]]
+) -> Iterator[str]:
+    """Nodes whose log did not grow for long while that of another one did."""
+    last = max((times[-1] for times in logs.values() if times), default=0)
+    for node, times in logs.items():
+        if not times or (node in window.nodes and window.kind in ENDING_KINDS):
+            continue
+        gaps = [*pairwise(times), (times[-1], last)]
+        quiet = [
+            end - start
+            for start, end in gaps[:-1]
+            if all(end <= begun or start >= over for begun, over in spans)
+        ]
+        least = max(_STALL_NS, _LONGER * max(quiet, default=0))
+        # Only what lies behind the injection is the fault's doing.
+        inside = [
+            (end - start, start, end)
+            for start, end in gaps
+            if end > window.start and start < window.end and end - max(start, window.start) >= least
+        ]
+        longest = max(inside, default=None)
+        if longest is None:
+            continue
+        length, start, end = longest
+        if any(_grew(other, start, end) for name, other in logs.items() if name != node):
+            yield f"{node} took in nothing for {length / 1e9:.1f} s while others did"
+
+
+def _grew(times: Sequence[int], start: int, end: int) -> bool:
+    return bisect_right(times, start) < bisect_left(times, end)
+
+
+def _is_inside(window: FaultWindow, time: int) -> bool:
+    return window.start <= time <= window.end + MARGIN_NS
+
+
+def _after(window: FaultWindow, time: int) -> str:
+    return f"after {(time - window.start) // _NS_PER_MS:,} ms"

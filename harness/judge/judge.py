@@ -1,0 +1,386 @@
+"""Judges a run folder, at any time and as often as asked.
+
+Reads what is there, runs the checkers in killable workers with the Spark analysis beside them, and
+writes the verdict files. The verdict is written as soon as it is known: neither the analysis nor
+the report can lose it, and whatever crashes here makes its own part ``unknown`` and leaves the
+others. A living run is looked at and never written to. Must never change what the run recorded.
+Source: design, sections 5 and 6.
+"""
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.verdict import CheckResult, Verdict, merge
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.console.waiting import ANALYSING, JUDGING, During, unseen
+from splitbrain.harness.folder.ballast import Ballast
+from splitbrain.harness.folder.results import (
+    EXIT_UNKNOWN,
+    RESULTS_SCHEMA,
+    FaultResult,
+    OutcomeCounts,
+    Results,
+    write_verdict,
+)
+from splitbrain.harness.folder.simulation_record import INVARIANTS, invariants_result
+from splitbrain.harness.judge import agreement, node_health, record_health
+from splitbrain.harness.judge.analysis_process import AnalysisProcess
+from splitbrain.harness.judge.checking import check_all
+from splitbrain.harness.judge.cut_runs import how_the_world_ended, with_reasons_of_a_cut_run
+from splitbrain.harness.judge.defaults import defaults_of
+from splitbrain.harness.judge.evidence_loader import RunRecord, load_run
+from splitbrain.harness.judge.fault_consequences import with_failovers, with_notices
+from splitbrain.harness.judge.fault_coverage import coverage_of
+from splitbrain.harness.judge.fault_results import fault_results
+from splitbrain.harness.judge.judging_lock import exclusive
+from splitbrain.harness.judge.timeline import (
+    acknowledged_epochs,
+    leader_epochs,
+    longest_unavailability_ns,
+    outcome_counts,
+    sighted_epochs,
+)
+from splitbrain.harness.judge.vacuity import vacuous_reasons
+from splitbrain.harness.pool.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
+from splitbrain.history.course import LAST_PHASE
+from splitbrain.history.plan import Plan, reproduce_command
+from splitbrain.nemesis.plan_file import PLAN_FILE_ENDINGS
+from splitbrain.workloads.workload import checkers_fitting
+
+_NS_PER_MS = 1_000_000
+_INTERRUPTED = "interrupted"
+#: Compares the nodes' logs with each other.
+_LOGS_CHECKER = "split-brain"
+_EARLIER_KEPT = "The results of the earlier judgement are kept."
+
+_Made = TypeVar("_Made")
+
+
+class Publisher(Protocol):
+    """Writes the files that show the results, and adds to them what went wrong."""
+
+    def __call__(self, record: RunRecord, results: Results, *, with_analysis: bool) -> Results:
+        """Whether to show what Spark found is the judgement's to say."""
+        ...
+
+
+def judge(
+    run_folder: Path,
+    *,
+    publish: Publisher,
+    analyze: bool = True,
+    time_budget_s: float = TIME_BUDGET_S,
+    memory_budget_mib: int = MEMORY_BUDGET_MIB,
+    jobs: int = 2,
+    harness_problems: tuple[str, ...] = (),
+    during: During = unseen,
+    stop: Stop | None = None,
+    before_analysis: Callable[[], None] = lambda: None,
+    told: Callable[[Results], None] = lambda _results: None,
+) -> Results:
+    """Judge a run folder, finished, dead or alive, write its verdict, and have it shown.
+
+    Args:
+        run_folder: the run's folder.
+        publish: shows the results, once they are known.
+        analyze: run the Spark analysis too; without it the results of an earlier one are shown.
+        time_budget_s: for one part of one checker.
+        memory_budget_mib: for one part of one checker.
+        jobs: parts at work at the same time.
+        harness_problems: why the harness failed during the run, one sentence each; none if it
+            did not.
+        during: told what is being done while it is done.
+        stop: set when the user does not want to wait: what is undecided by then stays so.
+        before_analysis: called when no other judgement of the folder is at work.
+        told: told the verdict as soon as it is known.
+
+    Raises:
+        UsageError: there is no such folder.
+    """
+    limits = Limits(time_budget_s, memory_budget_mib, jobs)
+    stop = stop or Stop()
+    record = load_run(run_folder)
+    if record.living:
+        with during(JUDGING):
+            return _judge_record(record, limits, harness_problems, stop)
+    # A run that was killed has not given its room back.
+    Ballast(run_folder).release()
+    with exclusive(run_folder, during, stop), ExitStack() as judging:
+        if not (analyze and record.operations) or stop.is_set():
+            with during(JUDGING):
+                results = _judge_record(record, limits, harness_problems, stop)
+                if stop.is_set() and _is_less_than_before(record, results):
+                    return results.with_problem(_EARLIER_KEPT)
+                told(write_verdict(results, record.folder.results))
+                return publish(record, results, with_analysis=not analyze)
+        before_analysis()
+        judging.enter_context(during(JUDGING))
+        with during(ANALYSING), ExitStack() as analysing:
+            analysis = _start_analysis(run_folder, analysing)
+            results = _judge_record(record, limits, harness_problems, stop)
+            if stop.is_set() and _is_less_than_before(record, results):
+                return results.with_problem(_EARLIER_KEPT)
+            results = write_verdict(results, record.folder.results)
+            told(results)
+            judging.close()
+            problem = (
+                analysis
+                if isinstance(analysis, str)
+                else analysis.wait(give_up=lambda: _given_up(stop))
+            )
+        if problem is not None:
+            results = results.with_problem(
+                f"{problem} `splitbrain analyze {shlex.quote(str(run_folder))}` runs it again."
+            )
+        return publish(record, results, with_analysis=problem is None)
+
+
+def _is_less_than_before(record: RunRecord, results: Results) -> bool:
+    """Whether half a judgement would replace a whole one, or the violation that it found."""
+    return results.verdict is not Verdict.INVALID and record.folder.results.exists()
+
+
+def _start_analysis(run_folder: Path, context: ExitStack) -> AnalysisProcess | str:
+    try:
+        return context.enter_context(AnalysisProcess(run_folder))
+    except OSError as error:
+        return f"The Spark analysis could not be started: {error}."
+
+
+def _given_up(stop: Stop) -> str | None:
+    return _INTERRUPTED if stop.is_set() else None
+
+
+def _judge_record(
+    record: RunRecord, limits: Limits, harness_problems: Sequence[str], stop: Stop
+) -> Results:
+    crashes: list[str] = []
+
+    def made(what: str, make: Callable[[], _Made], otherwise: _Made) -> _Made:
+        """What ``make`` makes; where it crashes that is told, and the rest goes on."""
+        try:
+            return make()
+        except Exception as error:  # noqa: BLE001 - see the sentence above
+            crashes.append(f"{what} could not be told: {type(error).__name__}: {error}.")
+            return otherwise
+
+    faults = made(
+        "What became of the faults", lambda: fault_results(record.scheduled, record.faults), ()
+    )
+    faults = made("How long failovers took", lambda: with_failovers(record, faults), faults)
+    faults = made("What noticed the faults", lambda: with_notices(record, faults), faults)
+    undecided = [_undecided(name) for name in _checker_names(record)]
+    checked = made(
+        "The checkers' verdict", lambda: _checked(record, faults, limits, stop), undecided
+    )
+    for name, look in _own_checkers(record):
+        checked.append(
+            made(f"The verdict of {name}", lambda look=look: look(record), _undecided(name))
+        )
+    checked = record_health.as_evidence(record, checked)
+    failures, problems = _problems(record, faults, harness_problems)
+    told = len(crashes)
+    vacuous = made("Whether the run proves anything", lambda: _vacuous(record, faults), ())
+    if len(crashes) > told:
+        vacuous = (crashes[-1],)
+    interrupted = stop.is_set() or record.reached("interrupted")
+    results = _assemble(record, checked, faults, made)
+    return msgspec.structs.replace(
+        results,
+        vacuous=vacuous,
+        problems=tuple(dict.fromkeys([*problems, *crashes])),
+        interrupted=interrupted,
+    ).with_verdict(results.verdict, harness_failed=bool(failures))
+
+
+def _checked(
+    record: RunRecord, faults: Sequence[FaultResult], limits: Limits, stop: Stop
+) -> list[CheckResult]:
+    names = _checker_names(record)
+    if record.phases and not record.reached("load-started") and not record.living:
+        reason = "No client ever worked, so there is nothing to judge."
+        return [CheckResult(name, Verdict.UNKNOWN, reason) for name in names]
+    checks = check_all(names, _evidence(record, faults), limits, lambda: _given_up(stop))
+    violation = None if record.simulation is None else record.simulation.violation
+    return checks if violation is None else with_reasons_of_a_cut_run(checks, violation)
+
+
+def _own_checkers(
+    record: RunRecord,
+) -> Iterator[tuple[str, Callable[[RunRecord], CheckResult]]]:
+    """What judges a run beside the checkers of its workload.
+
+    In a drawn world nodes end by themselves as they should; there the invariants watch them.
+    """
+    if record.is_simulated:
+        yield INVARIANTS, lambda given: invariants_result(given.simulation)
+    if not record.is_drawn:
+        yield node_health.CHECKER_NAME, node_health.judge_nodes
+    if agreement.was_due(record):
+        yield agreement.CHECKER_NAME, agreement.judge_convergence
+    yield record_health.CHECKER_NAME, record_health.judge_record
+
+
+def _vacuous(record: RunRecord, faults: Sequence[FaultResult]) -> tuple[str, ...]:
+    """Why the run proves nothing; what one drawn world proves is the business of its sweep."""
+    if record.is_drawn or record.ended_at_violation:
+        return ()
+    return vacuous_reasons(record, faults)
+
+
+def _reproduce(record: RunRecord) -> str:
+    """The command that has the run again.
+
+    A drawn world has no plan but its scenario. That of a simulated plan is the same in a week too,
+    when the plan's file, or the run that it replayed, may be another or gone.
+    """
+    root = shlex.quote(str(record.folder.root))
+    if record.plan is None:
+        return f"splitbrain check {root}"
+    plan = record.plan
+    leans = plan.replay_of is not None or Path(plan.nemesis).suffix in PLAN_FILE_ENDINGS
+    if record.is_drawn or (record.is_simulated and leans):
+        return f"splitbrain replay {root}"
+    return reproduce_command(plan, defaults_of(plan))
+
+
+def _undecided(name: str) -> CheckResult:
+    return CheckResult(name, Verdict.UNKNOWN, "Not decided: the judging of it crashed.")
+
+
+class _Maker(Protocol):
+    """Makes something, or tells that it could not."""
+
+    def __call__(self, what: str, make: Callable[[], _Made], otherwise: _Made) -> _Made: ...
+
+
+def _assemble(
+    record: RunRecord,
+    checked: Sequence[CheckResult],
+    faults: tuple[FaultResult, ...],
+    made: "_Maker",
+) -> Results:
+    plan, root = record.plan, record.folder.root
+    from_outside = not record.state_events
+    led = made("Who led", lambda: _led(record), set[tuple[int, str]]())
+    gap = made(
+        "The longest unavailability",
+        lambda: longest_unavailability_ns(record.operations, record.functions),
+        None,
+    )
+    acknowledged = made("The epochs", lambda: acknowledged_epochs(record.operations), set[int]())
+    epochs = {epoch for epoch, _ in led} | acknowledged
+    coverage = made("What the faults met", lambda: coverage_of(record), None)
+    counts = made(
+        "The outcomes",
+        lambda: outcome_counts(record.operations, record.functions),
+        dict[str, OutcomeCounts](),
+    )
+    return Results(
+        schema=RESULTS_SCHEMA,
+        run=plan.run_id if plan else root.name,
+        test=plan.test if plan else root.parent.name,
+        system=plan.system if plan else "unknown system",
+        workload=plan.workload if plan else "unknown workload",
+        seed=plan.seed if plan else None,
+        runtime=_runtime_words(plan) if plan else "unknown runtime",
+        verdict=merge(result.verdict for result in checked),
+        vacuous=(),
+        exit_code=EXIT_UNKNOWN,
+        checkers=tuple(checked),
+        operations=counts,
+        faults=faults,
+        elections=len({epoch for epoch, _ in led}) if led else None,
+        elections_from_outside=bool(led) and from_outside,
+        epochs=tuple(sorted(epochs)),
+        longest_unavailability_ms=None if gap is None else gap // _NS_PER_MS,
+        run_folder=str(root),
+        reproduce=_reproduce(record),
+        coverage=coverage,
+        not_run={} if plan is None else plan.checkers_not_run,
+    )
+
+
+def _led(record: RunRecord) -> set[tuple[int, str]]:
+    """Who led which epoch: as the nodes say, else as seen from outside."""
+    if record.state_events:
+        return leader_epochs(record.state_events)
+    return sighted_epochs(record.sightings)
+
+
+def _runtime_words(plan: Plan) -> str:
+    """The runtime, and what it could not do at all in this run."""
+    limits = plan.runtime_versions.get("limits")
+    return plan.runtime if limits is None else f"{plan.runtime} ({limits})"
+
+
+def _checker_names(record: RunRecord) -> list[str]:
+    """The plan's checkers; without a plan those that fit the operations and the evidence."""
+    if record.plan is not None:
+        names = list(record.plan.checkers)
+        # Where there are logs, they must not contradict each other, whatever the clients did. What
+        # a drawn world is not asked is said with it.
+        if record.committed_logs and not record.is_drawn and _LOGS_CHECKER not in names:
+            names.append(_LOGS_CHECKER)
+        return names
+    fitting = checkers_fitting({operation.f for operation in record.operations})
+    if record.state_events or record.committed_logs:
+        return list(fitting)
+    return [name for name in fitting if name not in (_LOGS_CHECKER, "lost-commits")]
+
+
+def _evidence(record: RunRecord, faults: Sequence[FaultResult]) -> Evidence:
+    unhealed = any(fault.applied and not fault.healed for fault in faults)
+    converged = record.reached("converged") if record.phases else bool(record.committed_logs)
+    return Evidence(
+        operations=tuple(record.operations),
+        state_events={node: tuple(events) for node, events in record.state_events.items()},
+        committed_logs=record.committed_logs,
+        voters=len(record.node_names) - len(record.observers),
+        observers=frozenset(record.observers),
+        faults=record.faults,
+        converged=converged and not unhealed,
+        members=agreement.members(record, converged=converged and not unhealed),
+        functions=dict(record.functions),
+    )
+
+
+def _problems(
+    record: RunRecord, faults: Sequence[FaultResult], harness_problems: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Failures of the harness, and all that went wrong, the failures first; each said once."""
+    failures = list(harness_problems)
+    failures += [
+        phase.detail or "The run failed." for phase in record.phases if phase.phase == "failed"
+    ]
+    unhealed = [
+        f"Fault {fault.index} ({fault.kind}:{fault.target}) was not healed."
+        for fault in faults
+        if fault.applied and not fault.healed and not record.ended_at_violation
+    ]
+    in_order = record.reached(LAST_PHASE)
+    others = list(record.problems)
+    # Who killed the harness is not ours to judge: the folder then says what it can, or unknown.
+    (failures if in_order else others).extend([] if record.living else unhealed)
+    told = agreement.disagreement(record)
+    if told is not None and not agreement.was_due(record):
+        others.append(told)
+    if record.simulation is not None and record.simulation.violation is not None:
+        others.append(how_the_world_ended(record.simulation.violation))
+    if record.reached("interrupted"):
+        others.append("The run was interrupted before its time limit.")
+    if record.phases and not in_order and not record.living:
+        last = record.phases[-1].phase
+        others.append(
+            "The nodes were not removed: `splitbrain clean` removes what is left of them."
+            if record.reached("failed")
+            else f"The harness died during the run; the last step it reached is {last}."
+        )
+    failures = list(dict.fromkeys(failures))
+    return failures, list(dict.fromkeys([*failures, *others]))

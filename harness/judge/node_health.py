@@ -1,0 +1,345 @@
+"""Judges the nodes' own conduct: exits that nobody asked for, fatal errors, tracebacks.
+
+A node that exits by itself is a failure of the system unless a recorded fault on that node asks for
+it, and then the reason that it states must be the fault's; a traceback always is one. Told from the
+run folder alone: the watch over the nodes (``phases.jsonl``) is believed first, then state events
+(restarts, ``fatal``, ``stopped``) and fault windows, and the text of the nodes' logs. Must never
+call a node healthy that left no trace at all, nor blame one where the record of the faults is
+damaged: both are ``unknown``. Source: design, section 5 (verdicts).
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.runtime import KILLED_CODE
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.folder.results import NODE_CHECKER
+from splitbrain.harness.judge.evidence_loader import RunRecord
+from splitbrain.harness.judge.fault_results import ENDING_KINDS, FaultWindow, fault_windows
+from splitbrain.harness.judge.last_words import LastWords, last_words, node_logs
+from splitbrain.nemesis.kinds import known_kind
+
+CHECKER_NAME = NODE_CHECKER
+
+#: A state event is stamped when the harness reads it, a fault when it is asked for.
+_STAMP_SLACK_NS = 2_000_000_000
+#: The fault under which the kernel kills, who states no reason.
+_STARVING = "memory"
+_TRACEBACK = b"Traceback (most recent call last)"
+_BLOCK_BYTES = 1 << 22
+#: How much of a line before a traceback, and of a log from there, is shown at most.
+_LINE_BYTES_MAX = 4096
+_EXCERPT_BYTES_MAX = 1 << 16
+_EXCERPT_LINES_MAX = 60
+_VIOLATIONS_MAX = 20
+
+
+def judge_nodes(record: RunRecord) -> CheckResult:
+    """Look at every node of a run."""
+    windows = fault_windows(record.faults, record.end_time)
+    load_end = record.events[-1].time if record.events else 0
+    violations: list[dict[str, Any]] = []
+    unexplained: list[dict[str, Any]] = []
+    restarts = 0
+    failed = _failed_since(record)
+    for node in record.node_names:
+        events = record.state_events.get(node, [])
+        restarts += len({event.incarnation for event in events} - {0})
+        ended = list(_watched_exits(record, node, windows))
+        known = bool(ended) or record.knows_its_faults
+        # A world gives a node whose disk has rotted another one when everything heals.
+        staying = [window for window in windows if record.is_simulated and _stays(window)]
+        replaced = [window.start for window in staying if node in window.nodes]
+        ended = ended or list(_exits(node, events, windows, load_end, min(replaced, default=None)))
+        for exit_ in ended:
+            blames = known and (failed is None or (exit_["time"] or 0) < failed)
+            (violations if blames else unexplained).append(exit_)
+        violations += _tracebacks(node, record.folder.root / "nodes" / node)
+    silent = [node for node in record.node_names if not _left_a_trace(record, node)]
+    result = _result(record.node_names, violations, silent, restarts)
+    if result.verdict is not Verdict.INVALID and unexplained:
+        why = (
+            "it came after the harness or its environment had failed"
+            if record.knows_its_faults
+            else "faults.jsonl is damaged"
+        )
+        reason = f"Nobody is blamed, since {why}: {unexplained[0]['sentence']}"
+        return _without_blame(result, reason, unexplained)
+    if violations and record.phases and not record.reached("load-started"):
+        # A set-up that cannot work says nothing of the system.
+        return _without_blame(result, f"The cluster never served. {result.reason}", violations)
+    return result
+
+
+def _failed_since(record: RunRecord) -> int | None:
+    """When the harness or its environment failed, ns; what nodes do after that may be its doing."""
+    return min((phase.since for phase in record.phases if phase.since is not None), default=None)
+
+
+def _without_blame(
+    result: CheckResult, reason: str, found: Sequence[dict[str, Any]]
+) -> CheckResult:
+    return msgspec.structs.replace(
+        result,
+        verdict=Verdict.UNKNOWN,
+        reason=reason,
+        violations=(),
+        observations=tuple(found[:_VIOLATIONS_MAX]),
+    )
+
+
+def _result(
+    nodes: Sequence[str], violations: list[dict[str, Any]], silent: Sequence[str], restarts: int
+) -> CheckResult:
+    verdict, reason = Verdict.VALID, "No node ended by itself and none wrote a traceback."
+    if violations:
+        verdict, reason = Verdict.INVALID, str(violations[0]["sentence"])
+        if len(violations) > 1:
+            reason += f" ({len(violations) - 1} more.)"
+    elif not nodes or silent:
+        verdict = Verdict.UNKNOWN
+        reason = f"Nothing is known of {', '.join(silent) or 'the nodes'}: no log, no state event."
+    return CheckResult(
+        checker=CHECKER_NAME,
+        verdict=verdict,
+        reason=reason,
+        figures={"nodes": len(nodes), "restarts": restarts},
+        violations=tuple(violations[:_VIOLATIONS_MAX]),
+    )
+
+
+def _left_a_trace(record: RunRecord, node: str) -> bool:
+    return bool(record.state_events.get(node)) or any(
+        node_logs(record.folder.root / "nodes" / node)
+    )
+
+
+def _watched_exits(
+    record: RunRecord, node: str, windows: Sequence[FaultWindow]
+) -> Iterator[dict[str, Any]]:
+    """Exits that the harness saw while no fault on the node was in force that ends nodes."""
+    events = record.state_events.get(node, [])
+    for phase in record.phases:
+        if phase.phase != "node-exited" or phase.node != node:
+            continue
+        why = _stated_reason(events, phase.time) or phase.detail
+        words = last_words(record.folder.root, node, phase.exit_code)
+        if words is not None and not words.is_telling:
+            # The end of its log may be that of another life, and adds nothing to a stated reason.
+            is_other = _has_lived_since(record, windows, node, phase.time)
+            words = None if is_other or why else words
+        said = why or (words.words if words is not None and words.is_telling else None)
+        asking = _asking(windows, node, phase.time)
+        if asking and _fits(asking, said, phase.exit_code):
+            continue
+        code = "an unknown exit code" if phase.exit_code is None else f"exit code {phase.exit_code}"
+        what = f"ended by itself with {code}" + (f" ({why})" if why else "")
+        yield _with_words(
+            _violation("node-exited", node, phase.time, what + _despite(asking)), words
+        )
+
+
+def _has_lived_since(
+    record: RunRecord, windows: Sequence[FaultWindow], node: str, time: int
+) -> bool:
+    """Whether a fault, or somebody, has started the node again."""
+    events = record.state_events.get(node, [])
+    before = max((event.incarnation for event in events if (event.time or 0) <= time), default=0)
+    if any(event.incarnation > before for event in events):
+        return True
+    return any(
+        window.kind in ENDING_KINDS and node in window.nodes and window.end > time
+        for window in windows
+    )
+
+
+def _with_words(violation: dict[str, Any], words: LastWords | None) -> dict[str, Any]:
+    """The violation with what the node said at its end, and where that stands."""
+    if words is None:
+        return violation
+    says = words.words if words.is_telling else f"its log ends with {words.words!r}"
+    sentence = f"{violation['sentence'].rstrip('.')}: {says} ({words.place})."
+    return {**violation, "sentence": sentence, "words": words.words, "place": words.place}
+
+
+def _stated_reason(events: Sequence[StateEvent], time: int) -> str | None:
+    """Why the life of the node that was seen to have ended by this time says that it ends."""
+    life = max((event.incarnation for event in events if (event.time or 0) <= time), default=0)
+    fatal = (event for event in events if event.kind == "fatal" and event.incarnation == life)
+    return next((event.reason for event in fatal if event.reason), None)
+
+
+def _exits(
+    node: str,
+    events: Sequence[StateEvent],
+    windows: Sequence[FaultWindow],
+    load_end: int,
+    replaced_from: int | None,
+) -> Iterator[dict[str, Any]]:
+    """Ends of the node's process that no fault on that node explains."""
+    mine = [window for window in windows if node in window.nodes]
+    ending = [window for window in mine if window.kind in ENDING_KINDS]
+    starving = [window for window in mine if window.kind == _STARVING]
+    told: set[int] = set()
+    previous: StateEvent | None = None
+    for event in events:
+        asking = _asking(windows, node, event.time)
+        # One that speaks has not been killed by the kernel.
+        asked_for = bool(asking) and _fits(asking, event.reason or "", None)
+        if event.kind == "fatal":
+            told.add(event.incarnation)
+            if not asked_for:
+                what = f"stopped with a fatal error: {event.reason}{_despite(asking)}"
+                yield _violation("node-fatal", node, event.time, what)
+        elif (
+            event.kind == "stopped"
+            and event.incarnation not in told
+            and (event.time or 0) < load_end
+            and not _explained(ending, event.time)
+        ):
+            told.add(event.incarnation)
+            if not asked_for:
+                why = event.reason or "no reason given"
+                what = f"stopped by itself: {why}{_despite(asking)}"
+                yield _violation("node-exited", node, event.time, what)
+        elif (
+            previous is not None
+            and event.incarnation > previous.incarnation
+            and previous.incarnation not in told
+            and not _ended_between([*ending, *starving], previous.time, event.time)
+            and (replaced_from is None or (event.time or 0) < replaced_from)
+        ):
+            what = "was started again though no fault ended it"
+            yield _violation("node-exited", node, event.time, what)
+        previous = event
+
+
+def _asking(windows: Sequence[FaultWindow], node: str, time: int | None) -> list[FaultWindow]:
+    """Faults in force on the node that ask it to end by itself, and those that left a bad disk."""
+    return [
+        window
+        for window in windows
+        if _reasons(window)
+        and node in window.nodes
+        and (_explained([window], time) or _has_left_a_bad_disk(window, time))
+    ]
+
+
+def _has_left_a_bad_disk(window: FaultWindow, time: int | None) -> bool:
+    """Whether the node may read what the fault did to its disk, long healed as it may be.
+
+    A node that a busy machine is slow to start does so.
+    """
+    return _stays(window) and time is not None and time >= window.start
+
+
+def _stays(window: FaultWindow) -> bool:
+    kind = known_kind(window.kind)
+    return kind is not None and kind.stays
+
+
+def _reasons(window: FaultWindow) -> tuple[str, ...]:
+    """Words of who ends by itself at a fault, which a later version may have added."""
+    kind = known_kind(window.kind)
+    return () if kind is None else kind.reasons
+
+
+def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | None) -> bool:
+    """Whether the node states the reason of one of the faults; a killed one states none.
+
+    Its exit code is lost where the fault has started it again by the time that somebody asks.
+    """
+    if reason is None:
+        starves = any(window.kind == _STARVING for window in asking)
+        return starves and exit_code in (None, KILLED_CODE)
+    said = reason.casefold()
+    return any(word in said for window in asking for word in _reasons(window))
+
+
+def _despite(asking: Sequence[FaultWindow]) -> str:
+    return f", which is not the reason that {asking[0].kind} gives" if asking else ""
+
+
+def _ended_between(ending: Sequence[FaultWindow], last: int | None, first: int | None) -> bool:
+    """Whether a fault was in force between a life's last event and the next one's first.
+
+    On a busy machine a node's first event comes long after it was started.
+    """
+    if last is None or first is None:
+        return True
+    return any(
+        window.start - _STAMP_SLACK_NS <= first and last <= window.end + _STAMP_SLACK_NS
+        for window in ending
+    )
+
+
+def _explained(ending: Sequence[FaultWindow], time: int | None) -> bool:
+    return time is None or any(
+        window.start - _STAMP_SLACK_NS <= time <= window.end + _STAMP_SLACK_NS for window in ending
+    )
+
+
+def _violation(kind: str, node: str, time: int | None, what: str) -> dict[str, Any]:
+    when = "" if time is None else f" {time / 1e9:.3f} s into the run"
+    return {"kind": kind, "node": node, "time": time, "sentence": f"Node {node} {what}{when}."}
+
+
+def _tracebacks(node: str, folder: Path) -> Iterator[dict[str, Any]]:
+    for path in node_logs(folder):
+        excerpt = first_traceback(path)
+        if excerpt is None:
+            continue
+        last = excerpt[-1].strip()
+        yield {
+            "kind": "traceback",
+            "node": node,
+            "file": path.name,
+            "text": "\n".join(excerpt),
+            "sentence": f"Node {node} wrote a traceback to {path.name}: {last}",
+        }
+
+
+def first_traceback(path: Path) -> list[str] | None:
+    """The lines of the first Python traceback in a log, up to the line that names the exception.
+
+    The whole log is looked at, however long, a block at a time: a line may have no end.
+    """
+    with path.open("rb") as file:
+        position = 0
+        kept = b""
+        while block := file.read(_BLOCK_BYTES):
+            found = (kept + block).find(_TRACEBACK)
+            if found >= 0:
+                at = position - len(kept) + found
+                start = max(0, at - _LINE_BYTES_MAX)
+                file.seek(start)
+                # From the beginning of the line, where that is near.
+                start += file.read(at - start).rfind(b"\n") + 1
+                file.seek(start)
+                text = file.read(_EXCERPT_BYTES_MAX)
+                lines = iter(text.splitlines(keepends=True))
+                return _excerpt(next(lines), lines)
+            position += len(block)
+            kept = block[-len(_TRACEBACK) + 1 :]
+    return None
+
+
+def _excerpt(first: bytes, following: Iterator[bytes]) -> list[str]:
+    """From the traceback's first line to its first line that is not indented."""
+    if b"\\n" in first:  # a JSON line holds the whole of it
+        text = first.decode("utf-8", "replace").split(_TRACEBACK.decode(), 1)[1].lstrip(":")
+        parts = [part for part in text.split('"')[0].split("\\n") if part.strip()]
+        return [_TRACEBACK.decode(), *parts[: _EXCERPT_LINES_MAX - 1]]
+    lines = [first.decode("utf-8", "replace").rstrip()]
+    indent = first.index(_TRACEBACK)
+    for line in following:
+        text = line.decode("utf-8", "replace").rstrip()
+        lines.append(text)
+        body = text[indent:]
+        if (body and not body.startswith(" ")) or len(lines) >= _EXCERPT_LINES_MAX:
+            break
+    return lines

@@ -1,0 +1,154 @@
+"""What ``splitbrain analyze RUN --parts`` does: judge a history that fits no process any more.
+
+The checker's verdict on linearizability alone, part by part, spread over Spark; the history is
+never in this process. Nothing else is judged and ``results.json`` stays as it is.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.registry import linearizability_model
+from splitbrain.checker.verdict import Verdict, merge
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.console.waiting import Waiting
+from splitbrain.harness.folder.manifest import damage
+from splitbrain.harness.folder.results import EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID, counted
+from splitbrain.harness.folder.store import find_run
+from splitbrain.harness.judge.judging_lock import exclusive
+from splitbrain.harness.pool.spark_child import ask_spark
+from splitbrain.history.plan import decode_plan
+from splitbrain.history.run_folder import RunFolder
+
+JUDGING_PARTS: Final = "judging part by part with Spark"
+_MODULE: Final = f"{PACKAGE}.spark_analysis.parts_process"
+_CODES: Final = {
+    Verdict.INVALID: EXIT_INVALID,
+    Verdict.UNKNOWN: EXIT_UNKNOWN,
+    Verdict.VALID: EXIT_VALID,
+}
+
+
+class Count(msgspec.Struct, frozen=True):
+    """Parts of one verdict."""
+
+    model: str
+    verdict: Verdict
+    parts: int
+    operations: int
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A part that is not valid."""
+
+    model: str
+    key: str | None
+    verdict: Verdict
+    reason: str
+    operations: int
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """``spark_analysis.parts_process.PartsAnswer``, which cannot be imported without Spark."""
+
+    counts: list[Count]
+    examples: list[Named]
+    damage: list[str]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all; what is left of a damaged history proves nothing."""
+        doubts = [Verdict.UNKNOWN] if self.damage or not self.counts else []
+        return merge([*(count.verdict for count in self.counts), *doubts])
+
+
+def judge_parts(runs: Sequence[Path], console: Console) -> int:
+    """Judge the parts of run folders; returns the worst exit code.
+
+    Raises:
+        UsageError: one is no run folder, or nothing in its plan is judged in parts; nothing was
+            done then.
+        HarnessError: Spark failed.
+    """
+    folders = [find_run(run) for run in runs]
+    models = [_models(folder) for folder in folders]
+    for folder in folders:
+        _require_unchanged(folder)
+    worst = Verdict.VALID
+    waiting = Waiting(console)
+    for folder, named in zip(folders, models, strict=True):
+        with exclusive(folder.root, waiting.during, Stop()), waiting.during(JUDGING_PARTS):
+            answer = _ask(folder, named)
+        for line in answer_lines(answer):
+            console.print(Text(printable(line)), soft_wrap=True)
+        worst = merge([worst, answer.verdict])
+    return _CODES[worst]
+
+
+def answer_lines(answer: Answer) -> list[str]:
+    """What came of one run, the verdict last."""
+    lines = [
+        f"linearizability:{count.model}: {counted(count.parts, 'part')} "
+        f"({counted(count.operations, 'operation')}) {count.verdict.value}"
+        for count in answer.counts
+    ]
+    lines += [f"  {one.verdict.value}: {one.reason}" for one in answer.examples]
+    lines += [f"  not read: {sentence}" for sentence in answer.damage]
+    if not answer.counts:
+        lines.append("There is no operation to judge.")
+    return [*lines, f"{answer.verdict.value.upper()}, of linearizability alone"]
+
+
+def _require_unchanged(folder: RunFolder) -> None:
+    """Refuse a record that would be judged by what somebody has put there since the run."""
+    changed = damage(folder)
+    if changed:
+        raise UsageError(
+            f"{folder.root} is not as the run left it: {changed[0]}",
+            "Judge what is left of it with splitbrain check",
+        )
+
+
+def _models(folder: RunFolder) -> tuple[str, ...]:
+    """Models that the run's plan has it judged by, part by part."""
+    try:
+        plan = decode_plan(folder.plan.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"the plan of {folder.root} cannot be read, so nobody knows what judges it",
+            "Name a run folder with its plan.json",
+        ) from error
+    models = [model for name in plan.checkers if (model := linearizability_model(name))]
+    if not models:
+        raise UsageError(
+            f"nothing of {folder.root} is judged in parts: its checkers are "
+            f"{', '.join(plan.checkers)}",
+            "Judge it with splitbrain check",
+        )
+    own = [model for model in models if model not in MODELS]
+    if own:
+        raise UsageError(
+            f"Spark's workers do not have the model {own[0]!r}", "Judge it with splitbrain check"
+        )
+    return tuple(models)
+
+
+def _ask(folder: RunFolder, models: Sequence[str]) -> Answer:
+    request = {"folder": str(folder.root.absolute()), "models": models}
+    answered = ask_spark(_MODULE, request, name="parts", timeout_s=None)
+    if answered.code == 0:
+        return msgspec.json.decode(answered.answer, type=Answer)
+    raise HarnessError(
+        "judge the parts with Spark",
+        str(folder.root),
+        answered.told.rstrip(".") or f"Spark ended with exit code {answered.code}",
+        "The run itself is not affected; splitbrain doctor --spark looks at Spark.",
+    )

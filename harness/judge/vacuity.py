@@ -1,0 +1,160 @@
+"""Says why a run proves nothing although no checker complains.
+
+A green run in which no fault bit, nothing was in flight or nothing was committed afterwards is
+worse than a red one: it is believed. Each rule here is one function that returns a sentence or
+None. Must never turn a violation into anything else; the exit code sees to that.
+Source: design, section 5.
+"""
+
+import bisect
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.folder.results import FaultResult, counted
+from splitbrain.harness.judge.evidence_loader import RunRecord
+from splitbrain.harness.judge.fault_results import FaultWindow, fault_windows
+from splitbrain.history.functions import Functions, effect_of
+from splitbrain.history.records import PairedOperation
+
+#: Successful operations of each kind, final reads apart, below which a run proves nothing.
+OK_COUNT_MIN = 20
+
+
+def vacuous_reasons(record: RunRecord, faults: Sequence[FaultResult]) -> tuple[str, ...]:
+    """Every reason why the run proves nothing, one sentence each; empty if it proves something."""
+    windows = fault_windows(record.faults, record.end_time)
+    declares = record.plan.declares_state_events if record.plan else bool(record.state_events)
+    reasons = [
+        too_few_faults_bit(faults),
+        no_operation_met_a_fault(windows, record.operations),
+        nothing_committed_after_last_heal(windows, record.operations, record.functions),
+        *kinds_without_results(record.operations),
+        state_events_missing(record.state_events, record.operations, record.functions)
+        if declares
+        else None,
+    ]
+    planned = record.plan.planned_faults if record.plan else 0
+    if planned > len(faults):
+        reasons.insert(
+            0, f"The plan has {counted(planned, 'fault')}, the run folder knows of {len(faults)}."
+        )
+    return tuple(reason for reason in reasons if reason is not None)
+
+
+def too_few_faults_bit(faults: Sequence[FaultResult]) -> str | None:
+    """A plan with faults of which none that could apply bit, or fewer than half of them."""
+    if not faults:
+        return None
+    # A fault that was never reached could have applied: a run that died early is not excused.
+    could_apply = [fault for fault in faults if fault.applied or fault.at_ms is None]
+    bitten = sum(fault.verified for fault in could_apply)
+    if not bitten:
+        if len(faults) == 1:
+            return "The only planned fault did not bite."
+        return f"None of the {len(faults)} planned faults bit."
+    if bitten * 2 < len(could_apply):
+        return f"Only {bitten} of the {len(could_apply)} faults that could apply bit."
+    return None
+
+
+def no_operation_met_a_fault(
+    windows: Sequence[FaultWindow], operations: Sequence[PairedOperation]
+) -> str | None:
+    """No fault that bit met an operation in flight."""
+    bitten = [window for window in windows if window.verified]
+    if not bitten:
+        return None  # too_few_faults_bit speaks
+    for window in bitten:
+        for operation in operations:
+            if operation.start < window.end and _still_open(operation, window.start):
+                return None
+    return "No fault met an operation in flight."
+
+
+def nothing_committed_after_last_heal(
+    windows: Sequence[FaultWindow],
+    operations: Sequence[PairedOperation],
+    functions: Functions,
+) -> str | None:
+    """No write invoked after the last heal was acknowledged, as far as it is told what writes."""
+    if not windows:
+        return None
+    unhealed = next((window for window in windows if not window.healed), None)
+    if unhealed is not None:
+        return (
+            f"Fault {unhealed.index} ({unhealed.kind}) was never seen to be healed, "
+            "so nothing is known to work again."
+        )
+    last_heal = max(window.end for window in windows)
+    acknowledged = [
+        operation
+        for operation in operations
+        if operation.type == "ok" and operation.start >= last_heal
+    ]
+    if any(_is_change(operation, functions) for operation in acknowledged):
+        return None
+    untold = sorted({operation.f for operation in acknowledged} - functions.keys())
+    if untold:
+        return (
+            f"Nothing tells whether {', '.join(untold)} changed anything after the last heal: "
+            "the plan does not declare what they do."
+        )
+    return "No write that was invoked after the last heal was acknowledged."
+
+
+def kinds_without_results(operations: Sequence[PairedOperation]) -> list[str]:
+    """Operation kinds, final reads apart, with too few successes."""
+    load = [operation for operation in operations if not operation.final]
+    if not load:
+        return ["The clients invoked no operation."]
+    succeeded = Counter(operation.f for operation in load if operation.type == "ok")
+    return [
+        f"Only {counted(succeeded[kind], 'operation')} of kind {kind} succeeded, "
+        f"{OK_COUNT_MIN} are needed."
+        for kind in sorted({operation.f for operation in load})
+        if succeeded[kind] < OK_COUNT_MIN
+    ]
+
+
+def state_events_missing(
+    state_events: Mapping[str, Sequence[StateEvent]],
+    operations: Sequence[PairedOperation],
+    functions: Functions,
+) -> str | None:
+    """Writes were acknowledged in an epoch of which no node says that it led."""
+    led = sorted(
+        event.epoch
+        for events in state_events.values()
+        for event in events
+        if event.kind == "role" and event.role == "leader"
+    )
+    acknowledged = {
+        operation.position[0]
+        for operation in operations
+        if operation.position is not None and _is_change(operation, functions)
+    }
+    if not state_events and any(_is_change(operation, functions) for operation in operations):
+        return "The system promises state events and wrote none."
+    missing = sorted(epoch for epoch in acknowledged if not _contains(led, epoch))
+    if not missing:
+        return None
+    listed = ", ".join(map(str, missing[:5]))
+    return f"No node told of leading in epoch {listed}, in which writes were acknowledged."
+
+
+def _is_change(operation: PairedOperation, functions: Functions) -> bool:
+    """Whether it changed something, and its client was told so."""
+    if operation.type != "ok":
+        return False
+    effect = effect_of(functions, operation.f, operation.argument, operation.result)
+    return effect in ("changes", "records")
+
+
+def _still_open(operation: PairedOperation, time: int) -> bool:
+    return operation.end is None or operation.end > time
+
+
+def _contains(ascending: Sequence[int], value: int) -> bool:
+    place = bisect.bisect_left(ascending, value)
+    return place < len(ascending) and ascending[place] == value

@@ -1,0 +1,1 @@
+"""Child processes of the harness: started, given work, and killed when their time is up."""

@@ -1,0 +1,37 @@
+"""What a judgement may use, and what it used."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from splitbrain.checker.verdict import CheckResult
+
+if TYPE_CHECKING:
+    from splitbrain.harness.pool.workers import PartOutcome
+
+#: Seconds that one part of one checker may take, and mebibytes of memory.
+TIME_BUDGET_S = 60.0
+MEMORY_BUDGET_MIB = 2048
+#: More workers than any machine has use for.
+JOBS_MAX = 256
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What a judgement, or something else that is done in parts, may use."""
+
+    #: Seconds that one part may take.
+    time_budget_s: float
+    #: Mebibytes of memory that one part may take.
+    memory_budget_mib: int
+    #: Parts at work at the same time.
+    jobs: int
+
+
+def with_cost(result: CheckResult, outcomes: "Sequence[PartOutcome]") -> CheckResult:
+    """The result with what it took, so that people see where the time goes."""
+    cost: dict[str, Any] = {
+        "seconds": round(sum(outcome.seconds for outcome in outcomes), 3),
+        "memory-mib-max": round(max((outcome.memory_mib_max for outcome in outcomes), default=0)),
+    }
+    return msgspec.structs.replace(result, figures={**result.figures, **cost})

@@ -1,0 +1,100 @@
+"""Child processes of modules of ``spark_analysis``, and questions to them that they answer in JSON.
+
+A module is told a path and the number of this process. One that is asked finds the request there,
+prints its answer as the last line and ends with 0, or says in one sentence on standard error why
+there is none. Each child gets a process group of its own, so that Spark's JVM goes with it.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple
+
+import msgspec
+
+from splitbrain.harness.pool.child_environment import child_environment
+from splitbrain.history.scratch_folders import scratch_folder
+
+_TERMINATION_PATIENCE_S: Final = 10.0
+
+
+class Answered(NamedTuple):
+    """How a child ended."""
+
+    #: Exit code; None: it took too long.
+    code: int | None
+    #: Last line of its standard output.
+    answer: bytes
+    #: Last line of its standard error.
+    told: str
+
+
+def ask_spark(module: str, request: Any, *, name: str, timeout_s: float | None) -> Answered:
+    """Ask, and wait for the answer.
+
+    Args:
+        module: that answers.
+        request: anything that JSON can hold.
+        name: of what is asked, for the scratch folder.
+        timeout_s: then the child is ended; None: never.
+    """
+    with scratch_folder(name) as folder:
+        path = folder / "request.json"
+        path.write_bytes(msgspec.json.encode(request))
+        code, output, errors = _run(module, path, timeout_s)
+    return Answered(code, _last_line(output), _last_line(errors).decode(errors="replace"))
+
+
+def _run(module: str, request: Path, timeout_s: float | None) -> tuple[int | None, bytes, bytes]:
+    with start_spark(module, request, subprocess.PIPE, subprocess.PIPE) as process:
+        try:
+            output, errors = process.communicate(timeout=timeout_s)
+        except BaseException as error:
+            end_spark(process)
+            if isinstance(error, subprocess.TimeoutExpired):
+                return None, b"", b""
+            raise
+    return process.returncode, output, errors
+
+
+def start_spark(
+    module: str, path: Path, output: IO[bytes] | int, errors: IO[bytes] | int
+) -> "subprocess.Popen[bytes]":
+    """Start a module; ``output`` and ``errors`` as for ``subprocess.Popen``.
+
+    Raises:
+        OSError: no process can be started.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", module, str(path), str(os.getpid())],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=errors,
+        start_new_session=True,
+        env=child_environment(),
+    )
+
+
+def end_spark(process: "subprocess.Popen[bytes]") -> None:
+    """Ask the group, JVM included, to end, then make it; harmless after its end."""
+    if process.poll() is None:
+        signal_spark(process, signal.SIGTERM)
+        try:
+            process.wait(_TERMINATION_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            signal_spark(process, signal.SIGKILL)
+            process.wait()
+
+
+def signal_spark(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+    """Send a signal to the whole group, if it has not ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+
+
+def _last_line(output: bytes) -> bytes:
+    lines = output.strip().splitlines()
+    return lines[-1].strip() if lines else b""

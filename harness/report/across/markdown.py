@@ -1,0 +1,129 @@
+"""The summary over all runs as Markdown; what is new comes first."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from splitbrain.harness.console.plain_text import markdown
+from splitbrain.harness.folder.results import counted
+from splitbrain.harness.report.across.coverage import HEADER, met_rows
+from splitbrain.harness.report.across.findings import Findings, trends_of
+from splitbrain.harness.report.across.matrix import worst_first
+from splitbrain.harness.report.across.words import (
+    MEASURES,
+    change_text,
+    failure_title,
+    flake_text,
+    headline,
+    moment,
+    value_text,
+)
+from splitbrain.harness.report.coverage_tables import NOTE
+
+_ROWS_MAX: Final = 100
+#: Characters of a cell.
+_CELL_MAX: Final = 400
+
+
+def to_markdown(findings: Findings) -> str:
+    """The whole summary."""
+    met = met_rows(findings.coverage.rows)
+    parts = [
+        f"# {headline(findings)}",
+        _scope(findings),
+        "## Failures",
+        _table(
+            ("state", "failure", "since", "before", "first met", "example", "fingerprint"),
+            (
+                (
+                    f"{one.state}{', planted bug' if one.planted else ''}",
+                    failure_title(one),
+                    one.runs_since,
+                    one.runs_before,
+                    moment(one.first_at),
+                    one.example,
+                    one.fingerprint,
+                )
+                for one in findings.failures.rows
+            ),
+            findings.failures.count,
+        ),
+        "## Trends",
+        _table(
+            ("trend", "measure", "runs", "last", "changes, UTC"),
+            (
+                (
+                    trend.title,
+                    MEASURES.get(trend.measure, trend.measure),
+                    len(trend.points),
+                    value_text(trend.measure, trend.points[-1].value),
+                    "; ".join(
+                        f"{moment(change.started_at)}, from run {change.run_id} on: "
+                        f"{change_text(change)}"
+                        for change in trend.changes
+                    )
+                    or "none",
+                )
+                for trend in trends_of(findings)
+            ),
+            findings.points.trends,
+        ),
+        "## How surely failures come again",
+        _table(
+            ("failure", "of the same plan", "system", "workload", "runtime", "example"),
+            (
+                (
+                    f"{one.checker}, {one.kind} ({one.fingerprint})",
+                    flake_text(one),
+                    one.system,
+                    one.workload,
+                    one.runtime,
+                    one.example,
+                )
+                for one in findings.flakes.rows
+            ),
+            findings.flakes.count,
+        ),
+        "## What faults met",
+        NOTE,
+        _table(HEADER, met, len(met)),
+        "## All runs",
+        "A run stands in the row of each kind of fault that was injected into it.",
+        _table(
+            (
+                *("system", "version", "workload", "fault", "runs", "valid", "invalid", "unknown"),
+                *("vacuous", "failed", "unjudged", "examples"),
+            ),
+            (
+                (
+                    f"{cell.system}{' (planted bug)' if cell.planted else ''}",
+                    *(cell.version, cell.workload, cell.fault, cell.runs, cell.valid),
+                    *(cell.invalid, cell.unknown, cell.vacuous, cell.failed, cell.unjudged),
+                    ", ".join(cell.examples),
+                )
+                for cell in worst_first(findings.matrix.rows)
+            ),
+            findings.matrix.count,
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _scope(findings: Findings) -> str:
+    runs = f"{counted(findings.runs, 'run')} in {_cell(findings.lake)}"
+    return f"{runs}; failures since {moment(findings.since)} UTC are held against those before."
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[object]], count: int) -> str:
+    cells = [[_cell(value) for value in row] for row in rows]
+    if not cells:
+        return "None."
+    lines = [header, ["---"] * len(header), *cells[:_ROWS_MAX]]
+    text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    more = count - min(len(cells), _ROWS_MAX)
+    return f"{text}\n\n{more:,} more." if more > 0 else text
+
+
+def _cell(value: object) -> str:
+    """Text of unknown origin may hold what ends a cell or begins markup, or a whole book."""
+    text = "unknown" if value is None else " ".join(str(value).split())
+    return markdown(text if len(text) <= _CELL_MAX else f"{text[: _CELL_MAX - 1]}…")

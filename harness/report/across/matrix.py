@@ -1,0 +1,100 @@
+"""The matrix of outcomes as it is shown: a row per system, version and workload, faults across.
+
+Pure. What needs a look stands first; every cell says in words what its colour says.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from splitbrain.harness.report.across.findings import Cell
+
+#: Outcomes, the worst first; also the names of their colours.
+OUTCOMES: Final = ("invalid", "failed", "unknown", "vacuous", "unjudged", "valid")
+#: Kinds of faults side by side at most; those that met the fewest runs are left out.
+FAULTS_MAX: Final = 40
+NO_FAULT: Final = "none"
+
+
+class ShownCell(msgspec.Struct, frozen=True):
+    """How the runs of a row under one kind of fault came out."""
+
+    #: Such as ``1 invalid``, the worst first.
+    counts: list[str]
+    #: The worst outcome among them.
+    worst: str
+    #: Ids of runs that are not valid.
+    examples: list[str]
+
+
+class MatrixRow(msgspec.Struct, frozen=True):
+    """Runs of one system, version and workload, with or without a planted bug."""
+
+    system: str
+    version: str
+    workload: str
+    planted: bool
+    #: One per fault of the matrix; None where none ran.
+    cells: list[ShownCell | None]
+
+
+class Matrix(msgspec.Struct, frozen=True):
+    """All that is shown."""
+
+    faults: list[str]
+    rows: list[MatrixRow]
+    #: Kinds of faults that are left out.
+    more_faults: int
+
+
+def matrix_of(cells: Sequence[Cell]) -> Matrix:
+    """The matrix of these rows of ``outcome_matrix``."""
+    runs_of: Counter[str] = Counter()
+    for cell in cells:
+        runs_of[cell.fault] += cell.runs
+    common = sorted(runs_of, key=lambda fault: (-runs_of[fault], fault))[:FAULTS_MAX]
+    faults = sorted(common, key=lambda fault: (fault != NO_FAULT, fault))
+    rows: dict[tuple[bool, str, str, str], dict[str, Cell]] = {}
+    for cell in cells:
+        name = (cell.planted, cell.system, cell.workload, cell.version)
+        rows.setdefault(name, {})[cell.fault] = cell
+    ordered = sorted(rows, key=lambda name: (name[0], not _has_invalid(rows[name]), name))
+    return Matrix(
+        faults,
+        [
+            MatrixRow(
+                system=system,
+                version=version,
+                workload=workload,
+                planted=planted,
+                cells=[
+                    _shown(rows[planted, system, workload, version].get(fault)) for fault in faults
+                ],
+            )
+            for planted, system, workload, version in ordered
+        ],
+        len(runs_of) - len(faults),
+    )
+
+
+def worst_first(cells: Sequence[Cell]) -> list[Cell]:
+    """Those with an invalid run before the others, and those with a planted bug last."""
+    return sorted(cells, key=lambda cell: (cell.planted, not cell.invalid))
+
+
+def _has_invalid(cells: dict[str, Cell]) -> bool:
+    return any(cell.invalid for cell in cells.values())
+
+
+def _shown(cell: Cell | None) -> ShownCell | None:
+    if cell is None:
+        return None
+    counts = {outcome: int(getattr(cell, outcome)) for outcome in OUTCOMES}
+    met = [outcome for outcome in OUTCOMES if counts[outcome]]
+    return ShownCell(
+        [f"{counts[outcome]:,} {outcome}" for outcome in met],
+        met[0] if met else "unjudged",
+        cell.examples,
+    )

@@ -1,0 +1,128 @@
+"""The page over all runs: the template of ``harness/report/assets`` filled with findings.
+
+Everything in a lake may be hostile: text is escaped by the template engine or put into the data by
+``embedding``, and the page's security policy allows our own scripts alone. Its size is bounded
+whatever the size of the lake.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from markupsafe import Markup
+
+from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.folder.results import counted
+from splitbrain.harness.report.across.coverage import HEADER, met_rows
+from splitbrain.harness.report.across.findings import Change, Findings, Point, Trend, trends_of
+from splitbrain.harness.report.across.matrix import matrix_of
+from splitbrain.harness.report.across.trend_charts import shown_id, trend_charts
+from splitbrain.harness.report.across.trend_plot import draw_trend
+from splitbrain.harness.report.across.words import (
+    MEASURES,
+    change_text,
+    failure_title,
+    flake_text,
+    headline,
+    moment,
+    value_text,
+)
+from splitbrain.harness.report.coverage_tables import NOTE
+from splitbrain.harness.report.embedding import (
+    content_security_policy,
+    json_for_script,
+    own_script,
+    own_style,
+)
+from splitbrain.harness.report.page_assets import VENDOR, page_assets, template_environment
+
+#: Trends with a picture; the others are rows of a table.
+CHARTS_MAX: Final = 30
+#: Of each picture, runs in the table beside it.
+RUN_ROWS_MAX: Final = 25
+
+
+class RunRow(msgspec.Struct, frozen=True):
+    """A run in the table beside a picture."""
+
+    run: str
+    started: str
+    value: str
+    #: In words, where the level changed with it.
+    change: str | None
+
+
+class ShownTrend(msgspec.Struct, frozen=True):
+    """A trend with its picture that stands still and its last runs, the latest first."""
+
+    trend: Trend
+    picture: Markup
+    runs: list[RunRow]
+
+
+def across_page(findings: Findings, *, vendor: Path = VENDOR) -> str:
+    """The whole page; it needs nothing but itself.
+
+    Args:
+        findings: of a lake.
+        vendor: folder of the chart library.
+    """
+    trends = trends_of(findings)
+    drawn, others = trends[:CHARTS_MAX], trends[CHARTS_MAX:]
+    assets = page_assets(vendor, ["trends.js"], ["across.css"])
+    filters = {
+        "printable": printable,
+        "moment": moment,
+        "measure": _measure,
+        "change_text": change_text,
+        "failure_title": failure_title,
+        "flake_text": flake_text,
+        "shown_id": shown_id,
+        "last_value": _last_value,
+        "counted": counted,
+    }
+    return (
+        template_environment(filters)
+        .get_template("across.html.j2")
+        .render(
+            policy=content_security_policy(assets.scripts),
+            scripts=[own_script(script) for script in assets.scripts],
+            styles=[own_style(style) for style in assets.styles],
+            has_charts=assets.has_charts,
+            trend_data=json_for_script(trend_charts(drawn)),
+            headline=headline(findings),
+            findings=findings,
+            coverage_header=HEADER,
+            coverage_note=NOTE,
+            coverage=met_rows(findings.coverage.rows),
+            trends=[_shown(trend) for trend in drawn],
+            other_trends=others,
+            more_trends=findings.points.trends - len(trends),
+            matrix=matrix_of(findings.matrix.rows),
+        )
+    )
+
+
+def _shown(trend: Trend) -> ShownTrend:
+    changes = {change.run_id: change for change in trend.changes}
+    last = list(reversed(trend.points[-RUN_ROWS_MAX:]))
+    return ShownTrend(
+        trend, draw_trend(trend), [_run_row(point, changes.get(point.run_id)) for point in last]
+    )
+
+
+def _run_row(point: Point, change: Change | None) -> RunRow:
+    return RunRow(
+        shown_id(point.run_id),
+        moment(point.started_at),
+        value_text(point.measure, point.value),
+        None if change is None else f"Level changed. {change_text(change)}",
+    )
+
+
+def _measure(name: str) -> str:
+    return MEASURES.get(name, name)
+
+
+def _last_value(trend: Trend) -> str:
+    return value_text(trend.measure, trend.points[-1].value)

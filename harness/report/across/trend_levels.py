@@ -1,0 +1,55 @@
+"""The levels of a trend and the range that a picture of it shows. Pure.
+
+Both pictures, the live one and the one that stands still, and the table beside them use these.
+"""
+
+from itertools import pairwise
+from statistics import median
+from typing import Final
+
+import msgspec
+
+from splitbrain.harness.report.across.findings import Change, Trend
+from splitbrain.harness.report.across.words import SHARES
+
+#: Room above and below the values, as a share of what they span.
+_MARGIN: Final = 0.08
+
+
+class Level(msgspec.Struct, frozen=True):
+    """Runs one after the other between which nothing changed."""
+
+    #: Places in the trend's points, the second behind the last.
+    begin: int
+    end: int
+    #: Of the values of these runs.
+    middle: float
+    #: What it began with; None for the first.
+    change: Change | None
+
+
+def levels_of(trend: Trend) -> list[Level]:
+    """The levels of a trend with at least one point, in the order of its runs."""
+    place_of = {point.run_id: place for place, point in enumerate(trend.points)}
+    # A change before the first run that is shown is no longer in the picture.
+    known = [(place_of[one.run_id], one) for one in trend.changes if place_of.get(one.run_id)]
+    begins: list[tuple[int, Change | None]] = [(0, None), *known]
+    ends = [*begins, (len(trend.points), None)]
+    return [
+        Level(begin, end, median(point.value for point in trend.points[begin:end]), change)
+        for (begin, change), (end, _) in pairwise(ends)
+    ]
+
+
+def shown_range(trend: Trend) -> tuple[float, float]:
+    """Lowest and highest value of the axis; a flat trend stands in its middle.
+
+    No axis goes below 0 without need, nor that of a share above 1.
+    """
+    values = [point.value for point in trend.points]
+    low, high = min(values), max(values)
+    margin = (high - low) * _MARGIN or max(abs(high) * 0.1, 0.01)
+    top = high + margin
+    if trend.measure in SHARES and high <= 1:
+        top = min(top, 1.0)
+    return (max(low - margin, 0.0) if low >= 0 else low - margin), top

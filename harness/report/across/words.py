@@ -1,0 +1,70 @@
+"""The findings over all runs in words, the same on the page and in the summary."""
+
+from typing import Final
+
+from splitbrain.harness.folder.results import counted
+from splitbrain.harness.report.across.findings import Change, Failure, Findings, Flake
+
+MEASURES: Final = {
+    "availability": "Availability under faults",
+    "failover_ms": "Failover",
+    "latency_p99_ms": "Latency, 99th percentile",
+}
+#: Measures between 0 and 1; the others are in milliseconds.
+SHARES: Final = frozenset({"availability"})
+
+
+def headline(findings: Findings) -> str:
+    """What matters most, in one sentence."""
+    new, worse = len(findings.new), len(findings.worse)
+    if new:
+        told = f"{counted(new, 'new failure')} since {moment(findings.since)}"
+        return (
+            f"{told}, and {counted(worse, 'trend change')} for the worse." if worse else f"{told}."
+        )
+    # The table below shows those, as new: a canary is one every night.
+    planted = any(one.state == "new" and one.planted for one in findings.failures.rows)
+    none = "No new failure but of planted bugs" if planted else "No new failure"
+    if worse:
+        return f"{none}, and {counted(worse, 'trend change')} for the worse."
+    return f"{none}, and no trend became worse."
+
+
+def moment(at: object) -> str:
+    """A time, UTC, to the minute."""
+    return f"{at:%Y-%m-%d %H:%M}" if at is not None else "unknown"
+
+
+def value_text(measure: str, value: float) -> str:
+    """A value of a trend with its unit."""
+    return f"{value:.1%}" if measure in SHARES else f"{value:,.4g} ms"
+
+
+def change_text(change: Change) -> str:
+    """``Before 300 ms, after 340 ms (+13%): for the worse; p = 0.001``."""
+    before, after = (value_text(change.measure, value) for value in (change.before, change.after))
+    share = ""
+    if change.before:
+        share = f" ({change.after / change.before - 1:+.0%})"
+    which = "for the worse" if change.worse else "for the better"
+    return f"Before {before}, after {after}{share}: {which}; p = {change.p_value:.3f}"
+
+
+def failure_title(failure: Failure) -> str:
+    """What was seen."""
+    shape = f": {failure.shape}" if failure.shape else ""
+    return f"{failure.checker}, {failure.kind}{shape}"
+
+
+def flake_text(flake: Flake) -> str:
+    """How surely it fails."""
+    often = f"{flake.failed} of {flake.runs}"
+    match flake.flake:
+        case "deterministic":
+            return f"deterministic: {often}"
+        case "never-again":
+            return f"never again: {often}"
+        case "not-replayed":
+            return "not replayed yet"
+        case _:
+            return often

@@ -1,0 +1,89 @@
+"""Writes what a judgement concluded: results.json, junit.xml, summary.md and report.html.
+
+Each file is made and written by itself: what goes wrong with one is a sentence in the results and
+never costs another file, let alone the verdict. A verdict that could not even be written is told on
+the terminal, and the exit code says that the harness failed. Must never judge.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from splitbrain.contracts.budget import Budget
+from splitbrain.harness.folder.atomic_file import write_atomically
+from splitbrain.harness.folder.results import Results, write_verdict
+from splitbrain.harness.judge.analysis_process import read_summary
+from splitbrain.harness.judge.evidence_loader import RunRecord
+from splitbrain.harness.judge.judge import judge
+from splitbrain.harness.pool.limits import Limits
+from splitbrain.harness.pool.workers import Part, run_parts
+from splitbrain.harness.report.junit import to_junit
+from splitbrain.harness.report.summary import to_markdown
+
+_REPORT_FUNCTION = f"{__name__}:write_report"
+#: A page of a million operations takes seconds.
+_REPORT_LIMITS = Limits(time_budget_s=180.0, memory_budget_mib=8192, jobs=1)
+
+
+def publish(record: RunRecord, results: Results, *, with_analysis: bool) -> Results:
+    """Write all files; the results with what went wrong with any of them."""
+    results = write_verdict(results, record.folder.results)
+    analysis: dict[str, Any] | None = None
+    if with_analysis:
+        analysis, problem = read_summary(record.folder.root)
+        if problem is not None:
+            results = results.with_problem(problem)
+
+    folder, before = record.folder, results
+    problem = _make_report(record, results, analysis)
+    if problem is not None:
+        results = results.with_problem(problem)
+        _forget(folder.report)
+    makers: tuple[tuple[str, Path, Callable[[Results], bytes]], ...] = (
+        ("summary.md", folder.summary, lambda given: to_markdown(given, analysis).encode()),
+        ("junit.xml", folder.junit, to_junit),
+    )
+    for name, path, make in makers:
+        try:
+            write_atomically(path, make(results))
+        # They show whatever a system said; a defect in showing must not cost the verdict.
+        except Exception as error:  # noqa: BLE001
+            results = results.with_problem(
+                f"{name} could not be made: {type(error).__name__}: {error}."
+            )
+            _forget(path)
+    return results if results == before else write_verdict(results, record.folder.results)
+
+
+#: Judges a run folder and writes all files of it; see ``harness.judge.judge.judge``.
+judge_and_publish = partial(judge, publish=publish)
+
+
+def write_report(
+    payload: tuple[RunRecord, Results, dict[str, Any] | None], _budget: Budget
+) -> None:
+    """In a worker: draw the page and write it."""
+    from splitbrain.harness.report.page import report_page
+
+    record, results, analysis = payload
+    write_atomically(record.folder.report, report_page(record, results, analysis).encode())
+
+
+def _make_report(
+    record: RunRecord, results: Results, analysis: dict[str, Any] | None
+) -> str | None:
+    """Draw the page in a process that can be killed; what went wrong, or None."""
+    part = Part(_REPORT_FUNCTION, (record, results, analysis))
+    (outcome,) = run_parts([part], _REPORT_LIMITS)
+    if outcome.failure is None:
+        return None
+    return f"report.html could not be made: its writer {outcome.failure}."
+
+
+def _forget(path: Path) -> None:
+    """Remove the file of an earlier judgement: an old verdict must not stand beside the new one."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return

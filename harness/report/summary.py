@@ -1,0 +1,364 @@
+"""The verdict for people: the table on the terminal and ``summary.md``.
+
+The verdict stands last on the terminal, where the eye is when a command ends, and first in the
+Markdown file, where it is when a page opens. Everything shown comes from ``results.json``, and in
+the file from the Spark analysis; nothing is judged here.
+"""
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from splitbrain.checker.verdict import Verdict
+from splitbrain.harness.console.plain_text import markdown, printable
+from splitbrain.harness.folder.results import FaultResult, Results, leading_sentence
+from splitbrain.harness.judge.analysis_findings import finding_sentences, findings_of
+from splitbrain.harness.report.coverage_tables import HEADER, coverage_rows
+from splitbrain.harness.report.outcome_words import failures, outcome_cells, outcome_columns
+from splitbrain.history.run_folder import RunFolder
+
+_VERDICT_STYLE = {
+    Verdict.VALID: "bold green",
+    Verdict.UNKNOWN: "bold yellow",
+    Verdict.INVALID: "bold red",
+}
+_HEADLINE_STYLE = {
+    "VALID": "bold black on green",
+    "INVALID": "bold white on red",
+}
+#: Lines for programs and files are never wrapped.
+_PLAIN_WIDTH = 100_000
+#: Faults shown on a terminal before the rest is only counted.
+_FAULTS_SHOWN_MAX = 40
+#: In place of a verdict, of a checker that could not judge the run.
+_NOT_RUN = "not run"
+#: Below a table of faults, for the mark behind a node.
+_LEADER_NOTE = "* led when the fault came"
+
+
+def show(results: Results, console: Console) -> None:
+    """Print the summary, or as much of it as can be printed; never raises for what is shown.
+
+    Where nobody draws a terminal, lines are neither wrapped nor filled up with blanks: the table
+    is read by programs and in files.
+    """
+    try:
+        if console.is_terminal:
+            render(results, console)
+        else:
+            _print_plainly(results, console)
+    except BrokenPipeError:
+        _nobody_reads()
+    # A reader who stopped reading, or text that this terminal cannot show: the verdict is the last
+    # thing that may be lost, so it goes out in plain letters.
+    except Exception as error:  # noqa: BLE001
+        plain = (
+            f"{results.headline} {leading_sentence(results)}\n"
+            f"{_place_label(results):<12}{results.run_folder}\n"
+            f"(The summary could not be shown: {type(error).__name__}: {error}.)\n"
+        )
+        sys.stderr.write(plain.encode("ascii", "backslashreplace").decode("ascii"))
+
+
+def _print_plainly(results: Results, console: Console) -> None:
+    drawn = io.StringIO()
+    render(results, Console(file=drawn, width=_PLAIN_WIDTH, color_system=None))
+    for line in drawn.getvalue().splitlines():
+        console.file.write(line.rstrip() + "\n")
+    console.file.flush()
+
+
+def _nobody_reads() -> None:
+    """Keep the interpreter from complaining, at its end, that its output is gone."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def render(results: Results, console: Console) -> None:
+    """Print the summary; reads well from 80 columns on."""
+    console.print()
+    console.print(Text(_title(results), style="bold"))
+    _print_block(console, "Operations", _operations_table(results))
+    reasons = list(failures(results))
+    if reasons:
+        _print_block(console, "Operations without success", _sentences_table(reasons))
+    if results.faults:
+        bitten = sum(fault.verified for fault in results.faults)
+        title = f"Faults ({bitten} of {len(results.faults)} bit)"
+        _print_block(console, title, _faults_table(results.faults))
+        for sentence in unnoticed(results.faults):
+            console.print(Padding(Text(printable(sentence), style="yellow"), (0, 0, 0, 2)))
+        if _hit_a_leader(results.faults):
+            console.print(Padding(Text(_LEADER_NOTE, style="dim"), (0, 0, 0, 2)))
+    if _cluster_rows(results):
+        _print_block(console, "Cluster", _cluster_table(results))
+    _print_block(console, "Checkers", _checkers_table(results))
+    if results.vacuous:
+        _print_block(console, "Vacuous, because", _sentences_table(results.vacuous))
+    if results.problems:
+        _print_block(console, "Problems", _sentences_table(results.problems))
+    console.print()
+    # Paths and commands are for copying: never wrapped by us, the terminal may.
+    for label, text in _ending(results):
+        line = Text.assemble((f"{label:<12}", "dim"), printable(text))
+        console.print(line, soft_wrap=True)
+    console.print()
+    headline = results.headline
+    style = _HEADLINE_STYLE.get(headline, "bold black on yellow")
+    console.print(
+        Text.assemble((f" {headline} ", style), " ", printable(leading_sentence(results)))
+    )
+
+
+def _ending(results: Results) -> list[tuple[str, str]]:
+    """Where everything is and how to have it again; a report only where one was made."""
+    report = RunFolder(Path(results.run_folder)).report
+    return [
+        (_place_label(results), results.run_folder),
+        *([("Report", str(report))] if report.is_file() else []),
+        ("Reproduce", results.reproduce),
+    ]
+
+
+def to_markdown(results: Results, analysis: Mapping[str, Any] | None = None) -> str:
+    """The content of ``summary.md``.
+
+    Args:
+        results: the verdict.
+        analysis: content of ``analysis/summary.json``, None where there is none.
+    """
+    lines = [
+        f"# {results.headline}: {markdown(_title(results))}",
+        "",
+        markdown(leading_sentence(results)),
+        "",
+        f"- {_place_label(results)}: `{_code(results.run_folder)}`",
+        f"- Reproduce: `{_code(results.reproduce)}`",
+        f"- Exit code: {results.exit_code}",
+    ]
+    lines += [f"- {name}: {value}" for name, value in _cluster_rows(results)]
+    lines += _markdown_table(
+        "Operations",
+        outcome_columns(results),
+        [
+            (kind, *outcome_cells(counts, outcome_columns(results)))
+            for kind, counts in sorted(results.operations.items())
+        ],
+    )
+    reasons = list(failures(results))
+    if reasons:
+        lines += ["", *(f"- {markdown(sentence)}" for sentence in reasons)]
+    if results.faults:
+        lines += _markdown_table(
+            "Faults",
+            ("#", "at", "fault", "nodes", "bit", "healed", "noticed", "effect seen"),
+            [_fault_row(fault) for fault in results.faults],
+        )
+        if _hit_a_leader(results.faults):
+            lines += ["", markdown(_LEADER_NOTE)]
+        lines += [line for text in unnoticed(results.faults) for line in ("", markdown(text))]
+        if results.coverage is not None:
+            kinds = sorted({fault.kind for fault in results.faults})
+            rows = coverage_rows(results.coverage, kinds)
+            lines += _markdown_table("Fault coverage", HEADER, rows)
+    lines += _markdown_table(
+        "Checkers",
+        ("checker", "verdict", "reason"),
+        [
+            *((result.checker, result.verdict.value, result.reason) for result in results.checkers),
+            *((name, _NOT_RUN, reason) for name, reason in results.not_run.items()),
+        ],
+    )
+    for title, sentences in (
+        ("Analysis by Spark", finding_sentences(findings_of(analysis))),
+        ("Vacuous, because", results.vacuous),
+        ("Problems", results.problems),
+    ):
+        if sentences:
+            lines += ["", f"## {title}", "", *(f"- {markdown(text)}" for text in sentences)]
+    return "\n".join(lines) + "\n"
+
+
+def _title(results: Results) -> str:
+    seed = "" if results.seed is None else f"seed {results.seed}"
+    parts = (results.system, results.workload, seed, results.runtime)
+    return printable(f"{results.test}: {', '.join(part for part in parts if part)}")
+
+
+def _place_label(results: Results) -> str:
+    return "History" if results.bare_history else "Run folder"
+
+
+def _print_block(console: Console, title: str, table: Table) -> None:
+    console.print()
+    console.print(Text(title, style="bold"))
+    console.print(Padding(table, (0, 0, 0, 2)))
+
+
+def _plain_table(*, header: bool) -> Table:
+    return Table(
+        box=None, show_header=header, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0)
+    )
+
+
+def _operations_table(results: Results) -> Table:
+    table = _plain_table(header=True)
+    columns = outcome_columns(results)
+    table.add_column(columns[0])
+    for column in columns[1:]:
+        table.add_column(column, justify="right")
+    for kind, counts in sorted(results.operations.items()):
+        table.add_row(Text(printable(kind)), *outcome_cells(counts, columns))
+    return table
+
+
+def _faults_table(faults: Sequence[FaultResult]) -> Table:
+    table = _plain_table(header=True)
+    table.add_column("#", justify="right")
+    table.add_column("at", justify="right", no_wrap=True)
+    table.add_column("fault", no_wrap=True)
+    table.add_column("nodes", no_wrap=True)
+    table.add_column("bit", no_wrap=True)
+    table.add_column("healed", justify="right", no_wrap=True)
+    table.add_column("noticed", no_wrap=True)
+    table.add_column("effect seen", overflow="fold")
+    for fault in faults[:_FAULTS_SHOWN_MAX]:
+        cells = [Text(printable(cell)) for cell in _fault_row(fault)]
+        if not fault.verified:
+            cells[4].stylize("yellow")
+        if fault.applied and not fault.healed:
+            cells[5].stylize("red")
+        if fault.is_unnoticed:
+            cells[6].stylize("yellow")
+        table.add_row(*cells)
+    if len(faults) > _FAULTS_SHOWN_MAX:
+        table.add_row("", "", f"and {len(faults) - _FAULTS_SHOWN_MAX} more: see report.html")
+    return table
+
+
+def unnoticed(faults: Iterable[FaultResult]) -> list[str]:
+    """A sentence for each fault that took effect and that nothing in the system showed."""
+    return [
+        f"Fault {fault.index} ({fault.kind}:{fault.target}) took effect, but the system noticed "
+        f"nothing: {fault.notice}."
+        for fault in faults
+        if fault.is_unnoticed
+    ]
+
+
+def _noticed(fault: FaultResult) -> tuple[str, str | None]:
+    """Whether the system noticed the fault, and by what; ``unnoticed`` tells where it did not."""
+    if fault.noticed is None:
+        told = None if fault.notice is None else f"noticed? {fault.notice}"
+        return "-" if fault.notice is None else "unknown", told
+    return ("yes", f"noticed: {fault.notice}") if fault.noticed else ("no", None)
+
+
+def _fault_row(fault: FaultResult) -> tuple[str, str, str, str, str, str, str, str]:
+    nodes = ",".join(f"{node}*" if node == fault.leader else node for node in fault.nodes)
+    bit = "yes" if fault.verified else ("no" if fault.applied else "n/a")
+    noticed, by = _noticed(fault)
+    healed = _seconds(fault.healed_ms) if fault.healed else ("no" if fault.applied else "-")
+    return (
+        str(fault.index),
+        _seconds(fault.at_ms),
+        f"{fault.kind}:{fault.target}",
+        nodes or "-",
+        bit,
+        healed,
+        noticed,
+        "; ".join(filter(None, (fault.evidence, by))) or "-",
+    )
+
+
+def _cluster_rows(results: Results) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    if results.elections is not None:
+        seen = ", seen from outside, once a second" if results.elections_from_outside else ""
+        count = f"{results.elections:,}{_epoch_range(results.epochs)}{seen}"
+        rows.append(("elections", count))
+    gap = results.longest_unavailability_ms
+    if gap is not None:
+        rows.append(("longest unavailability", f"{gap:,} ms without an acknowledged write"))
+    if failovers := _failovers(results.faults):
+        rows.append(("failover", failovers))
+    return rows
+
+
+def _failovers(faults: Iterable[FaultResult]) -> str | None:
+    """``kill:leader 310 ms, 1,204 ms; pause:leader 890 ms, ...``; None where no leader moved."""
+    took: dict[str, list[str]] = {}
+    for fault in faults:
+        if fault.failover_ms is not None:
+            took.setdefault(f"{fault.kind}:{fault.target}", []).append(f"{fault.failover_ms:,} ms")
+    if not took:
+        return None
+    told = "; ".join(f"{name} {', '.join(times)}" for name, times in took.items())
+    return f"{told}, until a change was acknowledged in a new epoch"
+
+
+def _hit_a_leader(faults: Iterable[FaultResult]) -> bool:
+    return any(fault.leader in fault.nodes for fault in faults if fault.leader)
+
+
+def _epoch_range(epochs: tuple[int, ...]) -> str:
+    if not epochs:
+        return ""
+    return f" (epoch {epochs[0]})" if len(epochs) == 1 else f" (epochs {epochs[0]}-{epochs[-1]})"
+
+
+def _cluster_table(results: Results) -> Table:
+    table = _plain_table(header=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    for name, value in _cluster_rows(results):
+        table.add_row(name, value)
+    return table
+
+
+def _checkers_table(results: Results) -> Table:
+    table = _plain_table(header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for result in results.checkers:
+        style = _VERDICT_STYLE[result.verdict]
+        name, reason = Text(printable(result.checker)), Text(printable(result.reason))
+        table.add_row(Text(result.verdict.value, style=style), name, reason)
+    for name, why in results.not_run.items():
+        table.add_row(Text(_NOT_RUN, style="yellow"), Text(printable(name)), Text(printable(why)))
+    return table
+
+
+def _sentences_table(sentences: Iterable[str]) -> Table:
+    table = _plain_table(header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for sentence in sentences:
+        table.add_row("-", Text(printable(sentence)))
+    return table
+
+
+def _seconds(milliseconds: int | None) -> str:
+    return "-" if milliseconds is None else f"{milliseconds / 1000:.1f} s"
+
+
+def _code(text: str) -> str:
+    # A backtick would end the code span; no path or command of ours has one.
+    return printable(text).replace("`", "'")
+
+
+def _markdown_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = ["", f"## {title}", "", "| " + " | ".join(header) + " |"]
+    lines.append("|" + " --- |" * len(header))
+    lines += ["| " + " | ".join(markdown(cell) for cell in row) + " |" for row in rows]
+    return lines

@@ -1,0 +1,1 @@
+"""Runs one experiment, on machines or in a simulated world: makes a run folder."""

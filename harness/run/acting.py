@@ -1,0 +1,264 @@
+"""Carries out one act of the nemesis on a real runtime.
+
+The one place that knows which method of a runtime or of its arms does what. Must never decide what
+is done to whom, nor whether it may be.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from splitbrain.contracts.arms import FileChanged, PowerLoss
+from splitbrain.contracts.errors import CapabilityError, HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.harness.console.stop import patiently
+from splitbrain.nemesis import acts
+from splitbrain.nemesis.acts import Act
+
+#: A node that has just ended may still be on its way out.
+_START_PATIENCE_S: Final = 10.0
+_START_INTERVAL_S: Final = 0.5
+#: Acts on a process that must be there.
+_ON_PROCESSES: Final = (
+    *(acts.Pause, acts.Resume, acts.Throttle, acts.Unthrottle, acts.Kill, acts.Terminate),
+    *(acts.LimitMemory, acts.UnlimitMemory, acts.Warp, acts.Unwarp),
+)
+#: With less no program comes so far as to need it.
+_MEMORY_MIB_MIN: Final = 8
+_MIB: Final = 1 << 20
+
+
+class Wiped(msgspec.Struct, frozen=True):
+    """What a wipe found."""
+
+    node: NodeName
+    found: str
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """What became of a node's file."""
+
+    node: NodeName
+    #: None: no file fits.
+    change: FileChanged | None
+
+
+#: What a runtime tells of an act beyond that it was done.
+Record = PowerLoss | Changed | Wiped
+
+
+class Performed(msgspec.Struct, frozen=True):
+    """An act that was done."""
+
+    records: tuple[Record, ...] = ()
+    #: In words; empty: nothing that cannot be seen from outside.
+    said: str = ""
+
+
+def perform(runtime: Runtime, act: Act, records: Sequence[Record] = ()) -> Performed:
+    """Do it; what the runtime tells of it.
+
+    Args:
+        runtime: where the nodes live.
+        act: what is to be done.
+        records: what it told of the same fault's acts before; what is undone is named there.
+
+    Raises:
+        HarnessError: the environment failed.
+        CapabilityError: the runtime cannot do it.
+    """
+    if isinstance(act, acts.PutBack):
+        return _put_back(runtime, act, records)
+    do = _ACTS.get(type(act))
+    if do is None:
+        raise CapabilityError(
+            act.sentence(),
+            f"runtime {runtime.name}",
+            "no machine can do that",
+            "Choose another fault, or --runtime simulated.",
+        )
+    done = do(runtime, act)
+    return Performed() if done is None else done
+
+
+def perform_where_it_can_be(
+    runtime: Runtime, act: Act, records: Sequence[Record] = ()
+) -> Performed:
+    """Do it to the nodes that are there: to one that has ended by itself nothing can be done.
+
+    Args and Raises as of ``perform``.
+    """
+    try:
+        return perform(runtime, act, records)
+    except HarnessError:
+        if not isinstance(act, _ON_PROCESSES):
+            raise
+        gone = [node for node in act.nodes if runtime.status(node) == "exited"]
+        if not gone:
+            raise
+    there = [node for node in act.nodes if node not in gone]
+    done = perform(runtime, acts.at(act, there), records) if there else Performed()
+    said = f"{', '.join(gone)} had ended by itself"
+    return Performed(done.records, "; ".join(filter(None, (done.said, said))))
+
+
+def _cut(runtime: Runtime, act: acts.Cut) -> None:
+    runtime.cut(act.links)
+
+
+def _restore(runtime: Runtime, act: acts.Restore) -> None:
+    runtime.restore(act.links)
+
+
+def _shape(runtime: Runtime, act: acts.ShapeLinks) -> Performed:
+    return Performed(said=f"by {runtime.links.shape(act.links, act.shape)}")
+
+
+def _unshape(runtime: Runtime, act: acts.UnshapeLinks) -> None:
+    runtime.links.unshape(act.links)
+
+
+def _reset(runtime: Runtime, act: acts.ResetLinks) -> None:
+    runtime.links.reset(act.links)
+
+
+def _unreset(runtime: Runtime, act: acts.UnresetLinks) -> None:
+    runtime.links.unreset(act.links)
+
+
+def _kill(runtime: Runtime, act: acts.Kill) -> None:
+    """Several are frozen first: else those that still live elect, and acknowledge, meanwhile."""
+    if len(act.nodes) > 1:
+        for node in act.nodes:
+            # One that ends by itself just now is dead anyhow; an engine that is gone tells below.
+            with contextlib.suppress(HarnessError):
+                if runtime.status(node) == "running":
+                    runtime.pause(node)
+    for node in act.nodes:
+        runtime.kill(node)
+
+
+def _power_off(runtime: Runtime, act: acts.PowerOff) -> Performed:
+    losses = tuple(runtime.disks.power_off(act.nodes, act.draw))
+    return Performed(losses, "; ".join(f"{one.node}: {one.lost}" for one in losses if one.lost))
+
+
+def _terminate(runtime: Runtime, act: acts.Terminate) -> Performed:
+    late = [
+        f"{node} did not end within {act.patience_s:g} s"
+        for node in act.nodes
+        if runtime.processes.terminate(node, act.patience_s) is None
+    ]
+    return Performed(said="; ".join(late))
+
+
+def _start(runtime: Runtime, act: acts.Start) -> None:
+    for node in act.nodes:
+        patiently(
+            lambda node=node: runtime.start(node),
+            _START_PATIENCE_S,
+            _START_INTERVAL_S,
+            HarnessError,
+        )
+
+
+def _limit_memory(runtime: Runtime, act: acts.LimitMemory) -> Performed:
+    said: list[str] = []
+    for node in act.nodes:
+        sample = runtime.sample(node)
+        used = 0 if sample is None else sample.memory_bytes
+        limit_mib = act.limit_mib
+        if limit_mib is None:
+            limit_mib = max(_MEMORY_MIB_MIN, used * 3 // 4 // _MIB)
+        runtime.processes.limit_memory(node, limit_mib)
+        said.append(f"{node} may have {limit_mib} MiB and used {used / _MIB:.1f}")
+    return Performed(said="; ".join(said))
+
+
+def _fill(runtime: Runtime, act: acts.Fill) -> Performed:
+    return _worded(act.nodes, runtime.disks.fill)
+
+
+def _fail(runtime: Runtime, act: acts.Fail) -> Performed:
+    return _worded(act.nodes, runtime.disks.fail)
+
+
+def _change(runtime: Runtime, act: acts.ChangeFile) -> Performed:
+    changes = tuple(Changed(node, runtime.disks.change(node, act.change)) for node in act.nodes)
+    return Performed(changes, _changes_in_words(changes))
+
+
+def _put_back(runtime: Runtime, act: acts.PutBack, records: Sequence[Record]) -> Performed:
+    """Of nodes that have ended alone: the others took the change in and went on."""
+    changed = {one.node: one.change for one in records if isinstance(one, Changed) and one.change}
+    changes = tuple(
+        Changed(
+            node,
+            runtime.disks.change(node, changed[node].undoing()),
+        )
+        for node in act.nodes
+        if node in changed and runtime.status(node) == "exited"
+    )
+    return Performed(said=_changes_in_words(changes))
+
+
+def _changes_in_words(changes: Iterable[Changed]) -> str:
+    return "; ".join(
+        f"{one.node}: {'no file fits' if one.change is None else one.change.sentence()}"
+        for one in changes
+    )
+
+
+def _wipe(runtime: Runtime, act: acts.Wipe) -> Performed:
+    wiped = tuple(Wiped(node, runtime.disks.wipe(node)) for node in act.nodes)
+    return Performed(wiped, "; ".join(f"{one.node}: {one.found}" for one in wiped))
+
+
+def _worded(nodes: Iterable[NodeName], do: Callable[[NodeName], str]) -> Performed:
+    return Performed(said="; ".join(f"{node}: {do(node)}" for node in nodes))
+
+
+def _each(do: Callable[[Runtime, Any, NodeName], None]) -> Callable[[Runtime, Any], None]:
+    """An act that is done to one node after the other."""
+
+    def all_of_them(runtime: Runtime, act: Any) -> None:
+        for node in act.nodes:
+            do(runtime, act, node)
+
+    return all_of_them
+
+
+_ACTS: Final[dict[type[Act], Callable[[Runtime, Any], Performed | None]]] = {
+    acts.Cut: _cut,
+    acts.Restore: _restore,
+    acts.ShapeLinks: _shape,
+    acts.UnshapeLinks: _unshape,
+    acts.ResetLinks: _reset,
+    acts.UnresetLinks: _unreset,
+    acts.Kill: _kill,
+    acts.Start: _start,
+    acts.Terminate: _terminate,
+    acts.PowerOff: _power_off,
+    acts.Pause: _each(lambda runtime, _act, node: runtime.pause(node)),
+    acts.Resume: _each(lambda runtime, _act, node: runtime.resume(node)),
+    acts.Throttle: _each(
+        lambda runtime, act, node: runtime.processes.throttle(node, act.cpu_share)
+    ),
+    acts.Unthrottle: _each(lambda runtime, _act, node: runtime.processes.unthrottle(node)),
+    acts.LimitMemory: _limit_memory,
+    acts.UnlimitMemory: _each(lambda runtime, _act, node: runtime.processes.unlimit_memory(node)),
+    acts.Fill: _fill,
+    acts.Drain: _each(lambda runtime, _act, node: runtime.disks.drain(node)),
+    acts.Stall: _each(lambda runtime, _act, node: runtime.disks.stall(node)),
+    acts.Unstall: _each(lambda runtime, _act, node: runtime.disks.unstall(node)),
+    acts.Fail: _fail,
+    acts.Repair: _each(lambda runtime, _act, node: runtime.disks.repair(node)),
+    acts.Keep: _each(lambda runtime, _act, node: runtime.disks.keep(node)),
+    acts.ChangeFile: _change,
+    acts.Wipe: _wipe,
+    acts.Warp: _each(lambda runtime, act, node: runtime.clocks.warp(node, act.warp)),
+    acts.Unwarp: _each(lambda runtime, _act, node: runtime.clocks.unwarp(node)),
+}

@@ -1,0 +1,63 @@
+"""Tries the steps of a run one by one, so that none keeps the next one from being done.
+
+A failure of the environment and a defect of ours end alike: the run's ``Stop`` has it, and the next
+step goes on. The story of a defect is kept in the run folder. Must never swallow either.
+"""
+
+import threading
+import traceback
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.run.defects import defect
+from splitbrain.history.run_folder import RunFolder
+
+#: Where the traceback of a defect of ours is kept.
+DEFECT_FILE = "defect.txt"
+
+
+class Attempts:
+    """The attempts of one run."""
+
+    def __init__(self, folder: RunFolder, stop: Stop) -> None:
+        self._story = folder.root / DEFECT_FILE
+        self._stop = stop
+
+    def attempt(self, step: Callable[[], None]) -> bool:
+        """Perform a step of the run; its failure is kept, and the next step goes on.
+
+        Returns whether it succeeded.
+        """
+        try:
+            step()
+        except HarnessError as error:
+            self._stop.fail(error)
+        # Whatever is wrong in us or in an adapter must cost neither the verdict nor the clean-up.
+        except Exception as error:  # noqa: BLE001
+            self.defect(error)
+        else:
+            return True
+        return False
+
+    def defect(self, error: BaseException) -> None:
+        """Something of ours is broken; the run ends."""
+        with suppress(OSError):
+            self._story.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+        self._stop.fail(defect(error, str(self._story)))
+
+    @contextmanager
+    def watching_threads(self) -> Generator[None]:
+        """Have a thread's death told while the context lasts: what it watched is unwatched now."""
+        before = threading.excepthook
+
+        def on_death(arguments: threading.ExceptHookArgs) -> None:
+            if arguments.exc_value is not None:
+                self.defect(arguments.exc_value)
+
+        threading.excepthook = on_death
+        try:
+            yield
+        finally:
+            threading.excepthook = before

@@ -1,0 +1,207 @@
+"""The load's worker slots on one event loop, each with its client.
+
+The driver of ``harness.run.load.timetable`` and ``harness.run.load.seat`` on a machine: it waits,
+holds the clients, and ends what takes too long. The same code runs in the run's own process and in
+worker processes, which have a share of the slots each. Must never hold anything for each operation:
+runs of millions are run.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Client, Completion, Operation
+from splitbrain.contracts.system import Route
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.run.load.deadline import Deadline
+from splitbrain.harness.run.load.routes import routes
+from splitbrain.harness.run.load.seat import Books, Seat
+from splitbrain.harness.run.load.timetable import SlotTimes, Timetable
+from splitbrain.workloads.workload import Workload
+
+#: What a client gets beyond the operation's timeout to report it by itself.
+_CLIENT_GRACE_S = 0.5
+_OVERDUE = "client-overdue"
+_CRASHED = "client-crashed"
+US_PER_S: Final = 1_000_000
+
+
+class Load(msgspec.Struct, frozen=True):
+    """How hard the clients work."""
+
+    concurrency: int
+    #: Operations per second over all slots; infinite: as many as there can be.
+    rate: float
+    time_limit_s: float
+    operation_timeout_s: float
+    #: Worker processes that share the slots; 0: the run's own process, None: as the rate needs.
+    workers: int | None = None
+    #: Operations after which a slot ends, None: when the time is up.
+    operations_per_slot: int | None = None
+
+    @property
+    def operation_timeout_us(self) -> int:
+        """The timeout in whole microseconds, as seats count."""
+        return _in_us(self.operation_timeout_s)
+
+
+class SlotClient:
+    """One worker slot's process and client, which are replaced together; used by one task.
+
+    Args:
+        slot: number of the slot.
+        route: of its clients.
+        open_client: opens a client that connects at its first operation.
+        books: where operations are recorded.
+        stop: told of a client that raised.
+    """
+
+    def __init__(
+        self,
+        slot: int,
+        route: Route,
+        *,
+        open_client: Callable[[Route], Client],
+        books: Books,
+        stop: Stop,
+    ) -> None:
+        self._seat = Seat(slot, route, books)
+        self._route, self._open_client, self._stop = route, open_client, stop
+        self._timeout_s = books.timeout_us / US_PER_S
+        self._deadline = Deadline(self._timeout_s + _CLIENT_GRACE_S)
+        self._client = open_client(route)
+
+    async def perform(self, operation: Operation, *, final: bool = False) -> Completion:
+        """Perform one operation and make ready for the next."""
+        self._seat.begin(operation, final=final)
+        completion, is_retired = self._seat.end(await self._ask(operation))
+        if is_retired:
+            await self._client.close()
+            self._client = self._open_client(self._route)
+        return completion
+
+    async def close(self) -> None:
+        """Drop the connection."""
+        self._deadline.close()
+        await self._client.close()
+
+    async def _ask(self, operation: Operation) -> Completion:
+        """Have the client perform an operation; where it is late or raises, that is unknown."""
+        try:
+            return await self._deadline.hold(self._client.invoke(operation, self._timeout_s))
+        except TimeoutError:
+            return Completion("info", error=_OVERDUE)
+        except Exception as error:  # noqa: BLE001 - see below
+            # A client reports the system's faults as outcomes; whatever it raises is a defect of
+            # the adapter. The operation may have happened, and the run must not look green.
+            self._stop.fail(
+                HarnessError(
+                    f"perform the operation {operation.f}",
+                    "client of the system under test",
+                    f"it raised {type(error).__name__}: {error}",
+                    "This is a defect of the system's adapter; please report it.",
+                )
+            )
+            return Completion("info", error=_CRASHED)
+
+
+class Clients:
+    """Worker slots of one run: all, or those of one worker process."""
+
+    def __init__(
+        self,
+        *,
+        nodes: Sequence[NodeName],
+        workload: Workload,
+        load: Load,
+        open_client: Callable[[Route], Client],
+        books: Books,
+        stop: Stop,
+        slots: Sequence[int] | None = None,
+        observers: Sequence[NodeName] = (),
+    ) -> None:
+        self._routes = routes(nodes, load.concurrency, observers)
+        self._slots = range(load.concurrency) if slots is None else slots
+        self._workload = workload
+        self._timetable = Timetable(load.concurrency, load.rate, load.operations_per_slot)
+        self._open_client, self._books, self._stop = open_client, books, stop
+        self._is_ending = False
+        #: In the order in which they began to wait.
+        self._sleeping: dict[asyncio.Future[None], None] = {}
+
+    async def get_ready(self, stopped: asyncio.Event) -> None:
+        """There is nothing to prepare: clients connect at their first operation."""
+
+    async def run(self, stopped: asyncio.Event, start_s: float | None = None) -> None:
+        """Load the system until ``stopped``; no operation is open when this returns.
+
+        Args:
+            stopped: ends the load.
+            start_s: where on the loop's clock the timetable begins; None: now.
+        """
+        start_s = asyncio.get_running_loop().time() if start_s is None else start_s
+        ending = asyncio.ensure_future(self._end_when(stopped))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for slot in self._slots:
+                    group.create_task(self._run_slot(slot, start_s))
+        finally:
+            ending.cancel()
+
+    async def _end_when(self, stopped: asyncio.Event) -> None:
+        await stopped.wait()
+        self._is_ending = True
+        for sleeping in self._sleeping:
+            _wake(sleeping)
+
+    async def _run_slot(self, slot: int, start_s: float) -> None:
+        clock = asyncio.get_running_loop().time
+        client = SlotClient(
+            *(slot, self._routes[slot]),
+            open_client=self._open_client,
+            books=self._books,
+            stop=self._stop,
+        )
+        times = SlotTimes(self._timetable, slot)
+        now_us = _in_us(clock() - start_s)
+        try:
+            while (due_us := times.due_us(now_us)) is not None:
+                if due_us <= now_us:
+                    # Others get their turn even where this slot is behind.
+                    await asyncio.sleep(0)
+                elif not self._is_ending:
+                    await self._sleep_until(start_s + due_us / US_PER_S)
+                    now_us = _in_us(clock() - start_s)
+                if self._is_ending:
+                    return
+                operation = self._workload.operation(slot, times.begin(now_us))
+                completion = await client.perform(operation)
+                self._workload.completed(operation, completion)
+                now_us = _in_us(clock() - start_s)
+        finally:
+            await client.close()
+
+    async def _sleep_until(self, due_s: float) -> None:
+        """Wait for a moment of the loop's clock, or for the end of the load."""
+        loop = asyncio.get_running_loop()
+        sleeping: asyncio.Future[None] = loop.create_future()
+        timer = loop.call_at(due_s, _wake, sleeping)
+        self._sleeping[sleeping] = None
+        try:
+            await sleeping
+        finally:
+            del self._sleeping[sleeping]
+            timer.cancel()
+
+
+def _in_us(seconds: float) -> int:
+    return round(seconds * US_PER_S)
+
+
+def _wake(sleeping: "asyncio.Future[None]") -> None:
+    if not sleeping.done():
+        sleeping.set_result(None)

@@ -1,0 +1,106 @@
+"""The end of a run: stop the nodes, collect what they leave, remove them; whatever happened before.
+
+Each step, and each node's share of it, is tried for itself and given up when it hangs, so that one
+broken node or a slow engine costs no other's evidence. Must never judge.
+"""
+
+from collections.abc import Sequence
+
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.contracts.system import System
+from splitbrain.harness.console.stop import Stop, patiently, within
+from splitbrain.harness.folder.ballast import Ballast
+from splitbrain.harness.run.attempts import Attempts
+from splitbrain.harness.run.down_nodes import DownNodes
+from splitbrain.harness.run.log_collection import collect_node, dump_logs
+from splitbrain.harness.run.progress import Progress
+from splitbrain.history.run_folder import RunFolder
+
+#: An engine under load may refuse for a moment to remove what it is still stopping.
+_TEARDOWN_PATIENCE_S = 30.0
+#: No single act at the end of a run takes longer, or it hangs.
+ACT_TIMEOUT_S = 120.0
+
+
+class Ending:
+    """What is done to the nodes of one run when its course is over."""
+
+    def __init__(
+        self,
+        *,
+        run_id: RunId,
+        system: System,
+        runtime: Runtime,
+        nodes: Sequence[NodeName],
+        folder: RunFolder,
+        down: DownNodes,
+        progress: Progress,
+        stop: Stop,
+        attempts: Attempts,
+        ballast: Ballast,
+    ) -> None:
+        self._run_id = run_id
+        self._system = system
+        self._runtime = runtime
+        self._nodes = nodes
+        self._folder = folder
+        self._down = down
+        self._progress = progress
+        self._stop = stop
+        self._attempts = attempts
+        self._ballast = ballast
+
+    def stop_nodes(self) -> None:
+        """Kill what runs, and notice what ended by itself since it was last looked at."""
+        stopped = [
+            self._attempts.attempt(
+                lambda node=node: within(
+                    lambda: self._stop_node(node), ACT_TIMEOUT_S, "stop the node", node
+                )
+            )
+            for node in self._nodes
+        ]
+        # From here on the nodes write no more, and what is left to be written matters most.
+        self._ballast.release()
+        if all(stopped):
+            self._progress.reached("stopped")
+
+    def _stop_node(self, node: NodeName) -> None:
+        status = self._runtime.status(node)
+        if status in ("running", "paused"):
+            self._runtime.kill(node)
+        elif status == "exited" and node not in {*self._down.all(), *self._progress.exited}:
+            exit_code = self._runtime.exit_code(node)
+            self._progress.reached("node-exited", node=node, exit_code=exit_code)
+
+    def collect(self) -> None:
+        """Fetch each stopped node's output and data, and dump their logs."""
+        for node in self._nodes:
+            self._attempts.attempt(
+                lambda node=node: within(
+                    lambda: collect_node(self._runtime, self._folder, node),
+                    ACT_TIMEOUT_S,
+                    "collect from the node",
+                    node,
+                )
+            )
+        problems: list[str] = []
+        if not self._stop.haste.is_set():
+            problems = dump_logs(self._system, self._folder, self._nodes)
+        self._progress.reached("collected", detail="; ".join(problems) or None)
+
+    def take_down(self) -> None:
+        """Remove the nodes.
+
+        Raises:
+            HarnessError: the runtime could not, or hangs.
+        """
+        within(
+            lambda: patiently(self._runtime.teardown, _TEARDOWN_PATIENCE_S, 1.0, HarnessError),
+            ACT_TIMEOUT_S,
+            "remove the nodes",
+            self._run_id,
+        )
+        self._progress.reached("torn-down")

@@ -1,0 +1,185 @@
+"""A worker process of the load: performs its share of the slots and hands over what happened.
+
+Started as ``python -m splitbrain.harness.run.load.worker``. The first frame in is the assignment;
+the frames out are ready, shipments every few milliseconds, and the end. It must never outlive the
+run's process: a thread reads the input and ends the process at its end, whatever the event loop is
+doing. Nothing that a client prints may reach the frames.
+"""
+
+import asyncio
+import os
+import pickle
+import sys
+import threading
+import traceback
+from typing import Any, BinaryIO
+
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.pool.frames import read_body, take_over_pipes, write_frame
+from splitbrain.harness.run.clients import Clients
+from splitbrain.harness.run.defects import failure
+from splitbrain.harness.run.load.event_buffer import EventBuffer
+from splitbrain.harness.run.load.messages import (
+    Assignment,
+    Begin,
+    End,
+    Ended,
+    Failure,
+    Ready,
+    Shipment,
+    Unsettled,
+)
+from splitbrain.harness.run.load.seat import Books
+from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.run_clock import RunClock
+from splitbrain.harness.run.traffic import Traffic
+from splitbrain.workloads.workload import Workload
+
+#: Time between two shipments: events are in the file within 100 ms.
+SHIPMENT_INTERVAL_S = 0.01
+_UNKNOWN = Completion("info")
+
+
+class _SharedWorkload:
+    """The worker's copy of the workload, which also learns of unknown outcomes elsewhere."""
+
+    def __init__(self, workload: Workload) -> None:
+        self._workload = workload
+        self.name, self.checkers = workload.name, workload.checkers
+        self.functions = workload.functions
+        self.operation = workload.operation
+        self.final_reads = workload.final_reads
+        self.at_observer = workload.at_observer
+        self.options = workload.options
+        self._unsettled: list[Operation] = []
+
+    def completed(self, operation: Operation, completion: Completion) -> None:
+        """Tell the copy here now, and the others with the next shipment."""
+        self._workload.completed(operation, completion)
+        if completion.type == "info":
+            self._unsettled.append(operation)
+
+    def completed_elsewhere(self, operations: tuple[Operation, ...]) -> None:
+        """Operations of other worker processes ended as ``info``."""
+        for operation in operations:
+            self._workload.completed(operation, _UNKNOWN)
+
+    def take_unsettled(self) -> tuple[Operation, ...]:
+        """Own operations that ended as ``info`` since the last call."""
+        unsettled = tuple(self._unsettled)
+        self._unsettled.clear()
+        return unsettled
+
+
+class Worker:
+    """One worker process' share of the load."""
+
+    def __init__(self, assignment: Assignment, incoming: BinaryIO, outgoing: BinaryIO) -> None:
+        self._slots = assignment.slots
+        self._incoming, self._outgoing = incoming, outgoing
+        self._events = EventBuffer(RunClock(assignment.clock_start_ns).now)
+        self._traffic, self._stop = Traffic(), Stop()
+        self._processes = Processes(assignment.load.concurrency)
+        self._workload = _SharedWorkload(assignment.workload)
+        self._clients = Clients(
+            nodes=assignment.nodes,
+            workload=self._workload,
+            load=assignment.load,
+            open_client=assignment.open_client,
+            books=Books(
+                *(self._events, self._traffic, self._processes, assignment.workload.functions),
+                timeout_us=assignment.load.operation_timeout_us,
+            ),
+            stop=self._stop,
+            slots=assignment.slots,
+            observers=assignment.observers,
+        )
+
+    async def run(self) -> None:
+        """Perform the load from ``Begin`` to ``End``, or until something of ours fails."""
+        loop = asyncio.get_running_loop()
+        stopped = asyncio.Event()
+        self._stop.notify(loop, stopped)
+        begin: asyncio.Future[Begin] = loop.create_future()
+        threading.Thread(target=self._listen, args=(loop, stopped, begin), daemon=True).start()
+        write_frame(self._outgoing, Ready())
+        start_s = (await begin).start_s
+        shipping = asyncio.ensure_future(self._ship_regularly())
+        try:
+            await self._clients.run(stopped, start_s)
+        except* HarnessError as group:
+            self._stop.fail(failure(group))
+        # Whatever it is, the run must not look green, and the run's process tells of it.
+        except* Exception as group:  # noqa: BLE001
+            traceback.print_exception(group)
+            self._stop.fail(failure(group))
+        shipping.cancel()
+        self._ship()
+        failed = self._stop.failure
+        ended = Ended(
+            self._processes.upcoming(self._slots),
+            self._workload.final_reads(),
+            None if failed is None else Failure.of(failed),
+        )
+        write_frame(self._outgoing, ended)
+
+    async def _ship_regularly(self) -> None:
+        while True:
+            await asyncio.sleep(SHIPMENT_INTERVAL_S)
+            self._ship()
+
+    def _ship(self) -> None:
+        watermark, times, lines = self._events.take()
+        shipment = Shipment(
+            *(watermark, times, lines),
+            traffic=self._traffic.take(),
+            unsettled=self._workload.take_unsettled(),
+        )
+        # Blocks while the other end cannot keep up: so its memory and ours stay bounded.
+        write_frame(self._outgoing, shipment)
+
+    def _listen(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        stopped: asyncio.Event,
+        begin: "asyncio.Future[Begin]",
+    ) -> None:
+        while True:
+            message = read_message(self._incoming)
+            match message:
+                case Begin():
+                    loop.call_soon_threadsafe(begin.set_result, message)
+                case Unsettled(operations):
+                    loop.call_soon_threadsafe(self._workload.completed_elsewhere, operations)
+                case End():
+                    loop.call_soon_threadsafe(stopped.set)
+                case _:
+                    # The run's process is gone, or done with us.
+                    os._exit(0)
+
+
+def read_message(stream: BinaryIO) -> Any:
+    """The next frame's message, None at the end of the stream."""
+    body = read_body(stream)
+    return None if body is None else pickle.loads(body)  # noqa: S301 - from our own parent
+
+
+def main() -> None:
+    """Take the assignment, perform it, end."""
+    incoming, outgoing = take_over_pipes()
+    assignment = read_message(incoming)
+    if not isinstance(assignment, Assignment):
+        sys.exit("no assignment came")
+    try:
+        asyncio.run(Worker(assignment, incoming, outgoing).run())
+    except BrokenPipeError:
+        # The run's process is gone; nobody is left to tell.
+        os._exit(0)
+    # The listening thread holds the input, and ends the process where it is not at its end yet.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

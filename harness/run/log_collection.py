@@ -1,0 +1,119 @@
+"""Fetches what the nodes leave behind: output, data, and the neutral dump of their log.
+
+A node's data may be anything after a crash or a planted bug, so the adapter reads them in a process
+that can be killed: what hangs, crashes or eats memory there costs that node's dump and no more.
+"""
+
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from splitbrain.contracts.budget import Budget, Unlimited
+from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.contracts.system import System
+from splitbrain.harness.folder.atomic_file import write_atomically
+from splitbrain.harness.folder.refusals import tell_refusal
+from splitbrain.harness.pool.limits import Limits
+from splitbrain.harness.pool.workers import Part, run_parts
+from splitbrain.history.border import DATA_FOLDER, stray
+from splitbrain.history.run_folder import RunFolder
+
+_DUMP_FUNCTION = f"{__name__}:dump_log"
+_DUMP_LIMITS = Limits(time_budget_s=120.0, memory_budget_mib=4096, jobs=2)
+
+
+class LogHeader(msgspec.Struct, frozen=True):
+    """First line of ``log.jsonl``."""
+
+    node: NodeName
+    start_offset: int
+    end_offset: int
+
+
+def collect_node(runtime: Runtime, folder: RunFolder, node: NodeName) -> None:
+    """Fetch one stopped node's output and data folder.
+
+    Raises:
+        HarnessError: the runtime failed.
+    """
+    target = folder.node(node)
+    target.mkdir(parents=True, exist_ok=True)
+    runtime.collect(node, target, with_data=True)
+
+
+def dump_logs(system: System, folder: RunFolder, nodes: Sequence[NodeName]) -> list[str]:
+    """Dump the committed logs of all nodes whose data were fetched; what could not be, in words.
+
+    A data folder that the adapter cannot read is a finding about the system or about a planted
+    disk fault, not a failure of the harness: the dump is then missing, and checkers say so.
+    Systems that show no committed log leave their output and data alone.
+    """
+    if not system.declares_committed_logs:
+        return []
+    found = [node for node in nodes if (folder.node(node) / DATA_FOLDER).is_dir()]
+    problems = [f"{node}: its data were not fetched" for node in nodes if node not in found]
+    payloads = [
+        (system, node, folder.node(node) / DATA_FOLDER, folder.committed_log(node))
+        for node in found
+    ]
+    if not _can_be_sent(system):
+        # An adapter that holds on to this process is asked in it.
+        told = [_dump_here(payload) for payload in payloads]
+    else:
+        outcomes = run_parts([Part(_DUMP_FUNCTION, payload) for payload in payloads], _DUMP_LIMITS)
+        told = [
+            outcome.value
+            if outcome.failure is None
+            else f"the dump of its log failed: {outcome.failure}"
+            for outcome in outcomes
+        ]
+    return problems + [
+        f"{node}: {problem}" for node, problem in zip(found, told, strict=True) if problem
+    ]
+
+
+def dump_log(payload: tuple[System, NodeName, Path, Path], _budget: Budget) -> str | None:
+    """In a worker: dump one node's committed log; what could not be read, or None."""
+    system, node, data, target = payload
+    # The system under test, or who sent the folder, may have put anything there.
+    if (found := stray(data)) is not None:
+        return f"its data hold {found}, so that nothing of them is read"
+    try:
+        write_committed_log(target, system.committed_log(node, data))
+    except HarnessError as error:
+        return str(error)
+    return None
+
+
+def _dump_here(payload: tuple[System, NodeName, Path, Path]) -> str | None:
+    try:
+        return dump_log(payload, Unlimited())
+    # A defect of the adapter costs the dump, as it does in a worker.
+    except Exception as error:  # noqa: BLE001
+        return f"the dump of its log crashed: {type(error).__name__}: {error}"
+
+
+def _can_be_sent(system: System) -> bool:
+    try:
+        pickle.dumps(system)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return False
+    return True
+
+
+def write_committed_log(path: Path, log: CommittedLog) -> None:
+    """Write a dump, whole or not at all: a header line, then one line per record.
+
+    Raises:
+        HarnessError: the disk refuses.
+    """
+    header = LogHeader(NodeName(log.node), log.start_offset, log.end_offset)
+    encode = msgspec.json.encode
+    lines = [encode(header), *(encode(record) for record in log.records), b""]
+    with tell_refusal("write the dump of a log", path):
+        write_atomically(path, b"\n".join(lines))

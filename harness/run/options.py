@@ -1,0 +1,348 @@
+"""From what the user asks for to a run that can be started.
+
+Names are resolved, the plan is drawn, and what is missing is refused. Starts nothing and writes
+nothing.
+"""
+
+import math
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from splitbrain.contracts.errors import CapabilityError, UsageError
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.contracts.scenario import NODES_MAX, SEED_MAX
+from splitbrain.contracts.simulation import SimulatedSystem
+from splitbrain.contracts.system import System, SystemOptions
+from splitbrain.harness.run.clients import Load
+from splitbrain.harness.run.load.routes import reader_slots
+from splitbrain.harness.run.plan_choice import failover_ms, plan_faults
+from splitbrain.history.plan import CONCURRENCY, OPERATION_TIMEOUT_S, RATE, sub_seeds
+from splitbrain.nemesis.nearest import or_nearest
+from splitbrain.nemesis.plan import needs, refuse_what_cannot_be_had
+from splitbrain.nemesis.targets import LAGGARD
+from splitbrain.systems.registry import DEFAULT_SYSTEM
+from splitbrain.systems.registry import names as system_names
+from splitbrain.workloads.workload import Workload, workload, workload_names
+
+#: A week; the whole schedule of a run is drawn before it starts.
+TIME_LIMIT_S_MAX = 7 * 24 * 3600.0
+CONCURRENCY_MAX = 10_000
+RATE_MAX = 10_000_000.0
+OPERATION_TIMEOUT_S_MAX = 3600.0
+
+
+class TestOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``splitbrain test`` was asked for."""
+
+    __test__ = False  # not a test case, whatever pytest makes of its name
+
+    system: str = DEFAULT_SYSTEM
+    #: None: the usual one of the system and its state machine.
+    workload: str | None = None
+    workload_options: dict[str, str] = {}
+    nemesis: str = "partition,pause,kill"
+    nodes: int = 3
+    time_limit_s: float = 60.0
+    seed: int = 1
+    runtime: str = "docker"
+    concurrency: int = CONCURRENCY
+    rate: float = RATE
+    operation_timeout_s: float = OPERATION_TIMEOUT_S
+    bugs: tuple[str, ...] = ()
+    settings: dict[str, str] = {}
+    #: None: the system's usual one.
+    state_machine: str | None = None
+    runs_folder: Path = Path("runs")
+    #: Keep the nodes' data folders also when the verdict is valid.
+    keep_data: bool = False
+    #: Run folder that is replayed, and its schedule, which is then used as it is.
+    replay_of: str | None = None
+    pinned: bool = False
+    schedule: tuple[Fault, ...] | None = None
+
+
+class PlannedTest(msgspec.Struct, frozen=True, kw_only=True):
+    """All of a run but where its nodes live."""
+
+    options: TestOptions
+    system: System
+    workload: Workload
+    system_options: SystemOptions
+    load: Load
+    #: Those that vote.
+    nodes: tuple[NodeName, ...]
+    #: Those besides them.
+    observers: tuple[NodeName, ...]
+    sub_seeds: dict[str, int]
+    schedule: tuple[Fault, ...]
+
+    @property
+    def all_nodes(self) -> tuple[NodeName, ...]:
+        """Those that vote, then the others."""
+        return (*self.nodes, *self.observers)
+
+    @property
+    def runtime_name(self) -> str:
+        """Where it is to run."""
+        return self.options.runtime
+
+
+class PreparedTest(PlannedTest, frozen=True, kw_only=True):
+    """A run that can be started."""
+
+    runtime: Runtime
+
+    @property
+    def runtime_name(self) -> str:
+        """Where it runs."""
+        return self.runtime.name
+
+
+def prepare(
+    options: TestOptions, system: System, make_runtime: Callable[[], Runtime]
+) -> PreparedTest:
+    """Check the options against each other and draw the schedule.
+
+    The runtime is made last: a wrong option is told also where there is no engine.
+
+    Raises:
+        UsageError: something does not exist or does not fit.
+        CapabilityError: the runtime cannot carry out the plan.
+        HarnessError: what the runtime needs does not answer.
+    """
+    test = plan_test(options, system)
+    runtime = make_runtime()
+    refuse_what_cannot_be_had(test.schedule, runtime.capabilities(), runtime.name)
+    if not system.declares_state_events:
+        _refuse_what_needs_events(test.schedule, system.name)
+    if (
+        "power" in needs(test.schedule)
+        and runtime.cuts_power_by_durable_lengths
+        and not system.declares_durable_lengths
+    ):
+        raise CapabilityError(
+            "plan the fault power",
+            f"system {system.name} on runtime {runtime.name}",
+            "its nodes do not tell what they have flushed, and have no disks of their own here to "
+            "lose the rest",
+            "Use --runtime docker, where nodes have disks, or leave power out of --nemesis",
+        )
+    return PreparedTest(
+        runtime=runtime,
+        **{name: getattr(test, name) for name in PlannedTest.__struct_fields__},
+    )
+
+
+def plan_test(options: TestOptions, system: System) -> PlannedTest:
+    """Check the options against each other and draw the schedule, whatever is to run it.
+
+    Raises:
+        UsageError: something does not exist or does not fit.
+    """
+    _check_numbers(options)
+    check_runs_folder(options.runs_folder)
+    state_machine = chosen_state_machine(options.state_machine, system)
+    workload_name = chosen_workload(options.workload, system, state_machine)
+    check_bugs(options.bugs, system)
+    nodes = tuple(NodeName(f"n{number}") for number in range(1, options.nodes + 1))
+    seeds = sub_seeds(options.seed)
+    faults = options.schedule
+    if faults is None:
+        faults, settings = plan_faults(
+            options.nemesis,
+            nodes,
+            seeds["nemesis"],
+            round(options.time_limit_s * 1000),
+            timeout_ms=round(options.operation_timeout_s * 1000),
+            failover_ms=failover_ms(system, options.settings),
+            observers=tuple(system.observers(_system_options(options, state_machine))),
+        )
+        _check_settings(settings, options.nemesis, {*system_names(), system.name})
+        if not options.settings:
+            options = msgspec.structs.replace(options, settings=settings.get(system.name, {}))
+    system_options = _system_options(options, state_machine)
+    system.check_options(system_options)
+    observers = tuple(system.observers(system_options))
+    operations = workload(
+        workload_name,
+        seed=seeds["workload"],
+        slots=options.concurrency,
+        readers=reader_slots(nodes, options.concurrency, observers),
+        options=options.workload_options,
+    )
+    return PlannedTest(
+        options=options,
+        system=system,
+        workload=operations,
+        system_options=system_options,
+        load=Load(
+            concurrency=options.concurrency,
+            rate=options.rate,
+            time_limit_s=options.time_limit_s,
+            operation_timeout_s=options.operation_timeout_s,
+        ),
+        nodes=nodes,
+        observers=observers,
+        sub_seeds=seeds,
+        schedule=faults,
+    )
+
+
+def _system_options(options: TestOptions, state_machine: str | None) -> SystemOptions:
+    return SystemOptions(
+        nodes=options.nodes,
+        bugs=options.bugs,
+        settings=options.settings,
+        state_machine=state_machine,
+    )
+
+
+def _refuse_what_needs_events(schedule: Iterable[Fault], system: str) -> None:
+    for fault in schedule:
+        what = f"target {LAGGARD}" if fault.target == LAGGARD else "wait for an event"
+        if fault.when is not None or fault.target == LAGGARD:
+            raise CapabilityError(
+                f"plan the fault {fault.kind}, {what}",
+                f"system {system}",
+                "its nodes tell no state events",
+                "Give the fault an at_ms instead, and another target.",
+            )
+
+
+def check_runs_folder(runs_folder: Path) -> None:
+    """Refuse a place where no run folder can be made, before anything is started.
+
+    Raises:
+        UsageError: says why not there.
+    """
+    there = runs_folder.absolute()
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    problem = ""
+    if not there.is_dir():
+        problem = (
+            "is no folder" if there == runs_folder.absolute() else f"lies below a file, {there}"
+        )
+    elif not os.access(there, os.W_OK | os.X_OK):
+        problem = "cannot be written"
+    if problem:
+        raise UsageError(
+            f"the folder of runs {str(runs_folder)!r} {problem}",
+            "Choose another place with --runs-folder",
+        )
+
+
+def chosen_state_machine(name: str | None, system: System) -> str | None:
+    """What stands above the system's log: what was asked for, else the usual one.
+
+    Raises:
+        UsageError: the system has no such state machine, or none to choose.
+    """
+    if name is None:
+        return next(iter(system.state_machines), None)
+    if not system.state_machines:
+        raise UsageError(
+            f"the system {system.name!r} has no choice of state machines",
+            "Leave --state-machine out",
+        )
+    if name not in system.state_machines:
+        raise UsageError(
+            f"the system {system.name!r} has no state machine {name!r}",
+            or_nearest(name, system.state_machines, "state machines"),
+        )
+    return name
+
+
+def chosen_workload(name: str | None, system: System, state_machine: str | None) -> str:
+    """What clients do: what was asked for, else what is usual.
+
+    Raises:
+        UsageError: there is no such workload, or it does not fit what stands above the log.
+    """
+    fitting = system.workloads(state_machine)
+    if name is None:
+        return fitting[0]
+    if name not in workload_names():
+        raise UsageError(
+            f"there is no workload called {name!r}",
+            or_nearest(name, workload_names(), "workloads"),
+        )
+    if name in fitting:
+        return name
+    others = [one for one in system.state_machines if name in system.workloads(one)]
+    if state_machine is not None and others:
+        raise UsageError(
+            f"the workload {name!r} does not fit the state machine {state_machine!r}",
+            f"Choose --state-machine {others[0]}, or the workload {' or '.join(fitting)}",
+        )
+    raise UsageError(
+        f"the system {system.name!r} does not serve the workload {name!r}",
+        f"Choose the workload {' or '.join(fitting)}",
+    )
+
+
+def check_bugs(bugs: tuple[str, ...], system: System) -> None:
+    """Refuse planted bugs that the system does not have, or that are named twice.
+
+    Raises:
+        UsageError: says which.
+    """
+    for place, bug in enumerate(bugs):
+        if bug in bugs[:place]:
+            raise UsageError(f"the bug {bug!r} is named twice", "Name each --bug once")
+        if bug not in system.planted_bugs:
+            raise UsageError(
+                f"the system {system.name!r} has no planted bug {bug!r}",
+                or_nearest(bug, system.planted_bugs, "planted bugs"),
+            )
+
+
+def check_simulated(system: System) -> SimulatedSystem:
+    """What makes the nodes of a system in simulated worlds; refuse one without.
+
+    Raises:
+        UsageError: it only runs in containers.
+    """
+    simulation = system.simulation()
+    if simulation is None:
+        raise UsageError(
+            f"the system {system.name!r} has no simulated nodes",
+            f"Run it in containers: `splitbrain test --system {system.name} --runtime docker`",
+        )
+    return simulation
+
+
+def _check_settings(settings: Iterable[str], plan: str, systems: set[str]) -> None:
+    """Refuse a plan file's settings for a system that does not exist: they would do nothing."""
+    for name in settings:
+        if name not in systems:
+            raise UsageError(
+                f"the plan {plan!r} has settings for {name!r}, which is no system",
+                or_nearest(name, systems, "systems"),
+            )
+
+
+def _check_numbers(options: TestOptions) -> None:
+    rules = (
+        ("--nodes", options.nodes, 1, NODES_MAX),
+        ("--concurrency", options.concurrency, 1, CONCURRENCY_MAX),
+        ("--rate", options.rate, 0, RATE_MAX),
+        ("--time-limit", options.time_limit_s, 0, TIME_LIMIT_S_MAX),
+        ("--operation-timeout", options.operation_timeout_s, 0, OPERATION_TIMEOUT_S_MAX),
+        ("--seed", options.seed, 0, SEED_MAX),
+    )
+    for name, value, low, high in rules:
+        if isinstance(value, int):
+            holds, range_ = low <= value <= high, f"between {low:,} and {high:,}"
+        else:
+            # A rate or a time of 0 is none; nan compares with nothing and is refused too.
+            holds = math.isfinite(value) and low < value <= high
+            range_ = f"above {low} and at most {high:,.0f}"
+        if not holds:
+            shown = f"{value:g}" if isinstance(value, float) else str(value)
+            raise UsageError(f"{name} cannot be {shown}", f"Choose a number {range_}")

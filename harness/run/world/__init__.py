@@ -1,0 +1,1 @@
+"""A run in a simulated world: load, faults, recovery, and the folder it leaves."""

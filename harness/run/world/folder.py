@@ -1,0 +1,242 @@
+"""Writes the run folder of a simulated run, whole, once the run is over.
+
+The same files as a run in containers leaves, so that ``check``, ``analyze``, the report and
+``replay`` work on it as on any other; besides, the scenario, what only a simulation knows, and the
+story for the timeline. ``metrics.jsonl`` and ``leaders.jsonl`` are empty: nobody looked from
+outside. Must never be written while the run goes on: nothing in a simulation may touch a disk.
+Source: design, section 5; issue 5.
+"""
+
+import datetime as dt
+import platform
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.contracts.system import System
+from splitbrain.harness.folder.atomic_file import write_atomically
+from splitbrain.harness.folder.manifest import open_manifest, write_manifest
+from splitbrain.harness.folder.plan_checkers import (
+    checkers_not_asked,
+    checkers_of,
+    reads_speak_for,
+    unusable_checkers,
+    usable_checkers,
+)
+from splitbrain.harness.folder.refusals import tell_refusal
+from splitbrain.harness.folder.scenario_file import encode_scenario
+from splitbrain.harness.folder.simulation_outcome import (
+    JudgedOutcome,
+    SimulationOutcome,
+)
+from splitbrain.harness.folder.simulation_record import DRAWN, encode_record, record_of
+from splitbrain.harness.folder.store import create_run
+from splitbrain.harness.folder.tool_version import tool_commit, tool_version
+from splitbrain.harness.run.log_collection import write_committed_log
+from splitbrain.harness.run.plan_record import (
+    write_plan,
+)
+from splitbrain.history.course import Phase, phases_path
+from splitbrain.history.plan import Plan, sub_seeds
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.timeline_records import TimelineViolation
+from splitbrain.workloads.workload import functions_of
+
+_US_PER_S = 1_000_000
+#: Steps that every folder has, whatever the run tells of its course.
+_LAST_STEPS = ("stopped", "collected", "torn-down")
+
+
+def keep_sweep_run(
+    judged: JudgedOutcome,
+    runs_folder: Path,
+    *,
+    kind: str = "sim",
+    shrunk_from: str | None = None,
+    like: str | None = None,
+) -> Path:
+    """Make the run folder of a seed that failed in a sweep, or of a smaller one.
+
+    Args:
+        judged: what the run came to.
+        runs_folder: where the folder is made.
+        kind: how the test is called, before the system's name.
+        shrunk_from: the run of which this is a smaller one.
+        like: the run in containers to which its schedule is near.
+
+    Raises:
+        HarnessError: the folder cannot be made or written.
+    """
+    from splitbrain.systems.registry import system
+
+    outcome = judged.outcome
+    scenario = outcome.scenario
+    name = f"{kind}-{scenario.system}-{scenario.load.workload}"
+    with create_run(runs_folder, name, scenario.seed) as living:
+        plan = plan_of_scenario(
+            scenario, name, living.run_id, system(scenario.system), checkers_not_asked(outcome)
+        )
+        write_run(living.folder, plan, outcome, judged=judged, shrunk_from=shrunk_from, like=like)
+        return living.folder.root
+
+
+def plan_of_scenario(
+    scenario: Scenario, name: str, run_id: RunId, system: System, not_asked: Mapping[str, str]
+) -> Plan:
+    """The plan of a drawn or shrunk world; its faults stand in ``scenario.json`` alone.
+
+    Args:
+        scenario: the world.
+        name: of the test.
+        run_id: of the run.
+        system: whose nodes it has.
+        not_asked: checkers of its load that can say nothing of it, each with the reason.
+    """
+    load = scenario.load
+    of_load = checkers_of(load)
+    checkers = [one for one in of_load if one not in not_asked]
+    return Plan(
+        run_id=run_id,
+        test=name,
+        system=scenario.system,
+        bugs=scenario.bugs,
+        settings=dict(scenario.settings),
+        system_versions=system.versions(),
+        declares_state_events=system.declares_state_events,
+        declares_committed_logs=system.declares_committed_logs,
+        reads_speak_for=reads_speak_for(system),
+        runtime=SIMULATED,
+        runtime_versions=runtime_versions(),
+        nodes=voters(scenario.nodes),
+        workload=load.workload,
+        workload_options=dict(load.workload_options),
+        functions=dict(functions_of(load.workload)),
+        checkers=usable_checkers(checkers, system),
+        checkers_not_run={**unusable_checkers(of_load, system), **not_asked},
+        nemesis=DRAWN,
+        planned_faults=len(scenario.faults),
+        seed=scenario.seed,
+        sub_seeds=sub_seeds(scenario.seed),
+        time_limit_s=scenario.load_us / _US_PER_S,
+        concurrency=load.clients,
+        rate=load.rate,
+        operation_timeout_s=load.timeout_us / _US_PER_S,
+        started_at=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
+        tool_version=tool_version(),
+        tool_commit=tool_commit(),
+    )
+
+
+def voters(count: int) -> tuple[NodeName, ...]:
+    """Names of the nodes that vote; observers come after them and stand in no plan."""
+    return tuple(NodeName(f"n{number}") for number in range(1, count + 1))
+
+
+def runtime_versions() -> dict[str, str]:
+    """What a simulated run was made with; its trace is the same on every version of Python."""
+    return {SIMULATED: "virtual clock", "python": platform.python_version()}
+
+
+def write_run(
+    folder: RunFolder,
+    plan: Plan,
+    outcome: SimulationOutcome,
+    *,
+    judged: JudgedOutcome | None = None,
+    schedule: Iterable[Fault] | None = None,
+    shrunk_from: str | None = None,
+    untold: str | None = None,
+    like: str | None = None,
+) -> None:
+    """Write everything and seal it.
+
+    Args:
+        folder: exists, and is locked by the caller.
+        plan: of the run.
+        outcome: what the run came to.
+        judged: what the checkers of outcomes said, where somebody has asked them.
+        schedule: the faults as planned; by default those of the scenario.
+        shrunk_from: the run of which this is a smaller one.
+        untold: why the run has no story, in one sentence.
+        like: the run in containers to which its schedule is near.
+
+    Raises:
+        HarnessError: the disk refuses.
+    """
+    planned = scheduled(outcome.scenario) if schedule is None else tuple(schedule)
+    write_plan(folder, plan)
+    open_manifest(folder)
+    with tell_refusal("write the run folder", folder.root):
+        write_atomically(folder.scenario, encode_scenario(outcome.scenario))
+        _write_lines(folder.schedule, (*planned, *outcome.struck))
+        _write_lines(folder.history, outcome.events)
+        _write_lines(folder.faults, outcome.faults)
+        _write_lines(phases_path(folder.root), course(outcome))
+        _write_lines(folder.metrics, ())
+        _write_lines(folder.leaders, ())
+        _write_nodes(folder, outcome)
+        if outcome.story:
+            _write_lines(folder.timeline, story(outcome))
+        record = record_of(outcome, judged, shrunk_from, untold=untold, like=like)
+        write_atomically(folder.simulation, encode_record(record))
+    write_manifest(folder)
+
+
+def scheduled(scenario: Scenario) -> tuple[Fault, ...]:
+    """The scenario's faults as lines of a schedule, in the order of their index."""
+    return tuple(sorted(scenario.faults, key=lambda fault: fault.index))
+
+
+def course(outcome: SimulationOutcome) -> tuple[Phase, ...]:
+    """The steps of the run, ended as those of a run in order: nothing is left of a simulation."""
+    # A violation is the system's failure; "failed" tells of the harness's.
+    left_out = {"failed"} if outcome.has_converged else {"failed", "converged"}
+    phases = [phase for phase in outcome.phases if phase.phase not in left_out]
+    end_ns = max([outcome.virtual_us * 1000, *(phase.time for phase in phases)])
+    reached = {phase.phase for phase in phases}
+    if not phases:
+        phases.append(Phase(0, "load-started"))
+    phases += [
+        Phase(end_ns, step, events=len(outcome.events))
+        for step in _LAST_STEPS
+        if step not in reached
+    ]
+    return tuple(phases)
+
+
+def story(outcome: SimulationOutcome) -> list[Any]:
+    """The records of the timeline in the order of their time, the violation among them."""
+    records: list[Any] = list(outcome.story)
+    violation = outcome.violation
+    if violation is not None and not any(
+        isinstance(record, TimelineViolation) for record in records
+    ):
+        records.append(
+            TimelineViolation(
+                time=violation.time_us,
+                name=violation.invariant,
+                node=violation.node,
+                detail=violation.problem,
+            )
+        )
+    return sorted(records, key=lambda record: record.time)
+
+
+def _write_nodes(folder: RunFolder, outcome: SimulationOutcome) -> None:
+    names = [*voters(outcome.scenario.nodes), *outcome.state_events, *outcome.committed_logs]
+    for node in dict.fromkeys(names):
+        folder.node(node).mkdir(parents=True, exist_ok=True)
+        _write_lines(folder.state_events(node), outcome.state_events.get(node, ()))
+        log = outcome.committed_logs.get(node)
+        if log is not None:
+            write_committed_log(folder.committed_log(node), log)
+
+
+def _write_lines(path: Path, records: Iterable[object]) -> None:
+    path.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in records))
