@@ -22,7 +22,6 @@ PORT = "client"
 #: Counts its starts in its data folder and answers over HTTP; started with address, port, folder.
 PROGRAM = """
 import http.server, os, pathlib, socket, subprocess, sys, time
-from tests.awaiting import await_true
 
 address, port, data = sys.argv[1], int(sys.argv[2]), pathlib.Path(sys.argv[3])
 with (data / "starts").open("a") as starts:
