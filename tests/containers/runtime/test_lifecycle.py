@@ -37,7 +37,8 @@ HARNESS = """
     from splitbrain.contracts.names import RunId
     from splitbrain.history.run_folder import RunFolder
     from splitbrain.runtimes.docker.runtime import DockerRuntime
-    from tests.containers.web_servers import NAMES, link, specification
+    from tests.containers.web_servers import NAMES, specification
+    from tests.runtimes.node_programs import link
 
     folder = Path(sys.argv[1])
     lock = RunFolder(folder).lock.open("w")
