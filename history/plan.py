@@ -94,9 +94,9 @@ OPERATION_TIMEOUT_S: Final = 1.0
 class PlanDefaults(msgspec.Struct, frozen=True, kw_only=True):
     """What a version of the tool takes where the user chose nothing."""
 
-    concurrency: int
-    rate: float
-    operation_timeout_s: float
+    concurrency: int = CONCURRENCY
+    rate: float = RATE
+    operation_timeout_s: float = OPERATION_TIMEOUT_S
     #: Of the plan's workload.
     workload_options: dict[str, Any]
     #: Of the plan's system.

@@ -123,7 +123,7 @@ def sync(path: Path) -> None:
 
 
 def state_of(folder: Path) -> Literal["writable", "full", "read-only", "failing"]:
-    """What becomes of a write and sync in the folder; never returns while its disk is frozen."""
+    """Try a write and sync in the folder; never returns while its disk is frozen."""
     try:
         # It never has a name: neither the node nor a power cut finds it.
         file = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)

@@ -18,7 +18,7 @@ from splitbrain.runtimes.dead_runs import Sweep, Swept
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    """What there is to know of one runtime."""
+    """One runtime: how it is made, stopped and swept."""
 
     make: Callable[[], Runtime]
     #: Heals and stops one run's nodes, by the run's id and folder.

@@ -16,7 +16,7 @@ _TOOL_PATIENCE_S: Final = 30.0
 
 
 class CannotError(Exception):
-    """What was asked for could not be done; one clause."""
+    """The refusal of a system program, one clause."""
 
 
 def run_tool(

@@ -53,7 +53,7 @@ class Met(msgspec.Struct, frozen=True):
 
 
 class Conclusions(msgspec.Struct, frozen=True):
-    """What is taken of ``results.json`` (``harness.folder.results``)."""
+    """The part of ``results.json`` (``harness.folder.results``) that tables hold."""
 
     verdict: str
     checkers: list[Judged]

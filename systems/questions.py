@@ -30,7 +30,7 @@ def ask_all(
     ask: Callable[[NodeName], _View | None],
     enough: Callable[[Mapping[NodeName, _View]], bool] | None = None,
 ) -> dict[NodeName, _View]:
-    """What every node says; those of which ``ask`` makes None are left out.
+    """Ask every node; those of which ``ask`` makes None are left out.
 
     Returns early once ``enough`` says so of the answers that are there: a frozen or isolated node
     would otherwise cost the whole time that ``ask`` gives it.

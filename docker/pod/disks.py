@@ -208,7 +208,7 @@ def repair(folder: Path, node: str) -> str:
 
 
 def state(folder: Path, node: str, timeout_s: str) -> str:
-    """What becomes of a write and sync; a frozen disk never lets go of the process that asks."""
+    """Try a write and sync; a frozen disk never lets go of the process that asks."""
     target = Disk(folder, node).mount
     reading, writing = os.pipe()
     child = os.fork()

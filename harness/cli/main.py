@@ -49,7 +49,3 @@ def run(arguments: Sequence[str]) -> int:
         arguments,
         [name for name in app if not name.startswith("-")],
     )
-
-
-if __name__ == "__main__":
-    main()

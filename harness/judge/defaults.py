@@ -6,7 +6,7 @@ out of a command line must mean the same there.
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.folder.tool_version import tool_version
-from splitbrain.history.plan import CONCURRENCY, OPERATION_TIMEOUT_S, RATE, Plan, PlanDefaults
+from splitbrain.history.plan import Plan, PlanDefaults
 from splitbrain.systems.registry import system
 from splitbrain.workloads.workload import workload
 
@@ -16,9 +16,6 @@ def defaults_of(plan: Plan) -> PlanDefaults | None:
     if plan.tool_version != tool_version():
         return None
     return PlanDefaults(
-        concurrency=CONCURRENCY,
-        rate=RATE,
-        operation_timeout_s=OPERATION_TIMEOUT_S,
         workload_options=_workload_options(plan.workload),
         state_machine=_state_machine(plan.system),
     )

@@ -18,7 +18,7 @@ JOBS_MAX = 256
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What a judgement, or something else that is done in parts, may use."""
+    """Time, memory and processes that a judgement, or other work in parts, may use."""
 
     #: Seconds that one part may take.
     time_budget_s: float

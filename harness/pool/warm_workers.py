@@ -26,7 +26,7 @@ SHARED_FROM_BYTES = 16 << 20
 
 
 class WarmWorkers(NamedTuple):
-    """What ``harness.pool.workers.run_parts`` is given, for each purpose."""
+    """Begun workers to hand to ``harness.pool.workers.run_parts``, by their purpose."""
 
     reading: list[FramedChild]
     judging: list[FramedChild]

@@ -66,7 +66,7 @@ class NodeView(msgspec.Struct, frozen=True):
 
 
 def ask(endpoint: Endpoint, node: NodeName, timeout_s: float) -> NodeView | None:
-    """What one node says within the time, None if it says nothing at all."""
+    """Ask one node; None if it says nothing at all within the time."""
     deadline = time.monotonic() + timeout_s
     server = sentinel = None
     questions = [("INFO", "replication"), ("INFO", "memory")]

@@ -22,7 +22,7 @@ PROCESSES = pytest.param("processes", marks=pytest.mark.slow)
 
 @pytest.fixture(scope="module")
 def dress() -> Callable[[DeploymentSpec], DeploymentSpec]:
-    """What a module's nodes have beyond a program; a module that wants anything overrides it."""
+    """Dress of a module's nodes: none beyond a program, unless the module overrides it."""
     return lambda spec: spec
 
 

@@ -66,11 +66,6 @@ class Failures(msgspec.Struct, frozen=True):
         """Those that a quarantine spares."""
         return tuple(failure for failure in self.all if failure.is_spared)
 
-    @property
-    def expired(self) -> tuple[Failure, ...]:
-        """Those whose quarantine is over."""
-        return tuple(failure for failure in self.all if failure.is_expired)
-
     def of_case(self, run: GatedRun, result: CheckResult) -> Failure | None:
         """The failure that a checker's finding in a run is a case of."""
         fingerprint = fingerprint_of(result)

@@ -1,4 +1,4 @@
-"""What a link learns of its peer's versions; what it does with that: ``test_link_machine``."""
+"""Versions that a link learns of its peer; ``test_link_machine`` has what it does with them."""
 
 import msgspec
 import pytest
