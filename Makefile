@@ -56,7 +56,7 @@ setup: .tools/stamp-project .tools/stamp-kernel $(VENDOR)/uPlot.iife.min.js ## .
 	touch $@
 
 # The compiled search, so that no check pays for compiling it.
-.tools/stamp-kernel: .tools/stamp-project $(wildcard checker/linearizability/kernel_*.py)
+.tools/stamp-kernel: .tools/stamp-project $(wildcard checker/linearizability/kernel/*.py)
 	@$(BIN)/python -m splitbrain.checker.linearizability.precompile
 	touch $@
 

@@ -18,8 +18,8 @@ from bench.history_columns import HistoryColumns, columns_of, load
 from bench.own_register import OwnRegister
 from splitbrain.checker.linearizability.check import check_part
 from splitbrain.checker.linearizability.column_history import judge_columns
+from splitbrain.checker.linearizability.part.parts import Part, split
 from splitbrain.checker.linearizability.part_source import ObjectSource
-from splitbrain.checker.linearizability.parts import Part, split
 from splitbrain.checker.linearizability.portfolio import COMPILED
 from splitbrain.checker.models.registry import add_own, model_named
 from splitbrain.checker.verdict import merge
@@ -93,7 +93,7 @@ def warm_up() -> None:
         _from_columns(history, "cas-register", CpuBudget(60, 1 << 20))
         if not COMPILED:
             continue
-        from splitbrain.checker.linearizability.exhaustive import search_exhaustively
+        from splitbrain.checker.linearizability.methods.exhaustive import search_exhaustively
 
         source = ObjectSource(Part(None, tuple(operations)), model_named("cas-register"))
         search_exhaustively(source.columns, source.compiled, CpuBudget(60, 1 << 20))

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from splitbrain.contracts.runtime import Address
-from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.controller.configs.config_validation import ResourceType
 from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, NodeId
 from splitbrain.nodes.quorum.persistent import Voter
 from splitbrain.nodes.transport.control_links import ControlLinks

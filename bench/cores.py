@@ -14,10 +14,10 @@ from statistics import median
 from typing import Any
 
 from bench.histories import HistoryOptions, generate, with_stale_read
-from splitbrain.checker.linearizability.core import core_at_any_time, core_while_open
-from splitbrain.checker.linearizability.problem import Problem
-from splitbrain.checker.linearizability.relations import Relations
-from splitbrain.checker.linearizability.search import Search
+from splitbrain.checker.linearizability.contradictions.core import core_at_any_time, core_while_open
+from splitbrain.checker.linearizability.contradictions.relations import Relations
+from splitbrain.checker.linearizability.methods.search import Search
+from splitbrain.checker.linearizability.part.problem import Problem
 from splitbrain.checker.models.registry import MODELS
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Unlimited

@@ -16,8 +16,8 @@ from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.system import SystemOptions
 from splitbrain.nodes.broker.forwarding import FORWARDED
 from splitbrain.nodes.broker.serving import ANSWERED
-from splitbrain.nodes.server.configuration import read_configuration
-from splitbrain.nodes.server.controller_service import SERVED
+from splitbrain.nodes.server.controller.controller_service import SERVED
+from splitbrain.nodes.server.machine.configuration import read_configuration
 from splitbrain.nodes.wire.apis import ApiKey
 from splitbrain.nodes.wire.control_plane import TABLES
 from splitbrain.runtimes.local.runtime import LocalRuntime

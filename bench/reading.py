@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from bench.histories import HistoryOptions, generate
-from splitbrain.checker.linearizability.parts import Part
+from splitbrain.checker.linearizability.part.parts import Part
 from splitbrain.harness.judge.packed_operations import Packed
 from splitbrain.history.column_reader import read_columns
 from splitbrain.history.edn import parse

@@ -22,11 +22,11 @@ from bench.histories import HistoryOptions, generate
 from bench.history_columns import HistoryColumns, columns_of
 from splitbrain.checker.linearizability.check import check
 from splitbrain.checker.linearizability.column_history import judge_columns
+from splitbrain.checker.linearizability.methods.search import Search
+from splitbrain.checker.linearizability.part.parts import Part
+from splitbrain.checker.linearizability.part.problem import Problem
 from splitbrain.checker.linearizability.part_source import ObjectSource
-from splitbrain.checker.linearizability.parts import Part
 from splitbrain.checker.linearizability.portfolio import COMPILED
-from splitbrain.checker.linearizability.problem import Problem
-from splitbrain.checker.linearizability.search import Search
 from splitbrain.checker.models.model import Model
 from splitbrain.checker.models.registry import model_named
 from splitbrain.checker.verdict import Verdict
@@ -87,7 +87,7 @@ def our_verdicts(
 
 def _compiled_verdicts(operations: Sequence[PairedOperation], model: Model) -> dict[str, Verdict]:
     """What rule 7 and the sweep say by themselves, which a portfolio seldom has to ask here."""
-    from splitbrain.checker.linearizability.compiled_search import CompiledSearch
+    from splitbrain.checker.linearizability.kernel.compiled_search import CompiledSearch
 
     source = ObjectSource(Part(None, tuple(operations)), model)
     verdicts: dict[str, Verdict] = {}

@@ -59,7 +59,7 @@ def guard_worlds() -> Iterator[tuple[str, Callable[[], Scenario]]]:
 
 
 def _worlds_with_bugs() -> Iterator[tuple[str, Callable[[], Scenario]]]:
-    from splitbrain.nodes.server.planted import BUG_NAMES, METADATA_BUG_NAMES
+    from splitbrain.nodes.server.start.planted import BUG_NAMES, METADATA_BUG_NAMES
 
     for machine in STATE_MACHINES:
         for bug in BUG_NAMES:

@@ -18,7 +18,7 @@ import msgspec
 import pyarrow as pa
 
 from splitbrain.checker.linearizability.check import check_part
-from splitbrain.checker.linearizability.parts import split, undecided_part
+from splitbrain.checker.linearizability.part.parts import split, undecided_part
 from splitbrain.checker.models.registry import model_named
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.errors import UsageError

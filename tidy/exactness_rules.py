@@ -20,10 +20,8 @@ from tidy.tree import Finding
 SIMULATED: Final = (
     *("contracts/draws", "contracts/fault_draws"),
     *("nodes/metadata/*", "nodes/quorum/*", "nodes/registers/*", "nodes/storage/*", "nodes/wire/*"),
-    *("nodes/server/applier", "nodes/server/assembling", "nodes/server/client_service"),
-    *("nodes/server/disk", "nodes/server/formatting", "nodes/server/incarnation"),
-    *("nodes/server/node", "nodes/server/proposals", "nodes/server/quorum_settings"),
-    *("nodes/server/reads", "nodes/server/surroundings"),
+    *("nodes/server/broker/*", "nodes/server/controller/*", "nodes/server/host/*"),
+    *("nodes/server/registers/*", "nodes/server/start/*"),
     *("nodes/transport/back_off", "nodes/transport/client_protocol", "nodes/transport/kafka_codec"),
     *("simulation/disk/*", "simulation/kraft/*", "simulation/world/*"),
     *("systems/kraft/aim", "systems/kraft/client_machine", "systems/kraft/committed_log"),

@@ -10,11 +10,9 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.checker.linearizability.algorithms import GUIDED, ZONES
-from splitbrain.checker.linearizability.outcome import Ending
-from splitbrain.checker.linearizability.part_registers import narrowed
-from splitbrain.checker.linearizability.part_source import ObjectSource
-from splitbrain.checker.linearizability.parts import (
+from splitbrain.checker.linearizability.part.algorithms import GUIDED, ZONES
+from splitbrain.checker.linearizability.part.outcome import Ending
+from splitbrain.checker.linearizability.part.parts import (
     Part,
     PartResult,
     combine,
@@ -23,6 +21,8 @@ from splitbrain.checker.linearizability.parts import (
     undecided_part,
     valid_part,
 )
+from splitbrain.checker.linearizability.part_registers import narrowed
+from splitbrain.checker.linearizability.part_source import ObjectSource
 from splitbrain.checker.linearizability.portfolio import SEARCHES, Decision, Portfolio
 from splitbrain.checker.models.model import Model
 from splitbrain.checker.models.registry import model_named
@@ -70,7 +70,7 @@ def _described(
     part: Part, source: ObjectSource, decision: Decision, budget: Budget
 ) -> dict[str, Any]:
     # What explains loads the library of graphs: half a second that a valid part need not wait.
-    from splitbrain.checker.linearizability.violation import describe_violation
+    from splitbrain.checker.linearizability.contradictions.violation import describe_violation
 
     problem = source.repeated if decision.repeated else source.problem
     outcome = decision.outcome

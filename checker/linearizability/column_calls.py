@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from splitbrain.checker.linearizability.kernel_layout import Integers
-from splitbrain.checker.linearizability.transitions import Transitions
+from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
+from splitbrain.checker.linearizability.part.transitions import Transitions
 from splitbrain.checker.models.model import Call, KeyedModel, Model, call_of
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.history.columns import OK, UNKNOWN, OperationColumns
 
 if TYPE_CHECKING:
-    from splitbrain.checker.linearizability.compiled_search import CompiledModel
+    from splitbrain.checker.linearizability.kernel.compiled_search import CompiledModel
 
 #: Questions that a model of one's own may answer by whatever an operation holds; ours do not.
 _HOOKS: Final = ("partition", "answer_of", "problem_with")
@@ -107,7 +107,7 @@ class NumberedCalls:
     @cached_property
     def compiled(self) -> "CompiledModel":
         """The same as arrays."""
-        from splitbrain.checker.linearizability.compiled_search import CompiledModel
+        from splitbrain.checker.linearizability.kernel.compiled_search import CompiledModel
 
         return CompiledModel(self._model, self.calls, self.transitions)
 

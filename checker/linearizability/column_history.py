@@ -16,9 +16,9 @@ from splitbrain.checker.linearizability.column_calls import (
     is_split_by_key,
     reads_columns,
 )
-from splitbrain.checker.linearizability.kernel_layout import Integers
+from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
+from splitbrain.checker.linearizability.part.parts import Part
 from splitbrain.checker.linearizability.part_source import ColumnSource
-from splitbrain.checker.linearizability.parts import Part
 from splitbrain.checker.linearizability.portfolio import QUICK_STEPS, STEPS, Portfolio
 from splitbrain.checker.models.model import Model
 from splitbrain.checker.verdict import Verdict

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from splitbrain.checker.linearizability.columns import NEVER, returned_at
-from splitbrain.checker.linearizability.parts import Part
-from splitbrain.checker.linearizability.zones import INITIAL, RegisterColumns
+from splitbrain.checker.linearizability.kernel.columns import NEVER, returned_at
+from splitbrain.checker.linearizability.methods.zones import INITIAL, RegisterColumns
+from splitbrain.checker.linearizability.part.parts import Part
 from splitbrain.checker.models.model import Model, freeze
 from splitbrain.history.edn_values import Number
 from splitbrain.history.records import PairedOperation

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from splitbrain.checker.linearizability.column_calls import NumberedCalls
-from splitbrain.checker.linearizability.columns import NEVER, PartColumns
-from splitbrain.checker.linearizability.columns import columns_of as part_columns_of
-from splitbrain.checker.linearizability.kernel_layout import Integers
+from splitbrain.checker.linearizability.kernel.columns import NEVER, PartColumns
+from splitbrain.checker.linearizability.kernel.columns import columns_of as part_columns_of
+from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
+from splitbrain.checker.linearizability.methods.zones import INITIAL, RegisterColumns
+from splitbrain.checker.linearizability.part.parts import Part
+from splitbrain.checker.linearizability.part.problem import Problem
+from splitbrain.checker.linearizability.part.transitions import Transitions
 from splitbrain.checker.linearizability.part_registers import initial_value, register_columns
-from splitbrain.checker.linearizability.parts import Part
-from splitbrain.checker.linearizability.problem import Problem
-from splitbrain.checker.linearizability.transitions import Transitions
-from splitbrain.checker.linearizability.zones import INITIAL, RegisterColumns
 from splitbrain.checker.models.model import Call, Model, freeze
 from splitbrain.history.columns import NOTHING, OK, OperationColumns
 from splitbrain.history.records import PairedOperation
 
 if TYPE_CHECKING:
-    from splitbrain.checker.linearizability.compiled_search import CompiledModel
+    from splitbrain.checker.linearizability.kernel.compiled_search import CompiledModel
 
 
 class ObjectSource:
@@ -75,7 +75,7 @@ class ObjectSource:
     @cached_property
     def compiled(self) -> "CompiledModel":
         """The same as arrays."""
-        from splitbrain.checker.linearizability.compiled_search import CompiledModel
+        from splitbrain.checker.linearizability.kernel.compiled_search import CompiledModel
 
         return CompiledModel(self.model, self.calls, self.transitions)
 

@@ -25,14 +25,20 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from splitbrain.checker.linearizability.algorithms import EXACT, GUIDED, REACHABLE, REPEATED, ZONES
-from splitbrain.checker.linearizability.columns import NEVER
-from splitbrain.checker.linearizability.guided import order_by_positions
-from splitbrain.checker.linearizability.outcome import Outcome
+from splitbrain.checker.linearizability.kernel.columns import NEVER
+from splitbrain.checker.linearizability.methods.guided import order_by_positions
+from splitbrain.checker.linearizability.methods.reachability import unreachable
+from splitbrain.checker.linearizability.methods.search import Search
+from splitbrain.checker.linearizability.methods.zones import judge_zones
+from splitbrain.checker.linearizability.part.algorithms import (
+    EXACT,
+    GUIDED,
+    REACHABLE,
+    REPEATED,
+    ZONES,
+)
+from splitbrain.checker.linearizability.part.outcome import Outcome
 from splitbrain.checker.linearizability.part_source import PartSource
-from splitbrain.checker.linearizability.reachability import unreachable
-from splitbrain.checker.linearizability.search import Search
-from splitbrain.checker.linearizability.zones import judge_zones
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Budget
 
@@ -52,7 +58,7 @@ COMPILED = find_spec("numba") is not None
 class Decision(msgspec.Struct, frozen=True):
     """What decided a part."""
 
-    #: One of ``checker.linearizability.algorithms``.
+    #: One of ``checker.linearizability.part.algorithms``.
     algorithm: str
     outcome: Outcome
     #: Whether the open operations could be used any number of times, see ``PartSource.repeated``.
@@ -108,7 +114,7 @@ class Portfolio:
         """What a search finds that gives up: compiled where that can be, else in Python."""
         source = self.source
         if COMPILED:
-            from splitbrain.checker.linearizability.compiled_search import (
+            from splitbrain.checker.linearizability.kernel.compiled_search import (
                 CompiledSearch,
                 DoesNotFit,
             )
@@ -127,8 +133,8 @@ class Portfolio:
         """
         source = self.source
         if COMPILED:
-            from splitbrain.checker.linearizability.compiled_search import DoesNotFit
-            from splitbrain.checker.linearizability.exhaustive import search_exhaustively
+            from splitbrain.checker.linearizability.kernel.compiled_search import DoesNotFit
+            from splitbrain.checker.linearizability.methods.exhaustive import search_exhaustively
 
             unlimited = range(len(source) if repeated else 0)
             with suppress(DoesNotFit):

@@ -6,7 +6,7 @@ first part that is hard enough pays for it from its own budget.
 
 import numpy as np
 
-from splitbrain.checker.linearizability.kernel_cache import is_compiled
+from splitbrain.checker.linearizability.kernel.kernel_cache import is_compiled
 
 
 def compile_ahead() -> None:
@@ -15,12 +15,15 @@ def compile_ahead() -> None:
     Raises:
         ImportError: numba is not installed.
     """
-    from splitbrain.checker.linearizability.columns import PartColumns
-    from splitbrain.checker.linearizability.compiled_search import CompiledModel, CompiledSearch
-    from splitbrain.checker.linearizability.kernel_codes import FREE
-    from splitbrain.checker.linearizability.kernel_memo import rehash
-    from splitbrain.checker.linearizability.transitions import Transitions
-    from splitbrain.checker.linearizability.zones import RegisterColumns, agree_at_once
+    from splitbrain.checker.linearizability.kernel.columns import PartColumns
+    from splitbrain.checker.linearizability.kernel.compiled_search import (
+        CompiledModel,
+        CompiledSearch,
+    )
+    from splitbrain.checker.linearizability.kernel.kernel_codes import FREE
+    from splitbrain.checker.linearizability.kernel.kernel_memo import rehash
+    from splitbrain.checker.linearizability.methods.zones import RegisterColumns, agree_at_once
+    from splitbrain.checker.linearizability.part.transitions import Transitions
     from splitbrain.checker.models.model import Call
     from splitbrain.checker.models.registry import model_named
     from splitbrain.contracts.budget import Unlimited

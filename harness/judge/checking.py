@@ -10,7 +10,7 @@ import msgspec
 
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.linearizability.check import check_part
-from splitbrain.checker.linearizability.parts import Part, PartResult, combine, split
+from splitbrain.checker.linearizability.part.parts import Part, PartResult, combine, split
 from splitbrain.checker.models.registry import model_named
 from splitbrain.checker.registry import checker_named, linearizability_model
 from splitbrain.checker.verdict import CheckResult, Verdict, merge

@@ -23,7 +23,7 @@ from splitbrain.checker.linearizability.column_history import (
     PartVerdict,
     judge_columns,
 )
-from splitbrain.checker.linearizability.parts import (
+from splitbrain.checker.linearizability.part.parts import (
     PARTS_NAMED_MAX,
     PartResult,
     combine,

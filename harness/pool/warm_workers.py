@@ -72,7 +72,7 @@ def processors() -> int:
 def _load_compiled() -> None:
     """Importing numba takes a second, which the reading of a large history takes too."""
     if COMPILED:
-        importlib.import_module(f"{PACKAGE}.checker.linearizability.compiled_search")
+        importlib.import_module(f"{PACKAGE}.checker.linearizability.kernel.compiled_search")
 
 
 def _nothing() -> None:

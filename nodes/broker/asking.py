@@ -4,8 +4,8 @@ from typing import Final
 
 import msgspec
 
-from splitbrain.nodes.controller.decisions import Refusal
-from splitbrain.nodes.controller.topic_names import check_topic_name
+from splitbrain.nodes.controller.basis.decisions import Refusal
+from splitbrain.nodes.controller.basis.topic_names import check_topic_name
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.quorum.random_source import RandomSource
 from splitbrain.nodes.wire.errors import ApiError

@@ -1,6 +1,6 @@
 """Planted bugs of the small broker: known ways to get it wrong, each a branch in the code, all off.
 
-As ``nodes.quorum.bugs``, with which it shares one list of names: ``nodes.server.planted``.
+As ``nodes.quorum.bugs``, with which it shares one list of names: ``nodes.server.start.planted``.
 """
 
 from typing import Final

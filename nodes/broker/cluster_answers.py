@@ -1,6 +1,6 @@
 """DescribeCluster as a broker answers it: brokers, and one of them in the controller's place.
 
-Controllers are told by controllers (``nodes.controller.controllers.describe_cluster``).
+Controllers are told by controllers (``nodes.controller.brokers.controllers.describe_cluster``).
 
 Source: KIP-700, KIP-919, KIP-1073; Kafka 4.3.1's AuthHelper and KafkaApis.
 """

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from splitbrain.nodes.controller.leader_elections import refused_elections
+from splitbrain.nodes.controller.partitions.leader_elections import refused_elections
 from splitbrain.nodes.quorum.messages import ErrorCode
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
 from splitbrain.nodes.wire.control_plane import encode_reply

@@ -12,7 +12,7 @@ Source: KIP-497, KIP-841, KIP-903; Kafka 4.3.1's Partition and AlterPartitionMan
 from collections.abc import Iterator
 from typing import Final
 
-from splitbrain.nodes.controller.registrations import is_active
+from splitbrain.nodes.controller.basis.registrations import is_active
 from splitbrain.nodes.metadata.image import MetadataImage, TopicImage
 from splitbrain.nodes.metadata.partitions import PartitionState
 from splitbrain.nodes.wire.families.partitions import (

@@ -6,7 +6,7 @@ Source: Kafka 4.3.1's KRaftMetadataCache.
 from collections.abc import Iterator
 from typing import Final
 
-from splitbrain.nodes.controller.registrations import is_online
+from splitbrain.nodes.controller.basis.registrations import is_online
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.metadata.partitions import PartitionState
 from splitbrain.nodes.metadata.records import Endpoint, RegisterBrokerRecord

@@ -9,7 +9,7 @@ import msgspec
 
 from splitbrain.contracts.simulation import World
 from splitbrain.nodes.quorum.identifiers import NodeId
-from splitbrain.nodes.server.surroundings import Timers
+from splitbrain.nodes.server.host.surroundings import Timers
 from splitbrain.nodes.transport.control_codec import ControlCodec
 from splitbrain.nodes.transport.control_lines import Called, ControlLines
 from splitbrain.simulation.kraft.messages import PeerCall
@@ -17,7 +17,7 @@ from splitbrain.simulation.kraft.peer_link import Carried, Enter, SimulatedPeerL
 
 
 class SimulatedCalls:
-    """``CallPeer`` of ``nodes.server.surroundings``, of one life."""
+    """``CallPeer`` of ``nodes.server.host.surroundings``, of one life."""
 
     def __init__(
         self,

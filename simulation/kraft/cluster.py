@@ -15,8 +15,8 @@ from splitbrain.nodes.quorum.errors import UnreadableRecordError
 from splitbrain.nodes.quorum.identifiers import DirectoryId, NodeId
 from splitbrain.nodes.quorum.persistent import Voter
 from splitbrain.nodes.quorum.voters import ReplicaKey
-from splitbrain.nodes.server.planted import bugs_named
-from splitbrain.nodes.server.quorum_settings import quorum_settings
+from splitbrain.nodes.server.start.planted import bugs_named
+from splitbrain.nodes.server.start.quorum_settings import quorum_settings
 from splitbrain.nodes.storage.errors import StorageError
 from splitbrain.nodes.storage.reading import LoggedRecord, log_start, read_committed
 from splitbrain.simulation.kraft.client import SimulatedKraftClient

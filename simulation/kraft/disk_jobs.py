@@ -12,7 +12,7 @@ from typing import Final
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.simulation import Timer, World
 from splitbrain.history.timeline_records import TimelineDisk
-from splitbrain.nodes.server.surroundings import DiskJob, DiskJobDone
+from splitbrain.nodes.server.host.surroundings import DiskJob, DiskJobDone
 from splitbrain.nodes.storage.errors import StorageError
 from splitbrain.nodes.storage.layout import QUORUM_STATE
 from splitbrain.simulation.disk.file_system import MemoryFileSystem
@@ -58,7 +58,7 @@ class DiskSpeed:
 
 
 class SimulatedDiskJobs:
-    """``nodes.server.surroundings.DiskJobs``."""
+    """``nodes.server.host.surroundings.DiskJobs``."""
 
     def __init__(
         self,

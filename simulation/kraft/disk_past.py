@@ -18,7 +18,7 @@ Must never change a disk, nor read it in a way that an armed fault could strike.
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from splitbrain.nodes.server.exit_codes import CORRUPT, DISK_FAILED
+from splitbrain.nodes.server.host.exit_codes import CORRUPT, DISK_FAILED
 from splitbrain.simulation.disk.file_system import DiskFaultNote, MemoryFileSystem
 
 _ROT: Final = "rot"

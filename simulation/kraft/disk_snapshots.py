@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from splitbrain.nodes.quorum.errors import UnreadableRecordError
 from splitbrain.nodes.quorum.persistent import SnapshotId
-from splitbrain.nodes.server.state_machine import StateMachine
+from splitbrain.nodes.server.host.state_machine import StateMachine
 from splitbrain.nodes.storage.layout import EPOCH_CHECKPOINT, log_folder
 from splitbrain.nodes.storage.snapshots import snapshot_id_in, snapshot_name
 from splitbrain.nodes.wire.batches import RecordBatch, decode_batch, peek_batch

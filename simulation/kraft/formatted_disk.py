@@ -1,6 +1,6 @@
 """Formats the disk of a simulated machine where it is empty; fresh directory ids are the seed's.
 
-Must never touch a disk that holds anything of a node: ``nodes.server.formatting`` decides that.
+Must never touch a disk that holds anything of a node: ``server.start.formatting`` decides it.
 """
 
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.simulation import World
 from splitbrain.nodes.quorum.identifiers import DirectoryId
-from splitbrain.nodes.server.formatting import format_if_empty
+from splitbrain.nodes.server.start.formatting import format_if_empty
 from splitbrain.nodes.storage.filesystem import FileSystem
 from splitbrain.nodes.storage.identity import StorageIdentity
 
@@ -22,7 +22,7 @@ def format_where_empty(
     *,
     has_lived: bool,
 ) -> DirectoryId | None:
-    """As ``nodes.server.formatting.format_if_empty``, with random bytes of this world.
+    """As ``nodes.server.start.formatting.format_if_empty``, with random bytes of this world.
 
     Raises:
         OSError: a disk's fault struck.

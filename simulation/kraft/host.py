@@ -1,6 +1,6 @@
 """One simulated machine: a disk that outlives processes, and the real node, life after life.
 
-The node is ``nodes.server.node.Node`` with everything that it is made of; only its surroundings
+The node is ``nodes.server.host.node.Node`` with all that it is made of; only its surroundings
 are simulated. A life ends by a kill, by a power cut, as it was asked to, or by itself; nothing of
 an ended life happens any more. A frozen node takes nothing; what comes for it waits, in order. Must
 never let a watcher (the oracle, a fault) change what the node does, but for ending its life.
@@ -23,10 +23,10 @@ from splitbrain.nodes.quorum.identifiers import ConnectionId, NodeId
 from splitbrain.nodes.quorum.persistent import Voter
 from splitbrain.nodes.quorum.settings import QuorumSettings
 from splitbrain.nodes.quorum.voters import ReplicaKey
-from splitbrain.nodes.server import exit_codes
-from splitbrain.nodes.server.assembling import NodeMaterials, begin_life
-from splitbrain.nodes.server.incarnation import IncarnationError
-from splitbrain.nodes.server.node import Node
+from splitbrain.nodes.server.host import exit_codes
+from splitbrain.nodes.server.host.incarnation import IncarnationError
+from splitbrain.nodes.server.host.node import Node
+from splitbrain.nodes.server.start.assembling import NodeMaterials, begin_life
 from splitbrain.nodes.storage.errors import StorageError, StorageInUseError
 from splitbrain.nodes.storage.identity import StorageIdentity
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest

@@ -11,7 +11,7 @@ calls. Must never ask a controller, nor a broker.
 from collections.abc import Iterator
 from typing import Any, Final
 
-from splitbrain.nodes.controller.producer_ids import BLOCK_LENGTH
+from splitbrain.nodes.controller.brokers.producer_ids import BLOCK_LENGTH
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.nodes.wire.errors import ApiError

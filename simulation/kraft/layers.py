@@ -12,18 +12,18 @@ from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.contracts.simulation import World
 from splitbrain.nodes.broker.bugs import BrokerBugs
-from splitbrain.nodes.controller.active import Identity
+from splitbrain.nodes.controller.roles.active import Identity
 from splitbrain.nodes.quorum.identifiers import NodeId
-from splitbrain.nodes.server.broker_materials import BrokerMaterials
-from splitbrain.nodes.server.broker_service import broker_layer
-from splitbrain.nodes.server.broker_settings import broker_settings
-from splitbrain.nodes.server.clean_stop import CleanStop
-from splitbrain.nodes.server.controller_service import metadata_layer
-from splitbrain.nodes.server.controller_settings import controller_settings
-from splitbrain.nodes.server.layer import Layer
-from splitbrain.nodes.server.metadata_settings import quorums_part
-from splitbrain.nodes.server.planted import Bugs
-from splitbrain.nodes.server.state_machine import StateMachineName
+from splitbrain.nodes.server.broker.broker_materials import BrokerMaterials
+from splitbrain.nodes.server.broker.broker_service import broker_layer
+from splitbrain.nodes.server.broker.clean_stop import CleanStop
+from splitbrain.nodes.server.controller.controller_service import metadata_layer
+from splitbrain.nodes.server.host.layer import Layer
+from splitbrain.nodes.server.host.state_machine import StateMachineName
+from splitbrain.nodes.server.start.broker_settings import broker_settings
+from splitbrain.nodes.server.start.controller_settings import controller_settings
+from splitbrain.nodes.server.start.metadata_settings import quorums_part
+from splitbrain.nodes.server.start.planted import Bugs
 from splitbrain.nodes.storage.filesystem import FileSystem
 from splitbrain.systems.kraft.state_machines import BROKERS, WORKLOADS, with_replicas
 

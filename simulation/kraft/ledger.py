@@ -18,8 +18,8 @@ from splitbrain.nodes.registers.commands import (
     encode_command,
 )
 from splitbrain.nodes.registers.machine import RegisterMachine
-from splitbrain.nodes.server.proposals import command_of
-from splitbrain.nodes.server.state_machine import StateMachine
+from splitbrain.nodes.server.host.state_machine import StateMachine
+from splitbrain.nodes.server.registers.proposals import command_of
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 
 _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.simulation import Network
-from splitbrain.nodes.server.assembling import Life as BegunLife
-from splitbrain.nodes.server.assembling import NodeMaterials, assemble
-from splitbrain.nodes.server.node import Node
-from splitbrain.nodes.server.surroundings import Surroundings
+from splitbrain.nodes.server.host.node import Node
+from splitbrain.nodes.server.host.surroundings import Surroundings
+from splitbrain.nodes.server.start.assembling import Life as BegunLife
+from splitbrain.nodes.server.start.assembling import NodeMaterials, assemble
 from splitbrain.nodes.transport.kafka_codec import KafkaCodec
 from splitbrain.simulation.kraft.calls import SimulatedCalls
 from splitbrain.simulation.kraft.disk_jobs import SimulatedDiskJobs
@@ -34,7 +34,7 @@ class Life(NamedTuple):
     calls: SimulatedCalls | None
 
     def wind_up(self, network: Network, name: NodeName, closed: Callable[[], None]) -> None:
-        """What follows the end of a node, in the order of ``nodes.server.assembly``.
+        """What follows the end of a node, in the order of ``nodes.server.machine.assembly``.
 
         Clients that wait are answered, all connections closed, and ``closed`` is called when the
         disk has done what it was given.

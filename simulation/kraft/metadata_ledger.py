@@ -20,7 +20,7 @@ from splitbrain.nodes.metadata.records import (
 from splitbrain.nodes.metadata.serde import decode_record
 from splitbrain.nodes.quorum.errors import UnreadableRecordError
 from splitbrain.nodes.quorum.identifiers import Epoch, Offset
-from splitbrain.nodes.server.state_machine import StateMachine
+from splitbrain.nodes.server.host.state_machine import StateMachine
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.nodes.wire.batches import Record, RecordBatch
 from splitbrain.simulation.kraft.ledger import Versions, encoded

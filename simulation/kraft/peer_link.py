@@ -14,7 +14,7 @@ import msgspec
 from splitbrain.contracts.simulation import Connection, World
 from splitbrain.nodes.quorum.identifiers import CorrelationId, NodeId
 from splitbrain.nodes.quorum.messages import FetchAnswer
-from splitbrain.nodes.server.surroundings import TimerHandle, Timers
+from splitbrain.nodes.server.host.surroundings import TimerHandle, Timers
 from splitbrain.nodes.transport.link_machine import LinkCodec, LinkMachine, LinkOwner, LinkVersions
 from splitbrain.nodes.wire.api_versions import ApiVersionsRequest
 from splitbrain.nodes.wire.batches import split_batches

@@ -10,7 +10,7 @@ import msgspec
 from splitbrain.contracts.simulation import World
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
 from splitbrain.nodes.quorum.messages import Answer, Request
-from splitbrain.nodes.server.node import Node
+from splitbrain.nodes.server.host.node import Node
 from splitbrain.nodes.transport.kafka_codec import Inbound, KafkaCodec
 from splitbrain.nodes.wire.api_versions import ApiVersionsRequest
 from splitbrain.nodes.wire.control_plane import ReceivedCall, encode_reply

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from splitbrain.nodes.quorum.persistent import SnapshotId
 from splitbrain.nodes.registers.machine import RegisterMachine
-from splitbrain.nodes.server.state_machine import StateMachine
+from splitbrain.nodes.server.host.state_machine import StateMachine
 from splitbrain.nodes.storage.layout import log_folder, segment_base_offset, segment_name
 from splitbrain.nodes.storage.snapshots import snapshot_name
 from splitbrain.nodes.wire.batches import HEADER_BYTES, RecordBatch, decode_batch, peek_batch

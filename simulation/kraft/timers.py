@@ -38,7 +38,7 @@ class NodeClock:
 
 
 class LifeTimers:
-    """``nodes.server.surroundings.Timers`` of one life; an ended life's actions do nothing."""
+    """``nodes.server.host.surroundings.Timers`` of one life; an ended life's actions do nothing."""
 
     def __init__(
         self, world: World, clock: NodeClock, enter: Callable[[Callable[[], None]], None]

@@ -9,12 +9,12 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.simulation import World
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.history.timeline_records import TimelineDisk, TimelineLog, TimelineState
-from splitbrain.nodes.server.surroundings import Level
+from splitbrain.nodes.server.host.surroundings import Level
 from splitbrain.simulation.kraft.timers import NodeClock
 
 
 class StateEvents:
-    """The events of all lives; implements ``nodes.server.surroundings.StateEventSink``."""
+    """The events of all lives; implements ``nodes.server.host.surroundings.StateEventSink``."""
 
     def __init__(self, world: World, name: NodeName, clock: NodeClock) -> None:
         self._world = world
@@ -96,7 +96,7 @@ class StateEvents:
 
 
 class LogLines:
-    """Warnings and errors of all lives; implements ``nodes.server.surroundings.LogSink``."""
+    """Warnings and errors of all lives; implements ``nodes.server.host.surroundings.LogSink``."""
 
     def __init__(self, world: World) -> None:
         self._world = world

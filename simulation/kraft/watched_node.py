@@ -10,8 +10,8 @@ import msgspec
 
 from splitbrain.nodes.quorum.effects import Effect
 from splitbrain.nodes.quorum.events import Event
-from splitbrain.nodes.server.node import Node, NodeParts
-from splitbrain.nodes.server.surroundings import Surroundings
+from splitbrain.nodes.server.host.node import Node, NodeParts
+from splitbrain.nodes.server.host.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from splitbrain.simulation.kraft.host import Host

@@ -11,7 +11,7 @@ import msgspec
 
 from splitbrain.nodes.quorum.persistent import QuorumState
 from splitbrain.nodes.registers.commands import UnknownCommandError, command_fields, decode_command
-from splitbrain.nodes.server.exit_codes import HALTED
+from splitbrain.nodes.server.host.exit_codes import HALTED
 from splitbrain.simulation.kraft.shadow import Entry
 
 #: Of a sentence: what differs between two ends that have the same cause.

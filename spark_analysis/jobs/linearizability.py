@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
-from splitbrain.checker.linearizability.parts import undecided_part
+from splitbrain.checker.linearizability.part.parts import undecided_part
 from splitbrain.checker.models.model import KeyedModel, Model
 from splitbrain.checker.models.registry import MODELS, model_named
 from splitbrain.contracts.distribution import PACKAGE

@@ -23,7 +23,7 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.nodes.metadata.errors import MetadataError
 from splitbrain.nodes.registers.commands import UnknownCommandError, command_fields, decode_command
-from splitbrain.nodes.server.configuration import ConfigurationError, read_configuration
+from splitbrain.nodes.server.machine.configuration import ConfigurationError, read_configuration
 from splitbrain.nodes.storage.errors import StorageError
 from splitbrain.nodes.storage.reading import LoggedRecord, log_start, read_committed
 from splitbrain.systems.kraft.deployment import CONFIGURATION_FILE, CONFIGURATION_FOLDER

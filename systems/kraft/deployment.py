@@ -18,7 +18,11 @@ from splitbrain.contracts.system import CLIENT_PORT, PEER_PORT, Place, SystemOpt
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.nodes.quorum.identifiers import DirectoryId, NodeId
 from splitbrain.nodes.quorum.persistent import Voter
-from splitbrain.nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
+from splitbrain.nodes.server.machine.configuration import (
+    Listener,
+    NodeConfiguration,
+    encode_configuration,
+)
 from splitbrain.systems.kraft.state_machines import (
     broker_ids,
     check_options,

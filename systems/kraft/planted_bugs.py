@@ -1,8 +1,8 @@
 """The planted bugs of our nodes: what each does, where it was seen, what brings it to light.
 
-The nodes themselves know only the names (``nodes.server.planted``). Here are the quorum's; those of
-the state machine above it stand in ``systems.kraft.planted_metadata_bugs``. Must never name a bug
-that the nodes do not have.
+The nodes themselves know only the names (``nodes.server.start.planted``). Here are the quorum's;
+those of the state machine above it stand in ``systems.kraft.planted_metadata_bugs``. Must never
+name a bug that the nodes do not have.
 """
 
 from collections.abc import Mapping

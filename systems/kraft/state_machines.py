@@ -10,11 +10,11 @@ from typing import Final
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.system import SystemOptions
-from splitbrain.nodes.server.controller_settings import controller_settings
-from splitbrain.nodes.server.metadata_settings import quorums_part
-from splitbrain.nodes.server.planted import bugs_named
-from splitbrain.nodes.server.quorum_settings import quorum_settings
-from splitbrain.nodes.server.state_machine import StateMachineName
+from splitbrain.nodes.server.host.state_machine import StateMachineName
+from splitbrain.nodes.server.start.controller_settings import controller_settings
+from splitbrain.nodes.server.start.metadata_settings import quorums_part
+from splitbrain.nodes.server.start.planted import bugs_named
+from splitbrain.nodes.server.start.quorum_settings import quorum_settings
 
 #: Each with the workloads that it serves; the usual ones first.
 WORKLOADS: Final[Mapping[StateMachineName, tuple[str, ...]]] = {

@@ -4,7 +4,7 @@ It is longer than 400 lines because it is a table, one entry for each way to be 
 """
 
 from splitbrain.harness.cli.main import app
-from splitbrain.nodes.server import quorum_settings
+from splitbrain.nodes.server.start import quorum_settings
 from splitbrain.runtimes.registry import runtime_names
 from tests.bad_input.cause import Cause, Chapter, impossible
 

@@ -15,7 +15,7 @@ from splitbrain.history.run_folder import RunFolder
 from tests.browser.opened_reports import PATIENCE, Visit, visit
 from tests.lake_runs import make_run
 from tests.synthetic_runs import HOSTILE
-from tests.unit.harness.across.across_findings import NIGHT, failure, findings
+from tests.unit.harness.report.across.across_findings import NIGHT, failure, findings
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 

@@ -21,7 +21,7 @@ from splitbrain.history.course import Phase
 from splitbrain.history.records import Event
 from tests.golden.baton import US_PER_MS, Baton, BatonStop, BatonWatch
 from tests.golden.story import LOAD_START_MS, Happening, Story
-from tests.unit.harness.armed_world import NODES, ArmedWorld
+from tests.unit.harness.run.armed_world import NODES, ArmedWorld
 
 _TICK_MS: Final = 60
 _KILLED: Final = 137

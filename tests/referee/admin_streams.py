@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.controller.configs.config_validation import ResourceType
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.wire.apis import METADATA_TOPIC, ApiKey
 from splitbrain.nodes.wire.control_plane import TABLES, api_key_of_call, encode_call

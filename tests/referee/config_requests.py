@@ -5,10 +5,10 @@ from typing import Final
 
 import msgspec
 
-from splitbrain.nodes.controller.config_types import ConfigType
-from splitbrain.nodes.controller.config_validation import ResourceType
-from splitbrain.nodes.controller.group_configs import GROUP_CONFIGS
-from splitbrain.nodes.controller.topic_configs import TOPIC_CONFIGS as _TOPIC_DEFINITIONS
+from splitbrain.nodes.controller.configs.config_types import ConfigType
+from splitbrain.nodes.controller.configs.config_validation import ResourceType
+from splitbrain.nodes.controller.configs.group_configs import GROUP_CONFIGS
+from splitbrain.nodes.controller.configs.topic_configs import TOPIC_CONFIGS as _TOPIC_DEFINITIONS
 from splitbrain.nodes.wire.families import configs
 from tests.referee.known import BROKER_IDS, NOBODY, Known
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from splitbrain.contracts.system import PEER_PORT
-from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.controller.configs.config_validation import ResourceType
 from splitbrain.nodes.metadata.records import ConfigRecord, MetadataRecord
 from splitbrain.nodes.metadata.serde import decode_record
 from splitbrain.nodes.quorum.identifiers import Epoch, Offset

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.controller.configs.config_validation import ResourceType
 from splitbrain.nodes.wire.families.configs import (
     ConfigChange,
     IncrementalAlterConfigsRequest,

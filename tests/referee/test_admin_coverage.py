@@ -4,8 +4,8 @@ import ast
 from pathlib import Path
 
 import splitbrain.nodes.controller
-from splitbrain.nodes.controller.active import HANDLERS
-from splitbrain.nodes.server.controller_service import SERVED
+from splitbrain.nodes.controller.roles.active import HANDLERS
+from splitbrain.nodes.server.controller.controller_service import SERVED
 from splitbrain.nodes.wire.errors import ApiError
 from tests.referee.admin_coverage import EXCUSED, MET
 
@@ -20,7 +20,7 @@ def test_the_table_has_every_api_that_a_controller_serves() -> None:
 def test_the_table_has_every_code_that_the_controllers_code_names() -> None:
     named = {
         ApiError[node.attr]
-        for path in _ROOM.glob("*.py")
+        for path in _ROOM.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)

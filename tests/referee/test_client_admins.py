@@ -25,7 +25,7 @@ from confluent_kafka.admin import AdminClient
 from kafka.errors import KafkaError
 
 from splitbrain.contracts.system import PEER_PORT
-from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.controller.configs.config_validation import ResourceType
 from splitbrain.nodes.wire.families.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResponse,

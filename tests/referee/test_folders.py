@@ -15,9 +15,13 @@ import pytest
 
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY
-from splitbrain.nodes.server.commands import main
-from splitbrain.nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
-from splitbrain.nodes.server.exit_codes import STOPPED
+from splitbrain.nodes.server.host.exit_codes import STOPPED
+from splitbrain.nodes.server.machine.commands import main
+from splitbrain.nodes.server.machine.configuration import (
+    Listener,
+    NodeConfiguration,
+    encode_configuration,
+)
 from splitbrain.nodes.storage.layout import log_folder, segment_name
 from splitbrain.nodes.storage.reading import log_start
 from splitbrain.nodes.wire.families.topics import CreateTopicsRequest, DeleteTopicsRequest

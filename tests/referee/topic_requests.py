@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.controller.configs.config_validation import ResourceType
 from splitbrain.nodes.metadata.image import TopicImage
 from splitbrain.nodes.wire.declared import NO_UUID
 from splitbrain.nodes.wire.families import partitions, topics

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from splitbrain.checker.linearizability.check import check_part
-from splitbrain.checker.linearizability.parts import split
+from splitbrain.checker.linearizability.part.parts import split
 from splitbrain.checker.models.model import Model
 from splitbrain.checker.models.registry import MODELS, add_own, model_named
 from splitbrain.contracts.budget import Unlimited

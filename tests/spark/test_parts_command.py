@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from splitbrain.checker.linearizability.check import check_part
-from splitbrain.checker.linearizability.parts import split
+from splitbrain.checker.linearizability.part.parts import split
 from splitbrain.checker.models.registry import model_named
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Unlimited

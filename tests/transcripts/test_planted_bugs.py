@@ -199,7 +199,7 @@ def test_votes_still_look_at_the_log_where_only_pre_votes_do_not() -> None:
 
 def test_every_bug_of_the_core_has_a_script_or_a_transcript() -> None:
     elsewhere = {
-        # tests/unit/nodes/server/test_proposals.py
+        # tests/unit/nodes/server/registers/test_proposals.py
         "ack-before-commit",
         # above
         "observer-loses-its-leader",
@@ -224,7 +224,7 @@ def test_every_bug_of_the_core_has_a_script_or_a_transcript() -> None:
         "snapshot-id-off-by-one",
         "log-cut-before-snapshot",
         "delta-lost-at-snapshot-load",
-        # tests/unit/nodes/server/test_snapshots.py
+        # tests/unit/nodes/server/host/test_snapshots.py
         "newest-snapshot-removed",
         "applied-out-of-order",
     }

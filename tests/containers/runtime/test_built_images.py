@@ -36,7 +36,8 @@ def test_an_image_is_smaller_than_250_megabytes(engine: DockerClient, source: Im
 
 
 def test_the_node_image_runs_the_node_with_its_native_packages(engine: DockerClient) -> None:
-    program = "import crc32c, msgspec, uvloop, splitbrain.nodes.server.assembly; print('complete')"
+    ours = "splitbrain.nodes.server.machine.assembly"
+    program = f"import crc32c, msgspec, uvloop, {ours}; print('complete')"
     (tag,) = (tag for name, tag in Images(engine).ensure(KRAFT).items() if name != POD.name)
     output = engine.containers.run(
         tag, ["python3", "-c", program], remove=True, network_mode="none"

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.nodes.controller.decisions import Decision, View
-from splitbrain.nodes.controller.topic_handlers import TOPIC_HANDLERS
+from splitbrain.nodes.controller.basis.decisions import Decision, View
+from splitbrain.nodes.controller.roles.topic_handlers import TOPIC_HANDLERS
 from splitbrain.nodes.metadata import records
 from splitbrain.nodes.metadata.image import MetadataImage, TopicImage
 from splitbrain.nodes.metadata.partitions import PartitionState

@@ -133,7 +133,7 @@ def test_the_guard_has_sweeps_plans_and_bugs_under_names_of_their_own() -> None:
     assert len(set(names)) == len(names)
     assert {name.split("/")[0] for name in names} == {"registers", "metadata", "plan", "bug"}
     from splitbrain.nemesis.kinds import kind_names
-    from splitbrain.nodes.server.planted import BUG_NAMES
+    from splitbrain.nodes.server.start.planted import BUG_NAMES
 
     planned = {name.split("/")[2] for name in names if name.startswith("plan/")}
     assert {kind for kind in kind_names() if kind in planned} == {

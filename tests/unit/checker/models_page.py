@@ -44,8 +44,8 @@ A large round is
 
 ```
 SPLITBRAIN_BRUTE_FORCE_HISTORIES=100000 .venv/bin/python -m pytest \\
-    tests/unit/checker/test_search_against_brute_force.py \\
-    tests/unit/checker/test_droppable_rules.py \\
+    tests/unit/checker/linearizability/methods/test_search_against_brute_force.py \\
+    tests/unit/checker/models/test_droppable_rules.py \\
     -k "agrees_with_brute_force or never_changes_the_verdict" --timeout 3600
 ```
 

@@ -15,9 +15,9 @@ from splitbrain.checker.explanation import (
     to_text,
 )
 from splitbrain.checker.linearizability.check import check
-from splitbrain.checker.linearizability.problem import Problem
-from splitbrain.checker.linearizability.relations import Relations
-from splitbrain.checker.linearizability.search import Search
+from splitbrain.checker.linearizability.contradictions.relations import Relations
+from splitbrain.checker.linearizability.methods.search import Search
+from splitbrain.checker.linearizability.part.problem import Problem
 from splitbrain.checker.models.registry import MODELS
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Unlimited

@@ -17,8 +17,8 @@ from splitbrain.harness.run.options import TestOptions, plan_test
 from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.nemesis import families, kinds
 from splitbrain.systems.registry import system
-from tests.unit.harness.driven import Driven
-from tests.unit.harness.simulation.fake_cluster import FakeSystem, scenario
+from tests.unit.harness.fake_cluster import FakeSystem, scenario
+from tests.unit.harness.run.driven import Driven
 
 DUMMY = """
 from splitbrain.nemesis import acts

@@ -28,9 +28,9 @@ from splitbrain.nodes.broker.events import (
 )
 from splitbrain.nodes.broker.lifecycle import BrokerState, Lifecycle
 from splitbrain.nodes.broker.settings import BrokerIdentity, BrokerSettings
-from splitbrain.nodes.controller.broker_handlers import BROKER_REFUSALS
-from splitbrain.nodes.controller.contacts import Contacts
-from splitbrain.nodes.controller.fencing import fence_stale
+from splitbrain.nodes.controller.basis.contacts import Contacts
+from splitbrain.nodes.controller.brokers.fencing import fence_stale
+from splitbrain.nodes.controller.roles.broker_handlers import BROKER_REFUSALS
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
 from splitbrain.nodes.wire.apis import ApiKey

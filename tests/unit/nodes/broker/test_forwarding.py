@@ -17,7 +17,7 @@ from splitbrain.nodes.broker.forwarding import (
     read_answer,
     timed_out,
 )
-from splitbrain.nodes.controller.topic_handlers import TOPIC_HANDLERS
+from splitbrain.nodes.controller.roles.topic_handlers import TOPIC_HANDLERS
 from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest, ErrorCode
 from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey
 from splitbrain.nodes.wire.control_plane import TABLES, decode_reply, encode_call

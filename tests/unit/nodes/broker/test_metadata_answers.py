@@ -3,7 +3,7 @@
 import pytest
 
 from splitbrain.nodes.broker.asking import Asking
-from splitbrain.nodes.controller.topic_names import NAME_LENGTH_MAX
+from splitbrain.nodes.controller.basis.topic_names import NAME_LENGTH_MAX
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.wire.apis import ApiKey
 from splitbrain.nodes.wire.declared import NO_UUID

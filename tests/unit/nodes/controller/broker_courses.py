@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import cycle
 from typing import Any, Final, NamedTuple
 
-from splitbrain.nodes.controller.contacts import Contacts
-from splitbrain.nodes.controller.fencing import fence_stale
-from splitbrain.nodes.controller.leader_elections import balance, elect_unclean
-from splitbrain.nodes.controller.leaderships import PartitionAt
-from splitbrain.nodes.controller.partition_change import Target, partition_change
+from splitbrain.nodes.controller.basis.contacts import Contacts
+from splitbrain.nodes.controller.basis.leaderships import PartitionAt
+from splitbrain.nodes.controller.brokers.fencing import fence_stale
+from splitbrain.nodes.controller.partitions.leader_elections import balance, elect_unclean
+from splitbrain.nodes.controller.partitions.partition_change import Target, partition_change
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.metadata.partitions import (
     LOST_DIRECTORY,

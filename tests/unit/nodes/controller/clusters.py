@@ -3,9 +3,9 @@
 import random
 from collections.abc import Iterable, Sequence
 
-from splitbrain.nodes.controller.contacts import Contacts
-from splitbrain.nodes.controller.decisions import Decision, View
-from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.controller.basis.contacts import Contacts
+from splitbrain.nodes.controller.basis.decisions import Decision, View
+from splitbrain.nodes.controller.basis.settings import ControllerSettings
 from splitbrain.nodes.metadata import records
 from splitbrain.nodes.metadata.delta import MetadataDelta
 from splitbrain.nodes.metadata.image import MetadataImage

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.nodes.controller.broker_handlers import BROKER_HANDLERS
-from splitbrain.nodes.controller.contacts import Contacts
-from splitbrain.nodes.controller.decisions import Decision, View
-from splitbrain.nodes.controller.leaderships import Leaderships
-from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.controller.basis.contacts import Contacts
+from splitbrain.nodes.controller.basis.decisions import Decision, View
+from splitbrain.nodes.controller.basis.leaderships import Leaderships
+from splitbrain.nodes.controller.basis.settings import ControllerSettings
+from splitbrain.nodes.controller.roles.broker_handlers import BROKER_HANDLERS
 from splitbrain.nodes.metadata import records
 from splitbrain.nodes.metadata.delta import MetadataDelta
 from splitbrain.nodes.metadata.image import MetadataImage

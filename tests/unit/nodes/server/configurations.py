@@ -4,7 +4,7 @@ from pathlib import Path
 
 from splitbrain.nodes.quorum.identifiers import DirectoryId, NodeId
 from splitbrain.nodes.quorum.persistent import Voter
-from splitbrain.nodes.server.configuration import Listener, NodeConfiguration
+from splitbrain.nodes.server.machine.configuration import Listener, NodeConfiguration
 
 DIRECTORY = DirectoryId("0123456789abcdef" * 2)
 

@@ -19,17 +19,17 @@ from splitbrain.nodes.quorum.identifiers import (
 from splitbrain.nodes.quorum.messages import Answer, Request
 from splitbrain.nodes.quorum.persistent import Voter
 from splitbrain.nodes.quorum.settings import QuorumSettings
-from splitbrain.nodes.server.assembling import NodeMaterials, assemble, begin_life
-from splitbrain.nodes.server.formatting import format_if_empty
-from splitbrain.nodes.server.layer import Layer
-from splitbrain.nodes.server.node import Node, NodeParts
-from splitbrain.nodes.server.surroundings import (
+from splitbrain.nodes.server.host.layer import Layer
+from splitbrain.nodes.server.host.node import Node, NodeParts
+from splitbrain.nodes.server.host.surroundings import (
     Action,
     CallPeer,
     DiskJob,
     DiskJobDone,
     Surroundings,
 )
+from splitbrain.nodes.server.start.assembling import NodeMaterials, assemble, begin_life
+from splitbrain.nodes.server.start.formatting import format_if_empty
 from splitbrain.nodes.storage.identity import StorageIdentity
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.simulation.disk.file_system import MemoryFileSystem

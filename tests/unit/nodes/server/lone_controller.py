@@ -5,16 +5,16 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.nodes.controller.active import Identity
-from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.controller.basis.settings import ControllerSettings
+from splitbrain.nodes.controller.roles.active import Identity
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.metadata.machine import MetadataMachine
 from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId
 from splitbrain.nodes.quorum.settings import QuorumSettings
-from splitbrain.nodes.server.controller_service import metadata_layer
-from splitbrain.nodes.server.layer import Layer
-from splitbrain.nodes.server.node import Node
+from splitbrain.nodes.server.controller.controller_service import metadata_layer
+from splitbrain.nodes.server.host.layer import Layer
+from splitbrain.nodes.server.host.node import Node
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
 from splitbrain.nodes.wire.controller_apis import PINNED_LEVELS
 from splitbrain.nodes.wire.families import brokers, topics

@@ -15,13 +15,17 @@ from splitbrain.contracts.runtime import Address
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.contracts.system import Route, SystemOptions
 from splitbrain.nodes.quorum.bugs import NO_BUGS
-from splitbrain.nodes.server import exit_codes
-from splitbrain.nodes.server.assembly import Server
-from splitbrain.nodes.server.configuration import Listener, NodeConfiguration, read_configuration
-from splitbrain.nodes.server.data_folder import format_data_folder_if_empty
-from splitbrain.nodes.server.metadata_settings import quorums_part
-from splitbrain.nodes.server.quorum_settings import quorum_settings
-from splitbrain.nodes.server.state_machine import StateMachineName
+from splitbrain.nodes.server.host import exit_codes
+from splitbrain.nodes.server.host.state_machine import StateMachineName
+from splitbrain.nodes.server.machine.assembly import Server
+from splitbrain.nodes.server.machine.configuration import (
+    Listener,
+    NodeConfiguration,
+    read_configuration,
+)
+from splitbrain.nodes.server.machine.data_folder import format_data_folder_if_empty
+from splitbrain.nodes.server.start.metadata_settings import quorums_part
+from splitbrain.nodes.server.start.quorum_settings import quorum_settings
 from splitbrain.runtimes.local.runtime import LocalRuntime
 from splitbrain.systems.kraft.adapter import KraftSystem
 from splitbrain.systems.kraft.state_machines import with_replicas

@@ -8,18 +8,18 @@ import msgspec
 
 from splitbrain.nodes.broker.bugs import NO_BUGS, BrokerBugs
 from splitbrain.nodes.broker.settings import BrokerSettings
-from splitbrain.nodes.controller.active import Identity
-from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.controller.basis.settings import ControllerSettings
+from splitbrain.nodes.controller.roles.active import Identity
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.metadata.machine import MetadataMachine
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
 from splitbrain.nodes.quorum.messages import Answer, FetchAnswer, Request
-from splitbrain.nodes.server.broker_materials import BrokerMaterials
-from splitbrain.nodes.server.broker_service import BrokerService, broker_layer
-from splitbrain.nodes.server.clean_stop import CleanStop
-from splitbrain.nodes.server.controller_service import metadata_layer
-from splitbrain.nodes.server.layer import Layer
-from splitbrain.nodes.server.node import Node
+from splitbrain.nodes.server.broker.broker_materials import BrokerMaterials
+from splitbrain.nodes.server.broker.broker_service import BrokerService, broker_layer
+from splitbrain.nodes.server.broker.clean_stop import CleanStop
+from splitbrain.nodes.server.controller.controller_service import metadata_layer
+from splitbrain.nodes.server.host.layer import Layer
+from splitbrain.nodes.server.host.node import Node
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.nodes.wire.apis import RequestHeader
 from splitbrain.nodes.wire.batches import split_batches

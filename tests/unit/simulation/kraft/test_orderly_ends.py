@@ -5,7 +5,7 @@ from pathlib import Path
 
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
-from splitbrain.nodes.server.node import RESIGNATION_US_MAX
+from splitbrain.nodes.server.host.node import RESIGNATION_US_MAX
 from splitbrain.nodes.storage.layout import QUORUM_STATE, SEGMENT_SUFFIX, log_folder, segment_name
 from splitbrain.simulation.kraft.host import Host
 from tests.unit.simulation.kraft.unwatched_worlds import SECOND_US, Quorum

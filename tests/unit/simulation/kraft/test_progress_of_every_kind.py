@@ -5,7 +5,7 @@ import pytest
 from splitbrain.contracts.scenario import LoadOptions, RecoveryOptions, Scenario
 from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.nodes.registers.machine import Applied
-from splitbrain.nodes.server.proposals import Proposals
+from splitbrain.nodes.server.registers.proposals import Proposals
 from splitbrain.simulation.kraft.system import KraftSimulation
 
 CALM = Scenario(

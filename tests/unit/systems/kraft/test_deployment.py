@@ -10,7 +10,7 @@ from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import Placement
 from splitbrain.contracts.system import SystemOptions
-from splitbrain.nodes.server.configuration import read_configuration
+from splitbrain.nodes.server.machine.configuration import read_configuration
 from splitbrain.systems.kraft.adapter import KraftSystem
 from splitbrain.systems.kraft.deployment import IMAGE
 from splitbrain.systems.kraft.state_machines import NODE_COUNT_MAX, node_settings

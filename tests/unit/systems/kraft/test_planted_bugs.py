@@ -2,7 +2,7 @@
 
 import pytest
 
-from splitbrain.nodes.server.planted import BUG_NAMES, METADATA_BUG_NAMES
+from splitbrain.nodes.server.start.planted import BUG_NAMES, METADATA_BUG_NAMES
 from splitbrain.systems.kraft.planted_bug import PlantedBug
 from splitbrain.systems.kraft.planted_bugs import PLANTED_BUGS, REGISTRY
 

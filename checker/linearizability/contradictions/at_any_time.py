@@ -1,0 +1,128 @@
+"""Asks whether some operations contradict each other while all others may happen at any time.
+
+An operation relaxed in this way loses its answer and its interval: it takes effect at any time,
+before its invocation too, once or never. That keeps every valid history valid, so a contradiction
+among the *members*, those not relaxed, is one of the whole history, and it needs nothing of the
+others: neither what they answered nor when they were open.
+
+The members and the freed ones are one more history, put to the search. Where states are bounded,
+the search in which the freed ones repeat is asked first: it cannot drown in ways to use them, and
+what it refutes is refuted. Equal freed ones beyond those that the members can need are left out, so
+that a question costs what its members do, however long the history is. Must never say "contradict"
+where some were left out and only the exact search found no order.
+
+Source: issue 7, item 6.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Final
+
+import msgspec
+
+from splitbrain.checker.linearizability.methods.search import Search
+from splitbrain.checker.linearizability.part.problem import Problem
+from splitbrain.checker.models.model import Call, Model, call_of
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Budget
+from splitbrain.history.records import PairedOperation
+
+#: Equal freed operations put to the search where states are not bounded.
+EQUAL_FREED_MAX: Final = 64
+
+
+class AnyTimeHistory:
+    """One part; asks about sets of some of its operations.
+
+    Args:
+        operations: ``ok`` and ``info`` operations of one part, by start, equal ones by index.
+        candidates: places of those that may be asked about.
+        model: what they are judged by.
+        budget: polled during every search.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[PairedOperation],
+        candidates: Collection[int],
+        model: Model,
+        budget: Budget,
+    ) -> None:
+        self._operations = operations
+        self._model = model
+        self._budget = budget
+        #: Calls with their answers forgotten, by place.
+        self._freed = [call_of(_without_answer(operation), model) for operation in operations]
+        example = dict(zip(self._freed, operations, strict=True))
+        useful = example.keys() - self._useless(candidates)
+        #: Of calls that may matter to a candidate: one operation, and how many there are.
+        self._example = {call: one for call, one in example.items() if call in useful}
+        self._count_by_call = Counter(call for call in self._freed if call in useful)
+        self._process = min((operation.process for operation in operations), default=0)
+        #: Configurations looked at so far.
+        self.configurations = 0
+
+    def contradict(self, members: Collection[int], configurations_max: int) -> bool | None:
+        """Whether the operations at these places contradict each other; None if undecided."""
+        if self._budget.exhausted() is not None:
+            return None
+        kept = [self._operations[place] for place in sorted(members)]
+        taken = Counter(self._freed[place] for place in members)
+        left = {call: count - taken[call] for call, count in self._count_by_call.items()}
+        left = {call: count for call, count in left.items() if count}
+        needed = self._copies_needed(len(kept))
+        until = self.configurations + configurations_max
+        if self._model.bounded_states:
+            freed = self._copies(kept, dict.fromkeys(left, 1))
+            repeated = Problem([*freed, *kept], self._model, unlimited=range(len(freed)))
+            if self._search(repeated, until) is Verdict.INVALID:
+                return True
+        freed = self._copies(kept, {call: min(count, needed) for call, count in left.items()})
+        verdict = self._search(Problem([*freed, *kept], self._model), until)
+        if verdict is Verdict.INVALID and any(count > needed for count in left.values()):
+            return None
+        return None if verdict is Verdict.UNKNOWN else verdict is Verdict.INVALID
+
+    def _useless(self, candidates: Collection[int]) -> frozenset[Call]:
+        """Freed calls that no answer of a candidate can be due to."""
+        members = [self._operations[place] for place in candidates]
+        known = {call_of(one, self._model) for one in members if one.type == "ok"}
+        unanswered = {call_of(one, self._model) for one in members if one.type != "ok"}
+        pure = frozenset(call for call in self._freed if self._model.is_pure(call))
+        return pure | self._model.droppable({*self._freed, *unanswered}, known)
+
+    def _copies_needed(self, members: int) -> int:
+        """Equal freed operations that are more than the members need, or nearly always so."""
+        if self._model.bounded_states:
+            # Between two members a state is best reached without passing any state twice.
+            return members + 1
+        return max(EQUAL_FREED_MAX, members + 1)
+
+    def _copies(
+        self, kept: Sequence[PairedOperation], counts: dict[Call, int]
+    ) -> list[PairedOperation]:
+        """Freed operations that were open from the beginning, by processes of their own."""
+        begin = min((operation.start for operation in kept), default=0)
+        examples = [self._example[call] for call, count in counts.items() for _ in range(count)]
+        return [
+            msgspec.structs.replace(
+                _without_answer(example),
+                index=number - len(examples),
+                process=self._process - 1 - number,
+                start=begin,
+                end=None,
+            )
+            for number, example in enumerate(examples)
+        ]
+
+    def _search(self, problem: Problem, until: int) -> Verdict:
+        left = until - self.configurations
+        if left <= 0:
+            return Verdict.UNKNOWN
+        outcome = Search(problem, self._budget, left).run()
+        self.configurations += outcome.configurations
+        return outcome.verdict
+
+
+def _without_answer(operation: PairedOperation) -> PairedOperation:
+    return msgspec.structs.replace(operation, type="info", result=None)

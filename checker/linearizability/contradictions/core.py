@@ -1,0 +1,265 @@
+"""Finds a small set of operations that cannot be ordered even if all others are relaxed.
+
+To *relax* an operation is to forget its answer and more, in one of two ways. Both keep every valid
+history valid, so operations that stay contradictory with everything else relaxed are a reason for
+the verdict by themselves.
+
+- *At any time*: its interval goes as well; it takes effect at any time, once or never
+  (``at_any_time`` beside this). The stronger claim: nothing of the others matters.
+- *While it was open*: its interval stays; it takes effect any number of times, or never
+  (``relaxed`` beside this). When the others were open does matter.
+
+The first is preferred. But where values repeat, a relaxed write possible at any time could stand
+before any read of its value, and the core would have to hold nearly all writes of it: where no
+core of ``AT_ANY_TIME_MAX`` operations is found in that way, it is sought in the second.
+
+The core is *minimal* when relaxing any one of its members as well was seen to make the rest
+orderable. Looks near the operation that found no place first. Must never call a set contradictory
+on the strength of a search that gave up, nor minimal where a question stayed open.
+
+Sources: issue 7, item 6; decision 0005; Zeller's delta debugging (chunks, then single members);
+Junker 2004, "QuickXplain" (what is preferred decides which minimal set is found).
+"""
+
+from collections.abc import Collection, Sequence
+from itertools import chain
+from typing import Protocol
+
+import msgspec
+
+from splitbrain.checker.explanation import precedes
+from splitbrain.checker.linearizability.contradictions.at_any_time import AnyTimeHistory
+from splitbrain.checker.linearizability.contradictions.relaxed import RelaxedHistory
+from splitbrain.checker.models.model import Model
+from splitbrain.contracts.budget import Budget
+from splitbrain.history.records import PairedOperation
+
+#: Configurations for one question, and for all of them together, while the others were open.
+TRY_CONFIGURATIONS_MAX = 10_000
+ALL_CONFIGURATIONS_MAX = 200_000
+#: The same where the others are possible at any time: each costs more.
+TRY_AT_ANY_TIME_MAX = 2_000
+ALL_AT_ANY_TIME_MAX = 20_000
+#: Operations among which a core is sought whose others are possible at any time, and operations
+#: that it may have: more than a picture can outline tell a reader nothing.
+WINDOW_AT_ANY_TIME_MAX = 48
+AT_ANY_TIME_MAX = 12
+
+
+class Core(msgspec.Struct, frozen=True):
+    """Operations that contradict each other by themselves."""
+
+    operations: tuple[PairedOperation, ...]
+    #: Whether relaxing any one member was seen to make the rest orderable.
+    minimal: bool
+    #: Whether the others may happen at any time; False: only while they were open.
+    at_any_time: bool = False
+    #: Fewer that contradict each other while the others keep their intervals, if there are.
+    fewer_while_open: tuple[PairedOperation, ...] = ()
+
+
+class Questions(Protocol):
+    """Asks whether members contradict each other while all others are relaxed."""
+
+    #: Configurations looked at so far.
+    configurations: int
+
+    def contradict(self, members: Collection[int], configurations_max: int) -> bool | None:
+        """Whether they do; None if that was not decided."""
+        ...
+
+
+def find_core(
+    operations: Sequence[PairedOperation],
+    last: PairedOperation,
+    model: Model,
+    budget: Budget,
+    sources: Sequence[PairedOperation] = (),
+) -> Core:
+    """The core to show.
+
+    Args:
+        operations: operations of one part, by start, that have no order.
+        last: the operation that could not be placed; it stays in the core.
+        model: what they are judged by.
+        budget: no further question is asked once it is exhausted.
+        sources: those that could have led to the answer of the last one.
+    """
+    while_open = core_while_open(operations, last, model, budget)
+    preferred = [*(while_open.operations if while_open.minimal else ()), *sources]
+    at_any_time = core_at_any_time(operations, last, model, budget, preferred)
+    if at_any_time is None:
+        return while_open
+    if not while_open.minimal or len(while_open.operations) >= len(at_any_time.operations):
+        return at_any_time
+    return msgspec.structs.replace(at_any_time, fewer_while_open=while_open.operations)
+
+
+def core_while_open(
+    operations: Sequence[PairedOperation], last: PairedOperation, model: Model, budget: Budget
+) -> Core:
+    """The core while the others may happen when they were open; see ``find_core``."""
+    questions = RelaxedHistory(operations, last, model, budget)
+    place = _place(operations, last)
+    others = by_nearness(operations, place)
+    found = Minimizer(
+        place, others, questions, TRY_CONFIGURATIONS_MAX, ALL_CONFIGURATIONS_MAX, all_do=True
+    ).run()
+    assert found is not None, "all of them contradict each other"
+    kept, minimal = found
+    return Core(tuple(operations[place] for place in sorted(kept)), minimal)
+
+
+def core_at_any_time(
+    operations: Sequence[PairedOperation],
+    last: PairedOperation,
+    model: Model,
+    budget: Budget,
+    preferred: Sequence[PairedOperation],
+) -> Core | None:
+    """The core while the others may happen at any time.
+
+    Args:
+        operations: see ``find_core``, like the next three.
+        last: the operation that could not be placed.
+        model: what they are judged by.
+        budget: no further question is asked once it is exhausted.
+        preferred: looked at first, then the nearest.
+
+    Returns:
+        A minimal core; None where none of ``AT_ANY_TIME_MAX`` operations was found.
+    """
+    place = _place(operations, last)
+    first = {member.index for member in preferred}
+    nearest = by_nearness(operations, place)
+    # The sort is stable: each of the two stays in the order of nearness.
+    others = sorted(nearest, key=lambda place: operations[place].index not in first)
+    # What returned later may have its answer from what was invoked later still.
+    others = [place for place in others if _returned_by(operations[place], last)]
+    others = others[:WINDOW_AT_ANY_TIME_MAX]
+    questions = AnyTimeHistory(operations, [place, *others], model, budget)
+    found = Minimizer(
+        place,
+        others,
+        questions,
+        TRY_AT_ANY_TIME_MAX,
+        ALL_AT_ANY_TIME_MAX,
+        all_do=False,
+    ).run()
+    if found is None:
+        return None
+    kept, minimal = found
+    if len(kept) > AT_ANY_TIME_MAX or not minimal:
+        return None
+    return Core(tuple(operations[place] for place in sorted(kept)), minimal, at_any_time=True)
+
+
+def by_nearness(operations: Sequence[PairedOperation], last: int) -> list[int]:
+    """Places of all but the last one, those that returned latest first.
+
+    Every other one is the nearest left of those that surely came before the last: where it was
+    open for long, what contradicts it may lie behind all that came and went meanwhile.
+    """
+
+    def nearness(place: int) -> tuple[int, int]:
+        operation = operations[place]
+        return operation.start if operation.end is None else operation.end, operation.index
+
+    nearest = sorted((p for p in range(len(operations)) if p != last), key=nearness, reverse=True)
+    before = [place for place in nearest if precedes(operations[place], operations[last])]
+    # Each place once, where it comes first; what came before is among the nearest as well.
+    return list(dict.fromkeys([*chain.from_iterable(zip(nearest, before, strict=False)), *nearest]))
+
+
+def _returned_by(operation: PairedOperation, last: PairedOperation) -> bool:
+    """Whether it never returned or did so before the last one."""
+    if operation.end is None or last.end is None:
+        return True
+    return (operation.end, operation.index) < (last.end, last.index)
+
+
+def _place(operations: Sequence[PairedOperation], one: PairedOperation) -> int:
+    return next(place for place, operation in enumerate(operations) if operation.index == one.index)
+
+
+class Minimizer:
+    """Shrinks one contradictory set of operations.
+
+    Args:
+        last: place of the operation that could not be placed; it stays in the core.
+        others: places of the others that may be members, what is preferred first.
+        questions: asked whether some places contradict each other.
+        try_max: configurations for one question.
+        all_max: configurations for all of them together.
+        all_do: that all of these places contradict each other is known.
+    """
+
+    def __init__(
+        self,
+        last: int,
+        others: Sequence[int],
+        questions: Questions,
+        try_max: int,
+        all_max: int,
+        *,
+        all_do: bool,
+    ) -> None:
+        self._last = last
+        self._others = list(others)
+        self._questions = questions
+        self._try_max = try_max
+        self._all_max = all_max
+        self._all_do = all_do
+
+    def run(self) -> tuple[list[int], bool] | None:
+        """Places of a core and whether it is minimal; None where none was seen to contradict."""
+        window = self._window()
+        if window is None:
+            return None
+        kept, minimal = self._shrink(window)
+        if minimal:
+            # The last one is kept whatever comes, so that it is needed has to be asked.
+            minimal = self._contradict(kept[1:]) is False
+        return kept, minimal
+
+    def _window(self) -> list[int] | None:
+        """The preferred places, as few of them as still contradict, the last one first."""
+        size = 0
+        while size < len(self._others):
+            window = [self._last, *self._others[:size]]
+            if self._contradict(window):
+                return window
+            size = max(1, 2 * size)
+        everything = [self._last, *self._others]
+        return everything if self._all_do or self._contradict(everything) else None
+
+    def _shrink(self, kept: list[int]) -> tuple[list[int], bool]:
+        """Relax what can be, in ever smaller chunks; whether the result is minimal."""
+        size = len(kept) // 2
+        while size > 1:
+            kept, _ = self._pass(kept, size)
+            size = min(size // 2, len(kept) // 2)
+        # Who is needed among many is needed among fewer: one pass asks enough.
+        return self._pass(kept, 1)
+
+    def _pass(self, kept: list[int], size: int) -> tuple[list[int], bool]:
+        """Try to relax each chunk, the ones furthest away first; whether every try was decided."""
+        decided = True
+        position = len(kept)
+        while position > 1:
+            start = max(1, position - size)
+            fewer = kept[:start] + kept[position:]
+            contradict = self._contradict(fewer)
+            if contradict:
+                kept = fewer
+            elif contradict is None:
+                decided = False
+            position = start
+        return kept, decided
+
+    def _contradict(self, members: Sequence[int]) -> bool | None:
+        """Whether these contradict each other; None if that was not decided."""
+        left = self._all_max - self._questions.configurations
+        if left <= 0:
+            return None
+        return self._questions.contradict(members, min(self._try_max, left))

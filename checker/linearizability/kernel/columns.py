@@ -1,0 +1,48 @@
+"""One part of a history as columns: what the compiled search and the zone method work on.
+
+Must never depend on numba.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
+from splitbrain.history.records import PairedOperation
+
+#: Return time of an operation that never returned.
+NEVER: Final = np.iinfo(np.int64).max
+
+
+class PartColumns(NamedTuple):
+    """``ok`` and ``info`` operations of one part, by start, equal ones by index."""
+
+    starts: Integers
+    #: ``NEVER`` for an operation without answer.
+    ends: Integers
+    #: Any numbers.
+    processes: Integers
+    #: Numbers of calls.
+    calls: Integers
+
+
+def returned_at(operation: PairedOperation) -> int:
+    """When an ``ok`` or ``info`` operation returned; ``NEVER`` without an answer."""
+    return NEVER if operation.end is None or operation.type == "info" else operation.end
+
+
+def columns_of(operations: Sequence[PairedOperation], calls: Sequence[int]) -> PartColumns:
+    """Columns of one part.
+
+    Args:
+        operations: by start, equal ones by index, none of them ``fail``.
+        calls: the number of each operation's call.
+    """
+    table = [
+        (o.start, returned_at(o), o.process, call)
+        for o, call in zip(operations, calls, strict=True)
+    ]
+    array = np.array(table, dtype=np.int64).reshape(len(table), 4)
+    starts, ends, processes, numbers = (np.ascontiguousarray(array[:, n]) for n in range(4))
+    return PartColumns(starts, ends, processes, numbers)

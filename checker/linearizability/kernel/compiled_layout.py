@@ -1,0 +1,253 @@
+"""Lays out one part for the compiled search.
+
+Importing this module imports numba.
+"""
+
+from collections.abc import Container, Sequence
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from splitbrain.checker.linearizability.kernel.columns import NEVER, PartColumns
+from splitbrain.checker.linearizability.kernel.demands import (
+    NO_DEMANDS,
+    AllSteps,
+    all_steps,
+    demands_of,
+)
+from splitbrain.checker.linearizability.kernel.kernel_codes import UNASKED
+from splitbrain.checker.linearizability.kernel.kernel_layout import Integers, Layout
+from splitbrain.checker.linearizability.kernel.kernel_sweep import (
+    TOO_WIDE,
+    WIDTH_MAX,
+    count_candidates,
+    has_ties,
+    predecessors,
+    sweep,
+)
+from splitbrain.checker.linearizability.part.derived import properties
+from splitbrain.checker.linearizability.part.open_groups import (
+    NO_PREDECESSOR,
+    OpenGroup,
+    OpenGroups,
+    OpenOperation,
+    group_open,
+)
+from splitbrain.checker.linearizability.part.transitions import Transitions
+from splitbrain.checker.models.model import Call, Model
+
+#: Entries of the table of transitions beyond which the search in Python is asked instead.
+TRANSITIONS_MAX: Final = 1 << 24
+_STATES_FIRST: Final = 16
+
+
+class DoesNotFit(Exception):
+    """The part is too wide, or has too many states, for the compiled search."""
+
+
+class CompiledModel:
+    """Calls and transitions as arrays; shared by all parts whose calls it numbers.
+
+    Args:
+        model: asked for what is not known yet.
+        calls: distinct calls by number.
+        transitions: the model's steps by state and call.
+    """
+
+    def __init__(self, model: Model, calls: list[Call], transitions: Transitions) -> None:
+        self.model = model
+        self.calls = calls
+        self.transitions = transitions
+        pure, overwrite = properties(model, calls, transitions)
+        # One more, so that there is a column where there are no calls.
+        self.pure = np.array([*pure, False])
+        self.overwrite = np.array([*overwrite, False])
+        self.table: Any = np.full((_STATES_FIRST, len(calls) + 1), UNASKED, dtype=np.int32)
+
+    def answer(self, state: int, call: int) -> None:
+        """Enter one transition.
+
+        Raises:
+            DoesNotFit: there are too many states.
+        """
+        following = self.transitions.step(state, call)
+        # States may have been numbered by others than this search: every one needs a row.
+        while following >= len(self.table):
+            if 2 * self.table.size > TRANSITIONS_MAX:
+                raise DoesNotFit
+            self.table = longer(self.table, UNASKED)
+        self.table[state, call] = following
+
+    @cached_property
+    def steps(self) -> AllSteps | None:
+        """All steps, where its states are bounded and few; the table then holds them."""
+        steps = all_steps(self.transitions, len(self.calls)) if self.model.bounded_states else None
+        if steps is not None:
+            states = len(steps.table)
+            while states > len(self.table):
+                self.table = longer(self.table, UNASKED)
+            self.table[:states, : len(self.calls)] = steps.table
+        return steps
+
+
+class LaidOut(NamedTuple):
+    """One part, ready to be searched."""
+
+    layout: Layout
+    place_by_rank: Integers
+    #: Operations without answer, those that matter.
+    groups: list[OpenGroup]
+    #: Operations without answer that were dropped.
+    open_dropped: int
+    #: Greatest number of completed operations open at once.
+    width: int
+
+
+def lay_out(
+    columns: PartColumns, model: CompiledModel, unlimited: Container[int], *, guided: bool
+) -> LaidOut:
+    """The arrays that the kernel works on.
+
+    Args:
+        columns: the part.
+        model: its calls and transitions.
+        unlimited: places of ``info`` operations that may take effect any number of times.
+        guided: whether rule 7 is to be asked, where the model's states are few.
+
+    Raises:
+        DoesNotFit: the part is too wide.
+    """
+    completed = np.flatnonzero(columns.ends != NEVER)
+    order = np.argsort(columns.ends[completed], kind="stable")
+    place_by_rank = completed[order]
+    count = len(completed)
+    starts = columns.starts[completed]
+    ends = columns.ends[place_by_rank]
+    call = columns.calls[place_by_rank]
+    ranks = np.empty(count, dtype=np.int64)
+    ranks[order] = np.arange(count)
+    rank_by_place = np.full(len(columns.starts) + 1, -1, dtype=np.int64)
+    rank_by_place[place_by_rank] = np.arange(count)
+    tied = bool(has_ties(columns.starts, ends))
+    before = _ranks_before(columns, rank_by_place, tied=tied)
+    predecessor = before[place_by_rank]
+    alone = np.zeros(count, dtype=np.bool_)
+    alone[before[before >= 0]] = True
+    total = count_candidates(starts, ends)
+    bit, overwrites = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    candidates_at, fresh_at = np.zeros(count + 1, np.int64), np.zeros(count + 1, np.int64)
+    candidates, fresh = np.zeros(total, np.int32), np.zeros(count, np.int32)
+    absorbed = model.overwrite[call] & ~alone & (predecessor < 0)
+    width = sweep(
+        starts, ends, ranks, absorbed, bit, candidates_at, candidates, fresh_at, fresh, overwrites
+    )
+    if width == TOO_WIDE:
+        raise DoesNotFit
+    opened = _open_groups(columns, before, call, model, unlimited)
+    steps = model.steps if guided else None
+    by_rank = columns.starts[place_by_rank]
+    demands = NO_DEMANDS if steps is None else demands_of(steps, by_rank, call)
+    layout = Layout(
+        starts=by_rank,
+        ends=ends,
+        call=call,
+        bit=bit,
+        predecessor=predecessor,
+        alone=alone,
+        candidates_at=candidates_at,
+        candidates=candidates,
+        fresh_at=fresh_at,
+        fresh=fresh,
+        overwrites=overwrites,
+        tied=tied,
+        pure=model.pure,
+        overwrite=model.overwrite,
+        guided=steps is not None,
+        horizon=count,
+        **demands._asdict(),
+        **_packed(opened.groups),
+    )
+    return LaidOut(layout, place_by_rank, opened.groups, opened.dropped, width)
+
+
+def _ranks_before(columns: PartColumns, rank_by_place: Integers, *, tied: bool) -> Integers:
+    """By place, the rank that the same process completed at the moment of the invocation, or -1."""
+    before = np.full(len(columns.starts), -1, dtype=np.int64)
+    if not tied:
+        return before
+    _, processes = np.unique(columns.processes, return_inverse=True)
+    last = np.full(len(columns.starts), -1, dtype=np.int64)
+    predecessors(columns.starts, columns.ends, processes, last, before)
+    return rank_by_place[before]
+
+
+def _open_groups(
+    columns: PartColumns,
+    before: Integers,
+    known: Integers,
+    model: CompiledModel,
+    unlimited: Container[int],
+) -> OpenGroups:
+    """The groups of ``info`` operations."""
+    return group_open(
+        [
+            OpenOperation(
+                int(place),
+                int(columns.calls[place]),
+                int(columns.starts[place]),
+                int(before[place]) if before[place] >= 0 else NO_PREDECESSOR,
+            )
+            for place in np.flatnonzero(columns.ends == NEVER)
+        ],
+        np.unique(known).tolist() if len(known) < len(columns.starts) else (),
+        model.calls,
+        model.model,
+        unlimited,
+    )
+
+
+def _packed(groups: Sequence[OpenGroup]) -> dict[str, Integers]:
+    """The groups as arrays, their counts packed into words."""
+    words: list[int] = []
+    shifts: list[int] = []
+    guards = [0]
+    shift = 0
+    for group in groups:
+        bits = group.mask.bit_length()
+        if shift + bits + 1 > WIDTH_MAX:
+            guards.append(0)
+            shift = 0
+        words.append(len(guards) - 1)
+        shifts.append(shift)
+        if group.increment:
+            guards[-1] |= 1 << (shift + bits)
+            shift += bits + 1
+    sizes = [len(group.starts) for group in groups]
+    return {
+        "group_call": _integers([group.call for group in groups]),
+        "group_predecessor": _integers([group.predecessor for group in groups]),
+        "group_at": np.cumsum(_integers([0, *sizes])),
+        "group_starts": _integers([s for group in groups for s in group.starts]),
+        "group_word": _integers(words),
+        "group_shift": _integers(shifts),
+        "group_mask": _integers([group.mask for group in groups]),
+        "group_increment": _integers(
+            [
+                1 << shift if group.increment else 0
+                for group, shift in zip(groups, shifts, strict=True)
+            ]
+        ),
+        "guard": _integers(guards),
+    }
+
+
+def _integers(values: list[int]) -> Integers:
+    return np.array(values, dtype=np.int64)
+
+
+def longer(array: Any, fill: int) -> Any:
+    """Twice as long, the new half filled."""
+    grown = np.full((2 * len(array), *array.shape[1:]), fill, dtype=array.dtype)
+    grown[: len(array)] = array
+    return grown

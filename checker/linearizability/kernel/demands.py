@@ -1,0 +1,109 @@
+"""Operations that one state alone allows, and those that can lead to it: what rule 7 asks.
+
+Where the calls of a part lead to few states, all steps are asked for once. A call that exactly one
+state allows (a read of a value, an accepted cas, the release of a lock) is a *demand* for that
+state; a call that leads to exactly one state from others is a *producer* of it. A configuration
+that leaves a state while it is still demanded, with no producer to come in time, leads nowhere
+(rule 7; the first six are those of ``linearizability.methods.search``, which does without it).
+
+Must never guess: where there are too many steps there are no demands. Needs no numba.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from splitbrain.checker.linearizability.kernel.kernel_codes import MANY_PRODUCTS, NO_PRODUCT
+from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
+from splitbrain.checker.linearizability.part.transitions import ILLEGAL, Transitions
+
+#: Steps asked for at most: some tenths of a second.
+STEPS_MAX: Final = 300_000
+#: Call that several states allow, or none.
+_NOT_ALONE: Final = -1
+
+
+class AllSteps(NamedTuple):
+    """What each call does in each state that the calls lead to."""
+
+    #: State and call to state; ``ILLEGAL`` where it may not happen.
+    table: Any
+    #: By call, the one state that allows it, or -1.
+    allowed_by: Integers
+    #: By call, the one state that it leads to from another one, ``NO_PRODUCT`` or
+    #: ``MANY_PRODUCTS``.
+    product: Integers
+
+
+class Demands(NamedTuple):
+    """Of one part, as ``kernel_layout.Layout`` holds them."""
+
+    product: Integers
+    demand_at: Integers
+    demands: Integers
+    producer_at: Integers
+    producers: Integers
+
+
+#: Where rule 7 is not asked.
+NO_DEMANDS: Final = Demands(*(np.zeros(2, dtype=np.int64) for _ in range(5)))
+
+
+def all_steps(transitions: Transitions, calls_count: int) -> AllSteps | None:
+    """Every step from every state that the calls lead to; None if there are too many."""
+    rows: list[list[int]] = []
+    while len(rows) < len(transitions.states):
+        if (len(rows) + 1) * calls_count > STEPS_MAX:
+            return None
+        state = len(rows)
+        known = transitions.rows[state]
+        rows.append(
+            [
+                transitions.step(state, call) if (after := known.get(call)) is None else after
+                for call in range(calls_count)
+            ]
+        )
+        if len(transitions.states) * calls_count > STEPS_MAX:
+            return None
+    table = np.array(rows, dtype=np.int64).reshape(len(rows), calls_count)
+    allowed = table != ILLEGAL
+    allowed_by = np.where(allowed.sum(axis=0) == 1, allowed.argmax(axis=0), _NOT_ALONE)
+    moves = allowed & (table != np.arange(len(rows))[:, None])
+    greatest = np.where(moves, table, NO_PRODUCT).max(axis=0, initial=NO_PRODUCT)
+    least = np.where(moves, table, len(rows)).min(axis=0, initial=len(rows))
+    product = np.where(greatest == least, greatest, MANY_PRODUCTS)
+    product[greatest == NO_PRODUCT] = NO_PRODUCT
+    return AllSteps(table, allowed_by, product)
+
+
+def demands_of(steps: AllSteps, starts: Integers, calls: Integers) -> Demands:
+    """Demands and producers of one part.
+
+    Args:
+        steps: of its calls.
+        starts: invocation times of completed operations, by rank.
+        calls: their calls, by rank.
+    """
+    states = len(steps.table)
+    demanded = steps.allowed_by[calls]
+    ranks = np.flatnonzero(demanded != _NOT_ALONE)
+    demand_at, order = _by_row(demanded[ranks], states)
+    # Operations that lead to several states have a row of their own.
+    produced = steps.product[calls]
+    produced = np.where(produced == MANY_PRODUCTS, states, produced)
+    makers = np.flatnonzero(produced != NO_PRODUCT)
+    makers = makers[np.argsort(starts[makers], kind="stable")]
+    producer_at, maker_order = _by_row(produced[makers], states + 1)
+    return Demands(
+        product=np.append(steps.product, NO_PRODUCT),
+        demand_at=demand_at,
+        demands=ranks[order],
+        producer_at=producer_at,
+        producers=starts[makers[maker_order]],
+    )
+
+
+def _by_row(rows: Integers, count: int) -> tuple[Integers, Integers]:
+    """Where each row begins and ends, and the stable order that puts rows one after another."""
+    order = np.argsort(rows, kind="stable")
+    return np.searchsorted(rows[order], np.arange(count + 1)), order

@@ -1,0 +1,171 @@
+"""What holds of one configuration: rules 1 to 3 of the search and rule 7, compiled.
+
+The rules of ``linearizability.methods.search`` on arrays, and that of ``demands``; the depth-first
+search and the sweep share them. Plain loops, nothing allocated. Nothing is changed until all
+transitions that are needed are known, so that a configuration can be looked at again after the
+caller has answered.
+"""
+
+from splitbrain.checker.linearizability.kernel.jit import part_of_compiled
+from splitbrain.checker.linearizability.kernel.kernel_codes import (
+    ASKED_CALL,
+    ASKED_STATE,
+    MANY_PRODUCTS,
+    STRANDED,
+    UNASKED,
+    UNKNOWN,
+)
+from splitbrain.checker.linearizability.kernel.kernel_layout import (
+    IntegerCells,
+    Layout,
+    Memory,
+    NumberCells,
+)
+
+
+@part_of_compiled
+def ask(memory: Memory, state: int, call: int) -> None:
+    """Say which transition is not known."""
+    memory.control[ASKED_STATE] = state
+    memory.control[ASKED_CALL] = call
+
+
+@part_of_compiled
+def waits(layout: Layout, one: int, rank: int, done: int) -> bool:
+    """Whether what its process completed at the moment of its invocation is not done."""
+    before = layout.predecessor[one]
+    return before >= rank and (done & layout.bit[before]) == 0
+
+
+@part_of_compiled
+def satisfied(
+    layout: Layout,
+    memory: Memory,
+    rank: int,
+    state: int,
+    done: int,
+    rows: NumberCells,
+    first: int,
+    end: int,
+) -> int:
+    """Rules 1 and 2; -1 where a transition is unknown."""
+    again = True
+    while again:
+        again = False
+        for position in range(first, end):
+            one = rows[position]
+            bit = layout.bit[one]
+            if done & bit:
+                continue
+            call = layout.call[one]
+            following = memory.transitions[state, call]
+            if following == UNASKED:
+                ask(memory, state, call)
+                return UNKNOWN
+            if following != state or (layout.alone[one] and not layout.pure[call]):
+                continue
+            if layout.tied and waits(layout, one, rank, done):
+                continue
+            done |= bit
+            again = again or layout.alone[one]
+    return done
+
+
+@part_of_compiled
+def overwritten(layout: Layout, rank: int, done: int) -> int:
+    """Rule 3."""
+    after = done | layout.overwrites[rank]
+    if layout.tied:
+        for position in range(layout.candidates_at[rank], layout.candidates_at[rank + 1]):
+            one = layout.candidates[position]
+            if layout.alone[one] or not layout.overwrite[layout.call[one]]:
+                continue
+            if not waits(layout, one, rank, done):
+                after |= layout.bit[one]
+    return after
+
+
+@part_of_compiled
+def all_known(layout: Layout, memory: Memory, rank: int, state: int) -> bool:
+    """Whether every transition that may be tried is known."""
+    for position in range(layout.candidates_at[rank], layout.candidates_at[rank + 1]):
+        call = layout.call[layout.candidates[position]]
+        if memory.transitions[state, call] == UNASKED:
+            ask(memory, state, call)
+            return False
+    for group in range(len(layout.group_call)):
+        call = layout.group_call[group]
+        if memory.transitions[state, call] == UNASKED:
+            ask(memory, state, call)
+            return False
+    return True
+
+
+@part_of_compiled
+def _first_above(cells: IntegerCells, first: int, end: int, bound: int) -> int:
+    """Where the first cell above a bound stands; cells ascend."""
+    while first < end:
+        middle = (first + end) >> 1
+        if cells[middle] > bound:
+            end = middle
+        else:
+            first = middle + 1
+    return first
+
+
+@part_of_compiled
+def _next_demand(layout: Layout, rank: int, state: int, done: int) -> int:
+    """Rank of the first to return that is not done and that this state alone allows, or -1."""
+    end = layout.demand_at[state + 1]
+    position = _first_above(layout.demands, layout.demand_at[state], end, rank - 1)
+    while position < end:
+        one = layout.demands[position]
+        if one >= layout.horizon:
+            return -1
+        if layout.starts[one] > layout.ends[rank] or (done & layout.bit[one]) == 0:
+            return one
+        position += 1
+    return -1
+
+
+@part_of_compiled
+def _invoked_between(layout: Layout, row: int, after: int, until: int) -> bool:
+    """Whether a completed operation that leads to a state is invoked in that time."""
+    end = layout.producer_at[row + 1]
+    position = _first_above(layout.producers, layout.producer_at[row], end, after)
+    return position < end and layout.producers[position] <= until
+
+
+@part_of_compiled
+def stranded(
+    layout: Layout, memory: Memory, rank: int, state: int, done: int, available: int
+) -> bool:
+    """Rule 7: whether something needs this state, and nothing can lead to it again in time."""
+    demand = _next_demand(layout, rank, state, done)
+    if demand < 0:
+        return False
+    deadline = layout.ends[demand]
+    now = layout.ends[rank]
+    many = len(layout.producer_at) - 2
+    if _invoked_between(layout, state, now, deadline):
+        return False
+    if _invoked_between(layout, many, now, deadline):
+        return False
+    for position in range(layout.candidates_at[rank], layout.candidates_at[rank + 1]):
+        one = layout.candidates[position]
+        if (available & layout.bit[one]) != 0:
+            product = layout.product[layout.call[one]]
+            if product in (state, MANY_PRODUCTS):
+                return False
+    for group in range(len(layout.group_call)):
+        product = layout.product[layout.group_call[group]]
+        if product not in (state, MANY_PRODUCTS):
+            continue
+        count = (
+            memory.used[layout.group_word[group]] >> layout.group_shift[group]
+        ) & layout.group_mask[group]
+        next_one = layout.group_at[group] + count
+        if next_one != layout.group_at[group + 1] and layout.group_starts[next_one] <= deadline:
+            return False
+    memory.control[STRANDED] = max(memory.control[STRANDED], demand)
+    return True

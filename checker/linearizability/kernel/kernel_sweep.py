@@ -1,0 +1,135 @@
+"""Slots and candidates of a part from columns, compiled.
+
+What ``linearizability.part.problem`` does in Python. Needs numba; stands alone for the reason
+that ``kernel_search`` gives.
+"""
+
+from typing import Final
+
+from splitbrain.checker.linearizability.kernel.jit import compiled
+from splitbrain.checker.linearizability.kernel.kernel_layout import (
+    FlagCells,
+    IntegerCells,
+    NumberCells,
+)
+
+#: Operations that may be open at once: bits of a word.
+WIDTH_MAX: Final = 62
+#: Answer of ``sweep`` for a part that is too wide.
+TOO_WIDE: Final = -1
+
+
+@compiled
+def count_candidates(starts: IntegerCells, ends: IntegerCells) -> int:
+    """Candidates of all ranks together; both ascending."""
+    total = 0
+    started = 0
+    for rank in range(len(ends)):
+        while started < len(starts) and starts[started] <= ends[rank]:
+            started += 1
+        total += started - rank
+    return total
+
+
+@compiled
+def has_ties(starts: IntegerCells, ends: IntegerCells) -> bool:
+    """Whether any invocation is at the moment of a return; both ascending."""
+    started = 0
+    for rank in range(len(ends)):
+        while started < len(starts) and starts[started] < ends[rank]:
+            started += 1
+        if started < len(starts) and starts[started] == ends[rank]:
+            return True
+    return False
+
+
+@compiled
+def predecessors(
+    starts: IntegerCells,
+    ends: IntegerCells,
+    processes: IntegerCells,
+    last: IntegerCells,
+    before: IntegerCells,
+) -> None:
+    """By place: the place that the same process completed at the moment of the invocation.
+
+    Args:
+        starts: by place, ascending.
+        ends: by place.
+        processes: by place, numbered from 0.
+        last: -1 for each process; used up.
+        before: filled, -1 for none.
+    """
+    for place in range(len(starts)):
+        latest = last[processes[place]]
+        before[place] = -1
+        if latest >= 0 and ends[latest] == starts[place]:
+            before[place] = latest
+        last[processes[place]] = place
+
+
+@compiled
+def sweep(
+    starts: IntegerCells,
+    ends: IntegerCells,
+    ranks: IntegerCells,
+    overwrite: FlagCells,
+    bit: IntegerCells,
+    candidates_at: IntegerCells,
+    candidates: NumberCells,
+    fresh_at: IntegerCells,
+    fresh: NumberCells,
+    overwrites: IntegerCells,
+) -> int:
+    """Give out slots and list the candidates; returns the width, or ``TOO_WIDE``.
+
+    Args:
+        starts: of completed operations, ascending.
+        ends: by rank, ascending.
+        ranks: by order of start.
+        overwrite: by rank, whether rule 3 applies to it without waiting.
+        bit: filled, as all that follow; see ``Layout``.
+        candidates_at: from where in ``candidates``.
+        candidates: by rank.
+        fresh_at: from where in ``fresh``.
+        fresh: by rank.
+        overwrites: by rank.
+    """
+    free = (1 << WIDTH_MAX) - 1
+    width = 0
+    started = 0
+    filled = 0
+    open_overwrites = 0
+    for rank in range(len(ends)):
+        candidates_at[rank] = filled
+        fresh_at[rank] = started
+        # Those of the rank before, but for itself, then what was invoked since, by rank.
+        if rank:
+            for position in range(candidates_at[rank - 1] + 1, candidates_at[rank]):
+                candidates[filled] = candidates[position]
+                filled += 1
+        first = candidates_at[rank]
+        while started < len(starts) and starts[started] <= ends[rank]:
+            one = ranks[started]
+            fresh[started] = one
+            started += 1
+            if free == 0:
+                return TOO_WIDE
+            slot = free & -free
+            free ^= slot
+            bit[one] = slot
+            if overwrite[one]:
+                open_overwrites |= slot
+            position = filled
+            filled += 1
+            while position > first and candidates[position - 1] > one:
+                candidates[position] = candidates[position - 1]
+                position -= 1
+            candidates[position] = one
+        width = max(width, filled - first)
+        overwrites[rank] = open_overwrites
+        free |= bit[rank]
+        open_overwrites &= ~bit[rank]
+    candidates_at[len(ends)] = filled
+    fresh_at[len(ends)] = started
+    return width

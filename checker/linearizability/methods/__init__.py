@@ -1,0 +1,1 @@
+"""Ways to decide a part: search, zones, positions, reachability."""

@@ -1,0 +1,153 @@
+"""Judges a register whose written values are all different, without a search, in n log n.
+
+All operations of one value (its write and the reads of it) stand together in every order. Let *f*
+be the first return among them and *s* the last invocation. Those of value A can stand before those
+of value B only if no operation of B returned before one of A was invoked: not f(B) < s(A). So two
+values contradict each other if f(A) < s(B) and f(B) < s(A), and where no two do, and no read
+returned before the write of its value was invoked, there is an order. A value with f < s has a
+*forward zone* from f to s: no two of these may overlap, and no other value may lie strictly within
+one.
+
+The initial value is one that was written before everything. A write without answer counts where
+its value was read (it returns never), else it can be taken to never have happened. Where a process
+invoked at the very moment of its last return, that order is not one of time: such histories are
+not for this module.
+
+Source: Gibbons and Korach 1997, "Testing shared memories", section 4.
+"""
+
+import sys
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from splitbrain.checker.linearizability.kernel.columns import NEVER
+from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
+
+#: Value of a register that nothing was written to.
+INITIAL: Final = -1
+_BEFORE_ALL: Final = np.iinfo(np.int64).min
+_FEW_PROCESSES: Final = np.iinfo(np.uint16).max
+
+
+class RegisterColumns(NamedTuple):
+    """Reads and writes of one register, those without answer included, by invocation."""
+
+    starts: Integers
+    #: ``NEVER`` where there is no answer.
+    ends: Integers
+    #: Numbers from 0 of any processes.
+    processes: Integers
+    is_write: NDArray[np.bool_]
+    #: Numbers of the values from 0, or ``INITIAL``; of no meaning for a read without answer.
+    values: Integers
+
+
+class ZoneVerdict(NamedTuple):
+    """What the zones say."""
+
+    valid: bool
+    #: Values that contradict each other; one alone where a read is at odds with its own write.
+    values: tuple[int, ...]
+
+
+def judge_zones(columns: RegisterColumns) -> ZoneVerdict | None:
+    """Whether the reads and writes have an order; None where the method does not apply."""
+    # Importing numba takes longer than a million operations do.
+    if "numba" in sys.modules and len(columns.starts) and agree_at_once(columns):
+        return ZoneVerdict(True, ())
+    return judge_zones_plainly(columns)
+
+
+def judge_zones_plainly(columns: RegisterColumns) -> ZoneVerdict | None:
+    """The same, without compiled code."""
+    values, is_write, ends = columns.values, columns.is_write, columns.ends
+    written = values[is_write]
+    count = int(values.max(initial=INITIAL)) + 1
+    times_written = np.bincount(written, minlength=count) if _plain(written) else None
+    if times_written is None or (times_written > 1).any() or _goes_on_at_once(columns):
+        return None
+    # From here on a value has one write or none; the last entry is the initial value's.
+    reads = ~is_write & (ends != NEVER)
+    first_return = np.full(count + 1, NEVER, dtype=np.int64)
+    last_start = np.full(count + 1, _BEFORE_ALL, dtype=np.int64)
+    write_start = np.full(count + 1, NEVER, dtype=np.int64)
+    first_return[written] = ends[is_write]
+    last_start[written] = write_start[written] = columns.starts[is_write]
+    first_return[INITIAL] = write_start[INITIAL] = _BEFORE_ALL
+    read = values[reads]
+    was_read = np.zeros(count + 1, dtype=np.bool_)
+    was_read[read] = True
+    np.minimum.at(first_return, read, ends[reads])
+    np.maximum.at(last_start, read, columns.starts[reads])
+    # A read that returned before its value was written, or of one that never was.
+    early = np.flatnonzero(was_read & (first_return < write_start))
+    if len(early):
+        return ZoneVerdict(False, (int(early[0]),))
+    return _contradiction(first_return, last_start, count)
+
+
+def agree_at_once(columns: RegisterColumns) -> bool:
+    """Whether compiled code says at once that there is an order."""
+    from splitbrain.checker.linearizability.kernel.kernel_zones import zones_agree
+
+    count = int(columns.values.max(initial=INITIAL)) + 2
+    first_return = np.full(count, NEVER, dtype=np.int64)
+    first_return[INITIAL] = _BEFORE_ALL
+    written = np.zeros(count, dtype=np.bool_)
+    written[INITIAL] = True
+    return zones_agree(
+        *columns,
+        last_end=np.full(int(columns.processes.max()) + 1, _BEFORE_ALL, dtype=np.int64),
+        first_return=first_return,
+        last_start=np.full(count, _BEFORE_ALL, dtype=np.int64),
+        written=written,
+        begins=np.empty(count, dtype=np.int64),
+        forward_ends=np.empty(count, dtype=np.int64),
+        never=_BEFORE_ALL,
+    )
+
+
+def _contradiction(first_return: Integers, last_start: Integers, count: int) -> ZoneVerdict:
+    """The first two values that cannot stand in either order, if any."""
+    happened = last_start != _BEFORE_ALL
+    # An open write that nobody read has no return; it contradicts nobody.
+    happened[:count] &= first_return[:count] != NEVER
+    forward = np.flatnonzero(happened & (first_return < last_start))
+    forward = forward[np.argsort(first_return[forward], kind="stable")]
+    begins, ends = first_return[forward], last_start[forward]
+    overlapping = np.flatnonzero(begins[1:] < ends[:-1])
+    if len(overlapping):
+        place = overlapping[0]
+        return ZoneVerdict(False, _numbers(int(forward[place]), int(forward[place + 1]), count))
+    if len(forward):
+        others = np.flatnonzero(happened & (first_return >= last_start))
+        around = np.searchsorted(begins, last_start[others], side="left") - 1
+        within = (around >= 0) & (first_return[others] < ends[around])
+        place = int(within.argmax()) if len(others) else 0
+        if len(others) and within[place]:
+            return ZoneVerdict(
+                False, _numbers(int(forward[around[place]]), int(others[place]), count)
+            )
+    return ZoneVerdict(True, ())
+
+
+def _numbers(one: int, other: int, count: int) -> tuple[int, ...]:
+    return tuple(INITIAL if value == count else value for value in (one, other))
+
+
+def _plain(written: Integers) -> bool:
+    """Whether nobody wrote the initial value."""
+    return not len(written) or int(written.min()) != INITIAL
+
+
+def _goes_on_at_once(columns: RegisterColumns) -> bool:
+    """Whether a process invoked an operation at the very moment of its last return."""
+    # Numbers of 16 bits are sorted five times as fast.
+    few = int(columns.processes.max(initial=0)) <= _FEW_PROCESSES
+    numbers = columns.processes.astype(np.uint16) if few else columns.processes
+    order = np.argsort(numbers, kind="stable")
+    processes = columns.processes[order]
+    same = processes[1:] == processes[:-1]
+    return bool((same & (columns.ends[order][:-1] == columns.starts[order][1:])).any())

@@ -1,0 +1,1 @@
+"""A part of a history as a problem in integers, and what a search found of it."""

@@ -1,0 +1,149 @@
+"""What a search found, and the order that its decisions stand for.
+
+A search notes only the operations that changed the state, in the order in which they did, and
+where it let one return that could still have; everything else stood wherever it was first done.
+``order_of`` tells the whole order from that. Must never be asked for more than an explanation or a
+proof: it walks the part once more.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from splitbrain.checker.linearizability.part.problem import Candidate, Problem
+from splitbrain.checker.verdict import Verdict
+
+#: Place of the operation that changed the state, or ``PASS``.
+Decision = int
+#: The operation that returned was not used to change the state any more.
+PASS: Final = -1
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """Everything before ``rank`` has a place."""
+
+    rank: int
+    #: None where no order up to there was found.
+    state: int | None
+    decisions: tuple[Decision, ...]
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What a search found."""
+
+    verdict: Verdict
+    #: Why it stopped, for ``unknown``.
+    reason: str | None
+    #: Configurations looked at.
+    configurations: int
+    #: Configurations remembered at the end.
+    remembered: int
+    #: For ``valid``: what leads to an order of all completed and some open operations.
+    decisions: tuple[Decision, ...] | None
+    #: The longest orders found, one per final state; for ``invalid`` none is longer.
+    dead_ends: tuple[Ending, ...]
+    #: For ``invalid``: whether the dead ends hold every final state of a longest order.
+    exhausted: bool = True
+
+
+def order_of(problem: Problem, decisions: Sequence[Decision]) -> list[int]:
+    """Places in the order that these decisions stand for, up to where they lead.
+
+    Operations that were done and not used stand where they first could.
+    """
+    return _Replay(problem).run(decisions)
+
+
+class _Replay:
+    """Does what the search did, with the order besides."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        #: Places, or None where one stood that changed the state later on.
+        self._order: list[int | None] = []
+        #: Position in the order of operations that are done and were not used, by rank.
+        self._position: dict[int, int] = {}
+        self._rank = 0
+        self._state = 0
+        self._opened: set[int] = set()
+        self._done: set[int] = set()
+        self._used: set[int] = set()
+        self._bound = False
+        self._rank_by_place = {place: rank for rank, place in enumerate(problem.place_by_rank)}
+
+    def run(self, decisions: Sequence[Decision]) -> list[int]:
+        """Follow the decisions to their end."""
+        self._satisfy()
+        for decision in decisions:
+            self._go_on()
+            if decision == PASS:
+                self._used.add(self._rank)
+            else:
+                self._change(decision)
+        self._go_on()
+        return [place for place in self._order if place is not None]
+
+    def _go_on(self) -> None:
+        """Pass every return at which the search decided nothing."""
+        while self._rank < len(self._problem.ends) and not self._bound:
+            rank = self._rank
+            pure = self._problem.pure[self._call(self._problem.place_by_rank[rank])]
+            if rank not in self._done or not (pure or rank in self._used):
+                return
+            self._rank += 1
+            self._satisfy()
+
+    def _change(self, place: int) -> None:
+        """Let an operation change the state."""
+        problem = self._problem
+        rank = self._rank_by_place.get(place)
+        # Where the operation of this rank was done before, it has to be used first.
+        self._bound = self._rank in self._done and rank != self._rank
+        if problem.overwrite[self._call(place)]:
+            for candidate in self._waiting(place):
+                if candidate.overwrite and not candidate.precedes_at_tie:
+                    self._stand(candidate.rank, candidate.place)
+        if rank is not None:
+            if rank in self._position:
+                self._order[self._position.pop(rank)] = None
+            self._done.add(rank)
+            self._used.add(rank)
+        self._order.append(place)
+        self._state = problem.transitions.step(self._state, self._call(place))
+        self._satisfy()
+
+    def _satisfy(self) -> None:
+        """Put what the state satisfies."""
+        found = True
+        while found:
+            found = False
+            for candidate in self._waiting(None):
+                if candidate.precedes_at_tie and not candidate.pure:
+                    continue
+                following = self._problem.transitions.step(self._state, candidate.call)
+                if following == self._state:
+                    self._stand(candidate.rank, candidate.place)
+                    found = True
+
+    def _waiting(self, but: int | None) -> Iterator[Candidate]:
+        """Candidates that are not done and wait for no other."""
+        if self._rank == len(self._problem.ends):
+            return
+        candidates = self._problem.candidates[self._rank]
+        # Of these alone: a copy of all that is done would cost the square of a long part.
+        done = self._done.intersection(
+            [rank for one in candidates for rank in (one.rank, one.predecessor)]
+        )
+        for candidate in candidates:
+            waits = candidate.predecessor >= self._rank and candidate.predecessor not in done
+            if candidate.rank not in done and candidate.place != but and not waits:
+                yield candidate
+
+    def _stand(self, rank: int, place: int) -> None:
+        self._done.add(rank)
+        self._position[rank] = len(self._order)
+        self._order.append(place)
+
+    def _call(self, place: int) -> int:
+        return self._problem.call_by_place[place]

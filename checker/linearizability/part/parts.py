@@ -1,0 +1,183 @@
+"""Splits a history into parts that are judged apart, and joins their results.
+
+Parts and results cross process borders: the harness judges each part in a worker that it can
+kill. Must never split what the model does not declare independent (its ``partition``).
+"""
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import msgspec
+
+from splitbrain.checker.linearizability.part.algorithms import EXACT, PRECONDITIONS
+from splitbrain.checker.models.model import Model
+from splitbrain.checker.models.registry import MODELS, models_with
+from splitbrain.checker.verdict import CheckResult, Verdict, merge
+from splitbrain.contracts.errors import UsageError
+from splitbrain.history.records import PairedOperation
+
+#: Violations and unknown parts named in a joined result.
+PARTS_NAMED_MAX = 20
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Operations of one object, in the order of their invocation, without ``fail``."""
+
+    #: Name of the part (the key), None where the history is one part.
+    key: str | None
+    operations: tuple[PairedOperation, ...]
+
+
+class PartResult(msgspec.Struct, frozen=True):
+    """Verdict on one part; JSON-ready."""
+
+    key: str | None
+    verdict: Verdict
+    #: Algorithm used; it decides alone why the verdict can be trusted.
+    algorithm: str
+    #: One English sentence.
+    reason: str
+    operations: int
+    #: Figures of the search: configurations, memo entries, width, open operations.
+    figures: dict[str, int]
+    #: For ``invalid``: see ``checker.linearizability.contradictions.violation``.
+    violation: dict[str, Any] | None = None
+
+
+def valid_part(
+    key: str | None, operations: int, algorithm: str, figures: dict[str, int]
+) -> PartResult:
+    """A part of so many operations that has an order."""
+    all_of = "The only operation" if operations == 1 else f"All {operations:,} operations"
+    fit = "fits" if operations == 1 else "fit one order"
+    return PartResult(
+        key=key,
+        verdict=Verdict.VALID,
+        algorithm=algorithm,
+        reason=f"{all_of}{of_key(key)} {fit}.",
+        operations=operations,
+        figures=figures,
+    )
+
+
+def undecided_part(
+    key: str | None, operations: int, reason: str | None, figures: dict[str, int]
+) -> PartResult:
+    """A part of so many operations that nobody knows an answer for, and why."""
+    why = reason or "no reason given"
+    return PartResult(
+        key=key,
+        verdict=Verdict.UNKNOWN,
+        algorithm=EXACT,
+        reason=f"{operations:,} operations{of_key(key)} are undecided: {why}.",
+        operations=operations,
+        figures=figures,
+    )
+
+
+def split(operations: Iterable[PairedOperation], model: Model) -> list[Part]:
+    """Parts of a history, those with most operations first.
+
+    Raises:
+        UsageError: an operation is of a kind that the model does not know, or makes no sense to it.
+    """
+    by_key: dict[str | None, list[PairedOperation]] = {}
+    judged = [
+        operation
+        for operation in operations
+        if operation.type != "fail" and operation.f not in model.unjudged_functions
+    ]
+    for operation in judged:
+        if operation.f not in model.functions:
+            raise UsageError(
+                f"the model {model.name!r} knows no operation {operation.f!r} "
+                f"(index {operation.index}, key {operation.key})",
+                _fitting_models({operation.f for operation in judged}),
+            )
+        problem = model.problem_with(operation)
+        if problem is not None:
+            raise UsageError(
+                f"the model {model.name!r} cannot judge {operation.f} of index "
+                f"{operation.index}: {problem}",
+                "Judge the history with the model that it was recorded for",
+            )
+        by_key.setdefault(model.partition(operation), []).append(operation)
+    parts = [
+        Part(key, tuple(sorted(members, key=_invocation_order))) for key, members in by_key.items()
+    ]
+    return sorted(parts, key=lambda part: -len(part.operations))
+
+
+def _fitting_models(functions: AbstractSet[str]) -> str:
+    """What to judge operations of these kinds with."""
+    fitting = models_with(functions)
+    if fitting:
+        return f"Choose --model {' or '.join(fitting)}, which knows all operations of the history."
+    named = ", ".join(f"{name} ({', '.join(sorted(MODELS[name].functions))})" for name in MODELS)
+    return f"No --model knows all operations of the history; there are {named}."
+
+
+def _invocation_order(operation: PairedOperation) -> tuple[int, int]:
+    return operation.start, operation.index
+
+
+def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
+    """One result from those of all parts: the worst verdict, and what led to it."""
+    invalid = [result for result in results if result.verdict is Verdict.INVALID]
+    unknown = [result for result in results if result.verdict is Verdict.UNKNOWN]
+    total = sum(result.operations for result in results)
+    algorithms = {result.algorithm for result in results}
+    if invalid:
+        first = min(invalid, key=lambda result: result.operations)
+        reason = _of_parts(len(invalid), len(results)) + f" cannot be ordered: {first.reason}"
+    elif unknown:
+        reason = _of_parts(len(unknown), len(results)) + f" undecided: {unknown[0].reason}"
+    else:
+        which = "The only operation" if total == 1 else f"All {total:,} operations"
+        reason = f"{which} can be put in one order."
+        if len(results) > 1:
+            reason = (
+                f"{which} of {_parts(len(results))} can be put in one order each; "
+                "a part is what is done to one key."
+            )
+    return CheckResult(
+        checker=f"linearizability:{model_name}",
+        verdict=merge(result.verdict for result in results),
+        reason=reason,
+        figures={
+            "parts": len(results),
+            "operations": total,
+            "parts-invalid": len(invalid),
+            "parts-unknown": len(unknown),
+            "configurations": sum(result.figures.get("configurations", 0) for result in results),
+            "algorithms": sorted(algorithms),
+            "preconditions": [
+                f"{name}: {PRECONDITIONS[name]}"
+                for name in sorted(algorithms)
+                if name in PRECONDITIONS and name != EXACT
+            ],
+        },
+        violations=tuple(
+            result.violation
+            for result in sorted(invalid, key=lambda result: result.operations)[:PARTS_NAMED_MAX]
+            if result.violation is not None
+        ),
+        observations=tuple(
+            {"kind": "undecided-part", "key": result.key, "sentence": result.reason}
+            for result in unknown[:PARTS_NAMED_MAX]
+        ),
+    )
+
+
+def of_key(key: str | None) -> str:
+    """What to say of a part's key after "operations"."""
+    return "" if key is None else f" of key {key}"
+
+
+def _parts(count: int) -> str:
+    return "1 part" if count == 1 else f"{count:,} parts"
+
+
+def _of_parts(count: int, total: int) -> str:
+    return f"{count:,} of {_parts(total)}"

@@ -1,0 +1,188 @@
+"""One part of a history in the integers that the search works on.
+
+Completed operations are numbered by their *rank* in order of return. At every moment of a search
+the operations that are neither surely done nor surely still to come are those open when the next
+one returns; each of them has a *slot*, the lowest that is free, so that a set of them is an
+integer of as many bits as the history is wide, however long it is. That is the memo key relative
+to the first open operation.
+
+Operations that never returned (``info``) have no rank and no slot: equal ones are one *group*,
+of which the search counts how many it has used, always the earliest invoked first.
+
+Sources: Lowe 2017, "Testing for linearizability" (just-in-time, memo); Wing and Gong 1993.
+"""
+
+import heapq
+from collections.abc import Container, Sequence
+from typing import NamedTuple
+
+from splitbrain.checker.linearizability.part.derived import properties
+from splitbrain.checker.linearizability.part.open_groups import (
+    NO_PREDECESSOR,
+    OpenGroup,
+    OpenOperation,
+    group_open,
+)
+from splitbrain.checker.linearizability.part.transitions import Transitions
+from splitbrain.checker.models.model import Call, Model, call_of
+from splitbrain.history.records import PairedOperation
+
+
+class Candidate(NamedTuple):
+    """A completed operation as the search meets it."""
+
+    bit: int
+    #: Number of its call among the distinct calls.
+    call: int
+    rank: int
+    #: Rank of the operation that the same process completed at the very moment at which it
+    #: invoked this one: equal times do not tell their order, the process does.
+    predecessor: int
+    #: Whether it is the predecessor of another: then it cannot swap places with an equal one that
+    #: returns at the same time, see rule 2 of the search.
+    precedes_at_tie: bool
+    #: Place among the part's operations.
+    place: int
+    pure: bool
+    overwrite: bool
+
+
+class Problem:
+    """One part, compiled.
+
+    Args:
+        operations: ``ok`` and ``info`` operations of one part, by start, equal ones by index.
+        model: what they are judged by.
+        unlimited: places of ``info`` operations that may take effect any number of times. That
+            only adds orders, so a problem without any order has none with limits either, and
+            the search no longer depends on which of them it has used.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[PairedOperation],
+        model: Model,
+        unlimited: Container[int] = frozenset(),
+    ) -> None:
+        self.operations = operations
+        self._number_by_call: dict[Call, int] = {}
+        #: Number of each operation's call, by place.
+        self.call_by_place = [self._number(call_of(operation, model)) for operation in operations]
+        call_by_place = self.call_by_place
+        #: Distinct calls by number.
+        self.calls: list[Call] = list(self._number_by_call)
+        self.transitions = Transitions(model, self.calls)
+        #: Whether a call is pure, and whether it overwrites every state, by number.
+        self.pure, self.overwrite = properties(model, self.calls, self.transitions)
+        #: Places of completed operations by rank.
+        self.place_by_rank: list[int] = sorted(
+            (place for place, operation in enumerate(operations) if operation.type == "ok"),
+            key=lambda place: (_end(operations[place]), operations[place].index),
+        )
+        #: Return times by rank.
+        self.ends: list[int] = [_end(operations[place]) for place in self.place_by_rank]
+        #: Greatest number of operations open at once.
+        self.width = 0
+        #: Bits by rank.
+        self.bits: list[int] = []
+        #: By rank r: what can come next while r has not been placed and everything before it has.
+        self.candidates: list[tuple[Candidate, ...]] = []
+        #: By rank r: those of them that were invoked after the return before that of r.
+        self.fresh: list[tuple[Candidate, ...]] = []
+        #: By rank r: bits of the overwrites among its candidates that wait for no predecessor.
+        self.overwrites: list[int] = []
+        #: By rank r: overwrites among its candidates that may have to wait for one.
+        self.waiting_overwrites: list[tuple[Candidate, ...]] = []
+        predecessors = self._predecessors()
+        self._sweep(call_by_place, predecessors)
+        grouped = group_open(
+            [
+                OpenOperation(
+                    place, call, operations[place].start, predecessors.get(place, NO_PREDECESSOR)
+                )
+                for place, call in enumerate(call_by_place)
+                if operations[place].type == "info"
+            ],
+            {call_by_place[place] for place in self.place_by_rank},
+            self.calls,
+            model,
+            unlimited,
+        )
+        #: Groups of operations without answer, those that matter.
+        self.groups: list[OpenGroup] = grouped.groups
+        #: One bit on top of each group's count, for comparing packed counts.
+        self.guard = grouped.guard
+        self.open_dropped = grouped.dropped
+
+    def _number(self, call: Call) -> int:
+        return self._number_by_call.setdefault(call, len(self._number_by_call))
+
+    def _sweep(self, call_by_place: Sequence[int], predecessors: dict[int, int]) -> None:
+        """Give out slots and list the candidates, passing over the returns in order."""
+        operations = self.operations
+        rank_by_place = {place: rank for rank, place in enumerate(self.place_by_rank)}
+        by_start = sorted(rank_by_place)
+        with_successor = set(predecessors.values())
+        self.bits = [0] * len(self.place_by_rank)
+        free: list[int] = []
+        active: dict[int, Candidate] = {}
+        overwrites = 0
+        waiting: dict[int, Candidate] = {}
+        position = 0
+        for rank, end in enumerate(self.ends):
+            fresh: list[Candidate] = []
+            while position < len(by_start) and operations[by_start[position]].start <= end:
+                place = by_start[position]
+                position += 1
+                slot = heapq.heappop(free) if free else self._new_slot()
+                own_rank = rank_by_place[place]
+                self.bits[own_rank] = 1 << slot
+                call = call_by_place[place]
+                active[own_rank] = candidate = Candidate(
+                    bit=1 << slot,
+                    call=call,
+                    rank=own_rank,
+                    predecessor=predecessors.get(place, NO_PREDECESSOR),
+                    precedes_at_tie=own_rank in with_successor,
+                    place=place,
+                    pure=self.pure[call],
+                    overwrite=self.overwrite[call],
+                )
+                fresh.append(candidate)
+                if candidate.overwrite and not candidate.precedes_at_tie:
+                    if candidate.predecessor == NO_PREDECESSOR:
+                        overwrites |= candidate.bit
+                    else:
+                        waiting[own_rank] = candidate
+            if fresh:
+                active = dict(sorted(active.items()))
+            self.candidates.append(tuple(active.values()))
+            self.fresh.append(tuple(fresh))
+            self.overwrites.append(overwrites)
+            self.waiting_overwrites.append(tuple(waiting.values()))
+            bit = active.pop(rank).bit
+            waiting.pop(rank, None)
+            overwrites &= ~bit
+            heapq.heappush(free, bit.bit_length() - 1)
+
+    def _new_slot(self) -> int:
+        self.width += 1
+        return self.width - 1
+
+    def _predecessors(self) -> dict[int, int]:
+        """By place, the rank of what the same process completed at the moment of invocation."""
+        rank_by_place = {place: rank for rank, place in enumerate(self.place_by_rank)}
+        predecessors: dict[int, int] = {}
+        last_by_process: dict[int, int] = {}
+        for place, operation in enumerate(self.operations):
+            last = last_by_process.get(operation.process)
+            if last is not None and self.operations[last].end == operation.start:
+                predecessors[place] = rank_by_place[last]
+            last_by_process[operation.process] = place
+        return predecessors
+
+
+def _end(operation: PairedOperation) -> int:
+    """Return time of a completed operation."""
+    assert operation.end is not None, f"operation {operation.index} is ok and has no end"
+    return operation.end

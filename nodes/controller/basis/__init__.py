@@ -1,0 +1,1 @@
+"""What every decision stands on: the view, settings, bounds, names, leaderships, contacts."""

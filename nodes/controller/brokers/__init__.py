@@ -1,0 +1,1 @@
+"""Brokers and controllers: registered, heard of, fenced, and what they ask for."""

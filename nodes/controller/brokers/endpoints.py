@@ -1,0 +1,38 @@
+"""Listeners of brokers and controllers, from a request into a record.
+
+What no socket can have is refused as a real controller refuses it: as an error without a name.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from splitbrain.nodes.controller.basis.decisions import Refusal
+from splitbrain.nodes.metadata.records import Endpoint
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.brokers import AdvertisedListener
+
+_SECURITY_PROTOCOLS: Final = range(4)
+
+
+def record_endpoints(listeners: Iterable[AdvertisedListener]) -> tuple[Endpoint, ...]:
+    """The listeners as records hold them; of two with one name the later, in the earlier's place.
+
+    Raises:
+        Refusal: one has no host, no port or an unknown security protocol.
+    """
+    by_name: dict[str, Endpoint] = {}
+    for listener in listeners:
+        if listener.security_protocol not in _SECURITY_PROTOCOLS:
+            raise _refusal(listener, f"security protocol {listener.security_protocol} is unknown")
+        by_name[listener.name] = Endpoint(
+            listener.name, listener.host, listener.port, listener.security_protocol
+        )
+        if not listener.host.strip():
+            raise _refusal(listener, "it has no host")
+        if listener.port == 0:
+            raise _refusal(listener, "it has no port")
+    return tuple(by_name.values())
+
+
+def _refusal(listener: AdvertisedListener, problem: str) -> Refusal:
+    return Refusal(ApiError.UNKNOWN_SERVER_ERROR, f"listener {listener.name}: {problem}")

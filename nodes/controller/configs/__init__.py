@@ -1,0 +1,1 @@
+"""Configs and features: their tables and rules, requests that change and describe them."""

@@ -1,0 +1,1 @@
+"""Kafka's controller on a voter: its queue, its registration, and how its answers go back."""

@@ -1,0 +1,277 @@
+"""The active controller at work: one queue of events, one consumer, told once it is committed.
+
+The leader of the quorum is the active controller, from when everything of earlier epochs and its
+own first record are applied until its role changes. An event may decide; what it decided is
+appended at once, and whoever asked is told once all of it is committed.
+
+Must never tell of records before they are committed, but for those that change nothing, and of
+these not before what they saw is, but for the planted bug ``ack_before_commit``. Source: KIP-631; a
+real controller's event queue.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from splitbrain.nodes.controller.basis.decisions import Decision
+from splitbrain.nodes.controller.roles.active import ActiveController, Identity
+from splitbrain.nodes.metadata.errors import ContradictionError
+from splitbrain.nodes.metadata.machine import MetadataMachine
+from splitbrain.nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.metadata.serde import encode_record
+from splitbrain.nodes.quorum.effects import AcceptProposal
+from splitbrain.nodes.quorum.events import ProposalId, RecordsProposed, ResignRequested
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.transitions import RoleName
+from splitbrain.nodes.server.controller.controller_registrar import ControllerRegistrar
+from splitbrain.nodes.server.controller.event_queue import EventQueue
+from splitbrain.nodes.server.host.layer import ServiceNeeds
+from splitbrain.nodes.server.host.surroundings import TimerHandle
+from splitbrain.nodes.wire.apis import ApiKey
+
+#: Events of time that follow one another in one turn at most: requests wait meanwhile.
+_DUE_PER_TURN_MAX: Final = 10
+
+#: What became of a decision: all of it is committed; the leadership ended first, so that nobody
+#: knows; or it contradicts what was appended, which no decision may.
+Fate = Literal["committed", "lost", "wrong"]
+#: Told once, maybe at once.
+Done = Callable[[Fate], None]
+
+
+class _Deferred(msgspec.Struct):
+    """What waits for the records up to an offset to be committed."""
+
+    last_offset: Offset
+    done: Done
+
+
+class Leading:
+    """Decides while its node leads; otherwise there is nobody active."""
+
+    def __init__(
+        self,
+        needs: ServiceNeeds,
+        machine: MetadataMachine,
+        identity: Identity,
+        registrar: ControllerRegistrar,
+    ) -> None:
+        """Nobody is active; ``registrar`` has the controller's own registration."""
+        self._needs = needs
+        self._machine = machine
+        self._identity = identity
+        self._registrar = registrar
+        self._timers = needs.surroundings.timers
+        self._active: ActiveController | None = None
+        self._active_epoch = Epoch(-1)
+        self._queue = EventQueue(self._timers, needs.surroundings.measurements, self._arm)
+        self._timer: TimerHandle | None = None
+        #: Oldest first.
+        self._deferred: deque[_Deferred] = deque()
+        self._proposal_count = 0
+        self._accepted: AcceptProposal | None = None
+        self._stopping = False
+
+    @property
+    def active(self) -> ActiveController | None:
+        """The controller of the present leadership; None while this node is not active."""
+        return self._active
+
+    @property
+    def epoch(self) -> Epoch:
+        """Of the present leadership, or of the last one."""
+        return self._active_epoch
+
+    @property
+    def waiting_count(self) -> int:
+        """How many events wait."""
+        return len(self._queue)
+
+    def submit(self, event: Callable[[], None]) -> None:
+        """Let an event happen after all that wait; with nobody active it has to refuse."""
+        self._queue.add(event)
+
+    def decide(self, api_key: ApiKey, message: msgspec.Struct, version: int) -> Decision:
+        """What comes of a request; somebody has to be active."""
+        active = self._active
+        assert active is not None
+        return active.decide(
+            api_key,
+            message,
+            version,
+            now=self._timers.now(),
+            next_offset=self._needs.replica.log_end_offset,
+        )
+
+    def carry_out(self, decision: Decision, what: ApiKey, done: Done) -> None:
+        """Append what was decided just now, and tell once it is known what became of it."""
+        try:
+            self._append(decision.records, done)
+        except ContradictionError as error:
+            # A defect of a decision: nothing of it was appended, and another may lead better.
+            self._needs.surroundings.measurements.metadata_error()
+            self._needs.surroundings.log_lines.write(
+                "error", "wrong decision", api=what.name, reason=str(error)
+            )
+            done("wrong")
+            self._needs.feed(ResignRequested())
+
+    # What the node says.
+
+    def accepted(self, effect: AcceptProposal) -> None:
+        """Records are in the leader's log."""
+        self._accepted = effect
+
+    def advanced(self) -> None:
+        """The image has everything that is committed: tell who waited for it, begin to lead."""
+        while self._deferred and self._deferred[0].last_offset < self._machine.end_offset:
+            self._deferred.popleft().done("committed")
+        self._claim_if_due()
+
+    def role_changed(self) -> None:
+        """The replica's role is another, or is held in another epoch."""
+        replica = self._needs.replica
+        leads = replica.role == RoleName.LEADER.value and replica.epoch == self._active_epoch
+        if self._active is not None and not leads:
+            self._renounce()
+
+    def stop(self) -> None:
+        """Lead no more; what waits is told."""
+        self._stopping = True
+        self._renounce()
+
+    # Leading.
+
+    def _claim_if_due(self) -> None:
+        replica = self._needs.replica
+        if self._active is not None or self._stopping or replica.role != RoleName.LEADER.value:
+            return
+        if self._needs.applied_epoch() != replica.epoch:
+            return  # What earlier leaders wrote is not committed yet.
+        self._active_epoch = replica.epoch
+        self._active = ActiveController(
+            self._identity, self._machine.image, replica.epoch, self._timers.now()
+        )
+        self._queue.take_all()
+        self._queue.add(self._activate)
+
+    def _activate(self) -> None:
+        """The first event of a leadership: its own records, and then its own registration."""
+        active = self._active
+        if active is None:
+            return
+        settings = self._identity.settings
+        opened_at = self._machine.transaction_opened_at
+        records = active.activation(None if settings.bugs.open_transaction_kept else opened_at)
+        longest = settings.activation_records_per_batch_max
+        is_first = not settings.bugs.activation_not_first
+        if is_first:
+            self._append(records, self._activated, longest)
+        registration = active.decide(
+            ApiKey.CONTROLLER_REGISTRATION,
+            self._registrar.request,
+            0,
+            now=self._timers.now(),
+            next_offset=self._needs.replica.log_end_offset,
+        )
+        if not self._registrar.is_registered:
+            self._append(registration.records, _nobody_waits)
+        if not is_first:
+            self._append(records, self._activated, longest)
+
+    def _activated(self, fate: Fate) -> None:
+        if fate == "committed":
+            self._needs.surroundings.log_lines.write(
+                "info", "controller active", epoch=self._active_epoch
+            )
+
+    def _renounce(self) -> None:
+        """Lead no more: nobody can know what becomes of what is not committed."""
+        was_active = self._active is not None
+        self._active = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        deferred, self._deferred = self._deferred, deque()
+        queue = self._queue.take_all()
+        for waiting in deferred:
+            waiting.done("lost")
+        for event in queue:
+            event()  # With nobody active each of them refuses, or does nothing.
+        if was_active:
+            self._needs.surroundings.log_lines.write(
+                "info", "controller renounced", epoch=self._active_epoch
+            )
+
+    # What is appended.
+
+    def _append(
+        self, records: Sequence[MetadataRecord], done: Done, longest: int | None = None
+    ) -> None:
+        """Append records in batches that may be so long; ``done`` once all are committed.
+
+        ``longest``: records of a batch, where they are a transaction; None: what is usual.
+
+        Raises:
+            ContradictionError: they cannot follow what was appended; nothing of the batch was.
+        """
+        longest = longest or self._identity.settings.records_per_batch_max
+        for start in range(0, len(records), longest):
+            if not self._propose(records[start : start + longest]):
+                done("lost")
+                return
+        last_offset = Offset(self._needs.replica.log_end_offset - 1)
+        if last_offset < self._machine.end_offset:
+            done("committed")
+        else:
+            self._deferred.append(_Deferred(last_offset, done))
+
+    def _propose(self, records: Sequence[MetadataRecord]) -> bool:
+        """Append one batch; False if this node does not lead any more."""
+        active = self._active
+        if active is None:
+            return False
+        next_offset = self._needs.replica.log_end_offset
+        prepared = active.prepare(records, next_offset)
+        self._proposal_count += 1
+        self._accepted = None
+        payloads = tuple([encode_record(record) for record in records])
+        self._needs.feed(RecordsProposed(ProposalId(self._proposal_count), payloads))
+        if self._accepted is None or self._active is not active:
+            return False
+        assert self._accepted.base_offset == next_offset
+        active.appended(prepared)
+        return True
+
+    # Time.
+
+    def _arm(self) -> None:
+        active = self._active
+        deadline = None if active is None else active.deadline
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if deadline is not None:
+            delay_us = max(deadline - self._timers.now(), 0)
+            self._timer = self._timers.call_later(delay_us, self._elapse)
+
+    def _elapse(self) -> None:
+        self._timer = None
+        self._queue.add(self._do_what_is_due)
+
+    def _do_what_is_due(self) -> None:
+        for _ in range(_DUE_PER_TURN_MAX):
+            active = self._active
+            if active is None:
+                return
+            decision = active.due(self._timers.now(), self._needs.replica.log_end_offset)
+            if decision is None:
+                return
+            self._append(decision.records, _nobody_waits)
+        self._queue.add(self._do_what_is_due)
+
+
+def _nobody_waits(_: Fate) -> None:
+    """Nobody asked."""

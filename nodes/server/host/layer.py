@@ -1,0 +1,124 @@
+"""What stands above the log of a node: a state machine, and the service that answers for it.
+
+One node runs one layer: registers, or Kafka's metadata. The node tells the service what the replica
+said and what was applied; the service gives the replica its proposals. Must never decide who leads.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from splitbrain.nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
+from splitbrain.nodes.quorum.events import Event
+from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, Epoch
+from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer
+from splitbrain.nodes.quorum.replica import Replica
+from splitbrain.nodes.server.host.state_machine import StateMachine
+from splitbrain.nodes.server.host.surroundings import Surroundings
+from splitbrain.nodes.storage.identity import StorageIdentity
+from splitbrain.nodes.transport.client_protocol import ClientRequest, NodeState, Reply
+from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer
+from splitbrain.nodes.wire.apis import RequestHeader
+
+#: What a layer counts at any time, by its name in ``nodes.server.machine.prometheus``.
+Figures = Callable[[], Mapping[str, float]]
+
+
+class Service(Protocol):
+    """Answers those who ask of a node what its state machine knows."""
+
+    def start(self) -> None:
+        """The node begins to work; its listeners are open."""
+        ...
+
+    def handle(self, request: ClientRequest, reply: Reply) -> None:
+        """A client of ours asks; ``reply`` is called once, at once or later."""
+        ...
+
+    def called(
+        self,
+        connection: ConnectionId,
+        correlation: CorrelationId,
+        header: RequestHeader,
+        message: msgspec.Struct,
+    ) -> None:
+        """A broker or a client of Kafka's asks on the quorum's listener."""
+        ...
+
+    def described(
+        self, connection: ConnectionId, correlation: CorrelationId, answer: DescribeQuorumAnswer
+    ) -> bool:
+        """The replica describes the quorum; whether the service itself had asked for it."""
+        ...
+
+    def versions(self) -> ApiVersionsAnswer:
+        """What the quorum's listener serves."""
+        ...
+
+    def accepted(self, effect: AcceptProposal) -> None:
+        """Records are in the leader's log."""
+        ...
+
+    def rejected(self, effect: RejectProposal) -> None:
+        """Records were certainly not appended."""
+        ...
+
+    def confirmed(self, effect: AnswerRead) -> None:
+        """A read may be answered."""
+        ...
+
+    def read_rejected(self, effect: RejectRead) -> None:
+        """A read cannot be answered here."""
+        ...
+
+    def applied(self, offset: int, epoch: int, result: Any) -> None:
+        """The machine applied a record."""
+        ...
+
+    def advanced(self) -> None:
+        """The machine has applied all that is committed."""
+        ...
+
+    def passed_over(self, end_offset: int) -> None:
+        """A snapshot took the place of the records below this offset."""
+        ...
+
+    def role_changed(self) -> None:
+        """The replica's role is another, or is held in another epoch."""
+        ...
+
+    def figures(self) -> Mapping[str, float]:
+        """What the layer counts, as it is now."""
+        ...
+
+    def leave(self, left: Callable[[], None]) -> None:
+        """The node was asked to stop: ``left`` is called once it may, at once or soon."""
+        ...
+
+    def stop(self) -> None:
+        """Refuse what comes from now on, answer what waits."""
+        ...
+
+
+class ServiceNeeds(NamedTuple):
+    """What a node gives its service."""
+
+    identity: StorageIdentity
+    replica: Replica
+    surroundings: Surroundings
+    #: Gives an event to the replica.
+    feed: Callable[[Event], None]
+    #: What the node says of itself.
+    state: Callable[[], NodeState]
+    #: Of the last batch that the machine has applied.
+    applied_epoch: Callable[[], Epoch]
+    #: Ends the node: its exit code and why.
+    end: Callable[[int, str], None]
+
+
+class Layer(NamedTuple):
+    """How the layer of one life is made."""
+
+    machine: StateMachine
+    make_service: Callable[[ServiceNeeds], Service]

@@ -1,0 +1,1 @@
+"""Registers above the log: what clients of ours ask, write and read."""

@@ -1,0 +1,120 @@
+"""The search and an oracle that tries every order must agree; each rule's mutant must not."""
+
+import os
+from random import Random
+
+import pytest
+
+from splitbrain.checker.linearizability import portfolio
+from splitbrain.checker.linearizability.check import check_part
+from splitbrain.checker.linearizability.methods import search as search_module
+from splitbrain.checker.linearizability.methods.search import Search
+from splitbrain.checker.linearizability.part.algorithms import (
+    EXACT,
+    PRECONDITIONS,
+    REACHABLE,
+    REPEATED,
+    SWEEP,
+    ZONES,
+)
+from splitbrain.checker.linearizability.part.outcome import order_of
+from splitbrain.checker.linearizability.part.parts import Part, split
+from splitbrain.checker.linearizability.part.problem import Problem
+from splitbrain.checker.models.model import Model
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
+from tests.unit.checker.brute_force import AFTER, INITIAL, linearizable, precedes
+from tests.unit.checker.small_histories import random_history
+
+#: Histories per model; docs/models-and-checkers.md has the command for 100,000 and more.
+HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "8000"))
+MUTANT_HISTORIES = 20_000
+
+
+def verdict_of(
+    operations: list[PairedOperation], model: Model, search: type[Search] = Search
+) -> bool:
+    outcome = search(Problem(operations, model), Unlimited()).run()
+    assert outcome.verdict is not Verdict.UNKNOWN
+    return outcome.verdict is Verdict.VALID
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_search_agrees_with_brute_force(model: str) -> None:
+    random = Random(f"brute-force {model}")
+    valid = 0
+    for number in range(HISTORIES):
+        operations = random_history(random, model)
+        expected = linearizable(operations, model)
+        found = verdict_of(operations, MODELS[model])
+        assert found == expected, f"history {number}: {operations}"
+        valid += expected
+    assert 0.4 <= valid / HISTORIES <= 0.6, "the histories no longer test both verdicts"
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_the_order_found_is_legal_and_true_to_time(model: str) -> None:
+    random = Random(f"order {model}")
+    for _ in range(500):
+        operations = random_history(random, model)
+        problem = Problem(operations, MODELS[model])
+        outcome = Search(problem, Unlimited()).run()
+        if outcome.verdict is not Verdict.VALID:
+            continue
+        assert outcome.decisions is not None
+        order = [operations[place] for place in order_of(problem, outcome.decisions)]
+        assert len({operation.index for operation in order}) == len(order)
+        assert {o.index for o in operations if o.type == "ok"} <= {o.index for o in order}
+        states = {INITIAL[model]}
+        for place, operation in enumerate(order):
+            assert not any(precedes(later, operation) for later in order[place + 1 :])
+            states = {after for state in states for after in AFTER[model](state, operation)}
+            assert states
+
+
+# --- the search in which open operations may take effect any number of times ------------------
+
+
+@pytest.mark.parametrize(
+    "model", sorted(name for name, model in MODELS.items() if model.bounded_states)
+)
+def test_what_has_no_order_with_repeatable_open_operations_has_none(model: str) -> None:
+    random = Random(f"repeatable {model}")
+    refuted = invalid = 0
+    for _ in range(HISTORIES // 4):
+        operations = random_history(random, model)
+        problem = Problem(operations, MODELS[model], unlimited=range(len(operations)))
+        outcome = Search(problem, Unlimited()).run()
+        expected = linearizable(operations, model)
+        invalid += not expected
+        if outcome.verdict is Verdict.INVALID:
+            refuted += 1
+            assert not expected, operations
+    # It is of use only if it refutes most of what can be refuted.
+    assert refuted > 0.9 * invalid
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["python", "compiled"])
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_the_portfolio_agrees_with_brute_force(
+    model: str, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_module, "POLL_INTERVAL", 1)
+    monkeypatch.setattr(portfolio, "FIRST_TRY_CONFIGURATIONS_MAX", 0)
+    monkeypatch.setattr(portfolio, "FIRST_TRY_PER_OPERATION", 0)
+    monkeypatch.setattr(portfolio, "COMPILED", compiled)
+    random = Random(f"portfolio {model}")
+    deciders: set[str] = set()
+    for _ in range(HISTORIES // 20):
+        operations = random_history(random, model)
+        (part,) = split(operations, MODELS[model]) or [Part(None, ())]
+        result = check_part(part, model, Unlimited())
+        assert (result.verdict is Verdict.VALID) == linearizable(operations, model), operations
+        deciders.add(result.algorithm)
+    assert EXACT in deciders
+    bounded = MODELS[model].bounded_states
+    assert deciders >= {REPEATED, REACHABLE} if bounded else deciders <= {EXACT, SWEEP, ZONES}
+    assert (SWEEP in deciders) == compiled
+    assert deciders <= set(PRECONDITIONS)

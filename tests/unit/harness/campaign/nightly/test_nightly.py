@@ -1,0 +1,196 @@
+"""Nights from the suite to the gate: the answer, what voids it, and that it survives any death."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from splitbrain.harness.campaign.nightly.record import STEPS, NightlyRecord, Nights, StepEnded
+from splitbrain.harness.campaign.nightly.steps import Steps
+from splitbrain.harness.campaign.suite.ledger import RunEnded
+from splitbrain.spark_analysis.lake.store import LocalStore
+from tests.lake_runs import rows_of
+from tests.unit.harness.campaign.nightly.fake_nightly import Nightly
+from tests.unit.harness.campaign.suite.fake_nights import does, matrix
+
+CANARY = matrix("canary", seeds=[1], setting=does("invalid"), expect="invalid")
+
+
+class CrashedError(Exception):
+    """The process died here."""
+
+
+@pytest.fixture
+def nightly(tmp_path: Path) -> Nightly:
+    made = Nightly(tmp_path)
+    made.suites.write(CANARY, matrix("good", seeds=[2, 3], setting=made.sets("valid")))
+    made.write()
+    return made
+
+
+def test_a_night_runs_ingests_gates_and_makes_room(
+    nightly: Nightly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Looking at all runs needs Spark: tests/spark has it.
+    monkeypatch.setattr(Steps, "_analyze", lambda *_: (0, None))
+    assert nightly.run(fake=False) == 0, nightly.output
+    assert "the gate is green" in nightly.output
+    # Steps take minutes: whoever looks on is told which one it is.
+    told = [line for line in nightly.output.splitlines() if line.startswith("Step ")]
+    assert told == [f"Step {n} of 4: {step}" for n, step in enumerate(STEPS, start=1)]
+    runs = {run.seed: run for run in nightly.suites.runs()}
+    rows = rows_of(LocalStore(nightly.folder / "lake"), "runs")
+    assert sorted(row["seed"] for row in rows) == [1, 2, 3]
+    # Ingested before anything was thrown away.
+    assert {row["state"] for row in rows if row["seed"] != 1}.isdisjoint({"pruned"})
+    assert not (Path(str(runs[2].run_folder)) / "history.jsonl").exists()
+    assert (Path(str(runs[1].run_folder)) / "history.jsonl").exists()
+    (folder,) = nightly.folders()
+    assert {path.name for path in folder.iterdir()} >= {"gate.json", "gate.xml", "gate.md"}
+
+
+def test_a_canary_that_was_not_seen_makes_the_night_void(nightly: Nightly) -> None:
+    missed = matrix("canary", seeds=[1], setting=does("valid"), expect="invalid")
+    nightly.suites.write(missed, matrix("good", seeds=[2], setting=does("valid")))
+    assert nightly.run() == 3
+    assert "VOID: a canary went unseen" in nightly.output
+    # Its gate is no baseline for the next.
+    nightly.suites.write(CANARY, matrix("good", seeds=[2], setting=does("valid")))
+    assert nightly.run() == 0, nightly.output
+    assert "this one has no baseline" in nightly.output
+
+
+def test_the_last_night_is_the_baseline_of_the_next(nightly: Nightly) -> None:
+    assert nightly.run() == 0
+    assert nightly.run() == 0
+    first, _ = nightly.folders()
+    words = (nightly.folder / "steps").read_text().splitlines()
+    baselines = [line.split("--baseline ")[1].split()[0] for line in words if "gate " in line]
+    assert baselines == ["none", str(first / "gate.json")]
+
+
+def test_a_void_night_is_void_with_the_real_gate_too(
+    nightly: Nightly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every gate is red where a canary was missed; that is no violation."""
+    monkeypatch.setattr(Steps, "_analyze", lambda *_: (0, None))
+    missed = matrix("canary", seeds=[1], setting=does("valid"), expect="invalid")
+    good = matrix("good", seeds=[2, 3], setting=nightly.sets("valid"))
+    nightly.suites.write(missed, good)
+    assert nightly.run(fake=False) == 3, nightly.output
+    (folder,) = nightly.folders()
+    assert "canaries\\_missed == 0 is violated" in (folder / "gate.md").read_text()
+    assert "VOID: a canary went unseen" in nightly.output.splitlines()[-1]
+    # What has to be looked into is there.
+    runs = {run.seed: Path(str(run.run_folder)) for run in nightly.suites.runs()}
+    assert (runs[1] / "history.jsonl").exists()
+    assert not (runs[2] / "history.jsonl").exists()
+
+
+def test_a_violation_that_the_gate_saw_wins_over_a_void_night(nightly: Nightly) -> None:
+    missed = matrix("canary", seeds=[1], setting=does("valid"), expect="invalid")
+    nightly.suites.write(missed, matrix("bad", seeds=[2], setting=does("invalid")))
+    nightly.ends_with("gate", 1)
+    assert nightly.run() == 1
+    assert "the gate is red. VOID: a canary went unseen" in nightly.output
+
+
+def test_what_the_policy_spares_is_spared(nightly: Nightly) -> None:
+    nightly.suites.write(CANARY, matrix("bad", seeds=[2], setting=does("invalid")))
+    assert nightly.run() == 0
+    assert "spared by the policy" in nightly.output
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "expected"),
+    [("gate", 2, 2), ("gate", 3, 3), ("gate", 64, 3), ("ingest", 3, 3)],
+)
+def test_steps_that_fail_are_the_night_s_answer(
+    nightly: Nightly, command: str, code: int, expected: int
+) -> None:
+    nightly.ends_with(command, code)
+    assert nightly.run() == expected
+    if command == "ingest":
+        # What the lake does not have is kept.
+        assert all(
+            (Path(str(run.run_folder)) / "history.jsonl").exists() for run in nightly.suites.runs()
+        )
+
+
+def test_a_violation_counts_where_the_gate_did_not_answer(nightly: Nightly) -> None:
+    nightly.suites.write(CANARY, matrix("bad", seeds=[2], setting=does("invalid")))
+    nightly.ends_with("gate", 3)
+    assert nightly.run() == 1
+
+
+def test_a_step_ends_when_its_time_is_up(nightly: Nightly) -> None:
+    nightly.write(analysis_budget="8s")
+    nightly.takes("gate", 60)
+    assert nightly.run() == 2
+    assert "gate: it was stopped after" in nightly.output
+
+
+def test_a_night_that_dies_anywhere_goes_on(
+    nightly: Nightly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Nights.write
+    for fatal in range(1, 10):
+        for dies_before in (True, False):
+            write = _dying(real, fatal, dies_before=dies_before)
+            monkeypatch.setattr(Nights, "write", write)
+            nights_before = len(nightly.suites.nights())
+            runs_before = len(nightly.suites.runs())
+            steps_before = len(nightly.steps())
+            try:
+                code = nightly.run()
+            except CrashedError:
+                monkeypatch.setattr(Nights, "write", real)
+                code = nightly.run()
+            else:
+                # There are not so many writes: every death was tried.
+                assert fatal == len(STEPS) + 4
+                return
+            assert code == 0, nightly.output
+            done = nightly.steps()[steps_before:]
+            assert set(done) == {"ingest", "analyze", "gate"}
+            # Nothing of the suite is done twice. Dead after the last write, it was over.
+            nights = 2 if (fatal == len(STEPS) + 3 and not dies_before) else 1
+            assert len(done) <= 3 * nights + 1, "one step is done again at most"
+            assert len(nightly.suites.nights()) - nights_before == nights
+            assert len(nightly.suites.runs()) - runs_before == 3 * nights
+            if nights == 2:
+                return
+
+
+def _dying(real: Any, fatal: int, *, dies_before: bool) -> Any:
+    count = 0
+
+    def write(nights: Nights, record: NightlyRecord) -> None:
+        nonlocal count
+        count += 1
+        if count == fatal and dies_before:
+            raise CrashedError
+        real(nights, record)
+        if count == fatal:
+            raise CrashedError
+
+    return write
+
+
+def test_a_night_whose_suite_was_cut_off_is_not_gated(
+    nightly: Nightly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nightly.suites.write(CANARY, matrix("good", seeds=[2], setting=nightly.sets("set-up-fails")))
+    carried: list[str] = []
+
+    def carry_out(_self: Steps, step: str, _record: NightlyRecord) -> StepEnded:
+        carried.append(step)
+        return StepEnded(0, 0.0)
+
+    monkeypatch.setattr(Steps, "carry_out", carry_out)
+    assert nightly.run() == 0
+    assert carried == list(STEPS)
+    assert [run.verdict for run in nightly.suites.lines() if isinstance(run, RunEnded)] == [
+        "invalid",
+        "failed",
+    ]

@@ -1,0 +1,180 @@
+"""k of n: deterministic, wavering and failing runs; the budget; what is asked again."""
+
+import itertools
+import random
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.scenario import LoadOptions, Scenario
+from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict
+from splitbrain.harness.campaign.shrinking.run_oracle import RunOracle, Try
+from splitbrain.nemesis.k_of_n import Asking
+from splitbrain.nemesis.search import SearchBudget
+from splitbrain.nemesis.shrinking import shrink
+from tests.unit.harness.campaign.shrinking.scripted_runs import OTHER, VALID, WANTED, Silent
+
+PLAN = Scenario(
+    system="any",
+    seed=1,
+    faults=(Fault(0, "kill", "leader", 2_000_000, 1_000_000, 1),),
+    load_us=10_000_000,
+    load=LoadOptions(clients=4, rate=40.0),
+)
+
+
+class Case:
+    """An oracle whose runs come to these verdicts, one after the other, then to the last."""
+
+    def __init__(
+        self,
+        verdicts: Sequence[ReplayVerdict | str | None],
+        tries: int = 3,
+        at_least: int = 2,
+        runs_max: int = 100,
+        wanted: ReplayVerdict | None = WANTED,
+    ) -> None:
+        self._verdicts = [*verdicts]
+        self.now = 0.0
+        self.is_stopped = False
+        self.runs = 0
+        self.watcher = Silent()
+        self.budget = SearchBudget(runs_max, 1000.0, lambda: self.now, lambda: self.is_stopped)
+        self.oracle = RunOracle(
+            self.run, wanted, Asking(tries, at_least), self.budget, self.watcher
+        )
+
+    def run(self, _shape: Scenario, _number: int) -> Try:
+        verdict = self._verdicts[min(self.runs, len(self._verdicts) - 1)]
+        self.runs += 1
+        self.now += 10
+        if isinstance(verdict, str):
+            return Try(verdict=None, problem=verdict)
+        if verdict is None:
+            self.is_stopped = True
+        return Try(verdict=verdict)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "fails", "runs"),
+    [
+        ([WANTED, WANTED], True, 2),
+        ([VALID, VALID], False, 2),
+        ([VALID, WANTED, WANTED], True, 3),
+        ([WANTED, VALID, VALID], False, 3),
+        ([OTHER, OTHER], False, 2),
+        ([ReplayVerdict("UNKNOWN"), ReplayVerdict("VACUOUS")], False, 2),
+    ],
+)
+def test_tries_are_made_until_it_is_settled(
+    verdicts: list[ReplayVerdict], fails: bool, runs: int
+) -> None:
+    case = Case(verdicts)
+    assert case.oracle.fails(PLAN, "faults") is fails
+    assert (case.runs, case.budget.tries) == (runs, runs)
+    (answer,) = case.watcher.answers
+    assert (answer.tried, answer.fails) == (runs, fails)
+    assert answer.otherwise == verdicts[:runs].count(OTHER)
+    assert (case.oracle.best is not None) is fails
+
+
+def test_a_plan_is_asked_about_once() -> None:
+    case = Case([WANTED])
+    for _ in range(3):
+        assert case.oracle.fails(PLAN, "faults")
+    assert (case.runs, case.oracle.plans) == (2, 1)
+
+
+def test_any_violation_will_do_where_that_was_asked_for() -> None:
+    assert Case([OTHER], wanted=None).oracle.fails(PLAN, "faults")
+    assert not Case([VALID], wanted=None).oracle.fails(PLAN, "faults")
+
+
+def test_a_try_that_the_harness_could_not_carry_out_is_made_again() -> None:
+    case = Case(["no engine", WANTED, "no engine", WANTED])
+    assert case.oracle.fails(PLAN, "faults")
+    assert case.runs == 4
+    assert case.watcher.answers[0].tried == 2
+    assert case.budget.broken is None
+
+
+def test_a_harness_that_fails_again_and_again_ends_the_search() -> None:
+    case = Case(["no engine"])
+    assert not case.oracle.fails(PLAN, "faults")
+    assert case.runs == 3
+    assert case.budget.broken is not None
+    assert "no engine" in str(case.budget.broken)
+    assert case.budget.exhausted() == "the harness failed"
+    assert case.watcher.answers[0].fails is None
+
+
+def test_an_unsettled_plan_is_not_taken_and_not_refuted() -> None:
+    case = Case([WANTED], runs_max=1)
+    assert not case.oracle.fails(PLAN, "faults")
+    assert case.watcher.answers[0].fails is None
+    assert case.oracle.best is None
+    assert case.budget.exhausted() == "1 runs were made"
+
+
+def test_an_interrupted_try_counts_for_nothing() -> None:
+    case = Case([WANTED, None])
+    assert not case.oracle.fails(PLAN, "faults")
+    answer = case.watcher.answers[0]
+    assert (answer.tried, answer.failed, answer.fails) == (1, 1, None)
+    assert case.budget.exhausted() == "interrupted"
+
+
+def test_time_ends_it_too() -> None:
+    case = Case([VALID])
+    case.now = 1000.1
+    assert case.budget.exhausted() == "1000 s are over"
+    assert not case.oracle.fails(PLAN, "faults")
+    assert case.runs == 0
+
+
+@given(
+    seed=st.integers(0, 1 << 30),
+    chances=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    asking=st.sampled_from([(1, 1), (3, 2), (5, 1), (4, 4)]),
+    runs_max=st.integers(1, 80),
+)
+def test_a_search_with_wavering_runs_ends_with_what_failed_often_enough(
+    seed: int, chances: tuple[float, float], asking: tuple[int, int], runs_max: int
+) -> None:
+    lot = random.Random(seed)
+    seen: dict[bytes, list[bool]] = {}
+    faults = tuple(
+        Fault(index, "kill", "leader", 2_000_000 + 6_000_000 * index, 1_500_000, 1)
+        for index in range(4)
+    )
+
+    def run(plan: Scenario, _number: int) -> Try:
+        fails = lot.random() < chances[len(plan.faults) % 2]
+        seen.setdefault(msgspec.json.encode(plan), []).append(fails)
+        return Try(verdict=WANTED if fails else VALID)
+
+    ticks = itertools.count()
+    budget = SearchBudget(runs_max, 1e9, lambda: next(ticks))
+    oracle = RunOracle(run, WANTED, Asking(*asking), budget, Silent())
+    start = Scenario(
+        system="any",
+        seed=1,
+        faults=faults,
+        load_us=30_000_000,
+        nodes=5,
+        load=LoadOptions(clients=8, rate=80.0),
+    )
+    shrunk = shrink(start, oracle, budget)
+    assert sum(map(len, seen.values())) == budget.tries <= runs_max
+    tries, at_least = asking
+    assert all(len(answers) <= tries for answers in seen.values())
+    if shrunk.plan == start:
+        assert oracle.best is None
+    else:
+        assert oracle.best is not None
+        assert oracle.best.plan == shrunk.plan
+        assert sum(seen[msgspec.json.encode(shrunk.plan)]) >= at_least

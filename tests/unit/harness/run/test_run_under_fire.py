@@ -1,0 +1,296 @@
+"""A run whose end misbehaves step by step: the evidence that could be had is there, and judged."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.harness.folder.manifest import MANIFEST_NAME
+from splitbrain.harness.judge.evidence_loader import load_run
+from splitbrain.harness.pool.limits import Limits
+from splitbrain.harness.report.publishing import judge_and_publish
+from splitbrain.history.course import read_phases
+from splitbrain.history.run_folder import RunFolder
+from tests.unit.harness.in_process import judge_in_process
+from tests.unit.harness.judged_runs import judged_run, verdicts
+from tests.unit.harness.run_fake import FakeRun, fault
+
+N1, N2 = NodeName("n1"), NodeName("n2")
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    judge_in_process(monkeypatch)
+    monkeypatch.setattr("splitbrain.harness.run.ending._TEARDOWN_PATIENCE_S", 0.1)
+
+
+def refuse(*_: object, **__: object) -> NoReturn:
+    raise HarnessError("collect", "n1", "the engine is gone", "Start it.")
+
+
+def exited(run: FakeRun) -> list[str | None]:
+    phases = read_phases(run.outcome.folder.root)
+    return [phase.node for phase in phases if phase.phase == "node-exited"]
+
+
+def test_one_node_that_cannot_be_collected_costs_its_own_log(tmp_path: Path) -> None:
+    run = FakeRun(tmp_path, time_limit_s=0.5)
+    collect = run.runtime.collect
+
+    def collect_others(node: NodeName, folder: Path, *, with_data: bool) -> None:
+        if node == N1:
+            refuse()
+        collect(node, folder, with_data=with_data)
+
+    run.runtime.collect = collect_others  # type: ignore[method-assign]
+    outcome = run.run()
+    assert set(load_run(outcome.folder.root).committed_logs) == {"n2", "n3"}
+    assert run.runtime.torn_down == 1
+    found = judged_run(run)
+    assert (found.headline, found.exit_code) == ("HARNESS FAILED", 3)
+    assert verdicts(found)["linearizability"] == "valid"
+    assert "the engine is gone" in found.problems[0]
+    # Judged again from the folder alone it is the same.
+    again = judge_and_publish(outcome.folder.root, analyze=False)
+    assert (again.exit_code, verdicts(again)) == (found.exit_code, verdicts(found))
+
+
+@pytest.mark.parametrize("error", [ValueError("no such record"), RecursionError(), MemoryError()])
+def test_a_dump_that_crashes_costs_its_own_log(tmp_path: Path, error: Exception) -> None:
+    run = FakeRun(tmp_path, time_limit_s=0.5)
+    dump = run.system.committed_log
+
+    def dump_others(node: NodeName, data_folder: Path) -> CommittedLog:
+        if node == N1:
+            raise error
+        return dump(node, data_folder)
+
+    run.system.committed_log = dump_others  # type: ignore[method-assign]
+    outcome = run.run()
+    assert outcome.failure is None
+    found = judged_run(run)
+    assert found.exit_code == 2
+    told = next(result for result in found.checkers if result.checker == "record")
+    assert told.reason == "There is no committed log of n1."
+    collected = next(p for p in read_phases(outcome.folder.root) if p.phase == "collected")
+    assert f"n1: the dump of its log crashed: {type(error).__name__}" in (collected.detail or "")
+
+
+HANGING_SYSTEM = """
+import os, signal
+from splitbrain.contracts.committed import CommittedLog
+
+class HangingSystem:
+    declares_committed_logs = True
+
+    def committed_log(self, node, data):
+        if node == "n1":
+            signal.pause()
+        if node == "n2":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return CommittedLog(node, 0, 0, ())
+"""
+
+
+def test_a_dump_that_hangs_or_is_killed_costs_its_own_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An adapter that can be sent to a process, and does not come back from there."""
+    import importlib
+
+    from splitbrain.harness.run import log_collection
+
+    (tmp_path / "hanging_system_under_test.py").write_text(HANGING_SYSTEM)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    system = importlib.import_module("hanging_system_under_test").HangingSystem()
+    monkeypatch.setattr(log_collection, "_DUMP_LIMITS", Limits(1.0, 4096, jobs=2))
+    monkeypatch.setattr("splitbrain.harness.pool.workers._GRACE_S", 0.1)
+    folder = RunFolder(tmp_path)
+    nodes = [NodeName(f"n{number}") for number in (1, 2, 3)]
+    for node in nodes:
+        (folder.node(node) / "data").mkdir(parents=True)
+    problems = log_collection.dump_logs(system, folder, nodes)
+    assert folder.committed_log(nodes[2]).exists()
+    assert problems == [
+        "n1: the dump of its log failed: time budget of 1 s used up, stopped",
+        "n2: the dump of its log failed: crashed: its worker was ended by signal 9",
+    ]
+
+
+@pytest.mark.parametrize("step", ["collect", "teardown", "kill"])
+def test_a_step_that_hangs_is_left_alone_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    monkeypatch.setattr("splitbrain.harness.run.ending.ACT_TIMEOUT_S", 0.2)
+    run = FakeRun(tmp_path, time_limit_s=0.3)
+    released = threading.Event()
+
+    def hang(*_: object, **__: object) -> None:
+        released.wait(60)
+
+    setattr(run.runtime, step, hang)
+    outcome = run.run()
+    released.set()
+    assert "did not end within 0.2 s and was left alone" in str(outcome.failure)
+    names = [phase.phase for phase in read_phases(outcome.folder.root)]
+    assert "collected" in names
+    assert judged_run(run).exit_code == 3
+
+
+def test_a_defect_while_collecting_still_removes_the_nodes(tmp_path: Path) -> None:
+    run = FakeRun(tmp_path, time_limit_s=0.3)
+
+    def explode(*_: object, **__: object) -> NoReturn:
+        raise ZeroDivisionError("odd")
+
+    run.runtime.collect = explode  # type: ignore[method-assign]
+    outcome = run.run()
+    assert run.runtime.torn_down == 1
+    assert "ZeroDivisionError: odd" in str(outcome.failure)
+    assert "ZeroDivisionError" in (outcome.folder.root / "defect.txt").read_text()
+
+
+def test_a_thread_that_dies_is_a_failure_of_the_harness(tmp_path: Path) -> None:
+    """Whatever it watched, such as nodes that exit, was watched no longer."""
+    run = FakeRun(tmp_path, time_limit_s=5.0)
+
+    def explode(*_: object) -> NoReturn:
+        raise ZeroDivisionError("odd")
+
+    run.runtime.sample = explode  # type: ignore[method-assign]
+    outcome = run.run()
+    assert "ZeroDivisionError: odd" in str(outcome.failure)
+    assert judged_run(run).exit_code == 3
+
+
+def test_a_violation_wins_over_a_failed_teardown(tmp_path: Path) -> None:
+    """Everything at once: an acknowledged write is lost, and then nothing can be removed."""
+    run = FakeRun(
+        tmp_path,
+        schedule=(fault("partition", duration_ms=900),),
+        time_limit_s=1.8,
+        bugs=("ack-before-commit",),
+    )
+    run.runtime.fails_at = "teardown"
+    run.run()
+    found = judged_run(run)
+    assert found.harness_failed
+    assert (found.headline, found.exit_code) == ("INVALID", 1)
+
+
+def test_a_phase_that_cannot_be_recorded_keeps_no_node_alive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk refuses the line of each step; healing and removal come after most of them."""
+    from splitbrain.history.course import Phase
+    from splitbrain.history.writer import LineWriter
+
+    append = LineWriter.append
+
+    def full(self: LineWriter, record: Any) -> None:
+        if isinstance(record, Phase) and record.phase in ("load-ended", "stopped", "collected"):
+            refuse()
+        append(self, record)
+
+    monkeypatch.setattr(LineWriter, "append", full)
+    run = FakeRun(tmp_path, time_limit_s=0.3)
+    outcome = run.run()
+    assert run.runtime.torn_down == 1
+    assert "the engine is gone" in str(outcome.failure)
+    assert judged_run(run).exit_code == 3
+
+
+def test_a_node_that_ends_unseen_is_noticed_when_it_is_to_be_stopped(tmp_path: Path) -> None:
+    """Nodes are looked at once a second; one that ends after the last look was never missed."""
+    run = FakeRun(tmp_path, time_limit_s=0.3)
+    stop_sampling = run.runtime.heal_all
+
+    def die() -> None:
+        stop_sampling()
+        run.quorum.nodes[N2].status, run.quorum.nodes[N2].exit_code = "exited", 139
+
+    run.runtime.heal_all = die  # type: ignore[method-assign]
+    run.run()
+    assert exited(run) == ["n2"]
+    found = judged_run(run)
+    assert found.exit_code == 1
+    assert "exit code 139" in next(r.reason for r in found.checkers if r.checker == "node-health")
+
+
+def test_the_evidence_of_a_run_is_sealed(tmp_path: Path) -> None:
+    run = FakeRun(tmp_path, time_limit_s=0.5)
+    folder = run.run().folder
+    assert (folder.root / MANIFEST_NAME).is_file()
+    assert judged_run(run).exit_code == 0
+    folder.history.write_bytes(folder.history.read_bytes()[:-1])
+    assert "damaged after the run" in judged_run(run).checkers[-1].reason
+
+
+CHILD = """
+import resource, sys
+from pathlib import Path
+from tests.unit.harness.run_fake import FakeRun
+
+run = FakeRun(Path(sys.argv[1]), time_limit_s=20.0)
+resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+outcome = run.run()
+print(outcome.failure)
+print("torn down", run.runtime.torn_down)
+"""
+
+
+@pytest.mark.slow
+def test_a_history_that_may_grow_no_further_ends_as_a_prefix(tmp_path: Path) -> None:
+    """The kernel refuses more, in the middle of a line as it pleases."""
+    paths = os.pathsep.join(entry or str(ROOT) for entry in sys.path)
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": paths},
+        timeout=60,
+        check=False,
+    )
+    assert "File too large. Make room" in child.stdout, child.stderr
+    assert "torn down 1" in child.stdout
+    root = (tmp_path / "latest").resolve()
+    record = load_run(root)
+    assert len(record.operations) > 50
+    assert not [problem for problem in record.problems if "broken" in problem]
+    assert RunFolder(root).history.stat().st_size <= 30_000
+
+
+def test_a_node_that_does_not_stay_up_after_a_kill_is_the_systems_failure(tmp_path: Path) -> None:
+    """Its log is spoilt by the kill, say: it is started again, and ends at once."""
+    run = FakeRun(tmp_path, schedule=(fault("kill"),))
+    run.runtime.heals = False
+    outcome = run.run()
+    assert "could not heal the fault" in str(outcome.failure)
+    found = judged_run(run)
+    assert (found.headline, found.exit_code) == ("INVALID", 1)
+    health = next(result for result in found.checkers if result.checker == "node-health")
+    assert "did not stay up after the kill was healed" in health.reason
+
+
+def test_a_full_disk_leaves_room_for_the_end_of_the_story(tmp_path: Path) -> None:
+    run = FakeRun(tmp_path, time_limit_s=0.5)
+    seen: list[bool] = []
+    kill = run.runtime.kill
+
+    def look(node: NodeName) -> None:
+        seen.append(((tmp_path / "latest").resolve() / "ballast").stat().st_size > 100_000)
+        kill(node)
+
+    run.runtime.kill = look  # type: ignore[method-assign]
+    folder = run.run().folder
+    assert seen == [True, True, True]
+    assert not (folder.root / "ballast").exists()

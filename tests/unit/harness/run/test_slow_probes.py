@@ -1,0 +1,60 @@
+"""Where a first look takes all the patience there is, what it missed gets a second one."""
+
+from typing import Any
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
+
+from splitbrain.contracts.arms import LinkQuality
+from splitbrain.contracts.fault import Link
+from splitbrain.harness.run.evidence import Observer
+from splitbrain.nemesis.expectations import LinkDelivers, PeersStall
+from tests.unit.harness.run.armed_world import NODES, ArmedWorld, WorldClock, WorldStop
+
+N1, N5 = NODES[0], NODES[-1]
+
+
+class SlowWorld(ArmedWorld):
+    """A machine on which one measurement takes all the patience there is."""
+
+    def measure(self, link: Link, probes: int, timeout_s: float) -> LinkQuality:
+        for _ in range(100):
+            self.tick()
+        return super().measure(link, probes, timeout_s)
+
+
+class OneLook(WorldStop):
+    """Patience is over after the first look."""
+
+    def retrying(self, patience_s: float, interval_s: float, *errors: type[Exception]) -> Retrying:
+        return Retrying(
+            stop=stop_after_attempt(1), retry=retry_if_exception_type(errors), reraise=True
+        )
+
+
+def test_a_stall_that_is_too_fresh_for_a_slow_first_look_is_seen() -> None:
+    world = SlowWorld()
+    for _ in range(5):
+        world.tick()
+    runtime: Any = world
+    clock: Any = WorldClock(world)
+    observer = Observer(runtime, world.traffic, clock, watch=world.watch)
+    link = Link(N1, N5)
+    expected = [PeersStall(N5), LinkDelivers(link, delivers=False)]
+    before = observer.before(expected)
+    world.cut([link, Link(N5, N1)])
+    seen = observer.await_all(expected, clock.now(), 3.0, OneLook(world), baseline=before)
+    assert seen.seen, seen.sentence
+
+
+def test_what_is_not_so_is_not_seen_by_a_second_look_either() -> None:
+    world = SlowWorld()
+    for _ in range(5):
+        world.tick()
+    runtime: Any = world
+    clock: Any = WorldClock(world)
+    observer = Observer(runtime, world.traffic, clock, watch=world.watch)
+    expected = [PeersStall(N5), LinkDelivers(Link(N1, N5), delivers=True)]
+    before = observer.before(expected)
+    seen = observer.await_all(expected, clock.now(), 3.0, OneLook(world), baseline=before)
+    assert not seen.seen
+    assert seen.sentence == "not seen: n5 takes in nothing from its peers"

@@ -1,0 +1,161 @@
+"""Whatever brokers ask and whenever they die, the metadata stays sound; and who says so can be red.
+
+Each invariant is shown a controller that breaks it: one with a planted bug, or with a part replaced
+by a wrong one.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from splitbrain.nodes.controller.basis.bugs import NO_BUGS, ControllerBugs
+from splitbrain.nodes.controller.basis.leaderships import Leaderships, PartitionAt
+from splitbrain.nodes.controller.brokers import broker_transitions, directories
+from splitbrain.nodes.controller.partitions import isr_changes, leader_elections
+from splitbrain.nodes.controller.partitions.partition_change import partition_change
+from splitbrain.nodes.metadata.content import image_records
+from splitbrain.nodes.metadata.delta import image_of
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.partitions import partition_record
+from tests.unit.nodes.controller.broker_courses import (
+    NUMBERS_PER_ACTION,
+    Action,
+    Course,
+    random_actions,
+)
+from tests.unit.nodes.controller.broker_invariants import INVARIANTS, Witness
+from tests.unit.nodes.controller.led_cluster import Cluster
+
+ACTIONS = st.lists(
+    st.lists(
+        st.integers(0, 1023), min_size=NUMBERS_PER_ACTION + 1, max_size=NUMBERS_PER_ACTION + 1
+    ),
+    max_size=60,
+)
+STEPS, COURSES = 120, 60
+
+
+def played(actions: Iterable[Action], bugs: ControllerBugs = NO_BUGS) -> tuple[Course, list[str]]:
+    """The course up to the first step that breaks an invariant, and which ones it breaks."""
+    course, witness = Course(Cluster(bugs=bugs)), Witness()
+    for step in course.steps(actions):
+        if problems := witness.problems(step):
+            return course, problems
+    return course, []
+
+
+@given(ACTIONS)
+def test_every_course_is_sound(actions: list[list[int]]) -> None:
+    course, problems = played(actions)
+    assert problems == []
+    image = course.cluster.image
+    assert image_of(image_records(image), image.provenance) == image
+
+
+@pytest.mark.parametrize("first", range(0, COURSES, 20))
+def test_long_courses_are_sound(first: int) -> None:
+    for seed in range(first, first + 20):
+        assert (seed, played(random_actions(seed, STEPS))[1]) == (seed, [])
+
+
+def is_found(invariant: str, bugs: ControllerBugs = NO_BUGS) -> bool:
+    """Whether some course is first seen to break the invariant."""
+    return any(invariant in played(random_actions(seed, STEPS), bugs)[1] for seed in range(COURSES))
+
+
+BUGS = {
+    "broker_epoch_not_checked": "the_dead_ask_nothing",
+    "unfenced_too_early": "who_is_unfenced_knows_itself",
+    "stale_partition_epoch_accepted": "proposals_are_of_the_present",
+    "ineligible_replica_accepted": "who_joins_is_alive_and_the_same",
+    "fenced_broker_stays_leader": "leader_serves",
+    "shut_down_too_early": "others_know_before_a_leader_goes",
+    "producer_ids_given_twice": "ids_are_given_once",
+    "live_broker_displaced": "one_process_per_broker",
+    "broker_epoch_not_renewed": "each_incarnation_has_its_epoch",
+}
+
+
+#: Of when records are written and answers are given: a decision has no part in that.
+ELSEWHERE = {"activation_not_first", "answered_before_commit", "open_transaction_kept"}
+
+
+def test_every_planted_bug_is_known_here() -> None:
+    assert set(BUGS) | ELSEWHERE == set(ControllerBugs.__struct_fields__)
+
+
+@pytest.mark.parametrize(("bug", "invariant"), BUGS.items())
+def test_a_planted_bug_is_found(bug: str, invariant: str) -> None:
+    assert is_found(invariant, ControllerBugs(**{bug: True}))
+
+
+def _keeping_the_leader(*args: Any) -> Any:
+    record = partition_change(*args)
+    return record if record is None else msgspec.structs.replace(record, leader=-2)
+
+
+def _leading_from_anywhere(image: MetadataImage, at: PartitionAt, *args: Any) -> Any:
+    record = partition_change(image, at, *args)
+    if record is None or record.leader < 0:
+        return record
+    return msgspec.structs.replace(record, leader=at.state.replicas[-1])
+
+
+def _beginning_anew(image: MetadataImage, at: PartitionAt, *args: Any) -> Any:
+    if partition_change(image, at, *args) is None:
+        return None
+    known = partition_record(at.topic.topic_id, at.number, at.state)
+    return msgspec.structs.replace(known, leader=at.state.isr[0], leader_epoch=0, partition_epoch=0)
+
+
+def _no_leaderless(*_: Any) -> int:
+    return 0
+
+
+def _always(*_: Any) -> bool:
+    return True
+
+
+def _registered(image: MetadataImage, broker_id: int) -> bool:
+    return broker_id in image.brokers
+
+
+def _fencing_twice(view: Any, broker: Any) -> list[Any]:
+    # What was replaced for the test is not what this calls.
+    written = _FENCED(view, broker)
+    return [*written, written[-1]]
+
+
+_FENCED = broker_transitions.fenced
+MUTANTS: list[tuple[Any, str, Callable[..., Any], str]] = [
+    (broker_transitions, "partition_change", _keeping_the_leader, "leader_is_in_sync"),
+    (broker_transitions, "partition_change", _leading_from_anywhere, "leader_is_in_sync"),
+    (isr_changes, "_is_sound", _always, "isr_is_sound"),
+    (isr_changes, "_is_eligible", _always, "who_is_dead_is_in_sync_alone"),
+    (broker_transitions, "is_active", _registered, "leader_serves"),
+    (directories, "is_online", _always, "leader_has_its_directory"),
+    (Leaderships, "leaderless_count", _no_leaderless, "who_can_lead_does"),
+    (leader_elections, "partition_change", _beginning_anew, "epochs_tell_changes"),
+    (broker_transitions, "is_unclean_election_allowed", _always, "nothing_is_lost_unasked"),
+    (broker_transitions, "fenced", _fencing_twice, "time_changes_what_it_is_for"),
+]
+
+
+@pytest.mark.parametrize(("owner", "name", "wrong", "invariant"), MUTANTS)
+def test_a_wrong_part_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+    owner: Any,
+    name: str,
+    wrong: Callable[..., Any],
+    invariant: str,
+) -> None:
+    monkeypatch.setattr(owner, name, wrong)
+    assert is_found(invariant)
+
+
+def test_every_invariant_was_seen_red() -> None:
+    assert set(INVARIANTS) == {*BUGS.values(), *(invariant for *_, invariant in MUTANTS)}
