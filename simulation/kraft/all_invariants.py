@@ -49,8 +49,11 @@ from splitbrain.simulation.kraft.invariants_metadata import (
     ViewsNeverGoBack,
 )
 from splitbrain.simulation.kraft.invariants_sessions import LeaversAreMissed, LiveBrokersStay
-from splitbrain.simulation.kraft.invariants_snapshots import SnapshotsTellTheLog
-from splitbrain.simulation.kraft.invariants_storage import EqualBytes, PromisedIsKept
+from splitbrain.simulation.kraft.invariants_storage import (
+    EqualBytes,
+    PromisedIsKept,
+    SnapshotsTellTheLog,
+)
 
 #: Checked in this order; the first violation ends the run.
 INVARIANTS: Final[tuple[type[Invariant], ...]] = (

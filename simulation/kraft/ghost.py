@@ -23,7 +23,9 @@ from splitbrain.simulation.disk.file_system import MemoryFileSystem
 from splitbrain.simulation.kraft.copies import Copies
 from splitbrain.simulation.kraft.disk_past import DiskPast
 from splitbrain.simulation.kraft.host import Host
-from splitbrain.simulation.kraft.ledgers import ledger_of
+from splitbrain.simulation.kraft.layers import state_machine_of
+from splitbrain.simulation.kraft.ledger import Ledger
+from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
 from splitbrain.simulation.kraft.shadow import Codec, Entry, ShadowLog
 
 #: What is counted of a run.
@@ -188,7 +190,8 @@ class Ghost:
     def __init__(self, world: World) -> None:
         self.world = world
         #: What the committed records did.
-        self.ledger = ledger_of(world.scenario)
+        is_of_registers = state_machine_of(world.scenario) == "registers"
+        self.ledger = Ledger() if is_of_registers else MetadataLedger()
         self.codec = Codec(self.ledger.make_machine)
         #: By node id, voters first.
         self.machines: dict[NodeId, Machine] = {}
@@ -239,6 +242,30 @@ class Ghost:
             if self.voters.get(node_id) == machine.host.directory_ids[-1]
             and not machine.host.has_forgotten
         ]
+
+    def may_forget(self, machine: Machine) -> bool:
+        """Whether what Raft promises holds even if this machine's disk loses all that it holds now.
+
+        Raft survives crashes and a minority that is down; it does not survive a voter that forgets
+        what it had flushed, for that voter may elect a leader that never had it. So true where a
+        majority of voters is left whose disks no fault has harmed, and every majority of the voter
+        set that the rest can form, harmed ones included, has an intact durable copy of every
+        committed record. A wiped voter has a new directory id and votes no more. A disk that rots
+        above its durable mark may lose records without notice and still vote, so nothing may lie
+        there. Source: design, section 9.
+        """
+        voting = self.voting_machines()
+        if machine not in voting:
+            return True
+        others = [voter for voter in voting if voter is not machine]
+        harmed = (voter.disk_past.has_rotted() or voter.disk_past.was_restored for voter in others)
+        if len(others) - sum(harmed) < self.majority:
+            return False
+        if machine.mark() < len(machine.read_log().entries):
+            return False
+        committed = len(self.committed)
+        holders = sum(self.agreement(voter.read_log()) == committed for voter in others)
+        return len(others) - holders < self.majority
 
     def is_view(self, machine: Machine, request: ClientRequest) -> bool:
         """Whether it asks what a broker has in its image, which may be behind."""

@@ -3,12 +3,12 @@
 The node is ``nodes.server.host.node.Node`` with all that it is made of; only its surroundings
 are simulated. A life ends by a kill, by a power cut, as it was asked to, or by itself; nothing of
 an ended life happens any more. A frozen node takes nothing; what comes for it waits, in order. Must
-never let a watcher (the oracle, a fault) change what the node does, but for ending its life.
+never let the oracle or a fault change what the node does, but for ending its life.
 """
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -27,22 +27,24 @@ from splitbrain.nodes.server.host import exit_codes
 from splitbrain.nodes.server.host.incarnation import IncarnationError
 from splitbrain.nodes.server.host.node import Node
 from splitbrain.nodes.server.start.assembling import NodeMaterials, begin_life
+from splitbrain.nodes.server.start.formatting import format_if_empty
 from splitbrain.nodes.storage.errors import StorageError, StorageInUseError
 from splitbrain.nodes.storage.identity import StorageIdentity
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.nodes.wire.control_plane import ReceivedCall
 from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from splitbrain.simulation.kraft.calls import Strays
 from splitbrain.simulation.kraft.disk_jobs import DiskSpeed
 from splitbrain.simulation.kraft.drawn_stream import DrawnStream
-from splitbrain.simulation.kraft.formatted_disk import format_where_empty
 from splitbrain.simulation.kraft.happenings import NAMES
 from splitbrain.simulation.kraft.layers import LayerMaker
 from splitbrain.simulation.kraft.life import Life, make_life
 from splitbrain.simulation.kraft.messages import Greeting, Knock, PeerRequest
-from splitbrain.simulation.kraft.strays import Strays
 from splitbrain.simulation.kraft.timers import NodeClock
 from splitbrain.simulation.kraft.voice import LogLines, StateEvents
-from splitbrain.simulation.kraft.watcher import Watcher
+
+if TYPE_CHECKING:
+    from splitbrain.simulation.kraft.oracle import Oracle
 
 CLUSTER_ID: Final = "simulated-cluster-id00"
 #: How long a process takes from its start to its listeners, recovery included.
@@ -57,19 +59,16 @@ class Host:
     def __init__(
         self,
         world: World,
-        watcher: Watcher,
+        oracle: "Oracle",
         key: ReplicaKey,
         voters: tuple[Voter, ...],
         settings: QuorumSettings,
         layer: LayerMaker | None = None,
     ) -> None:
-        """A machine that is on, with its disk formatted, and no process.
-
-        ``layer``: makes what stands above the log of its node; None for registers.
-        """
+        """A machine that is on, its disk formatted, without a process; no ``layer``: registers."""
         self._layer = layer
         self.world = world
-        self.watcher = watcher
+        self.oracle = oracle
         self.node_id: NodeId = key.node_id
         self.name = NodeName(f"n{key.node_id}")
         self.settings = settings
@@ -146,7 +145,7 @@ class Host:
         ) as error:  # fmt: skip
             self.ended = f"could not start: {error}"
             self._tell_life("stopped", self.ended)
-            self.watcher.ended(self)
+            self.oracle.ended(self)
             return
         finally:
             self.disk.end_job()
@@ -176,7 +175,7 @@ class Host:
             lost = "page cache kept"
         self._forget_life()
         self._tell_life("crashed", lost)
-        self.watcher.ended(self)
+        self.oracle.ended(self)
         return lost
 
     def terminate(self, draw: int) -> None:
@@ -262,17 +261,17 @@ class Host:
 
     def calls(self, peer: NodeId, message: msgspec.Struct) -> None:
         """The node is about to call a controller."""
-        self.watcher.calls(self, message)
+        self.oracle.calls(self, message)
         if self._strays is not None:
             self._strays.sent(peer, message)
 
     def called(self, call: ReceivedCall) -> object:
         """A call reached the node; what is returned comes back with its answer."""
-        return self.watcher.called(self, call)
+        return self.oracle.called(self, call)
 
     def told(self, call: ReceivedCall, answer: msgspec.Struct, token: object) -> None:
         """The node answered it."""
-        self.watcher.told(self, call, answer, token)
+        self.oracle.told(self, call, answer, token)
 
     # How a life goes.
 
@@ -314,7 +313,7 @@ class Host:
         self.disk.complete_job()
         self.world.network.listen(self.name, self)
         self._tell_life("started", f"incarnation {self.incarnation}")
-        self.watcher.started(self)
+        self.oracle.started(self)
         self._life.node.start()
 
     def _enter(self, number: int, action: Callable[[], None]) -> None:
@@ -340,11 +339,11 @@ class Host:
     def _take_client(self, connection: int, request: ClientRequest) -> None:
         life = self._life
         assert life is not None
-        token = self.watcher.asked(self, request)
+        token = self.oracle.asked(self, request)
 
         def reply(answer: ClientAnswer) -> None:
             self.world.absorb(_ENCODER.encode((self.node_id, answer)))
-            self.watcher.replied(self, request, answer, token)
+            self.oracle.replied(self, request, answer, token)
             self.world.network.answer(self.name, connection, answer)
 
         life.node.service.handle(request, reply)
@@ -364,7 +363,7 @@ class Host:
             self.disk.kill()
             self._forget_life()
             self._tell_life("stopped", reason)
-            self.watcher.ended(self)
+            self.oracle.ended(self)
 
         self._life.wind_up(self.world.network, self.name, exit_now)
 
@@ -379,13 +378,14 @@ class Host:
 
     def _format(self) -> None:
         """Format an empty disk; one that had a life before gets a fresh directory id."""
-        given = format_where_empty(
-            self.world,
-            self.name,
-            self.disk,
-            self.folder,
-            self._identity,
-            has_lived=self.incarnation >= 0,
+        stream = self.world.stream(f"directory {self.name}")
+
+        def token_hex(size_bytes: int) -> str:
+            return "".join(f"{int(stream.random() * 256):02x}" for _ in range(size_bytes))
+
+        has_lived = self.incarnation >= 0
+        given = format_if_empty(
+            self.disk, self.folder, self._identity, has_lived=has_lived, token_hex=token_hex
         )
         if given is not None and given != self.directory_ids[-1]:
             self.directory_ids.append(given)

@@ -3,25 +3,55 @@
 Must never begin a life, nor end one in disorder: that is the machine's.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
 
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.simulation import Network
-from splitbrain.nodes.server.host.node import Node
+from splitbrain.nodes.quorum.effects import Effect
+from splitbrain.nodes.quorum.events import Event
+from splitbrain.nodes.server.host.node import Node, NodeParts
 from splitbrain.nodes.server.host.surroundings import Surroundings
 from splitbrain.nodes.server.start.assembling import Life as BegunLife
 from splitbrain.nodes.server.start.assembling import NodeMaterials, assemble
 from splitbrain.nodes.transport.kafka_codec import KafkaCodec
-from splitbrain.simulation.kraft.calls import SimulatedCalls
+from splitbrain.simulation.kraft.calls import HeldCalls, SimulatedCalls
 from splitbrain.simulation.kraft.disk_jobs import SimulatedDiskJobs
-from splitbrain.simulation.kraft.held_calls import HeldCalls
 from splitbrain.simulation.kraft.peers import SimulatedPeers
 from splitbrain.simulation.kraft.timers import LifeTimers
-from splitbrain.simulation.kraft.watched_node import WatchedNode
 
 if TYPE_CHECKING:
     from splitbrain.simulation.kraft.host import Host
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
+
+class WatchedNode(Node):
+    """The real node, with the oracle looking on: what it takes and does goes into the trace."""
+
+    def __init__(self, parts: NodeParts, surroundings: Surroundings, host: "Host") -> None:
+        super().__init__(parts, surroundings)
+        self._host = host
+
+    def take(self, event: Event) -> Sequence[Effect]:
+        """Absorb the event into the trace, and take it."""
+        host = self._host
+        host.world.absorb(_ENCODER.encode((host.node_id, type(event).__name__, event)))
+        host.oracle.taking(host, event)
+        host.happen(event)
+        effects = super().take(event)
+        self.replica.validate()
+        return effects
+
+    def perform(self, effect: Effect) -> None:
+        """Perform it between the looks of the oracle; a fault may end the life here."""
+        host = self._host
+        host.oracle.before(host, effect)
+        super().perform(effect)
+        host.oracle.after(host, effect)
+        host.happen(effect)
 
 
 class Life(NamedTuple):

@@ -1,6 +1,6 @@
 """The all-seeing oracle of a simulated quorum: keeps the ghost state up and runs the invariants.
 
-Told of everything that the nodes do (``host.Watcher``). The ghost state is kept whether or not an
+Told of everything that the nodes do. The ghost state is kept whether or not an
 invariant is muted, so that muting one leaves the others whole. Must never influence a node, a disk
 or a random stream: a run with all invariants muted is the same run.
 """
@@ -37,14 +37,13 @@ from splitbrain.simulation.kraft.host import Host
 from splitbrain.simulation.kraft.invariants import Asked, Invariant
 from splitbrain.simulation.kraft.invariants_clients import READS
 from splitbrain.simulation.kraft.invariants_elections import cast_vote
-from splitbrain.simulation.kraft.promise import may_forget
 from splitbrain.simulation.kraft.shadow import Entry
 
 _Check = Callable[[Machine, Any], None]
 
 
 class Oracle:
-    """Implements ``host.Watcher``."""
+    """Sees everything that the hosts' nodes do."""
 
     def __init__(self, world: World, *, muted: frozenset[str] = frozenset()) -> None:
         """An oracle of no machines yet; ``muted`` invariants, by id, do not watch."""
@@ -76,7 +75,7 @@ class Oracle:
 
     def may_forget(self, host: Host) -> bool:
         """Whether the promise holds even if this machine's disk loses all that it holds now."""
-        return may_forget(self.ghost, self.ghost.machines[host.node_id])
+        return self.ghost.may_forget(self.ghost.machines[host.node_id])
 
     def harmed(self, host: Host, reason: str) -> None:
         """A fault is about to change what this machine's disk holds, or has.

@@ -3,7 +3,7 @@
 Must never change a message on its way.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -13,8 +13,14 @@ from splitbrain.nodes.quorum.messages import Answer, Request
 from splitbrain.nodes.server.host.node import Node
 from splitbrain.nodes.transport.kafka_codec import Inbound, KafkaCodec
 from splitbrain.nodes.wire.api_versions import ApiVersionsRequest
-from splitbrain.nodes.wire.control_plane import ReceivedCall, encode_reply
-from splitbrain.simulation.kraft.call_frames import read_call
+from splitbrain.nodes.wire.apis import RequestHeader
+from splitbrain.nodes.wire.control_plane import (
+    TABLES,
+    ReceivedCall,
+    api_key_of_call,
+    decode_call,
+    encode_reply,
+)
 from splitbrain.simulation.kraft.messages import SIZE_BYTES, PeerAnswer, PeerCall, PeerRequest
 from splitbrain.simulation.kraft.peer_link import Carried, Enter, SimulatedPeerLink
 
@@ -151,3 +157,16 @@ class SimulatedPeers:
         """A peer's connection is gone."""
         self._inbound.pop(connection, None)
         self._calls.pop(connection, None)
+
+
+_CORRELATION_MASK: Final = 0x7FFFFFFF
+
+
+def read_call(message: PeerCall) -> ReceivedCall:
+    """What a node asks, in the highest version that we speak: all are of one release."""
+    if message.frame is not None:
+        return decode_call(message.frame[SIZE_BYTES:])
+    api_key = api_key_of_call(message.request)
+    version = TABLES[api_key].versions.highest
+    header = RequestHeader(api_key, version, message.correlation & _CORRELATION_MASK, None)
+    return ReceivedCall(header, message.request)

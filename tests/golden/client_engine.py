@@ -23,7 +23,7 @@ from splitbrain.nodes.transport.client_protocol import (
 )
 from splitbrain.simulation.kraft.client import SimulatedKraftClient
 from splitbrain.simulation.kraft.messages import Greeting, Knock
-from splitbrain.simulation.world.scheduler import Pending, Scheduler
+from splitbrain.simulation.world.world import Pending, Scheduler
 from splitbrain.systems.kraft.client import KraftClient
 from tests.golden.client_nodes import Link, StoryNodes, Tape
 from tests.golden.client_story import NODES, Call, ClientStory, Opening

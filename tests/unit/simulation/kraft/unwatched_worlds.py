@@ -33,7 +33,7 @@ SETTINGS = QuorumSettings(
 
 
 class Notes:
-    """A watcher that only writes down."""
+    """In the oracle's place: only writes down."""
 
     def __init__(self) -> None:
         #: Node, what, and the thing itself.
@@ -104,7 +104,8 @@ class Quorum:
         self.scenario = Scenario(system="kraft", seed=seed, **(defaults | changed))
         system: Any = _Unwatched()
         self.world = SimulatedWorld(self.scenario, system)
-        self.notes = Notes()
+        oracle: Any = Notes()
+        self.notes: Notes = oracle
         voters = tuple(
             Voter(NodeId(number), DirectoryId(f"{number:032x}"), f"n{number}", 9193)
             for number in range(1, self.scenario.nodes + 1)
@@ -112,7 +113,7 @@ class Quorum:
         self.hosts = {
             NodeName(f"n{voter.node_id}"): Host(
                 self.world,
-                self.notes,
+                oracle,
                 ReplicaKey(voter.node_id, voter.directory_id),
                 voters,
                 settings,

@@ -1,4 +1,4 @@
-"""A broker's machine asks for producer ids, and what it sent comes again, later."""
+"""A broker's machine: asks for producer ids, repeats what it sent, lets proposals wait."""
 
 from collections import Counter
 from typing import Any
@@ -6,14 +6,18 @@ from typing import Any
 import msgspec
 
 from splitbrain.contracts.names import NodeName
+from splitbrain.nodes.quorum.identifiers import NodeId
 from splitbrain.nodes.wire.control_plane import ReceivedCall
 from splitbrain.nodes.wire.families.brokers import (
     AllocateProducerIdsResponse,
     BrokerRegistrationRequest,
 )
+from splitbrain.nodes.wire.families.partitions import AlterPartitionRequest
+from splitbrain.simulation.kraft.calls import HeldCalls
+from splitbrain.simulation.kraft.happenings import PROPOSES_ISR
 from splitbrain.simulation.kraft.host import Host
 from splitbrain.simulation.kraft.oracle import Oracle
-from tests.unit.simulation.kraft.small_controllers import Controllers
+from tests.unit.simulation.kraft.small_controllers import Controllers, beat
 
 
 class Listening:
@@ -75,3 +79,61 @@ def test_what_a_life_sent_arrives_after_its_end(monkeypatch: Any) -> None:
         controllers.cluster.start(broker)
         controllers.until(lambda: controllers.unfenced == {4})
     assert late
+
+
+PROPOSAL = AlterPartitionRequest(broker_id=4, broker_epoch=1, topics=())
+BEAT = beat(1, 4, 1)
+LONGEST_US = 4_000_000
+
+
+def test_some_proposals_wait_for_a_moment_and_some_for_seconds() -> None:
+    held = HeldCalls(Controllers().world, NodeId(4))
+    waits_us = [held.wait_us(PROPOSAL) for _ in range(200)]
+    assert 50 <= waits_us.count(0) <= 150
+    assert min(wait_us for wait_us in waits_us if wait_us) < 200_000
+    assert 1_000_000 < max(waits_us) <= LONGEST_US
+
+
+def test_nothing_else_waits() -> None:
+    held = HeldCalls(Controllers().world, NodeId(4))
+    assert not any(held.wait_us(BEAT) for _ in range(50))
+
+
+def test_a_broker_that_comes_back_is_proposed_for_the_isr_and_taken_in_however_late(
+    monkeypatch: Any,
+) -> None:
+    controllers = Controllers(brokers=2)
+    world, sent_us, told_us = controllers.world, list[int](), list[int]()
+    happened: Counter[str] = Counter()
+    oracle = controllers.cluster.oracle
+    calls = Oracle.calls
+
+    def on_calls(host: Host, message: msgspec.Struct) -> None:
+        if isinstance(message, AlterPartitionRequest):
+            sent_us.append(world.now)
+        calls(oracle, host, message)
+
+    def on_happened(node: NodeName, name: str) -> None:
+        happened[node] += 1
+        told_us.append(world.now)
+        assert name == PROPOSES_ISR
+
+    monkeypatch.setattr(oracle, "calls", on_calls)
+    world.watch(PROPOSES_ISR, on_happened)
+    leader = controllers.cluster.leader().leader
+    assert leader is not None
+    assert controllers.ask(leader, "create-topic", "t", 1).outcome == "ok"
+    for _ in range(6):
+        controllers.cluster.kill(NodeName("n5"), 0)
+        controllers.until(lambda: controllers.unfenced == {4})
+        controllers.cluster.start(NodeName("n5"))
+        controllers.until(lambda: len(in_sync(controllers)) == 2)
+    assert happened[NodeName("n4")] >= 6
+    waits_us = [sent - told for told, sent in zip(told_us, sent_us, strict=True)]
+    assert max(waits_us) > 0
+
+
+def in_sync(controllers: Controllers) -> tuple[int, ...]:
+    topic = controllers.image.topics.named("t")
+    assert topic is not None
+    return topic.partitions[0].isr
