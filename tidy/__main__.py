@@ -4,10 +4,8 @@ import sys
 from pathlib import Path
 
 from tidy.exactness_rules import check_exactness
-from tidy.python_rules import check_python
-from tidy.text_rules import check_text
+from tidy.style_rules import check_names, check_python, check_text
 from tidy.tree import Finding, project_files
-from tidy.tree_rules import check_names
 
 
 def findings(root: Path) -> list[Finding]:

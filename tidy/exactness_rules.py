@@ -24,7 +24,7 @@ SIMULATED: Final = (
     *("nodes/server/registers/*", "nodes/server/start/*"),
     *("nodes/transport/back_off", "nodes/transport/client_protocol", "nodes/transport/kafka_codec"),
     *("simulation/disk/*", "simulation/kraft/*", "simulation/world/*"),
-    *("systems/kraft/aim", "systems/kraft/client_machine", "systems/kraft/committed_log"),
+    *("systems/kraft/client_machine", "systems/kraft/committed_log"),
     *("systems/kraft/outcomes", "systems/kraft/planted_bugs"),
     *("harness/campaign/sweep/swarm", "harness/folder/simulation_outcome", "harness/run/processes"),
     *("harness/run/load/reading", "harness/run/load/routes", "harness/run/load/seat"),

@@ -15,8 +15,8 @@ from bench.reader_fuzz.drawn import DrawnFile
 from splitbrain.harness.folder.results import Results
 from splitbrain.harness.judge.bare_history import judge_history
 from splitbrain.harness.pool import workers
-from splitbrain.harness.pool.child_side import resolve
 from splitbrain.harness.pool.limits import Limits
+from splitbrain.harness.pool.worker_process import resolve
 
 _NEVER_BYTES = 1 << 60
 _MODULES_WITH_BLOCKS = (

@@ -17,9 +17,12 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Self
+from typing import Self, TypeVar
 
 import msgspec
+from rich.console import Console
+
+from splitbrain.harness.console.stop import Stop
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 #: Exit code of a command that was left before it could tell a verdict: the harness did not finish.
@@ -103,3 +106,35 @@ class Interrupts:
             sys.stderr.write(f"splitbrain: {sentence}\n")
             sys.stderr.flush()
             self._leave(code)
+
+
+InterruptsT = TypeVar("InterruptsT", bound=Interrupts)
+
+
+@contextmanager
+def stopped_in_order(
+    stop: Stop,
+    *,
+    left: str,
+    said: str = "",
+    leave: Callable[[int], None] | None = None,
+    kind: type[InterruptsT] = Interrupts,
+) -> Generator[InterruptsT]:
+    """Have signals set ``stop``, then leave, while the context lasts.
+
+    Args:
+        stop: set by the first signal.
+        left: the last word of a process that was left by the second.
+        said: told at the first one; empty: nothing.
+        leave: ends the process; for tests.
+        kind: makes what takes the signals.
+    """
+    errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    interrupts = kind(errors.print, leave or os._exit)
+
+    def interrupt() -> str:
+        stop.interrupt()
+        return said
+
+    with interrupts, interrupts.during(interrupt, farewell=lambda: (left, LEFT_EXIT_CODE)):
+        yield interrupts

@@ -4,9 +4,12 @@ Must never leave the terminal different from how it was found, nor stop what goe
 reads.
 """
 
+import os
+import sys
+import termios
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
 from typing import Self
 
 from rich.console import Console, RenderableType
@@ -15,13 +18,37 @@ from rich.text import Text
 
 from splitbrain.harness.console.console_lines import say_if_read
 from splitbrain.harness.console.plain_text import printable
-from splitbrain.harness.console.terminal import without_control_echo
 
+#: Position of the local modes in what termios gives.
+_LOCAL_MODES = 3
 _REFRESH_PER_SECOND = 4
 #: Time between two lines where the output is no terminal.
 PLAIN_INTERVAL_S = 5.0
 #: How long an area that is left in a hurry gets to remove what it has drawn.
 _STOP_PATIENCE_S = 1.0
+
+
+@contextmanager
+def without_control_echo() -> Generator[None]:
+    """Keep the terminal from showing ``^C``, which would shift what is drawn by one line."""
+    try:
+        descriptor = sys.stdin.fileno()
+        before = termios.tcgetattr(descriptor)
+        # A job in the background that touches its terminal is stopped by the kernel.
+        in_front = os.tcgetpgrp(descriptor) == os.getpgrp()
+    except (termios.error, OSError, ValueError, AttributeError):
+        yield  # no terminal
+        return
+    if not in_front:
+        yield
+        return
+    quiet = list(before)
+    quiet[_LOCAL_MODES] &= ~termios.ECHOCTL
+    termios.tcsetattr(descriptor, termios.TCSANOW, quiet)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSANOW, before)
 
 
 class LiveArea:

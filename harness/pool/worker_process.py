@@ -1,17 +1,41 @@
 """The child side of ``harness.pool.workers``: performs parts of a judgement until its input ends.
 
 Started as ``python -m splitbrain.harness.pool.worker_process TIME_BUDGET_S MEMORY_BUDGET_MIB``,
-with frames in and out. It ends with its parent, also while a part is computing. Nothing that a part
-prints may reach the frames.
+with frames in and out. It ends with its parent, also while a part is computing: a thread reads the
+input and ends the process at its end. Nothing that a part prints may reach the frames.
 """
 
+import importlib
+import os
 import pickle
+import queue
 import sys
-from typing import Any
+import threading
+from collections.abc import Callable
+from typing import Any, BinaryIO
 
-from splitbrain.harness.pool.child_side import bodies_from, resolve
-from splitbrain.harness.pool.frames import take_over_pipes, write_frame
+from splitbrain.harness.pool.frames import read_body, take_over_pipes, write_frame
 from splitbrain.history.process_budget import ProcessBudget
+
+
+def resolve(function: str) -> Callable[..., Any]:
+    """The function that ``module:name`` names."""
+    module, _, name = function.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def bodies_from(stream: BinaryIO) -> "queue.SimpleQueue[bytes]":
+    """The bodies of the frames as they come in; the process ends where they end."""
+    bodies: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(stream, bodies), daemon=True).start()
+    return bodies
+
+
+def _read(stream: BinaryIO, bodies: "queue.SimpleQueue[bytes]") -> None:
+    while (body := read_body(stream)) is not None:
+        bodies.put(body)
+    # The parent is gone or done with us; what is under way is of no use to anyone.
+    os._exit(0)
 
 
 def _perform(body: bytes, time_budget_s: float, memory_budget_mib: int) -> tuple[str, Any]:

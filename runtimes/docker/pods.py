@@ -6,17 +6,17 @@ tools; nothing is asked of the node's image.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import docker.errors
 from docker import DockerClient
 from docker.models.containers import Container
 from docker.types import LogConfig
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_fixed
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.runtime import Address, NodeSpec, NodeStatus
 from splitbrain.runtimes.docker.engine import engine_action
-from splitbrain.runtimes.docker.freezing import freeze
 from splitbrain.runtimes.docker.names import Role, RunMark
 from splitbrain.runtimes.wall_clocks import LIBRARY, clock_environment
 
@@ -27,6 +27,10 @@ CLOCK_IN_POD = f"{TOOLS}/clock"
 CLOCK_IN_NODE = "/splitbrain-clock"
 _BYTES_PER_MIB = 1024 * 1024
 _ASK_DOCTOR = "`splitbrain doctor` says what this kernel can do"
+
+#: Tries until a refusal to freeze is believed; a process amid a write is frozen when that ends.
+_TRIES: Final = 50
+_WAIT_S: Final = 0.2
 
 _STATUS: Mapping[str, NodeStatus] = {
     "running": "running",
@@ -274,3 +278,31 @@ class Pod:
         with engine_action(f"run {program} for {self.spec.name}", str(container.name)):
             result: Any = container.exec_run([f"{TOOLS}/{program}", *arguments])
         return int(result.exit_code), bytes(result.output).decode(errors="replace")
+
+
+def freeze(container: Container) -> None:
+    """Freeze every process of a container; nothing where they are frozen.
+
+    In control groups of version 1 the kernel freezes a group process by process; under load the
+    engine gives up on that after a moment, thaws what it froze, and says "unable to freeze".
+    Nothing is wrong with the container then: the next try mostly does it. Must never take any other
+    refusal for that.
+
+    Raises:
+        docker.errors.APIError: the engine refuses, or could not do it in several tries.
+    """
+    tries = Retrying(
+        retry=retry_if_exception(_is_too_busy),
+        stop=stop_after_attempt(_TRIES),
+        wait=wait_fixed(_WAIT_S),
+        reraise=True,
+    )
+    try:
+        tries(container.pause)
+    except docker.errors.APIError as error:
+        if "already paused" not in str(error):
+            raise
+
+
+def _is_too_busy(error: BaseException) -> bool:
+    return isinstance(error, docker.errors.APIError) and "unable to freeze" in str(error)

@@ -29,10 +29,9 @@ from splitbrain.systems.kraft import committed_log as committed
 from splitbrain.systems.kraft import deployment as deploy
 from splitbrain.systems.kraft import record_positions
 from splitbrain.systems.kraft.client import KraftClient
-from splitbrain.systems.kraft.figures import figures
 from splitbrain.systems.kraft.planted_bugs import PLANTED_BUGS
 from splitbrain.systems.kraft.state_machines import WORKLOADS, broker_ids, check_options, node_name
-from splitbrain.systems.kraft.status import ask, serves_topics
+from splitbrain.systems.kraft.status import ask, figures, serves_topics
 from splitbrain.systems.questions import Endpoints, ask_all
 
 #: How long the nodes get to say what they believe when readiness or convergence is asked.

@@ -1,10 +1,13 @@
-"""Asks one node what it believes, from a thread of the harness.
+"""Answers of one node to a thread of the harness: what it believes, and its own figures.
 
 Blocking, with a deadline. Must never be called from an event loop's thread.
 """
 
+import http.client
 import socket
 import time
+
+from prometheus_client.parser import text_string_to_metric_families
 
 from splitbrain.contracts.runtime import Address
 from splitbrain.nodes.transport.client_protocol import (
@@ -19,6 +22,9 @@ from splitbrain.nodes.transport.client_protocol import (
     decode_state,
     encode_frame,
 )
+from splitbrain.nodes.transport.metrics_listener import PATH
+
+_BUCKET = "_bucket"
 
 
 def ask(address: Address, timeout_s: float) -> NodeState | None:
@@ -71,3 +77,30 @@ class _Frames:
                 raise ConnectionResetError("the node closed the connection")
             self._ready.extend(self._splitter.feed(data))
         return self._ready.pop(0)
+
+
+def figures(address: Address, timeout_s: float) -> dict[str, float] | None:
+    """What the node says at this address; None where it does not answer within the time."""
+    connection = http.client.HTTPConnection(address.host, address.port, timeout=timeout_s)
+    try:
+        connection.request("GET", PATH)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+    except (OSError, http.client.HTTPException, UnicodeDecodeError):
+        return None
+    finally:
+        connection.close()
+    return read_figures(text) if answer.status == http.client.OK else None
+
+
+def read_figures(text: str) -> dict[str, float] | None:
+    """The samples of a text in Prometheus' format, but for buckets; None where it is none."""
+    try:
+        return {
+            sample.name: sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            if not sample.name.endswith(_BUCKET)
+        }
+    except ValueError:
+        return None

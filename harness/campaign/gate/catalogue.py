@@ -1,15 +1,24 @@
-"""All figures that a policy may name: those of verdicts, and those of Spark.
+"""All figures that a policy may name, of verdicts and of Spark, and the values of its conditions.
 
 ``violations`` and ``lost_commits`` leave out what a quarantine covers. A figure of verdicts needs
 ``results.json`` or a ledger alone; ``needs_spark`` tells the others apart.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
+from splitbrain.checker.registry import checker_names
 from splitbrain.contracts.errors import UsageError
-from splitbrain.contracts.figure import RUN_DIMENSIONS, Dimension, Figure
+from splitbrain.contracts.figure import RUN_DIMENSIONS, Condition, Dimension, Figure
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.harness.folder.simulation_record import INVARIANTS
+from splitbrain.harness.judge import node_health, record_health
+from splitbrain.nemesis.kinds import kind_names
 from splitbrain.nemesis.nearest import or_nearest
+from splitbrain.runtimes.registry import runtime_names
 from splitbrain.spark_analysis.figure_catalogue import SPARK_FIGURES
+from splitbrain.systems import registry as systems
+from splitbrain.workloads.workload import workload_names
 
 _BY_CHECKER: Final[tuple[Dimension, ...]] = (*RUN_DIMENSIONS, "checker")
 _BY_FAULT: Final[tuple[Dimension, ...]] = (*RUN_DIMENSIONS, "fault")
@@ -161,3 +170,34 @@ def figure_named(name: str) -> Figure:
             f"there is no figure called {name!r}", or_nearest(name, FIGURES, "figures")
         )
     return figure
+
+
+def refuse_unknown_value(condition: Condition) -> None:
+    """Hold a condition's value against what exists; versions and operations may be anything.
+
+    Raises:
+        UsageError: there is nothing of that name.
+    """
+    known = _known_values(condition.dimension)
+    if known and condition.value not in known:
+        raise UsageError(
+            f"there is no {condition.dimension} called {condition.value!r}",
+            or_nearest(condition.value, known, f"{condition.dimension}s"),
+        )
+
+
+def _known_values(dimension: Dimension) -> Sequence[str]:
+    match dimension:
+        case "system":
+            return systems.names()
+        case "workload":
+            return workload_names()
+        case "runtime":
+            return sorted({*runtime_names(), SIMULATED})
+        case "fault":
+            return kind_names()
+        case "checker":
+            ours = (node_health.CHECKER_NAME, record_health.CHECKER_NAME, INVARIANTS)
+            return (*checker_names(), *ours)
+        case "version" | "operation":
+            return ()

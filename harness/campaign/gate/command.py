@@ -9,13 +9,18 @@ from rich.console import Console
 from rich.text import Text
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.harness.campaign.gate import terminal
 from splitbrain.harness.campaign.gate.gating import GateRequest, Held, hold_gate, output_paths
 from splitbrain.harness.campaign.gate.junit import to_junit
 from splitbrain.harness.campaign.gate.markdown import to_markdown
 from splitbrain.harness.campaign.gate.policy import read_policy
-from splitbrain.harness.campaign.gate.record import encode_record
+from splitbrain.harness.campaign.gate.record import FailureRecord, GateRecord, encode_record
 from splitbrain.harness.campaign.gate.self_test import Proof, prove
+from splitbrain.harness.campaign.gate.words import (
+    failure_state,
+    failure_title,
+    headline,
+    threshold_sentence,
+)
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.refusals import tell_refusal
@@ -58,7 +63,7 @@ def run_gate(sources: Sequence[str], options: GateOptions, console: Console) -> 
             Text(encode_record(held.record).decode().rstrip("\n")), soft_wrap=True, highlight=False
         )
     else:
-        terminal.show(held.record, console)
+        _show(held.record, console)
     if options.output is not None:
         _write(held, options.output)
     return held.record.exit_code
@@ -111,3 +116,62 @@ def _write(held: Held, folder: Path) -> None:
         write_atomically(json, encode_record(held.record))
         write_atomically(junit, to_junit(held.record, held.runs, held.failures, held.flaky))
         write_atomically(markdown, to_markdown(held.record).encode())
+
+
+_FAILURES_MAX = 10
+_RUNS_MAX = 5
+_STYLES = {
+    "green": "bold black on green",
+    "red": "bold white on red",
+    "unknown": "bold black on yellow",
+    "failed": "bold black on yellow",
+}
+
+
+def _show(record: GateRecord, console: Console) -> None:
+    """Print the summary: short, the verdict last, where the eye is when a command ends."""
+    lines = [f"Gate {record.tier} of {record.policy}", ""]
+    width = max((len(one.threshold) for one in record.thresholds), default=0)
+    lines.append("Thresholds")
+    for one in record.thresholds:
+        implied = " (implied)" if one.implied else ""
+        lines.append(f"  {one.threshold:<{width}}  {threshold_sentence(one)}{implied}")
+    if record.failures:
+        lines += ["", "Failures"]
+        for failure in record.failures[:_FAILURES_MAX]:
+            lines += _failure(failure)
+        if len(record.failures) > _FAILURES_MAX:
+            lines.append(f"  and {len(record.failures) - _FAILURES_MAX:,} more")
+    wrong = [
+        run for run in record.runs if run.outcome not in ("valid", "invalid") and not run.canary
+    ]
+    if wrong:
+        lines += ["", "Runs that prove nothing"]
+        lines += [
+            f"  {run.outcome:<8}  {run.run}: {run.sentence.partition(chr(10))[0]}"
+            for run in wrong[:_RUNS_MAX]
+        ]
+        if len(wrong) > _RUNS_MAX:
+            lines.append(f"  and {len(wrong) - _RUNS_MAX:,} more")
+    told = [f"{one} was not met again." for one in record.resolved]
+    told += [
+        f"The quarantine of {one.fingerprint} met nothing: remove it if the failure is gone."
+        for one in record.idle_quarantines
+    ]
+    told += [*record.notes, *record.problems]
+    if told:
+        lines += ["", "Notes", *(f"  {sentence}" for sentence in told)]
+    for line in (*lines, ""):
+        console.print(Text(printable(line)), soft_wrap=True)
+    verdict = Text(f" {headline(record)} ", style=_STYLES[record.verdict])
+    console.print(verdict + Text(f" {printable(record.sentence)}"), soft_wrap=True)
+
+
+def _failure(failure: FailureRecord) -> list[str]:
+    first = failure.cases[0]
+    state = f"{counted(failure.runs, 'run')}, {failure_state(failure)}"
+    return [
+        f"  {failure.fingerprint}  {failure_title(failure)} ({state})",
+        f"    {first.run}: {first.sentence}",
+        f"    {first.reproduce}",
+    ]

@@ -16,10 +16,9 @@ import msgspec
 from splitbrain.checker.fingerprints import is_fingerprint
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.figure import Subject
-from splitbrain.harness.campaign.gate.catalogue import figure_named
+from splitbrain.harness.campaign.gate.catalogue import figure_named, refuse_unknown_value
 from splitbrain.harness.campaign.gate.expressions import Threshold, parse_threshold
 from splitbrain.harness.campaign.gate.toml_lines import TomlLines
-from splitbrain.harness.campaign.gate.vocabulary import refuse_unknown_value
 from splitbrain.history.json_problems import in_words
 from splitbrain.nemesis.nearest import or_nearest
 

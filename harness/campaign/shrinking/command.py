@@ -26,8 +26,8 @@ from splitbrain.harness.campaign.shrinking.words import (
     to_be_continued,
 )
 from splitbrain.harness.console.console_lines import say
+from splitbrain.harness.console.interrupts import stopped_in_order
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.console.stopped_in_order import stopped_in_order
 from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, EXIT_VALID, counted
 from splitbrain.harness.folder.store import find_run
 from splitbrain.harness.run.options import PreparedTest, TestOptions

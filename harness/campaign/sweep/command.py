@@ -18,8 +18,8 @@ from splitbrain.harness.campaign.sweep.sweep import Sweep, SweepOrder
 from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay
 from splitbrain.harness.campaign.sweep.sweep_summary import show_hashes, show_summary
 from splitbrain.harness.campaign.sweep.trial import Trial, try_seed
+from splitbrain.harness.console.interrupts import stopped_in_order
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.console.stopped_in_order import stopped_in_order
 from splitbrain.harness.run.options import (
     check_bugs,
     check_runs_folder,

@@ -25,8 +25,8 @@ from splitbrain.harness.campaign.sweep.sweep import Sweep, SweepOrder
 from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay
 from splitbrain.harness.campaign.sweep.trial import Purpose, SeedResult, result_of, run
 from splitbrain.harness.console.console_lines import say
+from splitbrain.harness.console.interrupts import stopped_in_order
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.console.stopped_in_order import stopped_in_order
 from splitbrain.harness.folder.plan_checkers import checkers_of
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.store import find_run

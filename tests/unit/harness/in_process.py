@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from splitbrain.contracts.budget import Unlimited
-from splitbrain.harness.pool.child_side import resolve
 from splitbrain.harness.pool.limits import Limits
+from splitbrain.harness.pool.worker_process import resolve
 from splitbrain.harness.pool.workers import Part, PartOutcome
 
 

@@ -6,15 +6,15 @@ from unittest.mock import Mock
 import docker.errors
 import pytest
 
-from splitbrain.runtimes.docker import freezing
-from splitbrain.runtimes.docker.freezing import freeze
+from splitbrain.runtimes.docker import pods
+from splitbrain.runtimes.docker.pods import freeze
 
 BUSY = docker.errors.APIError("OCI runtime pause failed: unable to freeze: unknown")
 
 
 @pytest.fixture(autouse=True)
 def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(freezing, "_WAIT_S", 0.0)
+    monkeypatch.setattr(pods, "_WAIT_S", 0.0)
 
 
 def container(*outcomes: Exception | None) -> Any:

@@ -12,10 +12,16 @@ from pathlib import Path
 import pytest
 
 from splitbrain.contracts.names import RunId
-from splitbrain.runtimes.dead_runs import DEAD, claimed, is_living, is_swept
+from splitbrain.runtimes.dead_runs import (
+    DEAD,
+    NoRunLockError,
+    claimed,
+    is_living,
+    is_swept,
+    open_run_lock,
+)
 from splitbrain.runtimes.local import process_table, sweep
 from splitbrain.runtimes.owners import Owner
-from splitbrain.runtimes.run_locks import NoRunLockError, open_run_lock
 
 ME = os.getuid()
 PRECIOUS = b"what a stranger must not touch"
@@ -138,7 +144,7 @@ def test_a_lock_that_is_exchanged_after_the_look_is_not_the_one_that_is_opened(
             lock.symlink_to(victim)
         return told
 
-    monkeypatch.setattr("splitbrain.runtimes.run_locks.os.fstat", exchange)
+    monkeypatch.setattr("splitbrain.runtimes.dead_runs.os.fstat", exchange)
     found = open_run_lock(lock, os.O_RDWR)
     try:
         assert [fstat(found).st_ino] == looked

@@ -6,10 +6,15 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from tidy.__main__ import findings
-from tidy.python_rules import FUNCTION_LINES_MAX, MODULE_LINES_MAX, check_python, code_lines
-from tidy.text_rules import check_text
+from tidy.style_rules import (
+    FUNCTION_LINES_MAX,
+    MODULE_LINES_MAX,
+    check_names,
+    check_python,
+    check_text,
+    code_lines,
+)
 from tidy.tree import Finding
-from tidy.tree_rules import check_names
 
 DOCSTRING = '"""Says its purpose."""\n'
 NODE_MODULE = PurePosixPath("nodes/storage/segment.py")

@@ -14,7 +14,7 @@ from splitbrain.nodes.transport.metrics_listener import (
     HEAD_BYTES_MAX,
     MetricsListener,
 )
-from splitbrain.systems.kraft.figures import figures
+from splitbrain.systems.kraft.status import figures
 from tests.unit.nodes.transport.flooding import (
     BEYOND_SOCKETS_BYTES,
     HOST,

@@ -20,8 +20,8 @@ from splitbrain.contracts.runtime import DeploymentSpec, Mount, NodeSpec
 from splitbrain.runtimes.local import mode, sweep
 from splitbrain.runtimes.local.addresses import take_address
 from splitbrain.runtimes.local.control import LENGTH, Answer, Call, HostLink, encoded
-from splitbrain.runtimes.local.firewall import DIALECTS, Dialect, Firewall
 from splitbrain.runtimes.local.mode import FORCE_VARIABLE, Mode, wanted_mode
+from splitbrain.runtimes.local.network import DIALECTS, Dialect, Firewall
 from splitbrain.runtimes.local.process_table import descendants, environment, process
 from splitbrain.runtimes.local.runtime import LocalRuntime
 from splitbrain.runtimes.owners import this_process

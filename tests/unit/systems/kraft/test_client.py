@@ -18,8 +18,8 @@ from splitbrain.nodes.transport.client_protocol import (
     Hello,
     Reply,
 )
-from splitbrain.systems.kraft.aim import CONNECT_TIMEOUT_US
 from splitbrain.systems.kraft.client import KraftClient
+from splitbrain.systems.kraft.client_machine import CONNECT_TIMEOUT_US
 
 CONNECT_TIMEOUT_S = CONNECT_TIMEOUT_US / 1_000_000
 N1, N2, N3 = (NodeName(f"n{number}") for number in (1, 2, 3))

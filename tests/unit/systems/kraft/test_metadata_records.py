@@ -31,8 +31,7 @@ from splitbrain.nodes.storage.log import LogStore
 from splitbrain.nodes.storage.reading import LoggedRecord
 from splitbrain.nodes.storage.snapshots import write_snapshot
 from splitbrain.nodes.wire.control import LeaderChange
-from splitbrain.systems.kraft.committed_log import committed_log
-from splitbrain.systems.kraft.metadata_records import contents, names_before
+from splitbrain.systems.kraft.committed_log import committed_log, contents, names_before
 from tests.unit.nodes.controller.clusters import partition
 
 A, B = "a" * 32, "b" * 32

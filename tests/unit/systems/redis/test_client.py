@@ -8,7 +8,6 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.systems.redis import client as client_module
-from splitbrain.systems.redis import sentinels
 from splitbrain.systems.redis.client import RedisClient
 from splitbrain.systems.redis.settings import settings
 from tests.unit.systems.redis.fake_servers import (
@@ -155,7 +154,7 @@ def test_sentinels_that_do_not_answer_are_passed_over() -> None:
 def test_an_outdated_sentinel_does_not_lead_a_client_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sentinels, "LOOK_INTERVAL_S", 0.0)
+    monkeypatch.setattr(client_module, "LOOK_INTERVAL_S", 0.0)
     # The old primary and its Sentinel are cut off from the others, not from the client.
     fakes = Fakes(
         {N1: primary, N2: primary, N3: replica},
@@ -168,7 +167,7 @@ def test_an_outdated_sentinel_does_not_lead_a_client_back(
 def test_a_client_that_follows_at_reconnect_only_stays_while_all_is_well(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sentinels, "LOOK_INTERVAL_S", 0.0)
+    monkeypatch.setattr(client_module, "LOOK_INTERVAL_S", 0.0)
     fakes = Fakes(
         {N1: primary, N2: primary}, {N1: names(N1, 0), N2: names(N2, 1), N3: names(N2, 1)}
     )

@@ -22,7 +22,7 @@ from splitbrain.harness.campaign.sweep.sweep_tally import SweepTally, failure_cl
 from splitbrain.harness.campaign.sweep.trial import SeedResult
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.pool import workers
-from splitbrain.harness.pool.child_side import resolve
+from splitbrain.harness.pool.worker_process import resolve
 from tests.unit.harness.campaign.sweep.tried_seeds import tried
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 from splitbrain.nodes.quorum.identifiers import Microseconds
 from splitbrain.nodes.server.host.measurements import LeaderlessTime
 from splitbrain.nodes.server.machine.prometheus import PrometheusMeasurements
-from splitbrain.systems.kraft.figures import read_figures
+from splitbrain.systems.kraft.status import read_figures
 
 CONTROLLER = "kafka_controller_kafkacontroller"
 QUEUE = "kafka_controller_controllereventmanager"

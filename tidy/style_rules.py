@@ -1,11 +1,36 @@
-"""Rules about Python modules that no linter has: sizes, and what rooms promise."""
+"""Rules about files that no linter has: names, places, text, sizes, what rooms promise."""
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 from tidy.tree import Finding
 
+#: Names that say nothing about what is inside.
+EMPTY_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "misc"})
+#: Generated or foreign text.
+EXEMPT = frozenset({"requirements.lock", "package-lock.json"})
+
+#: Below these lie one machine's or one user's files.
+_PRIVATE_FOLDERS = ("root", "home", "work", "Users")
+_MACHINE_PATH = re.compile(rf"(?<![\w./~}}-])/(?:{'|'.join(_PRIVATE_FOLDERS)})/\w")
+
+#: Package sources are the user's choice, never the project's; spelled apart so as not to match.
+_HOSTS = tuple(
+    ".".join(parts)
+    for parts in (
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("registry", "npmjs", "org"),
+        ("repo1", "maven", "apache", "org"),
+        ("deb", "debian", "org"),
+        ("proxy", "golang", "org"),
+    )
+)
+
+#: Spelled apart for the same reason.
+_UNFINISHED = re.compile(r"\b(?:" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X")) + r")\b")
 MODULE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 #: A literal of at least so many lines is a table and not counted as code.
@@ -15,6 +40,52 @@ LENGTH_REASON = "longer than 400 lines because"
 
 #: In ``nodes`` only these may hold coroutines.
 _ASYNC_ROOMS = frozenset({"server", "transport"})
+
+
+def check_names(paths: Iterable[PurePosixPath]) -> list[Finding]:
+    """Names that say nothing, Python where a package of that name would be shadowed."""
+    found: list[Finding] = []
+    for path in paths:
+        parts = {PurePosixPath(part).stem for part in path.parts}
+        found += [
+            Finding(str(path), 0, f"the name {name!r} says nothing; name the thing")
+            for name in sorted(parts & EMPTY_NAMES)
+        ]
+        if path.parts[0] == "docker" and path.name == "__init__.py":
+            found.append(
+                Finding(str(path), 0, "docker/ must be no package: it would shadow the library")
+            )
+        if path.parts[0] == "tests" and path.name == "__init__.py":
+            found.append(Finding(str(path), 0, "tests are no packages (importmode=importlib)"))
+    return found
+
+
+def check_text(path: PurePosixPath, text: str) -> list[Finding]:
+    """Machine paths, registry hosts, unfinished work, careless shell scripts."""
+    if path.name in EXEMPT or "corpus" in path.parts:
+        return []
+    found: list[Finding] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if _MACHINE_PATH.search(line):
+            found.append(Finding(str(path), number, "an absolute path of one machine"))
+        if _UNFINISHED.search(line):
+            found.append(Finding(str(path), number, "unfinished work; finish it or open an issue"))
+        found += [
+            Finding(str(path), number, f"names the package source {host}")
+            for host in _HOSTS
+            if host in line
+        ]
+    if text.startswith("#!") and "sh" in text.split("\n", 1)[0]:
+        found += _check_shell(path, text)
+    return found
+
+
+def _check_shell(path: PurePosixPath, text: str) -> list[Finding]:
+    strict = "set -euo pipefail" if "bash" in text.split("\n", 1)[0] else "set -eu"
+    if strict in text:
+        return []
+    return [Finding(str(path), 1, f"a script without {strict!r} goes on after a failure")]
+
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
