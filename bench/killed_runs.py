@@ -19,6 +19,7 @@ from docker import DockerClient
 
 from bench import host_snapshot, kill_moments
 from bench.foreign_things import ForeignThings
+from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.runtimes.docker.names import LOCK_LABEL, ROLE_LABEL
 from splitbrain.runtimes.docker.pods import TOOLS
 
@@ -29,6 +30,11 @@ MANNERS: tuple[Manner, ...] = ("alone", "with its group", "with its watchdog")
 _SETTLING_S = 10.0
 _WATCHDOG_PATIENCE_S = 60.0
 _LOOK_INTERVAL_S = 0.05
+_TEST = (sys.executable, "-m", f"{PACKAGE}.harness.cli", "test")
+#: In the command line of a watchdog; the other processes of ours are what tidies up after the
+#: harness, and children of it that are about to notice.
+_WATCHDOG = f" {PACKAGE}.runtimes.watchdog "
+_OURS = (_WATCHDOG, f" {PACKAGE}.spark_analysis", f" {PACKAGE}.harness.")
 
 
 class Kill(msgspec.Struct, frozen=True):
@@ -68,6 +74,12 @@ class Round(msgspec.Struct, frozen=True):
     def is_whole(self) -> bool:
         """Whether nothing is wrong."""
         return not (self.left_behind or self.disturbed or self.problems)
+
+
+def _options(kill: Kill, seed: int, time_limit_s: str, runs: Path) -> list[str]:
+    """Options of ``splitbrain test`` for a run like the one that is killed."""
+    words = ["--seed", str(seed), "--time-limit", time_limit_s, "--runs-folder", str(runs)]
+    return [*words, "--runtime", kill.runtime, "--nemesis", kill.nemesis]
 
 
 class Campaign:
@@ -163,18 +175,7 @@ class Campaign:
         runs.mkdir()
         with (runs / "output.log").open("wb") as output:
             return subprocess.Popen(
-                [
-                    *(
-                        sys.executable,
-                        "-m",
-                        "splitbrain.harness.cli",
-                        "test",
-                        "--seed",
-                        str(kill.seed),
-                    ),
-                    *("--time-limit", f"{kill.time_limit_s:.1f}", "--runs-folder", str(runs)),
-                    *("--runtime", kill.runtime, "--nemesis", kill.nemesis),
-                ],
+                [*_TEST, *_options(kill, kill.seed, f"{kill.time_limit_s:.1f}", runs)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -186,7 +187,7 @@ class Campaign:
         watchdogs = [
             int(process)
             for process, command in host_snapshot.processes(str(self._scratch)).items()
-            if " runtimes.watchdog " in command
+            if _WATCHDOG in command
         ]
         if manner == "with its watchdog":
             for process in watchdogs:
@@ -214,8 +215,7 @@ class Campaign:
         if runtime != "docker":
             found = host_snapshot.processes(str(runs))
             # What tidies up after the harness, and children of it that are about to notice.
-            others = (" runtimes.watchdog ", " spark_analysis ", " harness.")
-            return any(not any(other in command for other in others) for command in found.values())
+            return any(not any(other in command for other in _OURS) for command in found.values())
         api: Any = self._client.api
         containers = [
             container
@@ -248,11 +248,7 @@ class Campaign:
     def _start_living(self, number: int, kill: Kill) -> subprocess.Popen[str]:
         runs = self._work / f"living-{number}"
         return subprocess.Popen(
-            [
-                *(sys.executable, "-m", "splitbrain.harness.cli", "test", "--seed", str(number)),
-                *("--time-limit", "25", "--runs-folder", str(runs), "--no-analyze"),
-                *("--runtime", kill.runtime, "--nemesis", kill.nemesis),
-            ],
+            [*_TEST, *_options(kill, number, "25", runs), "--no-analyze"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

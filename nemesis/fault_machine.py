@@ -131,9 +131,8 @@ class FaultMachine:
         if not moment.has_come:
             return
         kind = fault_kind(fault.kind)
-        actual = yield from settle(
-            *(kind, fault, moment.there, self._load_end_us, nemesis.patience, present)
-        )
+        until_us, patience = self._load_end_us, nemesis.patience
+        actual = yield from settle(kind, fault, moment.there, until_us, patience, present)
         if not isinstance(actual, ActualFault):
             if actual is not None:
                 yield _not_applicable(None, actual)
@@ -301,10 +300,8 @@ class _Strike:
             yield from self._see_resumed(self._present.now_us)
 
     def _see_healed(self, expectations: Sequence[Expectation]) -> Doing[Evidence]:
-        patience_us = self._patience.healed_us
-        look = Look(
-            *(tuple(expectations), self._present.now_us, patience_us), may_be_cut_short=False
-        )
+        now_us, patience_us = self._present.now_us, self._patience.healed_us
+        look = Look(tuple(expectations), now_us, patience_us, may_be_cut_short=False)
         return self._look(look, ended=self._ended)
 
     def _look(self, look: Look, ended: Ended | None = None) -> Doing[Evidence]:

@@ -81,12 +81,10 @@ class Watchdog:
 
     def __init__(self, runtime: str, run_id: RunId, run_folder: Path) -> None:
         folder = run_folder.resolve()
+        command = [sys.executable, "-P", "-m", _MODULE]
         with (folder / LOG_NAME).open("ab") as output:
             self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-P", "-m", _MODULE),
-                    *(runtime, run_id, str(folder), str(os.getpid())),
-                ],
+                [*command, runtime, run_id, str(folder), str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=output,

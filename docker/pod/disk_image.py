@@ -40,10 +40,8 @@ class Disk:
         """An empty file system, without the folder that only a check of it would need."""
         with self.image.open("wb") as file:
             file.truncate(size_mib << 20)
-        run(
-            *("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096"),
-            *("-E", "lazy_itable_init=0,lazy_journal_init=0", str(self.image)),
-        )
+        extended = "lazy_itable_init=0,lazy_journal_init=0"
+        run("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", "-E", extended, str(self.image))
         self.attach()
         (self.mount / "lost+found").rmdir()
         sync(self.mount)

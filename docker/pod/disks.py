@@ -232,12 +232,12 @@ def state(folder: Path, node: str, timeout_s: str) -> str:
 COMMANDS: dict[str, Callable[..., Any]] = {
     command.__name__: command
     for command in (
-        *(probe, make, cut, revive, fill, drain, freeze, thaw, heal, recover, fail, repair, state),
-        *(disk_files.sizes, disk_files.kept, disk_files.read, disk_files.write),
-        *(disk_files.truncate, disk_files.keep, disk_files.difference, disk_files.exchange),
+        probe, make, cut, revive, fill, drain, freeze, thaw, heal, recover, fail, repair, state,
+        disk_files.sizes, disk_files.kept, disk_files.read, disk_files.write,
+        disk_files.truncate, disk_files.keep, disk_files.difference, disk_files.exchange,
         disk_files.wipe,
     )
-}
+}  # fmt: skip
 
 
 def hold(folder: Path) -> int:

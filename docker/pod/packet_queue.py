@@ -205,10 +205,10 @@ class Queue:
         size = _WHOLE_VERDICT.size
         number_of_queue = socket.htons(self._number)
         return _WHOLE_VERDICT.pack(
-            *(size, _VERDICT, _REQUEST, 0, 0),
-            *(socket.AF_UNSPEC, 0, number_of_queue),
-            *(12, _VERDICT_HEADER, struct.pack(">I", _ACCEPT), socket.htonl(number)),
-        )
+            size, _VERDICT, _REQUEST, 0, 0,
+            socket.AF_UNSPEC, 0, number_of_queue,
+            12, _VERDICT_HEADER, struct.pack(">I", _ACCEPT), socket.htonl(number),
+        )  # fmt: skip
 
     def _double(self, packet: bytes) -> None:
         if not packet:

@@ -122,12 +122,12 @@ def fetch_wheels(requirements: Path, cache: Path) -> Path:
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.parent.mkdir(parents=True, exist_ok=True)
     command = [
-        *(sys.executable, "-m", "uv", "pip", "install", "--quiet", "--no-deps"),
-        *("--require-hashes", "--only-binary", ":all:", "--link-mode", "copy"),
-        *("--python-version", IMAGE_PYTHON),
-        *("--python-platform", f"{machine}-manylinux_{_IMAGE_GLIBC}"),
-        *("--target", str(unfinished), "--requirement", str(requirements)),
-    ]
+        sys.executable, "-m", "uv", "pip", "install", "--quiet", "--no-deps",
+        "--require-hashes", "--only-binary", ":all:", "--link-mode", "copy",
+        "--python-version", IMAGE_PYTHON,
+        "--python-platform", f"{machine}-manylinux_{_IMAGE_GLIBC}",
+        "--target", str(unfinished), "--requirement", str(requirements),
+    ]  # fmt: skip
     run(command, "fetch the image's Python packages", requirements.name)
     unfinished.rename(folder)
     return folder

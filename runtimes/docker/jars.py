@@ -96,15 +96,9 @@ def _check(folder: Path, lock: Path) -> None:
 def _fetch(folder: Path, target: Path) -> None:
     run(["bash", str(folder.parent / _SCRIPT)], _ACTION, folder.name)
     target.parent.mkdir(parents=True, exist_ok=True)
-    run(
-        [
-            *("mvn", "--quiet", "--batch-mode", "--file", str(folder / POM)),
-            *("dependency:copy-dependencies", "-DincludeScope=runtime"),
-            f"-DoutputDirectory={target.resolve()}",
-        ],
-        _ACTION,
-        folder.name,
-    )
+    command = ["mvn", "--quiet", "--batch-mode", "--file", str(folder / POM)]
+    command += ["dependency:copy-dependencies", "-DincludeScope=runtime"]
+    run([*command, f"-DoutputDirectory={target.resolve()}"], _ACTION, folder.name)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -146,10 +146,8 @@ class DockerRuntime:
             if self._watched:
                 self._watchdog = Watchdog(self.name, spec.run_id, spec.run_folder)
             if spec.disks == "own":
-                self._devices = self._own_disks.make(
-                    *(self._client, mark, self._images[POD.name]),
-                    *([node.name for node in spec.nodes], spec.disk_mib),
-                )
+                nodes, pod = [node.name for node in spec.nodes], self._images[POD.name]
+                self._devices = self._own_disks.make(self._client, mark, pod, nodes, spec.disk_mib)
             network, subnet = create_network(self._client, mark)
             self._make_pods(spec, mark, str(network.name), subnet)
             if spec.clocks == "own":

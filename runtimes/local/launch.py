@@ -89,12 +89,10 @@ def _spawn(
         sweep.LOCK_VARIABLE: str(RunFolder(spec.run_folder.resolve()).lock),
         sweep.OWNER_VARIABLE: this_process().word(),
     }
+    command = [sys.executable, "-P", "-m", f"{__package__}.host"]
     with (folder / "host.log").open("ab") as output:
         return subprocess.Popen(
-            [
-                *(sys.executable, "-P", "-m", f"{__package__}.host"),
-                *(way, str(descriptors[0]), str(os.getpid())),
-            ],
+            [*command, way, str(descriptors[0]), str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

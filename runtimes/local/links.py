@@ -50,9 +50,8 @@ class HostLinks(ProbedLinks):
 
     def run(self, node: NodeName, words: Sequence[str]) -> str:
         """Run a tool inside the node's network; what it printed."""
-        return self._host().call(
-            *(f"run {words[0]}", node, "tool", node, list(words)), timeout_s=_TOOL_PATIENCE_S
-        )
+        action, host = f"run {words[0]}", self._host()
+        return host.call(action, node, "tool", node, list(words), timeout_s=_TOOL_PATIENCE_S)
 
     def answer_with_resets(self, node: NodeName, sources: Collection[str]) -> None:
         """From now on answer exactly these addresses' packets of connections with resets."""

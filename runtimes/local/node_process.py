@@ -65,17 +65,15 @@ class NodeProcess:
 
     def _start(self) -> subprocess.Popen[bytes]:
         plan, around = self._plan, self._surroundings
+        command = [sys.executable, "-S", "-P", "-m", _KEEPER]
+        groups = "\n".join(plan.groups) or "-"
+        places = ("-", "-") if around is None else map(str, reversed(around))
         reading, writing = os.pipe()
         with open(reading, "rb") as report:  # noqa: PTH123 - a descriptor, no path
             try:
                 with Path(plan.output).open("ab") as output:
                     keeper = subprocess.Popen(
-                        [
-                            *(sys.executable, "-S", "-P", "-m", _KEEPER, str(writing)),
-                            *("\n".join(plan.groups) or "-", plan.name),
-                            *(("-", "-") if around is None else map(str, reversed(around))),
-                            *plan.command,
-                        ],
+                        [*command, str(writing), groups, plan.name, *places, *plan.command],
                         cwd=plan.folder,
                         env=_environment(plan.environment),
                         stdin=subprocess.DEVNULL,

@@ -320,10 +320,9 @@ class LocalRuntime:
 
             address = self.endpoint(link.destination, port)
             return probe(address.host, str(number), str(timeout_s))
+        action, where = f"probe {link.source} to {link.destination}", (str(number), str(timeout_s))
         return self._link().call(
-            *(f"probe {link.source} to {link.destination}", link.source),
-            *("probe", link.source, link.destination, str(number), str(timeout_s)),
-            timeout_s=timeout_s,
+            action, link.source, "probe", link.source, link.destination, *where, timeout_s=timeout_s
         )
 
     # --- evidence -----------------------------------------------------------------------------

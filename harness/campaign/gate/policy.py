@@ -33,7 +33,7 @@ IMPLIED_OF_CANARIES: Final = Threshold(
     "canaries_missed == 0", Subject("canaries_missed"), "==", 0.0, is_implied=True
 )
 _NEXT: Final = "Correct the file; docs/gate.md says what may stand in it"
-_TOP_KEYS: Final = (*("schema", "default_tier", "require", "tier", "samples_min", "quarantine"),)
+_TOP_KEYS: Final = ("schema", "default_tier", "require", "tier", "samples_min", "quarantine")
 _TIER_KEYS: Final = ("inherits", "require")
 _QUARANTINE_KEYS: Final = ("fingerprint", "until", "reason")
 
