@@ -64,12 +64,10 @@ class ToldPromise:
 
     def has_forgotten(self, node: NodeName) -> bool:
         """See ``Promise``: what a node lacks it does not know itself."""
-        del node
         return True
 
     def reason_before(self, actual: ActualFault) -> Doing[str | None]:
         """See ``Promise``: whether the voters tell what must be known."""
-        del actual
         told: Told | None = yield AskTold()
         return reason_unknown(self._voters, {} if told is None else told.voters)
 

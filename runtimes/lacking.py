@@ -41,12 +41,10 @@ class LackingLinks(_Lacking):
 
     def shape(self, links: Iterable[Link], shape: Shape) -> str:
         """Refused."""
-        del links, shape
         self._refuse("shape links")
 
     def unshape(self, links: Iterable[Link]) -> None:
         """Refused."""
-        del links
         self._refuse("let shaped links be as they were")
 
     def shaped(self) -> dict[Link, Shape]:
@@ -55,17 +53,14 @@ class LackingLinks(_Lacking):
 
     def reset(self, links: Iterable[Link]) -> None:
         """Refused."""
-        del links
         self._refuse("reset the connections along links")
 
     def unreset(self, links: Iterable[Link]) -> None:
         """Refused."""
-        del links
         self._refuse("stop to reset the connections along links")
 
     def measure(self, link: Link, probes: int, timeout_s: float) -> LinkQuality:
         """Refused."""
-        del probes, timeout_s
         self._refuse(f"measure the link from {link.source} to {link.destination}")
 
 
@@ -76,7 +71,6 @@ class LackingClocks(_Lacking):
 
     def warp(self, node: NodeName, warp: ClockWarp) -> None:
         """Refused."""
-        del warp
         self._refuse(f"warp the clock of {node}")
 
     def unwarp(self, node: NodeName) -> None:

@@ -84,7 +84,6 @@ class RegisterWorkload:
 
     def at_observer(self, final_read: Operation) -> None:
         """Only those that vote are asked."""
-        del final_read
 
     def options(self) -> dict[str, Any]:
         """The options in force."""

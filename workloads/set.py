@@ -40,7 +40,6 @@ class SetWorkload:
         cls, seed: int, slots: int, readers: frozenset[int], options: dict[str, str]
     ) -> "SetWorkload":
         """There is nothing to choose, and no slot only reads."""
-        del readers
         chosen(cls.name, options, {})
         return cls(seed, slots)
 
@@ -61,7 +60,6 @@ class SetWorkload:
 
     def at_observer(self, final_read: Operation) -> None:
         """Only those that vote are asked."""
-        del final_read
 
     def options(self) -> dict[str, Any]:
         """There are none."""

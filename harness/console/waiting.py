@@ -24,9 +24,8 @@ _HINTS = {ANALYSING: "Spark takes its time to start; --no-analyze leaves it out"
 During = Callable[[str], AbstractContextManager[None]]
 
 
-def unseen(what: str) -> AbstractContextManager[None]:
+def unseen(_what: str) -> AbstractContextManager[None]:
     """Say nothing."""
-    del what
     return nullcontext()
 
 

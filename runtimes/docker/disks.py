@@ -57,7 +57,7 @@ class DockerDisks:
 
         Frozen first, so that no node's program sees its disk's errors before it dies.
         """
-        del draw  # what was on its way to the disk is lost, and nothing is chosen
+        # what was on its way to the disk is lost, and nothing is chosen
         action = "cut the power"
         pods = [self._pod(node) for node in nodes]
         for node in nodes:

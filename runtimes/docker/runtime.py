@@ -109,7 +109,7 @@ class DockerRuntime:
 
     def place(self, node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placement:
         """A pod: the wanted ports and fixed paths, reached by its name."""
-        del host_folder  # its subfolders are mounted into the pod
+        # its subfolders are mounted into the pod
         return Placement(
             listen_host="0.0.0.0",  # noqa: S104 - all of the pod's own network, nothing else
             peer_host=node,

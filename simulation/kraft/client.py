@@ -72,7 +72,6 @@ class SimulatedKraftClient:
 
     def lost(self, reason: str, *, refused: bool) -> None:
         """The connection is gone; whether anything was sent, the machine knows."""
-        del reason, refused
         self._step(Lost())
 
     def _step(self, event: Event) -> None:

@@ -138,7 +138,6 @@ class ProducerIdsAreToldOnce(Invariant):
         self._given: dict[int, int] = {}
 
     def told(self, machine: Machine, message: Any, answer: Any, asked: Asked) -> None:
-        del asked
         if not isinstance(answer, AllocateProducerIdsResponse) or answer.error_code:
             return
         assert isinstance(message, AllocateProducerIdsRequest)
@@ -205,7 +204,6 @@ class FencedShowNothing(Invariant):
     def replied(
         self, machine: Machine, request: ClientRequest, answer: ClientAnswer, floor: int
     ) -> None:
-        del floor
         ledger = self.ghost.ledger
         is_shown = answer.outcome == "ok" and answer.offset is not None
         if not is_shown or not isinstance(ledger, MetadataLedger):

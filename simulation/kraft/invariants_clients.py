@@ -158,7 +158,6 @@ class RefusedNeverHappens(Invariant):
         self._looked_at = 0
 
     def after(self, machine: Machine, effect: AdvanceHighWatermark) -> None:
-        del effect
         ghost = self.ghost
         for offset in range(self._looked_at, len(ghost.committed)):
             operation = ghost.ledger.operation_at.get(offset)

@@ -118,7 +118,6 @@ class LeaderCompleteness(Invariant):
             self._check(machine, effect.epoch)
 
     def after(self, machine: Machine, effect: AdvanceHighWatermark) -> None:
-        del effect
         epoch = machine.host.node.replica.epoch
         if self.ghost.highest_led > epoch and machine.host.node.replica.role == _LEADER:
             # It committed late: who led a later epoch by then must have had the record.

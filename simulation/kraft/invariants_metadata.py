@@ -52,7 +52,6 @@ class CommittedBatches(Invariant):
         self._looked_at = 0
 
     def after(self, machine: Machine, effect: Any) -> None:
-        del effect
         ledger, first = self.ghost.ledger, self._looked_at
         end = self._looked_at = len(self.ghost.committed)
         # Who commits is a leader, and what it commits lies in its log.
@@ -84,7 +83,6 @@ class RecordsMakeMetadata(CommittedBatches):
     id = "INV-43"
 
     def after(self, machine: Machine, effect: Any) -> None:
-        del effect
         ledger = self.ghost.ledger
         if isinstance(ledger, MetadataLedger) and ledger.problem is not None:
             raise self.violated(f"the committed metadata contradicts itself: {ledger.problem}")

@@ -116,7 +116,6 @@ class LeaversAreMissed(OneLeadership):
     def appended(
         self, machine: Machine, leadership: _Leadership, record: Any, last_offset: int
     ) -> None:
-        del machine
         if isinstance(record, BrokerRegistrationChangeRecord) and record.in_controlled_shutdown:
             self._begun[leadership, record.broker_id] = last_offset
 
@@ -158,7 +157,6 @@ class LiveBrokersStay(OneLeadership):
     def appended(
         self, machine: Machine, leadership: _Leadership, record: Any, last_offset: int
     ) -> None:
-        del last_offset
         if not isinstance(record, RegisterBrokerRecord):
             return
         assert isinstance(self.ghost.ledger, MetadataLedger)

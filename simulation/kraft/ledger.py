@@ -106,12 +106,10 @@ class Ledger:
 
     def is_of(self, request: ClientRequest, offset: int, payload: bytes) -> bool:
         """Whether the committed record at this offset is the one that the request asks for."""
-        del offset
         return payload == encode_command(command_of(request))
 
     def needs_no_offset(self, request: ClientRequest, answer: ClientAnswer) -> bool:
         """Whether the answer may come without an offset: never, each leaves a record."""
-        del request, answer
         return False
 
     def answer(self, request: ClientRequest, offset: int) -> bytes | None:

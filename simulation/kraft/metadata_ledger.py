@@ -103,7 +103,6 @@ class MetadataLedger:
 
     def needs_no_offset(self, request: ClientRequest, answer: ClientAnswer) -> bool:
         """Whether the answer may come without an offset: a controller tells brokers of none."""
-        del answer
         return request.kind in ("create-topic", "delete-topic")
 
     def answer(self, request: ClientRequest, offset: int) -> bytes | None:
@@ -164,6 +163,5 @@ class MetadataLedger:
         self._touched.clear()
 
 
-def _nobody(offset: int, epoch: int, result: None) -> None:
+def _nobody(_offset: int, _epoch: int, _result: None) -> None:
     """Nobody is told."""
-    del offset, epoch, result

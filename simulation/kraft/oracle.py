@@ -167,7 +167,6 @@ class Oracle:
 
     def asked(self, host: Host, request: ClientRequest) -> object:
         """A client's request reached the node; which change of its key a read must reflect."""
-        del host
         return self.ghost.floors.get(request.key, 0)
 
     def replied(
@@ -253,7 +252,6 @@ class Oracle:
             machine.said = state
 
     def _note_truncation_count(self, machine: Machine, effect: TruncateLog) -> None:
-        del machine, effect
         self.ghost.counts["truncations"] += 1
 
     def _note_leader_change(self, machine: Machine, effect: AppendLeaderChange) -> None:

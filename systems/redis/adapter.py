@@ -47,12 +47,10 @@ class RedisSystem:
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         """Registers and sets."""
-        del state_machine
         return ("register", "set")
 
     def observers(self, options: SystemOptions) -> Sequence[NodeName]:
         """None: every node may become the primary."""
-        del options
         return ()
 
     def images(self) -> Sequence[ImageSource]:
@@ -117,7 +115,6 @@ class RedisSystem:
 
     def state_event_file(self, run_folder: Path, node: NodeName) -> Path | None:
         """None: servers write no state events."""
-        del run_folder, node
 
     def converged(self, runtime: Endpoints) -> None:
         """Return when one primary is followed by all, to the same offset, in all Sentinels' view.
@@ -167,7 +164,6 @@ class RedisSystem:
 
     def record_at(self, file: str, before: bytes) -> None:
         """None: its files are not looked into."""
-        del file, before
 
     def simulation(self) -> None:
         """None: nothing of a server that is no code of ours runs on a virtual clock."""

@@ -71,7 +71,6 @@ class _Opener:
         self._ends.answers.append(message)
 
     def lost(self, reason: str, *, refused: bool) -> None:
-        del reason
         assert not self._ends.is_dead
         if refused:
             assert not self._ends.arrived, "refused: nobody ever listened"

@@ -153,5 +153,4 @@ class _End:
         self.said.append(message)
 
     def lost(self, reason: str, *, refused: bool) -> None:
-        del reason, refused
         self.said.append(None)

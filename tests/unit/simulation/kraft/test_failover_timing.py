@@ -39,7 +39,6 @@ def test_without_the_parked_time_in_a_fetch_s_timeout_an_idle_leader_is_lost(
     send = RequestLedger.send
 
     def mutant(self: RequestLedger, peer: NodeId, request: Request, wait_ms: int = 0) -> None:
-        del wait_ms
         send(self, peer, request)
 
     monkeypatch.setattr(RequestLedger, "send", mutant)
