@@ -27,7 +27,6 @@ from splitbrain.contracts.system import (
 from splitbrain.nodes.transport.client_protocol import NodeState
 from splitbrain.systems.kraft import committed_log as committed
 from splitbrain.systems.kraft import deployment as deploy
-from splitbrain.systems.kraft import record_positions
 from splitbrain.systems.kraft.client import KraftClient
 from splitbrain.systems.kraft.planted_bugs import PLANTED_BUGS
 from splitbrain.systems.kraft.state_machines import WORKLOADS, broker_ids, check_options, node_name
@@ -195,7 +194,7 @@ class KraftSystem:
 
     def record_at(self, file: str, before: bytes) -> str | None:
         """The record of the log at the byte behind ``before``; None for other files."""
-        return record_positions.record_at(file, before)
+        return committed.record_at(file, before)
 
     def versions(self) -> dict[str, str]:
         """Version of this distribution, and a digest of the nodes' source."""

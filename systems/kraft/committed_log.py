@@ -1,4 +1,4 @@
-"""Dumps the committed part of one node's log from its data folder, in neutral form.
+"""The log of one node in its data folder: its committed part in neutral form, its records' places.
 
 Raft keeps no high watermark on disk, so what is committed must be known from elsewhere. The rule:
 a node's log is committed up to the highest offset that *this node itself* ever said to be so, in
@@ -11,8 +11,9 @@ that has lost its beginning to a snapshot is dumped from where it begins.
 """
 
 import hashlib
+import struct
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import msgspec
@@ -36,8 +37,10 @@ from splitbrain.nodes.server.machine.configuration import ConfigurationError, re
 from splitbrain.nodes.storage.disk import ReadOnlyDiskFileSystem
 from splitbrain.nodes.storage.errors import StorageError
 from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.layout import LOG_FOLDER, segment_base_offset
 from splitbrain.nodes.storage.reading import LoggedRecord, log_start, read_committed
 from splitbrain.nodes.storage.snapshots import list_snapshots, read_snapshot
+from splitbrain.nodes.wire.batches import HEADER_BYTES, peek_batch
 from splitbrain.systems.kraft.deployment import CONFIGURATION_FILE, CONFIGURATION_FOLDER
 
 _COMMITTING_KINDS = frozenset({"high-watermark", "commit"})
@@ -243,3 +246,38 @@ def _content(said: MetadataRecord | None, known: Mapping[str, str]) -> Content:
     if isinstance(said, RemoveTopicRecord) and said.topic_id in known:
         return Content("delete", known[said.topic_id], None)
     return Content(None, None, type(said).__name__)
+
+
+def record_at(file: str, before: bytes) -> str | None:
+    """The record that the byte after ``before`` belongs to; None where the file is no log.
+
+    Told from the bytes before it alone, so that damage at that byte does not matter. Must never
+    judge: what is behind the byte may be damaged, cut off or older.
+
+    Args:
+        file: below the data folder.
+        before: all bytes of the file up to that one.
+    """
+    path = PurePosixPath(file)
+    offset = segment_base_offset(path.name)
+    if path.parent.name != LOG_FOLDER or offset is None:
+        return None
+    position = 0
+    while position + HEADER_BYTES <= len(before):
+        try:
+            _, last_offset, size_bytes = peek_batch(before, position)
+        except struct.error:
+            break
+        if position + size_bytes > len(before):
+            return _named(offset, int(last_offset))
+        offset = int(last_offset) + 1
+        position += size_bytes
+    return _named(offset, None)
+
+
+def _named(first: int, last: int | None) -> str:
+    if last is None:
+        return f"the record at offset {first} of the log, or its batch's header"
+    if last == first:
+        return f"the record at offset {first} of the log"
+    return f"one of the records at offsets {first} to {last} of the log"

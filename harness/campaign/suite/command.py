@@ -19,9 +19,14 @@ from splitbrain.harness.campaign.suite.definition import seconds_of
 from splitbrain.harness.campaign.suite.display import Display
 from splitbrain.harness.campaign.suite.ledger import Ledger, Line
 from splitbrain.harness.campaign.suite.night import Night, NightFolder, OpenNight
-from splitbrain.harness.campaign.suite.night_junit import to_junit
 from splitbrain.harness.campaign.suite.reading import SuiteFile, check_cells, plan, read_suite
-from splitbrain.harness.campaign.suite.summary import coverage_text, sums_text, to_markdown, to_text
+from splitbrain.harness.campaign.suite.summary import (
+    coverage_text,
+    sums_text,
+    to_junit,
+    to_markdown,
+    to_text,
+)
 from splitbrain.harness.campaign.suite.tally import NightTally, nights_of, tally_night
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.results import EXIT_INVALID, counted

@@ -1,4 +1,4 @@
-"""A night's summary in plain text and Markdown, and the ledger's sums; made from lines alone.
+"""A night's summary in plain text, Markdown and JUnit, and the ledger's sums; of lines alone.
 
 What must be seen first comes first: violations, then failures, then why the night is void. It
 decides nothing, and it never leaves out a violation or a failure, however many there are.
@@ -23,6 +23,7 @@ from splitbrain.harness.report.coverage_tables import (
     never_tried,
     workload_rows,
 )
+from splitbrain.harness.report.junit_document import JunitSuite, document
 from splitbrain.nemesis.kinds import machine_kind_names
 
 Rows = list[tuple[str, ...]]
@@ -272,3 +273,44 @@ def _time(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def to_junit(night: NightTally) -> bytes:
+    """The content of ``junit.xml``, for CI servers: one case per run, one per planted bug's cell.
+
+    An unexpected violation, and a run that proves nothing, is a failure; a failed harness an error.
+    A planted bug that went unseen fails its cell's own case.
+    """
+    name = night.began.suite
+    suite = JunitSuite(name, night.began.night)
+    for run in night.runs:
+        _add_run(suite, name, run)
+    for cell in (cell for cell in night.cells if cell.planned.expect == "invalid"):
+        _add_planted(suite, name, cell, is_toothless=cell in night.toothless)
+    for cell in night.uncovered:
+        case = suite.case(_class_name(name, cell.planned.matrix), f"{cell.planned.cell}: covered")
+        case.add("failure", "uncovered", "The cell had no run.", "")
+    return document([suite])
+
+
+def _add_run(suite: JunitSuite, name: str, run: RunEnded) -> None:
+    case = suite.case(_class_name(name, run.matrix), f"{run.cell}, seed {run.seed}", run.took_s)
+    if run.verdict != "failed" and (run.expect == "invalid" or run.verdict == "valid"):
+        return
+    message = run.sentence or run.verdict
+    body = "\n".join([message, *run.vacuous, run.reproduce, run.run_folder or ""])
+    case.add("error" if run.verdict == "failed" else "failure", run.verdict, message, body)
+
+
+def _add_planted(suite: JunitSuite, name: str, cell: CellTally, *, is_toothless: bool) -> None:
+    case = suite.case(_class_name(name, cell.planned.matrix), f"{cell.planned.cell}: found")
+    if is_toothless:
+        message = (
+            f"Found in {cell.as_expected} of {cell.finished} runs, at least "
+            f"{cell.planned.at_least} must be: the night is void."
+        )
+        case.add("failure", "void", message, message)
+
+
+def _class_name(suite: str, matrix: str) -> str:
+    return f"splitbrain.{suite}.{matrix}"
