@@ -183,9 +183,7 @@ def test_every_module_of_simulation_that_a_seed_needs_is_watched() -> None:
     assert unwatched == []
 
 
-@pytest.mark.parametrize(
-    "name", ["aim", "client_machine", "committed_log", "outcomes", "planted_bugs"]
-)
+@pytest.mark.parametrize("name", ["client_machine", "committed_log", "outcomes", "planted_bugs"])
 def test_what_a_simulated_world_shares_with_a_machine_is_watched(name: str) -> None:
     path = PurePosixPath(f"systems/kraft/{name}.py")
     assert (PROJECT / path).is_file()
