@@ -24,11 +24,11 @@ import msgspec
 
 from bench.failover_arithmetic import Failover, TimedFault, spread
 from bench.failover_cluster import PATIENCE_S, Cluster, deployed
-from bench.failover_elections import Quiet, idle, loaded
+from bench.failover_elections import Quiet, idle, loaded, whole_lines
 from bench.failover_measurement import FAULTS, Measurements, measure
-from bench.failover_stories import story
 from bench.failover_writers import WriterOptions
 from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.state_event import StateEvent
 from splitbrain.contracts.system import SystemOptions
 
 PROFILES: Final = Path(__file__).with_name("failover_profiles.toml")
@@ -204,3 +204,19 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+def story(cluster: Cluster, fault: TimedFault) -> list[str]:
+    """One line per start and change of role since the fault was asked for, in order of time."""
+    events: list[tuple[float, StateEvent]] = []
+    for file in cluster.state_event_files().values():
+        for line in whole_lines(file, 0):
+            event = msgspec.json.decode(line, type=StateEvent)
+            if event.kind in ("role", "started") and event.node_time is not None:
+                events.append(((event.node_time - fault.asked_ns) / 1e6, event))
+    return [
+        f"{at_ms:9.1f} ms  {event.node} {event.role} in epoch {event.epoch}: "
+        f"{event.reason or event.kind}"
+        for at_ms, event in sorted(events, key=lambda pair: pair[0])
+        if at_ms >= 0
+    ]

@@ -9,17 +9,8 @@ from collections.abc import Collection, Iterable
 
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis import expectations
 from splitbrain.nemesis.acts import Act, Held, Kill, Place, ShapeLinks, Terminate, at, places
-from splitbrain.nemesis.expectations import (
-    Expectation,
-    LinkBehaves,
-    LinkDelivers,
-    LinkIs,
-    LinkShaped,
-    NodeIs,
-    PeersFlow,
-    PeersStall,
-)
 
 #: What only a process that exists can be put in.
 _OF_PROCESSES: tuple[Held, ...] = ("paused", "cpu", "memory")
@@ -73,7 +64,9 @@ class Holds:
         """Whether a fault holds the node down, one of them apart."""
         return self._is_held("down", node, but)
 
-    def disturbs(self, fault: int, expectation: Expectation, *, is_healed: bool) -> bool:
+    def disturbs(
+        self, fault: int, expectation: expectations.Expectation, *, is_healed: bool
+    ) -> bool:
         """Whether other faults in force keep what is expected from being seen, or from meaning it.
 
         Args:
@@ -82,21 +75,21 @@ class Holds:
             is_healed: whether it is to show a heal.
         """
         match expectation:
-            case LinkIs(link, True) | LinkDelivers(link, True):
+            case expectations.LinkIs(link, True) | expectations.LinkDelivers(link, True):
                 return self._is_bad(link, fault)
-            case LinkShaped(link, None):
+            case expectations.LinkShaped(link, None):
                 return self._is_held("shape", link, fault)
-            case LinkShaped(link, shape):
+            case expectations.LinkShaped(link, shape):
                 # Who came last has the one that is in force.
                 last = list(self._held.get(("shape", link), {}).values())[-1:]
                 return any(isinstance(act, ShapeLinks) and act.shape != shape for act in last)
-            case LinkBehaves(link):
+            case expectations.LinkBehaves(link):
                 return self._is_bad(link, fault)
-            case PeersFlow(node):
+            case expectations.PeersFlow(node):
                 return any(key[1] == node or _touches(key[1], node) for key in self._by(fault))
-            case PeersStall(node):
+            case expectations.PeersStall(node):
                 return self._is_held("down", node, fault)
-            case NodeIs(node, "running") if not is_healed:
+            case expectations.NodeIs(node, "running") if not is_healed:
                 # A step of the fault has let it go, and others have not.
                 return any(self._is_held(held, node, fault) for held in _STOPPING)
             case _:

@@ -22,19 +22,10 @@ from splitbrain.contracts.arms import ClockWarp
 from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import NodeSpec
+from splitbrain.runtimes import wall_clocks
 from splitbrain.runtimes.lacking import LackingClocks
 from splitbrain.runtimes.local.mode import Mode
 from splitbrain.runtimes.waiting import await_true
-from splitbrain.runtimes.wall_clocks import (
-    LIBRARY,
-    READING,
-    TRUE_TIME,
-    clock_environment,
-    offset_line,
-    offset_of_reading,
-    why_no_clock,
-    write_clock,
-)
 
 _FILE: Final = "clock"
 _TICK_S: Final = 0.01
@@ -48,7 +39,7 @@ _LOADING_INTERVAL_S: Final = 0.02
 def clock_library() -> Path | None:
     """Where this machine has libfaketime, None where it has none."""
     for folder in ("/usr/lib", "/usr/lib64", "/lib", "/usr/local/lib"):
-        for pattern in (f"faketime/{LIBRARY}", f"*/faketime/{LIBRARY}"):
+        for pattern in (f"faketime/{wall_clocks.LIBRARY}", f"*/faketime/{wall_clocks.LIBRARY}"):
             for found in sorted(Path(folder).glob(pattern)):
                 return found
     return None
@@ -93,7 +84,7 @@ class LocalClocks:
     def equip(self, node: NodeSpec) -> NodeSpec:
         """The node with a program that reads its own clock."""
         file = self._folder(node.name) / _FILE
-        write_clock(file, TRUE_TIME)
+        wall_clocks.write_clock(file, wall_clocks.TRUE_TIME)
         self._clocked.add(node.name)
         preload = self._environment(file, node.environment)
         words = (f"{name}={value}" for name, value in preload.items())
@@ -118,10 +109,10 @@ class LocalClocks:
         problems: list[str | None] = [None]
 
         def is_loaded() -> bool:
-            seen = self._ask(f"look at the program of {node}", node, "program", LIBRARY)
+            seen = self._ask(f"look at the program of {node}", node, "program", wall_clocks.LIBRARY)
             if seen is None:
                 return True
-            problems[0] = why_no_clock(bytes(seen[1]), bool(seen[0]))
+            problems[0] = wall_clocks.why_no_clock(bytes(seen[1]), bool(seen[0]))
             return problems[0] is None
 
         if not await_true(is_loaded, _LOADING_PATIENCE_S, _LOADING_INTERVAL_S):
@@ -141,7 +132,7 @@ class LocalClocks:
         file = self._file(f"set wrong the clock of {node}", node)
         self.check(node)
         self._stop(node)
-        self._write(node, file, offset_line(warp.offset_us))
+        self._write(node, file, wall_clocks.offset_line(warp.offset_us))
         if warp.drift_ppm:
             self._tickers[node] = _Ticker(file, warp)
 
@@ -149,7 +140,7 @@ class LocalClocks:
         """Let the node have the true time."""
         file = self._file(f"set right the clock of {node}", node)
         self._stop(node)
-        self._write(node, file, TRUE_TIME)
+        self._write(node, file, wall_clocks.TRUE_TIME)
 
     def offset_ms(self, node: NodeName) -> int:
         """How far ahead the clock is, read by the node's means beside the true one."""
@@ -158,7 +149,7 @@ class LocalClocks:
         shell = shutil.which("sh") or "/bin/sh"
         try:
             done = subprocess.run(
-                [shell, "-c", READING],
+                [shell, "-c", wall_clocks.READING],
                 env=environment,
                 capture_output=True,
                 check=False,
@@ -166,7 +157,7 @@ class LocalClocks:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise _unreadable(node, str(error)) from error
-        offset = offset_of_reading(done.stdout.decode(errors="replace"))
+        offset = wall_clocks.offset_of_reading(done.stdout.decode(errors="replace"))
         if offset is None:
             said = done.stderr.decode(errors="replace").strip().replace("\n", " | ")
             raise _unreadable(node, said or "the date program printed no numbers")
@@ -184,7 +175,7 @@ class LocalClocks:
         self._clocked.clear()
 
     def _environment(self, file: Path, own: Any) -> dict[str, str]:
-        return clock_environment(str(self._library), str(file), own)
+        return wall_clocks.clock_environment(str(self._library), str(file), own)
 
     def _stop(self, node: NodeName) -> None:
         ticker = self._tickers.pop(node, None)
@@ -193,7 +184,7 @@ class LocalClocks:
 
     def _write(self, node: NodeName, file: Path, content: str) -> None:
         try:
-            write_clock(file, content)
+            wall_clocks.write_clock(file, content)
         except OSError as error:
             raise HarnessError(
                 f"set the clock of {node}",
@@ -234,8 +225,10 @@ class _Ticker:
         while not self._is_over.wait(_TICK_S):
             try:
                 elapsed_ns = time.monotonic_ns() - began
-                line = offset_line(self._warp.offset_us, self._warp.drift_ppm, elapsed_ns)
-                write_clock(self._file, line)
+                line = wall_clocks.offset_line(
+                    self._warp.offset_us, self._warp.drift_ppm, elapsed_ns
+                )
+                wall_clocks.write_clock(self._file, line)
             except OSError:
                 return  # a full disk: the clock stays as it is, and the next act says so
 

@@ -9,16 +9,9 @@ import errno
 from collections.abc import Callable
 from pathlib import Path
 
+from splitbrain.simulation.disk import jobs
 from splitbrain.simulation.disk.content import Content
 from splitbrain.simulation.disk.faults import DiskFaults
-from splitbrain.simulation.disk.jobs import (
-    JobLog,
-    NameStep,
-    SyncFolderStep,
-    SyncStep,
-    TruncateStep,
-    WriteStep,
-)
 from splitbrain.simulation.disk.names import Names, folder_of
 
 
@@ -100,7 +93,7 @@ class FilesInMemory:
         self._in_use = in_use
         self._names = Names()
         self._folders: dict[str, None] = {"/": None}
-        self._jobs = JobLog()
+        self._jobs = jobs.JobLog()
         self._held: dict[str, object] = {}
         self._faults = DiskFaults()
         self._faults.capacity_bytes = capacity_bytes
@@ -174,21 +167,23 @@ class FilesInMemory:
         self._need_folder(folder)
         self.refuse("rename", new)
         after = ((str(old), None), (target, content))
-        self._jobs.perform(NameStep("rename", target, folder, self._names, after))
+        self._jobs.perform(jobs.NameStep("rename", target, folder, self._names, after))
 
     def remove(self, path: Path) -> None:
         """Remove a file's name."""
         self._content(path)
         self.refuse("remove", path)
         text = str(path)
-        self._jobs.perform(NameStep("remove", text, folder_of(text), self._names, ((text, None),)))
+        self._jobs.perform(
+            jobs.NameStep("remove", text, folder_of(text), self._names, ((text, None),))
+        )
 
     def sync_folder(self, folder: Path) -> None:
         """Make the names in the folder durable."""
         text = str(folder)
         self._need_folder(text)
         self.refuse("sync-folder", folder)
-        self._jobs.perform(SyncFolderStep(text, self._names))
+        self._jobs.perform(jobs.SyncFolderStep(text, self._names))
 
     def lock(self, path: Path) -> _MemoryLock:
         """Hold the lock file.
@@ -239,7 +234,7 @@ class FilesInMemory:
         if self._jobs.steps is None:
             content.write(position, data[:fits])
         elif fits:
-            self._jobs.perform(WriteStep(str(path), content, position, data[:fits]))
+            self._jobs.perform(jobs.WriteStep(str(path), content, position, data[:fits]))
         if error is not None:
             raise error
         if fits < len(data):
@@ -249,12 +244,12 @@ class FilesInMemory:
         """As ``MemoryFile.truncate``."""
         self.refuse("truncate", path)
         if size_bytes != len(content.current):
-            self._jobs.perform(TruncateStep(str(path), content, size_bytes))
+            self._jobs.perform(jobs.TruncateStep(str(path), content, size_bytes))
 
     def sync(self, path: Path, content: Content) -> None:
         """As ``MemoryFile.sync``."""
         error = self.refusal("sync", path)
-        self._jobs.perform(SyncStep(str(path), content, failed=error is not None))
+        self._jobs.perform(jobs.SyncStep(str(path), content, failed=error is not None))
         if error is not None:
             raise error
 
@@ -262,7 +257,7 @@ class FilesInMemory:
         folder = folder_of(path)
         self._need_folder(folder)
         content = Content()
-        self._jobs.perform(NameStep("create", path, folder, self._names, ((path, content),)))
+        self._jobs.perform(jobs.NameStep("create", path, folder, self._names, ((path, content),)))
         return content
 
     def _need_folder(self, folder: str) -> None:

@@ -5,93 +5,52 @@ Must never leave one out: which are muted is the run's to say.
 
 from typing import Final
 
+from splitbrain.simulation.kraft import invariants_brokers as brokers
+from splitbrain.simulation.kraft import invariants_clients as clients
+from splitbrain.simulation.kraft import invariants_elections as elections
+from splitbrain.simulation.kraft import invariants_logs as logs
+from splitbrain.simulation.kraft import invariants_metadata as metadata
+from splitbrain.simulation.kraft import invariants_sessions as sessions
+from splitbrain.simulation.kraft import invariants_storage as storage
 from splitbrain.simulation.kraft.invariants import Invariant
-from splitbrain.simulation.kraft.invariants_brokers import (
-    CleanStopsAreToldOnce,
-    FencedShowNothing,
-    ProducerIdsAreToldOnce,
-    ProposalsAreOfThePresent,
-    StrangersAreRefused,
-    ToldIsCommitted,
-)
-from splitbrain.simulation.kraft.invariants_clients import (
-    AcknowledgedStays,
-    AnswersFollowTheLog,
-    EqualStates,
-    LinearizableReads,
-    RefusedNeverHappens,
-)
-from splitbrain.simulation.kraft.invariants_elections import (
-    DurableBeforeSaid,
-    ElectionSafety,
-    LeaderCompleteness,
-    MajorityElects,
-    OneVote,
-    VotesForCompleteLogs,
-)
-from splitbrain.simulation.kraft.invariants_logs import (
-    CommitsOwnEpoch,
-    CommittedIsDurable,
-    CommittedNeverChanges,
-    CommittedStays,
-    HighWatermarkRises,
-    LogMatching,
-    NobodyHalts,
-    OnlyCommittedIsTold,
-)
-from splitbrain.simulation.kraft.invariants_metadata import (
-    BrokerEpochsAreNew,
-    FencedHoldNothing,
-    OneAnswerPerRequest,
-    RecordsMakeMetadata,
-    TransactionsEndWithTheirLeader,
-    UnfencedOnceCaughtUp,
-    ViewsNeverGoBack,
-)
-from splitbrain.simulation.kraft.invariants_sessions import LeaversAreMissed, LiveBrokersStay
-from splitbrain.simulation.kraft.invariants_storage import (
-    EqualBytes,
-    PromisedIsKept,
-    SnapshotsTellTheLog,
-)
 
 #: Checked in this order; the first violation ends the run.
 INVARIANTS: Final[tuple[type[Invariant], ...]] = (
-    ElectionSafety,
-    LeaderCompleteness,
-    MajorityElects,
-    VotesForCompleteLogs,
-    LogMatching,
-    OneVote,
-    DurableBeforeSaid,
-    HighWatermarkRises,
-    CommittedIsDurable,
-    CommittedStays,
-    CommitsOwnEpoch,
-    LinearizableReads,
-    CommittedNeverChanges,
-    AcknowledgedStays,
-    NobodyHalts,
-    PromisedIsKept,
-    OnlyCommittedIsTold,
-    AnswersFollowTheLog,
-    EqualStates,
-    EqualBytes,
-    RefusedNeverHappens,
-    SnapshotsTellTheLog,
-    RecordsMakeMetadata,
-    TransactionsEndWithTheirLeader,
-    BrokerEpochsAreNew,
-    FencedHoldNothing,
-    OneAnswerPerRequest,
-    ViewsNeverGoBack,
-    UnfencedOnceCaughtUp,
-    StrangersAreRefused,
-    ProposalsAreOfThePresent,
-    ProducerIdsAreToldOnce,
-    ToldIsCommitted,
-    LeaversAreMissed,
-    LiveBrokersStay,
-    FencedShowNothing,
-    CleanStopsAreToldOnce,
+    elections.ElectionSafety,
+    elections.LeaderCompleteness,
+    elections.MajorityElects,
+    elections.VotesForCompleteLogs,
+    logs.LogMatching,
+    elections.OneVote,
+    elections.DurableBeforeSaid,
+    logs.HighWatermarkRises,
+    logs.CommittedIsDurable,
+    logs.CommittedStays,
+    logs.CommitsOwnEpoch,
+    clients.LinearizableReads,
+    logs.CommittedNeverChanges,
+    clients.AcknowledgedStays,
+    logs.NobodyHalts,
+    storage.PromisedIsKept,
+    logs.OnlyCommittedIsTold,
+    clients.AnswersFollowTheLog,
+    clients.EqualStates,
+    storage.EqualBytes,
+    clients.RefusedNeverHappens,
+    storage.SnapshotsTellTheLog,
+    metadata.RecordsMakeMetadata,
+    metadata.TransactionsEndWithTheirLeader,
+    metadata.BrokerEpochsAreNew,
+    metadata.FencedHoldNothing,
+    metadata.OneAnswerPerRequest,
+    metadata.ViewsNeverGoBack,
+    metadata.UnfencedOnceCaughtUp,
+    brokers.StrangersAreRefused,
+    brokers.ProposalsAreOfThePresent,
+    brokers.ProducerIdsAreToldOnce,
+    brokers.ToldIsCommitted,
+    sessions.LeaversAreMissed,
+    sessions.LiveBrokersStay,
+    brokers.FencedShowNothing,
+    brokers.CleanStopsAreToldOnce,
 )

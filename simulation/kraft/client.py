@@ -12,21 +12,7 @@ from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.simulation import Connection, Timer, World
 from splitbrain.contracts.system import Route
 from splitbrain.simulation.kraft.messages import Greeting, Knock
-from splitbrain.systems.kraft.client_machine import (
-    Answered,
-    ClientMachine,
-    Closed,
-    Complete,
-    Connect,
-    Disconnect,
-    Event,
-    Greeted,
-    Invoked,
-    Lost,
-    Pause,
-    Send,
-    TimePassed,
-)
+from splitbrain.systems.kraft import client_machine as machine
 
 Done = Callable[[Completion], None]
 
@@ -51,7 +37,7 @@ class SimulatedKraftClient:
         """
         self._world = world
         self._place = place
-        self._machine = ClientMachine(name, nodes, route)
+        self._machine = machine.ClientMachine(name, nodes, route)
         self._connection: Connection | None = None
         self._timer: Timer | None = None
         self._done: Done | None = None
@@ -59,45 +45,47 @@ class SimulatedKraftClient:
     def invoke(self, operation: Operation, timeout_us: int, done: Done) -> None:
         """Perform one operation; see ``contracts.simulation.SimulatedClient``."""
         self._done = done
-        self._step(Invoked(operation, timeout_us))
+        self._step(machine.Invoked(operation, timeout_us))
 
     def close(self) -> None:
         """Drop the connection; an open operation is not reported any more."""
         self._stop_timer()
-        self._step(Closed())
+        self._step(machine.Closed())
 
     def answered(self, message: Any) -> None:
         """The node sent something."""
-        self._step(Greeted() if isinstance(message, Greeting) else Answered(message))
+        self._step(
+            machine.Greeted() if isinstance(message, Greeting) else machine.Answered(message)
+        )
 
     def lost(self, reason: str, *, refused: bool) -> None:
         """The connection is gone; whether anything was sent, the machine knows."""
-        self._step(Lost())
+        self._step(machine.Lost())
 
-    def _step(self, event: Event) -> None:
+    def _step(self, event: machine.Event) -> None:
         for effect in self._machine.step(event, self._world.now):
             match effect:
-                case Connect(node, limit_us):
+                case machine.Connect(node, limit_us):
                     self._connection = self._world.network.connect(self._place, node, self)
                     self._connection.send(Knock())
                     self._limit(limit_us)
-                case Send(request, limit_us):
+                case machine.Send(request, limit_us):
                     self._limit(limit_us)
                     assert self._connection is not None
                     self._connection.send(request)
-                case Pause(limit_us):
+                case machine.Pause(limit_us):
                     self._limit(limit_us)
-                case Disconnect():
+                case machine.Disconnect():
                     assert self._connection is not None
                     self._connection.close()
-                case Complete(completion):
+                case machine.Complete(completion):
                     self._stop_timer()
                     assert self._done is not None
                     self._done(completion)
 
     def _limit(self, limit_us: int) -> None:
         self._stop_timer()
-        self._timer = self._world.after(limit_us, lambda: self._step(TimePassed()))
+        self._timer = self._world.after(limit_us, lambda: self._step(machine.TimePassed()))
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

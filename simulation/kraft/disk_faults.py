@@ -12,26 +12,19 @@ from typing import Final
 
 from splitbrain.contracts.errors import CapabilityError
 from splitbrain.contracts.random_source import RandomSource
+from splitbrain.nodes.storage import layout
 from splitbrain.nodes.storage.durable_mark import STATEMENT_BYTES
-from splitbrain.nodes.storage.layout import (
-    DURABLE_LENGTH,
-    EPOCH_CHECKPOINT,
-    META_PROPERTIES,
-    QUORUM_STATE,
-    SEGMENT_SUFFIX,
-    VOTERS,
-)
 from splitbrain.nodes.wire.batches import HEADER_BYTES, peek_batch
 from splitbrain.simulation.disk.file_system import SECTOR_BYTES, DiskSnapshot
 from splitbrain.simulation.kraft.host import Host
 
 #: Which files rot, by what the fault names.
 _SUFFIXES: Final = {
-    "log": (SEGMENT_SUFFIX,),
-    "state": (QUORUM_STATE,),
-    "checkpoint": (EPOCH_CHECKPOINT,),
-    "mark": (DURABLE_LENGTH,),
-    "identity": (META_PROPERTIES, VOTERS),
+    "log": (layout.SEGMENT_SUFFIX,),
+    "state": (layout.QUORUM_STATE,),
+    "checkpoint": (layout.EPOCH_CHECKPOINT,),
+    "mark": (layout.DURABLE_LENGTH,),
+    "identity": (layout.META_PROPERTIES, layout.VOTERS),
 }
 #: Chance that rot in a log is aimed at the start of a batch: bytes of records are many more.
 _HEADER_CHANCE: Final = 0.6
@@ -78,7 +71,7 @@ class DiskFaults:
         """
         self._failed_before = self._failed_count()
         if action == "read":
-            self._host.disk.fail_next(action, errno.EIO, count, SEGMENT_SUFFIX)
+            self._host.disk.fail_next(action, errno.EIO, count, layout.SEGMENT_SUFFIX)
             return "reads of the log fail"
         self._host.disk.fail_next(action, errno.EIO, count)
         return f"every {action} fails" if count is None else f"the next {count} {action}s fail"

@@ -7,34 +7,23 @@ the effect was performed, before the next one.
 from collections.abc import Callable
 from typing import Any, Final
 
-from splitbrain.nodes.quorum.effects import (
-    AdvanceHighWatermark,
-    AnswerFetch,
-    AppendBatches,
-    AppendLeaderChange,
-    AppendRecords,
-    PersistQuorumState,
-    ReportState,
-    SendAnswer,
-    SendRequest,
-    TruncateLog,
-)
+from splitbrain.nodes.quorum import effects
 from splitbrain.nodes.quorum.events import LogFlushed, QuorumStatePersisted, Started
 from splitbrain.nodes.quorum.messages import FetchRequest, VoteAnswer, VoteRequest
 from splitbrain.nodes.quorum.replica import Replica
 
 
-def _answered(effect: SendAnswer, _: Replica) -> str | None:
+def _answered(effect: effects.SendAnswer, _: Replica) -> str | None:
     return "votes" if isinstance(effect.answer, VoteAnswer) and effect.answer.granted else None
 
 
-def _sent(effect: SendRequest, _: Replica) -> str | None:
+def _sent(effect: effects.SendRequest, _: Replica) -> str | None:
     if isinstance(effect.request, VoteRequest):
         return "asks-for-votes"
     return "fetches" if isinstance(effect.request, FetchRequest) else None
 
 
-def _reported(effect: ReportState, _: Replica) -> str | None:
+def _reported(effect: effects.ReportState, _: Replica) -> str | None:
     if effect.kind != "role":
         return None
     return "leads" if effect.role == "leader" else "changes-role"
@@ -48,24 +37,24 @@ def _appended(_: object, replica: Replica) -> str | None:
     return "leader-appends" if replica.role == "leader" else "follower-appends"
 
 
-def _advanced(_: AdvanceHighWatermark, replica: Replica) -> str | None:
+def _advanced(_: effects.AdvanceHighWatermark, replica: Replica) -> str | None:
     return "commits" if replica.role == "leader" else "learns-commit"
 
 
 #: How to name what a node has just done, or is just told; None: nobody waits for that.
 NAMES: Final[dict[type, Callable[[Any, Replica], str | None]]] = {
-    PersistQuorumState: lambda _effect, _replica: "persists",
+    effects.PersistQuorumState: lambda _effect, _replica: "persists",
     QuorumStatePersisted: lambda _event, _replica: "persisted",
-    AppendLeaderChange: lambda _effect, _replica: "opens-epoch",
-    AppendRecords: _appended,
-    AppendBatches: _appended,
-    TruncateLog: lambda _effect, _replica: "truncates",
+    effects.AppendLeaderChange: lambda _effect, _replica: "opens-epoch",
+    effects.AppendRecords: _appended,
+    effects.AppendBatches: _appended,
+    effects.TruncateLog: lambda _effect, _replica: "truncates",
     LogFlushed: _flushed,
-    AdvanceHighWatermark: _advanced,
-    SendAnswer: _answered,
-    SendRequest: _sent,
-    AnswerFetch: lambda _effect, _replica: "answers-fetch",
-    ReportState: _reported,
+    effects.AdvanceHighWatermark: _advanced,
+    effects.SendAnswer: _answered,
+    effects.SendRequest: _sent,
+    effects.AnswerFetch: lambda _effect, _replica: "answers-fetch",
+    effects.ReportState: _reported,
     Started: lambda _event, _replica: "starts",
 }
 

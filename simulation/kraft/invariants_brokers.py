@@ -15,15 +15,7 @@ from splitbrain.nodes.controller.brokers.producer_ids import BLOCK_LENGTH
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.nodes.wire.errors import ApiError
-from splitbrain.nodes.wire.families.brokers import (
-    AllocateProducerIdsRequest,
-    AllocateProducerIdsResponse,
-    AssignReplicasToDirsRequest,
-    BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-)
+from splitbrain.nodes.wire.families import brokers
 from splitbrain.nodes.wire.families.partitions import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -35,10 +27,10 @@ from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
 
 #: Requests that only a registered broker may make, each with the epoch that it was given.
 _OF_BROKERS: Final = (
-    BrokerHeartbeatRequest,
+    brokers.BrokerHeartbeatRequest,
     AlterPartitionRequest,
-    AllocateProducerIdsRequest,
-    AssignReplicasToDirsRequest,
+    brokers.AllocateProducerIdsRequest,
+    brokers.AssignReplicasToDirsRequest,
 )
 #: What a leader says that does not know a broker's epoch.
 _ANY_EPOCH: Final = -1
@@ -138,9 +130,9 @@ class ProducerIdsAreToldOnce(Invariant):
         self._given: dict[int, int] = {}
 
     def told(self, machine: Machine, message: Any, answer: Any, asked: Asked) -> None:
-        if not isinstance(answer, AllocateProducerIdsResponse) or answer.error_code:
+        if not isinstance(answer, brokers.AllocateProducerIdsResponse) or answer.error_code:
             return
-        assert isinstance(message, AllocateProducerIdsRequest)
+        assert isinstance(message, brokers.AllocateProducerIdsRequest)
         first, end = answer.producer_id_start, answer.producer_id_start + answer.producer_id_len
         for start in self._given:
             if first < start + BLOCK_LENGTH and start < end:
@@ -165,7 +157,7 @@ class ToldIsCommitted(Answers):
             return
         images = self.images(asked)
         match answer:
-            case BrokerRegistrationResponse():
+            case brokers.BrokerRegistrationResponse():
                 broker_id = message.broker_id
                 is_so = any(
                     (known := image.brokers.get(broker_id)) is not None
@@ -174,11 +166,11 @@ class ToldIsCommitted(Answers):
                     for image in images
                 )
                 what = f"its registration with epoch {answer.broker_epoch}"
-            case AllocateProducerIdsResponse():
+            case brokers.AllocateProducerIdsResponse():
                 end = answer.producer_id_start + answer.producer_id_len
                 is_so = any((image.next_producer_id or 0) >= end for image in images)
                 what = f"the producer ids up to {end}"
-            case BrokerHeartbeatResponse(is_fenced=False):
+            case brokers.BrokerHeartbeatResponse(is_fenced=False):
                 broker_id = message.broker_id
                 is_so = any(
                     (known := image.brokers.get(broker_id)) is not None and not known.fenced
@@ -231,7 +223,7 @@ class CleanStopsAreToldOnce(Invariant):
 
     def calls(self, machine: Machine, message: Any) -> None:
         ledger = self.ghost.ledger
-        if not isinstance(message, BrokerRegistrationRequest):
+        if not isinstance(message, brokers.BrokerRegistrationRequest):
             return
         assert isinstance(ledger, MetadataLedger)
         mine = message.incarnation_id

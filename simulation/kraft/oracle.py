@@ -11,19 +11,7 @@ from typing import Any
 import msgspec
 
 from splitbrain.contracts.simulation import World
-from splitbrain.nodes.quorum.effects import (
-    AdvanceHighWatermark,
-    AppendBatches,
-    AppendLeaderChange,
-    AppendRecords,
-    CutLogStart,
-    Effect,
-    ReplaceLog,
-    ReportState,
-    SendAnswer,
-    SendRequest,
-    TruncateLog,
-)
+from splitbrain.nodes.quorum import effects
 from splitbrain.nodes.quorum.events import ConnectionClosed, Event, RequestReceived
 from splitbrain.nodes.quorum.identifiers import NodeId
 from splitbrain.nodes.quorum.messages import FetchRequest, VoteRequest
@@ -51,19 +39,19 @@ class Oracle:
         self._world = world
         self.invariants = [kind(self.ghost) for kind in INVARIANTS if kind.id not in muted]
         self._notes_before: dict[type, _Check] = {
-            AdvanceHighWatermark: self._note_high_watermark,
-            ReportState: self._note_report,
-            SendAnswer: self._note_answer,
-            SendRequest: self._note_request,
-            TruncateLog: self._note_truncation_count,
+            effects.AdvanceHighWatermark: self._note_high_watermark,
+            effects.ReportState: self._note_report,
+            effects.SendAnswer: self._note_answer,
+            effects.SendRequest: self._note_request,
+            effects.TruncateLog: self._note_truncation_count,
         }
         self._notes_after: dict[type, _Check] = {
-            AppendLeaderChange: self._note_leader_change,
-            AppendRecords: self._note_records,
-            AppendBatches: self._note_batches,
-            TruncateLog: self._note_truncation,
-            ReplaceLog: self._note_replacement,
-            CutLogStart: self._note_cut,
+            effects.AppendLeaderChange: self._note_leader_change,
+            effects.AppendRecords: self._note_records,
+            effects.AppendBatches: self._note_batches,
+            effects.TruncateLog: self._note_truncation,
+            effects.ReplaceLog: self._note_replacement,
+            effects.CutLogStart: self._note_cut,
         }
         self._file_invariants()
 
@@ -149,7 +137,7 @@ class Oracle:
         for took in self._took.get(kind, ()):
             took(self.ghost.machines[host.node_id], event)
 
-    def before(self, host: Host, effect: Effect) -> None:
+    def before(self, host: Host, effect: effects.Effect) -> None:
         """An effect is about to be performed."""
         looks = self._before.get(type(effect))
         if looks is not None:
@@ -157,7 +145,7 @@ class Oracle:
             for look in looks:
                 look(machine, effect)
 
-    def after(self, host: Host, effect: Effect) -> None:
+    def after(self, host: Host, effect: effects.Effect) -> None:
         """An effect was performed."""
         looks = self._after.get(type(effect))
         if looks is not None:
@@ -215,7 +203,7 @@ class Oracle:
 
     # How the ghost state is kept.
 
-    def _note_high_watermark(self, machine: Machine, effect: AdvanceHighWatermark) -> None:
+    def _note_high_watermark(self, machine: Machine, effect: effects.AdvanceHighWatermark) -> None:
         machine.high_watermark = effect.offset
         replica = machine.host.node.replica
         if replica.role == "leader":
@@ -225,7 +213,7 @@ class Oracle:
             if log.is_durable(machine.host.disk, machine.promised, effect.offset):
                 machine.promised = max(machine.promised, effect.offset)
 
-    def _note_report(self, machine: Machine, effect: ReportState) -> None:
+    def _note_report(self, machine: Machine, effect: effects.ReportState) -> None:
         if effect.kind == "role" and effect.role == "leader":
             ghost = self.ghost
             if effect.epoch not in ghost.leaders:
@@ -233,13 +221,13 @@ class Oracle:
             ghost.leaders[effect.epoch] = (machine.host.node_id, machine.host.incarnation)
             ghost.highest_led = max(ghost.highest_led, effect.epoch)
 
-    def _note_answer(self, machine: Machine, effect: SendAnswer) -> None:
+    def _note_answer(self, machine: Machine, effect: effects.SendAnswer) -> None:
         if cast_vote(machine, effect) is not None:
             self.ghost.counts["votes"] += 1
         machine.asked.pop(effect.connection, None)
         self._note_state(machine)
 
-    def _note_request(self, machine: Machine, effect: SendRequest) -> None:
+    def _note_request(self, machine: Machine, effect: effects.SendRequest) -> None:
         self._note_state(machine)
         if cast_vote(machine, effect) is not None:
             self.ghost.counts["votes"] += 1
@@ -251,13 +239,13 @@ class Oracle:
         if state is not None:
             machine.said = state
 
-    def _note_truncation_count(self, machine: Machine, effect: TruncateLog) -> None:
+    def _note_truncation_count(self, machine: Machine, effect: effects.TruncateLog) -> None:
         self.ghost.counts["truncations"] += 1
 
-    def _note_leader_change(self, machine: Machine, effect: AppendLeaderChange) -> None:
+    def _note_leader_change(self, machine: Machine, effect: effects.AppendLeaderChange) -> None:
         self._note_own(machine, effect.base_offset, [Entry(effect.epoch, None)])
 
-    def _note_records(self, machine: Machine, effect: AppendRecords) -> None:
+    def _note_records(self, machine: Machine, effect: effects.AppendRecords) -> None:
         epoch = int(effect.epoch)
         entries = [Entry(epoch, payload) for payload in effect.payloads]
         self._note_own(machine, effect.base_offset, entries)
@@ -268,17 +256,17 @@ class Oracle:
         position = machine.host.node.parts.disk.end_position
         machine.log.append(entries, position.segment, position.byte)
 
-    def _note_batches(self, machine: Machine, effect: AppendBatches) -> None:
+    def _note_batches(self, machine: Machine, effect: effects.AppendBatches) -> None:
         assert machine.log is not None
         position = machine.host.node.parts.disk.end_position
         machine.log.append_raw(effect.records, position.segment, position.byte)
 
-    def _note_truncation(self, machine: Machine, effect: TruncateLog) -> None:
+    def _note_truncation(self, machine: Machine, effect: effects.TruncateLog) -> None:
         assert machine.log is not None
         machine.log.truncate(effect.end_offset)
         machine.promised = min(machine.promised, effect.end_offset)
 
-    def _note_replacement(self, machine: Machine, effect: ReplaceLog) -> None:
+    def _note_replacement(self, machine: Machine, effect: effects.ReplaceLog) -> None:
         assert machine.log is not None
         machine.log.replace(effect.snapshot_id, self.ghost.committed)
         machine.promised = min(machine.promised, effect.snapshot_id.end_offset)
@@ -286,7 +274,7 @@ class Oracle:
         self.ghost.keep_copies(machine, effect.snapshot_id)
         self.ghost.counts["installed"] += 1
 
-    def _note_cut(self, machine: Machine, effect: CutLogStart) -> None:
+    def _note_cut(self, machine: Machine, effect: effects.CutLogStart) -> None:
         assert machine.log is not None
         newest = machine.host.node.replica.newest_snapshot
         assert newest is not None

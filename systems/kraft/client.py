@@ -20,23 +20,7 @@ from splitbrain.nodes.transport.client_connection import (
     NotSentError,
     connect,
 )
-from splitbrain.systems.kraft.client_machine import (
-    Answered,
-    Awaiting,
-    ClientMachine,
-    Closed,
-    Complete,
-    Connect,
-    Disconnect,
-    Event,
-    Greeted,
-    Invoked,
-    Lost,
-    NotSent,
-    Pause,
-    Send,
-    TimePassed,
-)
+from splitbrain.systems.kraft import client_machine as machine
 
 _US: Final = 1_000_000
 
@@ -56,22 +40,22 @@ class KraftClient:
             route: pinned to a node, or led by it to the leader.
         """
         self._endpoint = endpoint
-        self._machine = ClientMachine(secrets.token_hex(6), nodes, route)
+        self._machine = machine.ClientMachine(secrets.token_hex(6), nodes, route)
         self._connection: ClientConnection | None = None
 
     async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
         """Perform one operation; see ``contracts.operations.Client``."""
         clock = asyncio.get_running_loop().time
         if self._connection is None or not self._connection.is_open:
-            self._machine.step(Lost(), int(clock() * _US))
-        event: Event = Invoked(operation, round(timeout_s * _US))
+            self._machine.step(machine.Lost(), int(clock() * _US))
+        event: machine.Event = machine.Invoked(operation, round(timeout_s * _US))
         try:
             while True:
                 for effect in self._machine.step(event, int(clock() * _US)):
                     match effect:
-                        case Complete():
+                        case machine.Complete():
                             return effect.completion
-                        case Disconnect():
+                        case machine.Disconnect():
                             self._disconnect()
                         case awaiting:
                             event = await self._came_of(awaiting)
@@ -82,7 +66,7 @@ class KraftClient:
 
     async def close(self) -> None:
         """Drop the connection at once; an operation under way ends without another attempt."""
-        self._machine.step(Closed(), int(asyncio.get_running_loop().time() * _US))
+        self._machine.step(machine.Closed(), int(asyncio.get_running_loop().time() * _US))
         self._disconnect()
 
     def _disconnect(self) -> None:
@@ -90,23 +74,23 @@ class KraftClient:
             self._connection.close()
         self._connection = None
 
-    async def _came_of(self, awaiting: Awaiting) -> Event:
+    async def _came_of(self, awaiting: machine.Awaiting) -> machine.Event:
         limit_s = awaiting.limit_us / _US
         try:
             match awaiting:
-                case Send():
+                case machine.Send():
                     assert self._connection is not None
-                    return Answered(await self._connection.ask(awaiting.request, limit_s))
-                case Connect():
+                    return machine.Answered(await self._connection.ask(awaiting.request, limit_s))
+                case machine.Connect():
                     address = self._endpoint(awaiting.node)
                     self._connection, _ = await connect(address.host, address.port, limit_s)
-                    return Greeted()
-                case Pause():
+                    return machine.Greeted()
+                case machine.Pause():
                     await asyncio.sleep(limit_s)
-                    return TimePassed()
+                    return machine.TimePassed()
         except (NotGreetedError, NotAnsweredError):
-            return TimePassed()
+            return machine.TimePassed()
         except NotSentError:
-            return NotSent()
+            return machine.NotSent()
         except LostError:
-            return Lost()
+            return machine.Lost()

@@ -19,17 +19,7 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from splitbrain.systems.kraft.outcomes import (
-    LOST,
-    NO_LEADER,
-    NOT_SENT,
-    REQUEST_KINDS,
-    TIMED_OUT,
-    answered,
-    certainly_not,
-    may_go_on,
-    unanswered,
-)
+from splitbrain.systems.kraft import outcomes
 from splitbrain.systems.kraft.state_machines import node_name
 
 #: Longest wait for one node's greeting while others could be asked instead; a frozen node's kernel
@@ -220,8 +210,8 @@ class ClientMachine:
     def _invoked(self, event: Invoked, now: int) -> Sequence[Effect]:
         assert self._awaiting is None or self._is_closed, "one operation at a time"
         self._awaiting, self._is_closed = None, False
-        if event.operation.f not in REQUEST_KINDS:
-            return (Complete(certainly_not("unknown-operation", None)),)
+        if event.operation.f not in outcomes.REQUEST_KINDS:
+            return (Complete(outcomes.certainly_not("unknown-operation", None)),)
         self._operation = event.operation
         self._deadline = now + event.timeout_us
         self._aim.begin()
@@ -249,7 +239,7 @@ class ClientMachine:
         node_timeout_us = max(remaining_us - NODE_HEADSTART_US, remaining_us // 2)
         request = ClientRequest(
             id=self._sent_count,
-            kind=REQUEST_KINDS[operation.f],
+            kind=outcomes.REQUEST_KINDS[operation.f],
             key=operation.key or "",
             value=operation.value,
             operation=f"{self._name}-{self._sent_count}",
@@ -272,7 +262,9 @@ class ClientMachine:
         assert self._operation is not None
         leader = None if answer.leader_id is None else node_name(answer.leader_id)
         hint = leader if leader is not None and self._aim.knows(leader) else None
-        return self._conclude(answered(self._operation, answer, self._aim.target), hint, now)
+        return self._conclude(
+            outcomes.answered(self._operation, answer, self._aim.target), hint, now
+        )
 
     def _not_sent(self, now: int) -> Sequence[Effect]:
         return (*self._disconnect(), *self._conclude(self._unsent(), None, now))
@@ -282,24 +274,26 @@ class ClientMachine:
         if self._awaiting == "greeting":
             return self._conclude(self._unsent(), None, now)
         if self._awaiting == "answer":
-            return self._unanswered(LOST, now)
+            return self._unanswered(outcomes.LOST, now)
         return ()
 
     def _time_passed(self, now: int) -> Sequence[Effect]:
         if self._awaiting == "pause":
             return self._attempt(now)
         if self._awaiting == "answer":
-            return (*self._disconnect(), *self._unanswered(TIMED_OUT, now))
+            return (*self._disconnect(), *self._unanswered(outcomes.TIMED_OUT, now))
         if self._patience_us >= CONNECT_TIMEOUT_US:
             self._aim.avoid(self._aim.target, now)
         return self._not_sent(now)
 
     def _unsent(self) -> Completion:
-        return certainly_not(NOT_SENT, self._aim.target)
+        return outcomes.certainly_not(outcomes.NOT_SENT, self._aim.target)
 
     def _unanswered(self, error: str, now: int) -> Sequence[Effect]:
         assert self._operation is not None
-        return self._conclude(unanswered(self._operation, error, self._aim.target), None, now)
+        return self._conclude(
+            outcomes.unanswered(self._operation, error, self._aim.target), None, now
+        )
 
     # What follows.
 
@@ -310,7 +304,7 @@ class ClientMachine:
         assert self._operation is not None
         self._awaiting = None
         is_last = self._is_pinned or self._is_closed
-        if is_last or not may_go_on(self._operation, completion):
+        if is_last or not outcomes.may_go_on(self._operation, completion):
             if completion.type == "info" or self._is_closed:
                 # A late answer must never meet a later operation.
                 return (*self._disconnect(), Complete(completion))
@@ -319,7 +313,7 @@ class ClientMachine:
         pause_us = ROUND_PAUSE_US if self._aim.aim_elsewhere(hint, now) else 0
         if now + ROUND_PAUSE_US >= self._deadline:
             # Too late for an answer, and nothing was appended anywhere.
-            return (*dropped, Complete(certainly_not(NO_LEADER, completion.node)))
+            return (*dropped, Complete(outcomes.certainly_not(outcomes.NO_LEADER, completion.node)))
         self._awaiting = "pause"
         return (*dropped, Pause(pause_us))
 

@@ -15,6 +15,7 @@ from typing import Final
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import Route
+from splitbrain.systems.redis import outcomes
 from splitbrain.systems.redis.commands import PRIMARY_ROLE, commands, is_known, only_reads, role_of
 from splitbrain.systems.redis.connection import LostError, NotSentError, RespConnection, connect
 from splitbrain.systems.redis.membership import (
@@ -23,18 +24,6 @@ from splitbrain.systems.redis.membership import (
     SERVER_PORT,
     Endpoint,
     Membership,
-)
-from splitbrain.systems.redis.outcomes import (
-    ELSEWHERE,
-    LOST,
-    NO_PRIMARY,
-    NOT_PRIMARY,
-    NOT_SENT,
-    TIMED_OUT,
-    UNKNOWN_OPERATION,
-    answered,
-    certainly_not,
-    unanswered,
 )
 from splitbrain.systems.redis.resp import ErrorReply, pairs
 from splitbrain.systems.redis.settings import Settings
@@ -162,7 +151,7 @@ class RedisClient:
     async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
         """Perform one operation; see ``contracts.operations.Client``."""
         if not is_known(operation):
-            return certainly_not(UNKNOWN_OPERATION, None)
+            return outcomes.certainly_not(outcomes.UNKNOWN_OPERATION, None)
         deadline = asyncio.get_running_loop().time() + timeout_s
         if self._sentinels is not None:
             return await self._follow(self._sentinels, operation, deadline)
@@ -194,7 +183,9 @@ class RedisClient:
             self._target = None
             if loop.time() + PAUSE_S >= deadline:
                 # Too late for an answer: sent now, all that could be known would be lost.
-                return certainly_not(NO_PRIMARY, None if last is None else last.node)
+                return outcomes.certainly_not(
+                    outcomes.NO_PRIMARY, None if last is None else last.node
+                )
             await asyncio.sleep(PAUSE_S)  # back-off: nothing here can be waited on
 
     async def _attempt(self, operation: Operation, node: NodeName, deadline: float) -> Completion:
@@ -205,15 +196,17 @@ class RedisClient:
             replies = await connection.ask(commands(operation), deadline - loop.time())
         except _RefusedError:
             self._drop()
-            return certainly_not(NOT_PRIMARY, node)
+            return outcomes.certainly_not(outcomes.NOT_PRIMARY, node)
         except NotSentError:
             self._drop()
-            return certainly_not(NOT_SENT, node)
+            return outcomes.certainly_not(outcomes.NOT_SENT, node)
         except LostError:
             self._drop()
-            error = TIMED_OUT if loop.time() >= deadline else LOST
-            return unanswered(operation, error, node)
-        completion = answered(operation, replies, node, replica_reads=self._settings.replica_reads)
+            error = outcomes.TIMED_OUT if loop.time() >= deadline else outcomes.LOST
+            return outcomes.unanswered(operation, error, node)
+        completion = outcomes.answered(
+            operation, replies, node, replica_reads=self._settings.replica_reads
+        )
         if completion.type == "info":
             self._drop()
         return completion
@@ -258,4 +251,6 @@ class RedisClient:
 
 def _may_ask_elsewhere(operation: Operation, completion: Completion) -> bool:
     """Whether the failure is certain and another node, or the same one later, may do better."""
-    return completion.error in ELSEWHERE or (only_reads(operation) and completion.error == LOST)
+    return completion.error in outcomes.ELSEWHERE or (
+        only_reads(operation) and completion.error == outcomes.LOST
+    )

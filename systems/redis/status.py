@@ -12,18 +12,9 @@ import msgspec
 
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Address
+from splitbrain.systems.redis import resp
 from splitbrain.systems.redis.commands import PRIMARY_ROLE
 from splitbrain.systems.redis.membership import MASTER_NAME, SENTINEL_PORT, SERVER_PORT, Endpoint
-from splitbrain.systems.redis.resp import (
-    ErrorReply,
-    ProtocolError,
-    Reply,
-    ReplyParser,
-    encode_command,
-    info_fields,
-    pairs,
-    text,
-)
 
 _REPLICA_PREFIX: Final = "slave"
 
@@ -84,16 +75,16 @@ def ask(endpoint: Endpoint, node: NodeName, timeout_s: float) -> NodeView | None
 
 def exchange(
     address: Address, questions: Sequence[Sequence[str]], deadline: float
-) -> list[Reply] | None:
+) -> list[resp.Reply] | None:
     """A reply to each question, None if they do not come before the deadline (monotonic)."""
-    parser = ReplyParser()
-    replies: list[Reply] = []
+    parser = resp.ReplyParser()
+    replies: list[resp.Reply] = []
     try:
         remaining_s = deadline - time.monotonic()
         if remaining_s <= 0:
             return None
         with socket.create_connection((address.host, address.port), remaining_s) as connection:
-            connection.sendall(b"".join(encode_command(question) for question in questions))
+            connection.sendall(b"".join(resp.encode_command(question) for question in questions))
             while len(replies) < len(questions):
                 remaining_s = deadline - time.monotonic()
                 if remaining_s <= 0:
@@ -103,16 +94,16 @@ def exchange(
                 if not data:
                     return None
                 replies += parser.feed(data)
-    except (OSError, ProtocolError):
+    except (OSError, resp.ProtocolError):
         return None
     return replies
 
 
-def server_view(replies: Sequence[Reply]) -> ServerView | None:
+def server_view(replies: Sequence[resp.Reply]) -> ServerView | None:
     """From the replication and memory sections of INFO; None while the server is not ready."""
-    if any(isinstance(reply, ErrorReply) for reply in replies):
+    if any(isinstance(reply, resp.ErrorReply) for reply in replies):
         return None
-    fields = {name: value for reply in replies for name, value in info_fields(reply).items()}
+    fields = {name: value for reply in replies for name, value in resp.info_fields(reply).items()}
     if "role" not in fields:
         return None
     is_primary = fields["role"] == PRIMARY_ROLE
@@ -134,13 +125,13 @@ def server_view(replies: Sequence[Reply]) -> ServerView | None:
     )
 
 
-def sentinel_view(replies: Sequence[Reply]) -> SentinelView | None:
+def sentinel_view(replies: Sequence[resp.Reply]) -> SentinelView | None:
     """From the three answers of a Sentinel; None where it does not know the group."""
     said, replicas, quorum = replies
-    group = pairs(said)
+    group = resp.pairs(said)
     if not group.get("config-epoch", "").isdigit():
         return None
-    described = [pairs(replica) for replica in replicas] if isinstance(replicas, list) else []
+    described = [resp.pairs(replica) for replica in replicas] if isinstance(replicas, list) else []
     return SentinelView(
         host=group.get("ip", ""),
         port=group.get("port", ""),
@@ -150,5 +141,5 @@ def sentinel_view(replies: Sequence[Reply]) -> SentinelView | None:
             replica.get("flags") == _REPLICA_PREFIX and replica.get("master-link-status") == "ok"
             for replica in described
         ),
-        quorum=quorum.text if isinstance(quorum, ErrorReply) else text(quorum),
+        quorum=quorum.text if isinstance(quorum, resp.ErrorReply) else resp.text(quorum),
     )

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.campaign.shrinking import words
 from splitbrain.harness.campaign.shrinking.display import SearchDisplay
 from splitbrain.harness.campaign.shrinking.exact_oracle import (
     ExactOracle,
@@ -25,15 +26,6 @@ from splitbrain.harness.campaign.shrinking.saved_test import (
     check_test_file,
     content_of_test,
     save_test,
-)
-from splitbrain.harness.campaign.shrinking.words import (
-    Kept,
-    Result,
-    change,
-    name_of,
-    size_of,
-    story,
-    to_be_continued,
 )
 from splitbrain.harness.campaign.sweep.trial import run
 from splitbrain.harness.console.interrupts import Interrupts
@@ -59,7 +51,7 @@ class ExactSearch:
 
     def __init__(self, options: ShrinkOptions, folder: RunFolder) -> None:
         self._options, self._folder = options, folder
-        self._name = name_of(folder)
+        self._name = words.name_of(folder)
         self.limits = exact_limits(options)
         if options.save_test is not None:
             check_test_file(options.save_test)
@@ -78,7 +70,9 @@ class ExactSearch:
         found = ", ".join(self._record.failed_by or ())
         self.wanted = f"{'any failure' if options.any_failure or not found else found} wanted"
 
-    def search(self, budget: SearchBudget, console: Console, _interrupts: Interrupts) -> Result:
+    def search(
+        self, budget: SearchBudget, console: Console, _interrupts: Interrupts
+    ) -> words.Result:
         """Replay the run, then ever smaller ones.
 
         Raises:
@@ -89,23 +83,25 @@ class ExactSearch:
             first = judged(run(self.start))
             self._failure = self._failure_of(first)
             found = finding_of(first)
-            before = size_of(self.start, found.happened)
+            before = words.size_of(self.start, found.happened)
 
             def told(_candidate: Scenario, step: str) -> None:
-                now = change(before, size_of(oracle.best or self.start, oracle.happened))
+                now = words.change(
+                    before, words.size_of(oracle.best or self.start, oracle.happened)
+                )
                 display.now = f"{now}, {counted(budget.tries, 'replay')} ({step})"
 
             oracle = self._oracle = ExactOracle(replay_for(self._failure), budget, told)
             oracle.saw(self.start, found)
             smallest = shrink(self.start, oracle, budget)
-        return Result(
+        return words.Result(
             before=before,
-            after=size_of(smallest.plan, oracle.happened),
+            after=words.size_of(smallest.plan, oracle.happened),
             is_minimal=smallest.is_minimal,
             asked=counted(budget.tries, "replay"),
         )
 
-    def keep(self, console: Console, cut_short: str | None) -> Kept:
+    def keep(self, console: Console, cut_short: str | None) -> words.Kept:
         """Make the folder of the small run, judge it, and save it as a test where that is wanted.
 
         Raises:
@@ -124,12 +120,12 @@ class ExactSearch:
 
         def save(path: Path) -> None:
             # Without a folder: a path of this machine says nothing where the test goes.
-            continued = to_be_continued(cut_short, "FOLDER")
+            continued = words.to_be_continued(cut_short, "FOLDER")
             save_test(path, content_of_test(best, finding.failed_by, finding.sentence, continued))
 
-        return Kept(
+        return words.Kept(
             run=RunFolder(root),
-            story=story(small, len(finding.happened.performed)),
+            story=words.story(small, len(finding.happened.performed)),
             more={} if path is None else {"test": str(path)},
             last=None if path is None else partial(save, path),
         )

@@ -19,23 +19,13 @@ from rich.console import Console
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.harness.campaign.replaying.recorded import read_plan, replay_options
+from splitbrain.harness.campaign.shrinking import words
 from splitbrain.harness.campaign.shrinking.display import SearchDisplay
 from splitbrain.harness.campaign.shrinking.options import ShrinkOptions, run_limits
 from splitbrain.harness.campaign.shrinking.plan_runs import LoudInterrupts, PlanRuns
 from splitbrain.harness.campaign.shrinking.rehearsal import Rehearse
 from splitbrain.harness.campaign.shrinking.run_oracle import Answer, RunOracle, Try
 from splitbrain.harness.campaign.shrinking.search_folder import LEDGER, SearchFolder, runs_folder_of
-from splitbrain.harness.campaign.shrinking.words import (
-    Kept,
-    Result,
-    answer_words,
-    asking_words,
-    comment_lines,
-    fault_lines,
-    name_of,
-    size_of,
-    try_words,
-)
 from splitbrain.harness.campaign.sweep.like_command import wanted_verdict
 from splitbrain.harness.campaign.sweep.planned import record_of_plan
 from splitbrain.harness.console.console_lines import say
@@ -74,7 +64,7 @@ class RunSearch:
         ready: Callable[[TestOptions], PreparedTest],
         rehearse: Rehearse,
     ) -> None:
-        self._options, self._folder, self._name = options, folder, name_of(folder)
+        self._options, self._folder, self._name = options, folder, words.name_of(folder)
         self._stop, self._ready, self._rehearse = stop, ready, rehearse
         self.limits, self._asking = run_limits(options)
         self._verdict = wanted_verdict(folder)
@@ -94,7 +84,7 @@ class RunSearch:
 
     def search(
         self, budget: SearchBudget, console: Console, interrupts: LoudInterrupts
-    ) -> Result | str:
+    ) -> words.Result | str:
         """Look for the failure in simulation, then run ever smaller plans.
 
         Raises:
@@ -125,9 +115,9 @@ class RunSearch:
                 f"no plan was settled, so nothing became smaller ({counted(budget.tries, 'run')}); "
                 f"every try stands in {folder.root / LEDGER}."
             )
-        return Result(
-            before=size_of(self.start),
-            after=size_of(best.plan),
+        return words.Result(
+            before=words.size_of(self.start),
+            after=words.size_of(best.plan),
             is_minimal=is_minimal,
             asked=f"{counted(oracle.plans, 'plan')}, {counted(budget.tries, 'run')}",
             evidence=(
@@ -136,7 +126,7 @@ class RunSearch:
             ),
         )
 
-    def keep(self, _console: Console, _cut_short: str | None) -> Kept:
+    def keep(self, _console: Console, _cut_short: str | None) -> words.Kept:
         """Point to the last run of the smallest plan; its files stand there already."""
         best, folder = self._best, self._search_folder
         assert best is not None
@@ -144,15 +134,15 @@ class RunSearch:
         point_latest(self._runs_folder, run)
         point_latest(folder.root, run)
         plan = {"plan": str(folder.plan)} if best.plan.faults else {}
-        return Kept(
+        return words.Kept(
             run=RunFolder(run),
-            story=fault_lines(best.plan),
+            story=words.fault_lines(best.plan),
             more={**plan, "test": _command_of(best, run, folder)},
             times=self._asking.tries,
         )
 
     def _comment(self, answer: Answer) -> list[str]:
-        return comment_lines(self._name, self._verdict.words(), answer)
+        return words.comment_lines(self._name, self._verdict.words(), answer)
 
     def _rehearsed(self, budget: SearchBudget, console: Console) -> Scenario | None:
         """Plan that simulation leaves; None: nothing to go by."""
@@ -249,18 +239,18 @@ class _Watcher:
     def begins(self, answer: Answer) -> None:
         """The next try is about to be made."""
         run = f"run {self._budget.tries + 1}"
-        self._display.now = f"{run}, {asking_words(answer, self._asking)}"
+        self._display.now = f"{run}, {words.asking_words(answer, self._asking)}"
 
     def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
         """A try was made."""
         self._folder.took(answer, made, is_same=is_same)
-        if (told := try_words(answer, made, is_same=is_same)) is not None:
+        if (told := words.try_words(answer, made, is_same=is_same)) is not None:
             self._display.say(told)
 
     def answered(self, answer: Answer) -> None:
         """A plan is settled, or the budget has ended."""
         self._folder.answered(answer, self._comment(answer))
-        self._display.say(answer_words(answer))
+        self._display.say(words.answer_words(answer))
 
 
 def _command_of(best: Answer, run: Path, folder: SearchFolder) -> str:
