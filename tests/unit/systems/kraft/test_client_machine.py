@@ -9,7 +9,7 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.nodes.transport.client_protocol import AnswerOutcome, ClientAnswer, ClientRequest
-from splitbrain.systems.kraft import client_machine
+from splitbrain.systems.kraft import outcomes
 from splitbrain.systems.kraft.client_machine import (
     Answered,
     Awaiting,
@@ -36,8 +36,8 @@ OPERATIONS = (
     Operation("read", "k", None),
 )
 OUTCOMES: tuple[AnswerOutcome, ...] = (
-    *("ok", "not-leader", "timeout", "unknown", "invalid-request", "stopping", "fenced"),
-)
+    "ok", "not-leader", "timeout", "unknown", "invalid-request", "stopping", "fenced",
+)  # fmt: skip
 WALKS = 300
 OPERATIONS_EACH = 12
 
@@ -217,5 +217,5 @@ def test_a_mutant_is_caught(
 
 def mutate(name: str, mutant: Callable[..., object], monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace a rule of the machine, or one that it uses."""
-    place = client_machine if hasattr(client_machine, name) else ClientMachine
+    place = outcomes if hasattr(outcomes, name) else ClientMachine
     monkeypatch.setattr(place, name, mutant)
