@@ -10,27 +10,9 @@ import pytest
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis import effects
 from splitbrain.nemesis.acts import Act, Kill, Pause, Resume, Start
 from splitbrain.nemesis.aim import Aim, Patience
-from splitbrain.nemesis.effects import (
-    Acknowledged,
-    AskAcknowledged,
-    AskExits,
-    AskTold,
-    AskView,
-    AwaitHappening,
-    AwaitService,
-    Do,
-    Done,
-    Effect,
-    Evidence,
-    Look,
-    Record,
-    StayInForce,
-    TellExits,
-    Told,
-    Wait,
-)
 from splitbrain.nemesis.expectations import NodeIs
 from splitbrain.nemesis.fault_machine import FaultMachine, Nemesis
 from splitbrain.nemesis.fault_options import BEYOND_PROMISE
@@ -50,12 +32,12 @@ class World:
     def __init__(self) -> None:
         self.nemesis = Nemesis(NODES, NODES, ToldPromise(NODES, Patience(held_us=0)), Patience())
         self.now_us = 0
-        self.effects: list[Effect] = []
+        self.effects: list[effects.Effect] = []
         self.done: list[Act] = []
         self._aim = Aim(NODES)
         self._looks = 0
         #: Answers otherwise than usual; None: as usual.
-        self.answers_otherwise: Callable[[Effect], Any] = lambda _effect: None
+        self.answers_otherwise: Callable[[effects.Effect], Any] = lambda _effect: None
 
     def carry_out(self, fault: Fault, ends_at: int | None = None) -> list[str]:
         """Phases that were recorded; ``ends_at``: the step from which on the run is to end."""
@@ -71,35 +53,35 @@ class World:
                 answer = self._answer(fault, effect, is_ending=is_ending)
 
     def phases(self) -> list[str]:
-        return [one.phase for one in self.effects if isinstance(one, Record)]
+        return [one.phase for one in self.effects if isinstance(one, effects.Record)]
 
-    def _answer(self, fault: Fault, effect: Effect, *, is_ending: bool) -> Any:
+    def _answer(self, fault: Fault, effect: effects.Effect, *, is_ending: bool) -> Any:
         otherwise = self.answers_otherwise(effect)
         if otherwise is not None:
             return otherwise
         answer: Any = None
         match effect:
-            case Wait(until_us) | StayInForce(until_us):
+            case effects.Wait(until_us) | effects.StayInForce(until_us):
                 if not is_ending:
                     self.now_us = max(self.now_us, until_us)
-            case AwaitHappening():
+            case effects.AwaitHappening():
                 answer = NODES[3]
-            case AskView():
+            case effects.AskView():
                 answer = self._aim.view(NODES[0], {})
-            case AskTold():
+            case effects.AskTold():
                 self._looks += 2
                 told = VoterTold(epoch=1, end=5, committed=5, held=5, held_epoch=1)
-                answer = Told(dict.fromkeys(NODES, told), self._looks)
-            case AskAcknowledged():
-                answer = Acknowledged(0, {})
-            case AskExits():
+                answer = effects.Told(dict.fromkeys(NODES, told), self._looks)
+            case effects.AskAcknowledged():
+                answer = effects.Acknowledged(0, {})
+            case effects.AskExits():
                 answer = {}
-            case Do(act):
+            case effects.Do(act):
                 self.done += self.nemesis.holds.admit(fault.index, act)
                 self.nemesis.holds.done(fault.index, act)
-                answer = Done()
-            case Look() | AwaitService():
-                answer = Evidence(True, "seen")
+                answer = effects.Done()
+            case effects.Look() | effects.AwaitService():
+                answer = effects.Evidence(True, "seen")
             case _:
                 pass
         return answer
@@ -142,7 +124,7 @@ def test_wherever_an_effect_fails_what_heals_is_known_and_the_gate_left(kind: st
     for failing in range(len(whole.effects)):
         world = World()
 
-        def fail(_effect: Effect, world: World = world, failing: int = failing) -> None:
+        def fail(_effect: effects.Effect, world: World = world, failing: int = failing) -> None:
             if len(world.effects) > failing:
                 raise HarnessError("act", "the runtime", "it would not", "Look at it.")
 
@@ -164,7 +146,7 @@ def test_a_fault_waits_for_a_happening_and_strikes_there() -> None:
     when = Awaited("commits", delay_us=250_000)
     assert world.carry_out(planned("kill", "there", when=when)) == WHOLE
     assert world.effects[:3] == [
-        AskTold(), AwaitHappening(when, LOAD_END_US), Wait(250_000)
+        effects.AskTold(), effects.AwaitHappening(when, LOAD_END_US), effects.Wait(250_000)
     ]  # fmt: skip
     assert world.done == [Kill((NODES[3],)), Start((NODES[3],))]
 
@@ -172,7 +154,7 @@ def test_a_fault_waits_for_a_happening_and_strikes_there() -> None:
 def test_a_fault_that_something_else_heals_early_does_not_wait_for_its_time() -> None:
     world = World()
     # Answered at once: nothing says that its time is over.
-    world.answers_otherwise = lambda effect: () if isinstance(effect, StayInForce) else None
+    world.answers_otherwise = lambda effect: () if isinstance(effect, effects.StayInForce) else None
     assert world.carry_out(planned("pause")) == WHOLE
     assert world.now_us == 0
 
@@ -187,7 +169,9 @@ def test_a_fault_that_something_else_heals_early_does_not_wait_for_its_time() ->
 def test_what_a_look_does_not_see_is_on_record(seen: list[bool], phases: list[str]) -> None:
     world, shown = World(), iter(seen)
     world.answers_otherwise = lambda effect: (
-        Evidence(next(shown), "looked") if isinstance(effect, Look | AwaitService) else None
+        effects.Evidence(next(shown), "looked")
+        if isinstance(effect, effects.Look | effects.AwaitService)
+        else None
     )
     assert world.carry_out(planned("pause")) == phases
 
@@ -195,7 +179,9 @@ def test_what_a_look_does_not_see_is_on_record(seen: list[bool], phases: list[st
 def test_a_fault_that_is_not_seen_gone_fails_the_run() -> None:
     world = World()
     world.answers_otherwise = lambda effect: (
-        Evidence(effect.may_be_cut_short, "looked") if isinstance(effect, Look) else None
+        effects.Evidence(effect.may_be_cut_short, "looked")
+        if isinstance(effect, effects.Look)
+        else None
     )
     with pytest.raises(HarnessError, match=r"heal the fault 0 \(pause:leader\)"):
         world.carry_out(planned("pause"))
@@ -207,10 +193,10 @@ def test_a_node_that_a_heal_is_about_to_start_has_not_ended_by_itself() -> None:
     world, n4 = World(), NODES[3]
     asked: list[NodeName] = []
 
-    def amid_the_start(effect: Effect) -> None:
-        if isinstance(effect, AskExits):
+    def amid_the_start(effect: effects.Effect) -> None:
+        if isinstance(effect, effects.AskExits):
             asked.extend(effect.nodes)
-        if isinstance(effect, Do) and isinstance(effect.act, Start):
+        if isinstance(effect, effects.Do) and isinstance(effect.act, Start):
             # The runtime is at it, while another fault is healed and seen gone.
             world.nemesis.holds.admit(0, effect.act)
             partition = msgspec.structs.replace(planned("partition", "n5"), index=1)
@@ -231,12 +217,16 @@ def test_a_kill_of_a_node_that_had_ended_by_itself_bites_those_that_still_ran() 
     ):
         world = World()
         world.answers_otherwise = lambda effect, ended=ended: (
-            Done(ended=ended) if isinstance(effect, Do) and isinstance(effect.act, Kill) else None
+            effects.Done(ended=ended)
+            if isinstance(effect, effects.Do) and isinstance(effect.act, Kill)
+            else None
         )
         world.carry_out(planned("kill", "leader", options={PINNED_NODES: [n1, n2]}))
         assert world.phases()[1] == phase
-        (bite,) = [one for one in world.effects if isinstance(one, Record) and one.phase == phase]
+        (bite,) = [
+            one for one in world.effects if isinstance(one, effects.Record) and one.phase == phase
+        ]
         assert bite.evidence == told
-        looks = [one.expectations for one in world.effects if isinstance(one, Look)]
+        looks = [one.expectations for one in world.effects if isinstance(one, effects.Look)]
         assert ((NodeIs(n2, "exited"),) in looks) == (n2 not in ended)
-        assert TellExits(ended) in world.effects
+        assert effects.TellExits(ended) in world.effects

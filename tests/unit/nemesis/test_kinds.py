@@ -10,17 +10,7 @@ from splitbrain.contracts.errors import CapabilityError, UsageError
 from splitbrain.contracts.fault import ActualFault, Fault, Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import EXACT_CAPABILITIES, Capability
-from splitbrain.nemesis.acts import (
-    Act,
-    Kill,
-    Pause,
-    PowerOff,
-    Restore,
-    Resume,
-    Start,
-    Terminate,
-    needed,
-)
+from splitbrain.nemesis import acts
 from splitbrain.nemesis.courses import Course
 from splitbrain.nemesis.expectations import LinkIs, NodeAnswers, NodeIs, NodeIsSilent, PeersStall
 from splitbrain.nemesis.kinds import fault_kind, kind_names, machine_kind_names
@@ -58,7 +48,7 @@ def test_a_partition_cuts_both_directions_and_only_those_of_its_target() -> None
     links = (Link(N1, N2), Link(N2, N1), Link(N2, N3), Link(N3, N2))
     assert (actual.index, actual.nodes, actual.leader, actual.links) == (4, (N2,), N2, links)
     assert [type(act).__name__ for act in acts_of(course)] == ["Cut"]
-    assert course.heal == (Restore(links),)
+    assert course.heal == (acts.Restore(links),)
 
 
 def test_a_partition_expects_cut_links_cut_others_open_and_the_leaders_traffic_stalled() -> None:
@@ -129,7 +119,7 @@ def test_pinned_nodes_are_the_whole_group() -> None:
 
 def test_a_pause_freezes_and_thaws_and_expects_silence() -> None:
     _, course = settled("pause", "all")
-    assert (acts_of(course), course.heal) == ([Pause(NODES)], (Resume(NODES),))
+    assert (acts_of(course), course.heal) == ([acts.Pause(NODES)], (acts.Resume(NODES),))
     assert course.steps[0].seen == (
         *(NodeIs(node, "paused") for node in NODES),
         *(NodeIsSilent(node) for node in NODES),
@@ -140,22 +130,22 @@ def test_a_pause_freezes_and_thaws_and_expects_silence() -> None:
 
 def test_a_kill_ends_and_restarts() -> None:
     _, course = settled("kill")
-    assert (acts_of(course), course.heal) == ([Kill((N2,))], (Start((N2,)),))
+    assert (acts_of(course), course.heal) == ([acts.Kill((N2,))], (acts.Start((N2,)),))
     assert course.steps[0].seen == (NodeIs(N2, "exited"),)
     assert course.healed == (NodeIs(N2, "running"),)
 
 
 def test_a_power_cut_hits_all_of_its_nodes_by_one_act() -> None:
     _, course = settled("power", "all", draw=7)
-    assert acts_of(course) == [PowerOff(NODES, 7)]
+    assert acts_of(course) == [acts.PowerOff(NODES, 7)]
 
 
 def test_a_rolling_restart_ends_with_the_leader_and_never_has_two_down() -> None:
     _, course = settled("rolling-restart", "all")
-    order = [act.nodes for act in acts_of(course) if isinstance(act, Terminate)]
+    order = [act.nodes for act in acts_of(course) if isinstance(act, acts.Terminate)]
     assert order == [(N1,), (N3,), (N2,)]
     kinds = [type(act) for act in acts_of(course)]
-    assert kinds == [Terminate, Start] * 3
+    assert kinds == [acts.Terminate, acts.Start] * 3
 
 
 def test_a_cut_node_is_killed_while_it_is_cut_off() -> None:
@@ -179,7 +169,7 @@ def test_a_missing_target_gives_no_fault(kind: str) -> None:
 @pytest.mark.parametrize("kind", kind_names())
 def test_a_kind_needs_what_its_acts_need(kind: str) -> None:
     _, course = settled(kind, fault_kind(kind).first_target, WIDE)
-    used = frozenset[Any]().union(*(needed(act) for act in (*acts_of(course), *course.heal)))
+    used = frozenset[Any]().union(*(acts.needed(act) for act in (*acts_of(course), *course.heal)))
     # What undoes a shape needs what made it.
     assert used - {"loss"} <= fault_kind(kind).needs
     assert fault_kind(kind).needs <= used
@@ -214,7 +204,7 @@ def test_every_act_is_used_by_a_kind() -> None:
     for kind in kind_names():
         _, course = settled(kind, fault_kind(kind).first_target, WIDE, **told.get(kind, {}))
         used |= {type(act) for act in (*acts_of(course), *course.heal)}
-    assert used == set(get_args(Act))
+    assert used == set(get_args(acts.Act))
 
 
 def test_options_have_defaults_and_wrong_ones_are_named_with_the_nearest() -> None:

@@ -19,7 +19,6 @@ class Client:
 def engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchdog, "connect", Client)
     monkeypatch.setattr(watchdog, "_LOOK_INTERVAL_S", 0.001)
-    monkeypatch.setattr(watchdog, "_LOOKING_S_MAX", 0.05)
 
 
 def stop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, running: list[int]) -> None:
@@ -37,5 +36,6 @@ def test_nodes_that_end_are_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_nodes_that_go_on_are_never_called_stopped(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setattr(watchdog, "_LOOKING_S_MAX", 0.05)
     with pytest.raises(HarnessError, match="some still ran"):
         stop(monkeypatch, tmp_path, [3])

@@ -9,14 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.runtimes.wall_clocks import (
-    HEAD_BYTES,
-    clock_environment,
-    is_dynamic,
-    offset_line,
-    offset_of_reading,
-    why_no_clock,
-)
+from splitbrain.runtimes import wall_clocks
 from tests.unit.runtimes.pod_tools import pod_tool
 
 PT_LOAD, PT_INTERP = 1, 3
@@ -41,19 +34,19 @@ def narrow_elf(*segments: int) -> bytes:
 def test_a_program_that_names_a_loader_is_dynamic_and_others_are_not(
     make: Callable[..., bytes],
 ) -> None:
-    assert is_dynamic(make(PT_LOAD, PT_INTERP))
-    assert not is_dynamic(make(PT_LOAD, PT_LOAD))
+    assert wall_clocks.is_dynamic(make(PT_LOAD, PT_INTERP))
+    assert not wall_clocks.is_dynamic(make(PT_LOAD, PT_LOAD))
 
 
 def test_this_interpreter_is_judged_by_its_file() -> None:
     with Path(os.path.realpath(sys.executable)).open("rb") as file:
-        assert is_dynamic(file.read(HEAD_BYTES))
+        assert wall_clocks.is_dynamic(file.read(wall_clocks.HEAD_BYTES))
 
 
 def test_what_is_no_program_is_not_dynamic() -> None:
-    assert not is_dynamic(b"")
-    assert not is_dynamic(b"#!/bin/sh\nexec true\n" * 10)
-    assert not is_dynamic(elf(PT_INTERP)[:64])
+    assert not wall_clocks.is_dynamic(b"")
+    assert not wall_clocks.is_dynamic(b"#!/bin/sh\nexec true\n" * 10)
+    assert not wall_clocks.is_dynamic(elf(PT_INTERP)[:64])
 
 
 @pytest.mark.parametrize(
@@ -68,7 +61,7 @@ def test_what_is_no_program_is_not_dynamic() -> None:
 def test_who_cannot_have_a_clock_is_told_why(
     head: bytes, is_loaded: bool, words: str | None
 ) -> None:
-    problem = why_no_clock(head, is_loaded)
+    problem = wall_clocks.why_no_clock(head, is_loaded)
     assert problem is None if words is None else words in (problem or "")
 
 
@@ -85,7 +78,7 @@ def test_who_cannot_have_a_clock_is_told_why(
 def test_a_reading_is_the_faked_time_between_two_true_ones(
     printed: str, offset_ms: int | None
 ) -> None:
-    assert offset_of_reading(printed) == offset_ms
+    assert wall_clocks.offset_of_reading(printed) == offset_ms
 
 
 @pytest.mark.parametrize(
@@ -101,13 +94,13 @@ def test_a_reading_is_the_faked_time_between_two_true_ones(
 def test_a_clock_is_as_far_ahead_as_it_was_warped_and_has_drifted_since(
     offset_ms: int, drift_ppm: int, elapsed_ns: int, line: str
 ) -> None:
-    assert offset_line(offset_ms * 1000, drift_ppm, elapsed_ns) == line
+    assert wall_clocks.offset_line(offset_ms * 1000, drift_ppm, elapsed_ns) == line
 
 
 def test_what_a_program_preloads_itself_stays() -> None:
-    ours = clock_environment("/lib/ours.so", "/now", {"LD_PRELOAD": "/lib/own.so"})
+    ours = wall_clocks.clock_environment("/lib/ours.so", "/now", {"LD_PRELOAD": "/lib/own.so"})
     assert ours["LD_PRELOAD"] == "/lib/ours.so:/lib/own.so"
-    assert clock_environment("/lib/ours.so", "/now", {})["LD_PRELOAD"] == "/lib/ours.so"
+    assert wall_clocks.clock_environment("/lib/ours.so", "/now", {})["LD_PRELOAD"] == "/lib/ours.so"
     # A monotonic clock that went wrong would be another fault.
     assert ours["FAKETIME_DONT_FAKE_MONOTONIC"] == "1"
     assert ours["FAKETIME_FORCE_MONOTONIC_FIX"] == "0"

@@ -4,15 +4,7 @@ import pytest
 
 from splitbrain.contracts.operations import Operation
 from splitbrain.nodes.transport.client_protocol import AnswerOutcome, ClientAnswer
-from splitbrain.systems.kraft.outcomes import (
-    ERROR_CLASSES,
-    LOST,
-    TIMED_OUT,
-    answered,
-    certainly_not,
-    may_go_on,
-    unanswered,
-)
+from splitbrain.systems.kraft import outcomes
 
 READ = Operation("read", "k", None)
 CHANGES = [
@@ -25,63 +17,63 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("operation", CHANGES, ids=lambda operation: operation.f)
-@pytest.mark.parametrize("error", [LOST, TIMED_OUT])
+@pytest.mark.parametrize("error", [outcomes.LOST, outcomes.TIMED_OUT])
 def test_an_unanswered_change_is_unknown(operation: Operation, error: str) -> None:
-    assert unanswered(operation, error, "n1").type == "info"
+    assert outcomes.unanswered(operation, error, "n1").type == "info"
 
 
 def test_an_unanswered_read_did_not_happen() -> None:
-    assert unanswered(READ, TIMED_OUT, "n1").type == "fail"
+    assert outcomes.unanswered(READ, outcomes.TIMED_OUT, "n1").type == "fail"
 
 
 @pytest.mark.parametrize("operation", CHANGES, ids=lambda operation: operation.f)
-@pytest.mark.parametrize("outcome", sorted(ERROR_CLASSES))
+@pytest.mark.parametrize("outcome", sorted(outcomes.ERROR_CLASSES))
 def test_a_change_fails_only_where_the_node_is_certain(
     operation: Operation, outcome: AnswerOutcome
 ) -> None:
-    certain = answered(operation, ClientAnswer(1, outcome, definite=True), "n1")
-    uncertain = answered(operation, ClientAnswer(1, outcome, definite=False), "n1")
+    certain = outcomes.answered(operation, ClientAnswer(1, outcome, definite=True), "n1")
+    uncertain = outcomes.answered(operation, ClientAnswer(1, outcome, definite=False), "n1")
     assert (certain.type, uncertain.type) == ("fail", "info")
-    assert certain.error == uncertain.error == ERROR_CLASSES[outcome]
+    assert certain.error == uncertain.error == outcomes.ERROR_CLASSES[outcome]
 
 
 def test_a_refused_cas_happened_and_says_so() -> None:
     answer = ClientAnswer(1, "ok", definite=True, result=False, epoch=2, offset=9)
-    completion = answered(Operation("cas", "k", [1, 2]), answer, "n1")
+    completion = outcomes.answered(Operation("cas", "k", [1, 2]), answer, "n1")
     assert (completion.type, completion.value) == ("ok", [1, 2, False])
     assert completion.position == (2, 9)
 
 
 def test_a_write_carries_its_place_and_a_read_none() -> None:
     answer = ClientAnswer(1, "ok", definite=True, result=5, epoch=2, offset=9)
-    assert answered(Operation("write", "k", 7), answer, "n1").position == (2, 9)
-    assert answered(READ, answer, "n1").position is None
-    assert answered(READ, answer, "n1").value == 5
+    assert outcomes.answered(Operation("write", "k", 7), answer, "n1").position == (2, 9)
+    assert outcomes.answered(READ, answer, "n1").position is None
+    assert outcomes.answered(READ, answer, "n1").value == 5
 
 
 def test_what_was_never_sent_certainly_did_not_happen() -> None:
-    assert certainly_not("not-sent", None).type == "fail"
+    assert outcomes.certainly_not("not-sent", None).type == "fail"
 
 
 @pytest.mark.parametrize("f", ["describe", "view"])
 def test_what_is_asked_of_topics_and_not_answered_did_not_happen(f: str) -> None:
     asked = Operation(f, "t", None)
-    assert unanswered(asked, TIMED_OUT, "n4").type == "fail"
-    assert may_go_on(asked, unanswered(asked, LOST, "n4"))
+    assert outcomes.unanswered(asked, outcomes.TIMED_OUT, "n4").type == "fail"
+    assert outcomes.may_go_on(asked, outcomes.unanswered(asked, outcomes.LOST, "n4"))
 
 
 def test_a_fenced_broker_is_certain_that_it_answered_nothing() -> None:
     answer = ClientAnswer(1, "fenced", definite=True)
-    completion = answered(Operation("view", "t", None), answer, "n4")
+    completion = outcomes.answered(Operation("view", "t", None), answer, "n4")
     assert (completion.type, completion.error) == ("fail", "fenced")
 
 
 def test_a_view_carries_what_was_shown_and_the_image_s_offset() -> None:
     answer = ClientAnswer(1, "ok", definite=True, result=None, offset=12)
-    completion = answered(Operation("view", "t", None), answer, "n4")
+    completion = outcomes.answered(Operation("view", "t", None), answer, "n4")
     assert (completion.type, completion.value, completion.position) == ("ok", [None, 12], None)
     answer = ClientAnswer(1, "ok", definite=True, result=3, epoch=2, offset=12)
-    assert answered(Operation("describe", "t", None), answer, "n1").value == 3
+    assert outcomes.answered(Operation("describe", "t", None), answer, "n1").value == 3
 
 
 @pytest.mark.parametrize(
@@ -97,6 +89,6 @@ def test_a_change_of_topics_says_whether_it_was_made_and_then_where(
     asked: Operation, told: bool, value: object
 ) -> None:
     answer = ClientAnswer(1, "ok", definite=True, result=told, epoch=2, offset=9)
-    completion = answered(asked, answer, "n1")
+    completion = outcomes.answered(asked, answer, "n1")
     assert (completion.type, completion.value) == ("ok", value)
     assert completion.position == ((2, 9) if told else None)
