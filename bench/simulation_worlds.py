@@ -55,7 +55,7 @@ class UnhashedSimulation(KraftSimulation):
         return super().cluster(world, muted=muted)
 
 
-def _forget(_content: bytes) -> None:
+def _forget(content: bytes) -> None:
     """Nothing is kept of what happened."""
 
 

@@ -16,7 +16,6 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.scenario import Scenario
-from splitbrain.contracts.system import System
 from splitbrain.harness.campaign.replaying.verdicts import verdict_of
 from splitbrain.harness.campaign.shrinking.run_oracle import Try
 from splitbrain.harness.campaign.shrinking.search_folder import SearchFolder
@@ -136,13 +135,6 @@ def with_plan(
     )
 
 
-def system_of(options: TestOptions) -> System:
-    """The system under test."""
-    from splitbrain.systems.registry import system
-
-    return system(options.system)
-
-
 def ready_test(options: TestOptions) -> PreparedTest:
     """A run that can be started, its images at hand.
 
@@ -151,8 +143,9 @@ def ready_test(options: TestOptions) -> PreparedTest:
         HarnessError: the runtime cannot carry it out, or does not answer.
     """
     from splitbrain.runtimes.registry import runtime
+    from splitbrain.systems.registry import system
 
-    adapter = system_of(options)
+    adapter = system(options.system)
     test = prepare(options, adapter, lambda: runtime(options.runtime))
     test.runtime.prepare(adapter.images())
     return test
