@@ -11,8 +11,7 @@ import math
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -22,13 +21,10 @@ from splitbrain.contracts.fault import Link, in_ms
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Capability
 from splitbrain.runtimes.link_probes import quality_of
+from splitbrain.runtimes.waiting import on_all
 
-_AT_ONCE: Final = 16
 #: Kernels and their programs keep shares and rates to so many parts.
 _ROUNDING: Final = 1e-3
-
-_Thing = TypeVar("_Thing")
-_Result = TypeVar("_Result")
 
 #: Of whatever holds packets back.
 _HOLDING: Final[frozenset[Capability]] = frozenset({"delay", "reorder", "duplicate"})
@@ -208,7 +204,7 @@ class NetworkLinks:
         def look(node: NodeName) -> Any:
             return json.loads(self._tools.run(node, ["links.py", "show"]))
 
-        for node, shown in zip(nodes, _on_all(nodes, look), strict=True):
+        for node, shown in zip(nodes, on_all(nodes, look), strict=True):
             for address, quality in shown["arriving"].items():
                 found[Link(names[address], node)].update(quality)
             for address, quality in shown["leaving"].items():
@@ -244,13 +240,13 @@ class NetworkLinks:
                 }
                 for node in sorted({link.destination for link in chosen})
             }
-            _on_all(sources.items(), lambda item: self._tools.answer_with_resets(*item))
+            on_all(sources.items(), lambda item: self._tools.answer_with_resets(*item))
 
     def reset_links(self) -> frozenset[Link]:
         """The links whose connections are reset now, as the kernel tells it."""
         nodes = list(self._tools.nodes())
         names = {self._tools.address(node): node for node in nodes}
-        shown = _on_all(nodes, self._tools.answered_with_resets)
+        shown = on_all(nodes, self._tools.answered_with_resets)
         return frozenset(
             Link(names[address], node)
             for node, addresses in zip(nodes, shown, strict=True)
@@ -284,7 +280,7 @@ class NetworkLinks:
                 {node for link in changed for node in (link.source, link.destination)}
             )
         }
-        _on_all(plans.items(), lambda item: self._tools.run(item[0], ["links.py", "set", item[1]]))
+        on_all(plans.items(), lambda item: self._tools.run(item[0], ["links.py", "set", item[1]]))
 
     def _plan(self, node: NodeName) -> dict[str, Any]:
         """All that one node's tools have to do; see ``docker/pod/links.py``."""
@@ -320,8 +316,3 @@ def parts(shape: Shape, *, leaves_late: bool) -> tuple[dict[str, float], dict[st
     at_departure = {"rate_kbit", *(_ALONG if leaves_late else ())}
     there = {name: value for name, value in fields.items() if name in at_departure}
     return {name: value for name, value in fields.items() if name not in at_departure}, there
-
-
-def _on_all(things: Iterable[_Thing], action: Callable[[_Thing], _Result]) -> list[_Result]:
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="links") as pool:
-        return list(pool.map(action, things))

@@ -15,9 +15,8 @@ from splitbrain.contracts.arms import ClockWarp
 from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.runtimes.docker.engine import engine_action
-from splitbrain.runtimes.docker.links import on_all
 from splitbrain.runtimes.docker.pods import CLOCK_IN_NODE, CLOCK_IN_POD, Pod
-from splitbrain.runtimes.waiting import await_true
+from splitbrain.runtimes.waiting import await_true, on_all
 from splitbrain.runtimes.wall_clocks import (
     HEAD_BYTES,
     LIBRARY,

@@ -14,10 +14,10 @@ from splitbrain.contracts.arms import DiskState, FileChange, FileChanged, PowerL
 from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.runtimes.docker.disk_keeper import DiskKeeper
-from splitbrain.runtimes.docker.links import on_all
 from splitbrain.runtimes.docker.names import RunMark
 from splitbrain.runtimes.docker.pods import Pod
 from splitbrain.runtimes.file_changes import change_file
+from splitbrain.runtimes.waiting import on_all
 
 
 class DockerDisks:

@@ -7,8 +7,7 @@ It acts on the run's own pods only.
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import docker.errors
 from docker import DockerClient
@@ -20,15 +19,12 @@ from splitbrain.runtimes.docker.names import OWNER_LABEL, ROLE_LABEL, RunMark
 from splitbrain.runtimes.docker.pods import TOOLS, Pod
 from splitbrain.runtimes.link_probes import ProbedLinks
 from splitbrain.runtimes.owners import this_process
+from splitbrain.runtimes.waiting import on_all
 
-_AT_ONCE: Final = 16
 #: What is taken for possible until the pod's image, with which it can be tried, is there.
 _USUAL_MEANS: Final = frozenset({"loss", "black-hole", "queue", "rate", "reset"})
 #: The trial belongs to no run folder: the process that made it says whether it is left behind.
 _TRIAL: Final = RunMark(RunId("trial-of-the-kernel"), "/nonexistent/trial/lock")
-
-_Thing = TypeVar("_Thing")
-_Result = TypeVar("_Result")
 
 
 class PodLinks(ProbedLinks):
@@ -152,9 +148,3 @@ class EngineMeans:
 
 #: Kernels do not change while a process lives.
 ENGINE_MEANS: Final = EngineMeans()
-
-
-def on_all(things: Iterable[_Thing], action: Callable[[_Thing], _Result]) -> list[_Result]:
-    """Do it to all side by side; the first failure is raised when all are done."""
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="docker") as pool:
-        return list(pool.map(action, things))

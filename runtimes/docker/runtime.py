@@ -33,12 +33,13 @@ from splitbrain.runtimes.docker.disk_probe import disk_capabilities
 from splitbrain.runtimes.docker.disks import DockerDisks
 from splitbrain.runtimes.docker.engine import connect, engine_action
 from splitbrain.runtimes.docker.images import POD, Images
-from splitbrain.runtimes.docker.links import ENGINE_MEANS, PodLinks, on_all
+from splitbrain.runtimes.docker.links import ENGINE_MEANS, PodLinks
 from splitbrain.runtimes.docker.network import create_network, pod_address
 from splitbrain.runtimes.docker.pods import Pod
 from splitbrain.runtimes.docker.processes import DockerProcesses
 from splitbrain.runtimes.link_shapes import Means, NetworkLinks, link_capabilities
 from splitbrain.runtimes.owners import this_process
+from splitbrain.runtimes.waiting import on_all
 from splitbrain.runtimes.watchdog import Watchdog
 
 #: What every engine can do.

@@ -5,7 +5,6 @@ See :mod:`runtimes.watchdog` for the process that waits for the death.
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,8 @@ from splitbrain.runtimes.docker.disk_keeper import release_run
 from splitbrain.runtimes.docker.engine import connect, engine_action
 from splitbrain.runtimes.docker.names import ROLE_LABEL, RunMark, mark_of_run
 from splitbrain.runtimes.docker.pods import CLOCK_IN_POD, TOOLS
-from splitbrain.runtimes.waiting import await_true
+from splitbrain.runtimes.waiting import await_true, on_all
 
-_AT_ONCE = 16
 #: What the dead harness had asked for may still be under way in the engine: looks go on until
 #: this many in a row found nothing to stop.
 _QUIET_LOOKS = 3
@@ -79,9 +77,7 @@ def stop_nodes(client: DockerClient, mark: RunMark) -> int:
             *(lambda node=node: _kill(node) for node in nodes),
             *(lambda pod=pod: _heal(pod) for pod in running("pod")),
         ]
-        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="stop") as pool:
-            for task in [pool.submit(task) for task in tasks]:
-                task.result()
+        on_all(tasks, lambda task: task())
     return len(nodes)
 
 
