@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
     live_with(owner)
     run_folder = Path(folder)
     try:
-        summary = analyze(run_folder)
+        analysis = analyze(run_folder)
     except HarnessError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
@@ -43,11 +43,11 @@ def main(arguments: list[str]) -> int:
         )
         return HarnessError.exit_code
     line = {
-        "run_id": summary["run_id"],
+        "run_id": analysis.run_id,
         "summary": str(RunFolder(run_folder).analysis_summary),
-        "seconds": summary["seconds"],
-        "lost": summary["lost"]["missing"],
-        "phantom": summary["phantom"]["unexplained"],
+        "seconds": analysis.seconds,
+        "lost": analysis.lost and analysis.lost.missing,
+        "phantom": analysis.phantom and analysis.phantom.unexplained,
     }
     sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
     return 0

@@ -1,18 +1,31 @@
 """All runs of a lake: ``python -m splitbrain.spark_analysis.across_process REQUEST OWNER``.
 
-Reads an ``AcrossRequest`` from a file and prints an ``Across`` as its last line, JSON both. What
+Reads an ``AcrossRequest`` from a file and prints ``Findings`` as its last line, JSON both. What
 leaves Spark is bounded whatever the size of the lake: each table is cut at its most telling rows,
 and says how many there were. Ends with 0, or with 3 or 64 and one sentence on standard error.
 """
 
 import datetime as dt
 import sys
-from typing import Any, Final
+from typing import Final, TypeVar
 
-import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 
+from splitbrain.contracts.analysis.across import (
+    AcrossRequest,
+    Cell,
+    Change,
+    Failure,
+    Findings,
+    Flake,
+    Met,
+    Point,
+    RowAcross,
+    Shown,
+    ShownPoints,
+)
+from splitbrain.spark_analysis.frames import rows_of
 from splitbrain.spark_analysis.jobs.availability import fault_windows
 from splitbrain.spark_analysis.jobs.coverage import fault_coverage
 from splitbrain.spark_analysis.jobs.outcomes import (
@@ -22,62 +35,17 @@ from splitbrain.spark_analysis.jobs.outcomes import (
     run_fingerprints,
 )
 from splitbrain.spark_analysis.jobs.trends import POINTS_MAX, TREND, trend_changes, trend_points
-from splitbrain.spark_analysis.lake.hadoop_store import HadoopStore
-from splitbrain.spark_analysis.lake.reader import LakeTables, open_lake
-from splitbrain.spark_analysis.lake.store import LocalStore, local_root
+from splitbrain.spark_analysis.lake.reader import LakeTables, lake_at
 from splitbrain.spark_analysis.owned_process import answer
-from splitbrain.spark_analysis.session import spark_session
-from splitbrain.spark_analysis.spark_failures import one_sentence
+from splitbrain.spark_analysis.session import one_sentence, spark_session
 
 #: Rows of one table that are shown.
 ROWS_MAX: Final = 500
 TRENDS_MAX: Final = 60
+_Row = TypeVar("_Row", bound=RowAcross)
 
 
-class AcrossRequest(msgspec.Struct, frozen=True):
-    """What is asked."""
-
-    #: Folder or URI.
-    lake: str
-    #: Failures since then are held against those before; None: since the last day with a run.
-    since: dt.datetime | None
-
-
-class Shown(msgspec.Struct, frozen=True):
-    """The first rows of a table."""
-
-    rows: list[dict[str, Any]]
-    #: How many there are.
-    count: int
-
-
-class ShownPoints(msgspec.Struct, frozen=True):
-    """The last points of some trends."""
-
-    rows: list[dict[str, Any]]
-    #: How many points there are.
-    count: int
-    #: How many trends there are.
-    trends: int
-
-
-class Across(msgspec.Struct, frozen=True):
-    """All runs of a lake."""
-
-    lake: str
-    since: dt.datetime
-    runs: int
-    matrix: Shown
-    failures: Shown
-    flakes: Shown
-    #: What faults met most often.
-    coverage: Shown
-    #: Trend after trend, each in the order of time.
-    points: ShownPoints
-    changes: Shown
-
-
-def answer_to(request: AcrossRequest) -> Across:
+def answer_to(request: AcrossRequest) -> Findings:
     """Look at all runs, in a session of its own.
 
     Raises:
@@ -88,43 +56,46 @@ def answer_to(request: AcrossRequest) -> Across:
         return look_across(session, request)
 
 
-def look_across(session: SparkSession, request: AcrossRequest) -> Across:
+def look_across(session: SparkSession, request: AcrossRequest) -> Findings:
     """Carry out all jobs over the runs of a lake.
 
     Raises:
         HarnessError: there is no run in it, or a later version wrote it.
         OSError: it cannot be read.
     """
-    root = local_root(request.lake)
-    store = HadoopStore(session, request.lake) if root is None else LocalStore(root)
-    lake = open_lake(session, store)
+    lake = lake_at(session, request.lake)
     since = request.since or _last_day(lake)
     fingerprints = run_fingerprints(lake.verdicts, lake.runs).localCheckpoint()
     windows = fault_windows(lake.operations, lake.faults)
     points = trend_points(lake.operations, windows, lake.runs).localCheckpoint()
     changes = trend_changes(points).localCheckpoint()
     by_state = sql.array_position(sql.array(*map(sql.lit, ("new", "known", "resolved"))), "state")
-    return Across(
+    return Findings(
         lake=request.lake,
         since=since,
         runs=lake.runs.count(),
         matrix=_shown(
             outcome_matrix(lake.runs, lake.faults),
+            Cell,
             *("planted", "system", "workload", "version", "fault"),
         ),
         failures=_shown(
             failures_since(fingerprints, lake.runs, since),
+            Failure,
             *("planted", by_state, sql.desc("runs_since"), "fingerprint"),
         ),
         flakes=_shown(
-            flakes(fingerprints, lake.runs), sql.desc("runs"), "plan_digest", "fingerprint"
+            flakes(fingerprints, lake.runs),
+            Flake,
+            *(sql.desc("runs"), "plan_digest", "fingerprint"),
         ),
         coverage=_shown(
             fault_coverage(lake.coverage),
+            Met,
             *(sql.desc("faults"), "system", "kind", "role", "phase", "workload"),
         ),
         points=shown_points(points, changes),
-        changes=_shown(changes, sql.desc("started_at"), *TREND),
+        changes=_shown(changes, Change, sql.desc("started_at"), *TREND),
     )
 
 
@@ -134,9 +105,9 @@ def _last_day(lake: LakeTables) -> dt.datetime:
     return last.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _shown(frame: DataFrame, *order: str | Column) -> Shown:
+def _shown(frame: DataFrame, row: type[_Row], *order: str | Column) -> Shown[_Row]:
     kept = frame.localCheckpoint()
-    return Shown(kept.orderBy(*order).limit(ROWS_MAX).toArrow().to_pylist(), kept.count())
+    return Shown(rows_of(kept, row, *order, limit=ROWS_MAX), kept.count())
 
 
 def shown_points(points: DataFrame, changes: DataFrame) -> ShownPoints:
@@ -156,10 +127,9 @@ def shown_points(points: DataFrame, changes: DataFrame) -> ShownPoints:
         points.join(sql.broadcast(chosen_trends.select(*TREND)), list(TREND), "left_semi")
         .withColumn("age", sql.row_number().over(newest))
         .where(sql.col("age") <= POINTS_MAX)
-        .drop("age")
-        .orderBy(*TREND, "started_at", "run_id")
     )
-    return ShownPoints(chosen.toArrow().to_pylist(), points.count(), lengths.count())
+    shown = rows_of(chosen, Point, *TREND, "started_at", "run_id", limit=TRENDS_MAX * POINTS_MAX)
+    return ShownPoints(shown, points.count(), lengths.count())
 
 
 if __name__ == "__main__":

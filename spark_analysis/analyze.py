@@ -6,22 +6,43 @@ Must never judge: verdicts are the checker's.
 import contextlib
 import functools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import msgspec
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from splitbrain.history.run_folder import RunFolder
-from splitbrain.spark_analysis.finding_schemas import (
-    CLIENT_ERRORS,
-    DIVERGENCES,
-    DUPLICATES,
-    ELECTIONS,
-    STALE_READS,
+from splitbrain.contracts.analysis.run import (
+    ClientError,
+    ClientErrors,
+    Divergence,
+    Divergences,
+    Duplicate,
+    Duplicates,
+    ErrorClass,
+    Latency,
+    Leader,
+    LeaderOverlap,
+    Lost,
+    LostCommit,
+    OkLatency,
+    Phantom,
+    PhantomCommit,
+    Reign,
+    Reigns,
+    Row,
+    RunAnalysis,
+    ServiceWindow,
+    Span,
+    StaleRead,
+    StaleReads,
+    Throughput,
+    Unavailability,
 )
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.frames import figures, rows_of
 from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.spark_analysis.jobs.availability import fault_windows, longest_unavailability
 from splitbrain.spark_analysis.jobs.client_errors import client_errors
@@ -36,38 +57,62 @@ from splitbrain.spark_analysis.jobs.elections import election_timeline, reigns_o
 from splitbrain.spark_analysis.jobs.latency import latency_quantiles, throughput
 from splitbrain.spark_analysis.jobs.leadership import leader_overlaps
 from splitbrain.spark_analysis.jobs.stale_reads import stale_reads
-from splitbrain.spark_analysis.schemas import (
-    LATENCY,
-    LEADER_OVERLAPS,
-    LEADERS,
-    LOST,
-    PHANTOM,
-    THROUGHPUT,
-    UNAVAILABILITY,
-    WINDOWS,
-    Table,
-)
-from splitbrain.spark_analysis.session import spark_session
-from splitbrain.spark_analysis.spark_failures import one_sentence
-from splitbrain.spark_analysis.summary import Counts, summarize
+from splitbrain.spark_analysis.schemas import table_of
+from splitbrain.spark_analysis.session import one_sentence, spark_session
 from splitbrain.spark_analysis.table_writer import replace_file
 from splitbrain.spark_analysis.tables import RunTables, open_tables, store_result
 
+#: Rows of a list in the summary; beyond it the Parquet files have the rest.
+ROWS_MAX: Final = 20_000
+#: Rows of each finding that are shown.
+EXAMPLES_MAX: Final = 20
+#: Classes of errors that are shown; a client may put anything into one.
+CLASSES_MAX: Final = 50
 _NEXT_STEP = (
     "Remove the analysis folder in it and run splitbrain analyze again; "
     "the run itself is not affected."
 )
 
+#: Stored results of one run by the records of their rows.
+Results = Mapping[type[Row], DataFrame]
 
-def analyze(run_folder: Path, session: SparkSession | None = None) -> dict[str, Any]:
+#: Rows to the job that finds them, from the tables of a run and the results of the jobs above it.
+JOBS: Final[dict[type[Row], Callable[[RunTables, Results], DataFrame]]] = {
+    Latency: lambda run, _: latency_quantiles(run.operations),
+    Throughput: lambda run, _: throughput(run.operations),
+    ServiceWindow: lambda run, _: fault_windows(run.operations, run.faults),
+    Unavailability: lambda run, _: longest_unavailability(run.operations),
+    LostCommit: lambda run, _: lost_commits(run.operations, run.committed, run.logs),
+    PhantomCommit: lambda run, _: phantom_commits(run.operations, run.committed),
+    Reign: lambda run, _: election_timeline(run.state_events, run.faults, run.operations),
+    Leader: lambda _, found: reigns_of(found[Reign]),
+    LeaderOverlap: lambda _, found: leader_overlaps(found[Leader]),
+    Divergence: lambda run, _: first_divergences(run.committed, run.logs),
+    Duplicate: lambda run, _: duplicates(run.operations, run.committed),
+    StaleRead: lambda run, _: stale_reads(run.operations),
+    ClientError: lambda run, _: client_errors(run.operations),
+}
+
+
+class Counts(NamedTuple):
+    """Sizes of what was looked at."""
+
+    #: Acknowledged writes.
+    acknowledged: int
+    #: Different committed records of the workload, over all nodes.
+    committed: int
+    #: Nodes of the run.
+    nodes: int
+    #: Nodes whose log was dumped.
+    logs: int
+
+
+def analyze(run_folder: Path, session: SparkSession | None = None) -> RunAnalysis:
     """Make the tables and results of one run; the summary is written and returned.
 
     Args:
         run_folder: the run's folder.
         session: used and left running; without one a local session is started and ended.
-
-    Returns:
-        The content of ``analysis/summary.json``, see ``spark_analysis.summary``.
 
     Raises:
         HarnessError: no such folder, it cannot be read or written, no Java, or Spark failed.
@@ -80,37 +125,19 @@ def analyze(run_folder: Path, session: SparkSession | None = None) -> dict[str, 
         one_sentence("analyse the run with Spark", str(run_folder), _NEXT_STEP),
     ):
         tables = open_tables(spark, [run_folder])
-        results = _run_jobs(spark, tables, folder)
+        results: dict[type[Row], DataFrame] = {}
+        for row, job in JOBS.items():
+            results[row] = store_result(spark, job(tables, results), table_of(row), folder)
         counts = _count(tables)
-        summary = summarize(ingested, results, counts)
-    summary["seconds"] = round(time.monotonic() - started, 3)
-    replace_file(folder.analysis_summary, msgspec.json.encode(summary))
-    return summary
-
-
-def _run_jobs(spark: SparkSession, tables: RunTables, folder: RunFolder) -> dict[Table, DataFrame]:
-    """Compute and store every result."""
-    operations, faults, state_events, committed, logs = tables
-    results: dict[Table, DataFrame] = {}
-
-    def store(table: Table, result: DataFrame) -> DataFrame:
-        results[table] = store_result(spark, result, table, folder)
-        return results[table]
-
-    store(LATENCY, latency_quantiles(operations))
-    store(THROUGHPUT, throughput(operations))
-    store(WINDOWS, fault_windows(operations, faults))
-    store(UNAVAILABILITY, longest_unavailability(operations))
-    store(LOST, lost_commits(operations, committed, logs))
-    store(PHANTOM, phantom_commits(operations, committed))
-    timeline = store(ELECTIONS, election_timeline(state_events, faults, operations))
-    leaders = store(LEADERS, reigns_of(timeline))
-    store(LEADER_OVERLAPS, leader_overlaps(leaders))
-    store(DIVERGENCES, first_divergences(committed, logs))
-    store(DUPLICATES, duplicates(operations, committed))
-    store(STALE_READS, stale_reads(operations))
-    store(CLIENT_ERRORS, client_errors(operations))
-    return results
+        parts = {name: make(results, counts) for name, make in PARTS.items()}
+    analysis = RunAnalysis(
+        run_id=ingested.run_id,
+        damage=list(ingested.damage),
+        **parts,
+        seconds=round(time.monotonic() - started, 3),
+    )
+    replace_file(folder.analysis_summary, msgspec.json.encode(analysis))
+    return analysis
 
 
 def _count(tables: RunTables) -> Counts:
@@ -123,7 +150,7 @@ def _count(tables: RunTables) -> Counts:
         "logs": tables.logs.where(sql.col("start_offset").isNotNull()),
     }
     counted = [
-        frame.agg(sql.count(sql.lit(1)).alias("count")).withColumn("name", sql.lit(name))
+        frame.agg(_rows().alias("count")).withColumn("name", sql.lit(name))
         for name, frame in frames.items()
     ]
     everything = functools.reduce(DataFrame.unionByName, counted)
@@ -137,3 +164,134 @@ def _session(given: SparkSession | None) -> Iterator[SparkSession]:
         return
     with spark_session() as started:
         yield started
+
+
+# --- the summary ------------------------------------------------------------------------------
+
+
+def _throughput(found: Results, _: Counts) -> list[Throughput]:
+    """Every second, those in which nothing ended too."""
+    shown = rows_of(found[Throughput], Throughput, "second", limit=ROWS_MAX)
+    by_second = {one.second: one for one in shown}
+    seconds = range(shown[0].second, shown[-1].second + 1) if shown else ()
+    return [by_second.get(second) or Throughput(second, 0, 0, 0) for second in seconds]
+
+
+def _unavailability(found: Results) -> Unavailability | None:
+    return next(iter(rows_of(found[Unavailability], Unavailability, "start_ns", limit=1)), None)
+
+
+def _span(found: Results, _: Counts) -> Span | None:
+    gap = _unavailability(found)
+    return gap and Span(gap.start_ms, gap.end_ms)
+
+
+def _overlaps(found: Results, _: Counts) -> list[LeaderOverlap]:
+    order = ("epoch_a", "epoch_b", "start_ns")
+    overlaps = rows_of(found[LeaderOverlap], LeaderOverlap, *order, limit=ROWS_MAX)
+    return sorted(overlaps, key=lambda one: not one.same_epoch)
+
+
+def _lost(found: Results, counts: Counts) -> Lost:
+    lost = found[LostCommit]
+    examples = rows_of(lost, LostCommit, "position_offset", "index", limit=EXAMPLES_MAX)
+    missing = lost.count() if counts.logs else None
+    return Lost(counts.acknowledged, missing, examples, counts.nodes, counts.logs)
+
+
+def _phantom(found: Results, counts: Counts) -> Phantom:
+    phantom = found[PhantomCommit]
+    examples = rows_of(phantom, PhantomCommit, "offset", "epoch", limit=EXAMPLES_MAX)
+    return Phantom(counts.committed, phantom.count() if counts.logs else None, examples)
+
+
+def _reigns(found: Results, _: Counts) -> Reigns:
+    reigns = found[Reign]
+    ended = reigns.groupBy("ended").agg(_rows().alias("count")).orderBy(sql.desc("count"), "ended")
+    order = (sql.desc("leaderless_ms"), "start_ns", "epoch")
+    return Reigns(
+        **figures(reigns, count=_rows(), leaderless_max_ms=sql.max("leaderless_ms")),
+        ended={row["ended"]: row["count"] for row in ended.collect()},
+        examples=rows_of(
+            reigns.where(sql.col("leaderless_ms") > 0), Reign, *order, limit=EXAMPLES_MAX
+        ),
+    )
+
+
+def _divergences(found: Results, counts: Counts) -> Divergences:
+    differing = found[Divergence]
+    examples = rows_of(differing, Divergence, "offset", "node_a", "node_b", limit=EXAMPLES_MAX)
+    return Divergences(differing.count() if counts.logs > 1 else None, examples)
+
+
+def _duplicates(found: Results, counts: Counts) -> Duplicates:
+    twice = found[Duplicate]
+    kinds = {kind: sql.count_if(sql.col("kind") == kind) for kind in ("committed", "read")}
+    count = figures(twice, **kinds)
+    order = ("kind", "first_offset", "index", "node", "key", "value")
+    return Duplicates(
+        count["committed"] if counts.logs else None,
+        count["read"],
+        rows_of(twice, Duplicate, *order, limit=EXAMPLES_MAX),
+    )
+
+
+def _stale_reads(found: Results, _: Counts) -> StaleReads:
+    stale = found[StaleRead]
+    return StaleReads(
+        **figures(
+            stale,
+            count=_rows(),
+            age_max_ms=sql.max("age_ms"),
+            age_max_versions=sql.max("age_versions"),
+        ),
+        examples=rows_of(stale, StaleRead, sql.desc("age_ms"), "index", limit=EXAMPLES_MAX),
+    )
+
+
+def _client_errors(found: Results, _: Counts) -> ClientErrors:
+    by_class = (
+        found[ClientError]
+        .groupBy("type", "error")
+        .agg(
+            sql.sum("count").alias("count"),
+            sql.min("first_ns").alias("first_ns"),
+            sql.max("last_ns").alias("last_ns"),
+        )
+    )
+    return ClientErrors(
+        **figures(found[ClientError], count=sql.coalesce(sql.sum("count"), sql.lit(0))),
+        classes=rows_of(
+            by_class, ErrorClass, sql.desc("count"), "type", "error", limit=CLASSES_MAX
+        ),
+    )
+
+
+def _rows() -> Column:
+    return sql.count(sql.lit(1))
+
+
+#: Parts of ``RunAnalysis`` to what makes them of the results.
+PARTS: Final[dict[str, Callable[[Results, Counts], Any]]] = {
+    "latency": lambda found, _: rows_of(
+        found[Latency].where("type = 'ok'"), OkLatency, "f", "second", limit=ROWS_MAX
+    ),
+    "throughput": _throughput,
+    "windows": lambda found, _: rows_of(
+        found[ServiceWindow], ServiceWindow, "start_ns", "index", limit=ROWS_MAX
+    ),
+    "longest_unavailability_ms": lambda found, _: (gap := _unavailability(found)) and gap.gap_ms,
+    "unavailability": _span,
+    "elections": lambda found, _: found[Leader].select("epoch").distinct().count(),
+    "lost": _lost,
+    "phantom": _phantom,
+    "leaders": lambda found, _: rows_of(
+        found[Leader], Leader, "start_ns", "epoch", "node", limit=ROWS_MAX
+    ),
+    "leader_overlaps": _overlaps,
+    "reigns": _reigns,
+    "divergences": _divergences,
+    "duplicates": _duplicates,
+    "stale_reads": _stale_reads,
+    "client_errors": _client_errors,
+}

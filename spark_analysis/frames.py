@@ -1,40 +1,26 @@
-"""Declared tables as Spark knows them: the type of a row, and a frame brought into its shape."""
+"""Declared tables as Spark knows them: the type of a row, a frame brought into its shape.
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+And the way back: the first rows of a result as the records that declare them.
+"""
 
-import pyarrow as pa
-from pyspark.sql import DataFrame
+import contextlib
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DoubleType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
-from splitbrain.spark_analysis.schemas import Table
-
-_SCALARS: Final[dict[pa.DataType, DataType]] = {
-    pa.int64(): LongType(),
-    pa.float64(): DoubleType(),
-    pa.string(): StringType(),
-    pa.bool_(): BooleanType(),
-    pa.timestamp("us", tz="UTC"): TimestampType(),
-}
+from splitbrain.contracts.analysis.run import Moment, Row, Value
+from splitbrain.spark_analysis.schemas import Table, columns_of
 
 
 def struct_type(table: Table) -> StructType:
     """The table's schema for Spark."""
-    return StructType(
-        [StructField(field.name, _spark_type(field.type), field.nullable) for field in table.schema]
-    )
+    return from_arrow_schema(table.schema)
 
 
 def conform(frame: DataFrame, table: Table, *, kept: Sequence[str] = ()) -> DataFrame:
@@ -48,6 +34,52 @@ def conform(frame: DataFrame, table: Table, *, kept: Sequence[str] = ()) -> Data
     return frame.select(
         *(sql.col(f"`{field.name}`").cast(field.dataType) for field in struct_type(table)), *kept
     )
+
+
+_Row = TypeVar("_Row", bound=Row)
+_NS_PER_MS: Final = 1e6
+
+
+def rows_of(result: DataFrame, row: type[_Row], *order: str | Column, limit: int) -> list[_Row]:
+    """The first rows of a result, by way of Arrow; moments in ms, values decoded.
+
+    Args:
+        result: with the columns of the row at least.
+        row: record of a row.
+        order: columns.
+        limit: rows that leave Spark at most.
+    """
+    columns = columns_of(row)
+    shown = [
+        (sql.col(one.name) / _NS_PER_MS if one.kind == Moment else sql.col(one.name)).alias(
+            one.field
+        )
+        for one in columns
+    ]
+    found = result.orderBy(*order).limit(limit).select(*shown).toArrow().to_pylist()
+    for name in (one.field for one in columns if one.kind == Value):
+        for told in found:
+            told[name] = None if told[name] is None else msgspec.json.decode(told[name])
+    return msgspec.convert(found, list[row])
+
+
+def figures(result: DataFrame, **aggregates: Column) -> dict[str, Any]:
+    """Aggregates of all rows of a result, by name."""
+    named = [aggregate.alias(name) for name, aggregate in aggregates.items()]
+    return result.agg(*named).toArrow().to_pylist()[0]
+
+
+@contextlib.contextmanager
+def arrow_functions() -> Iterator[None]:
+    """Around ``mapInArrow`` and ``applyInArrow``.
+
+    Spark warns of the version of pandas there, which such a function never meets.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", "PySpark does not yet fully support pandas", FutureWarning
+        )
+        yield
 
 
 #: Rows that are sent to every worker rather than sorted into place: some MB.
@@ -79,13 +111,3 @@ def few_or_many(frame: DataFrame) -> Counted:
     """
     rows = frame.localCheckpoint()
     return Counted(rows, rows.limit(FEW_ROWS + 1).count())
-
-
-def _spark_type(kind: pa.DataType) -> DataType:
-    if isinstance(kind, pa.ListType):
-        return ArrayType(_spark_type(kind.value_type))
-    if isinstance(kind, pa.MapType):
-        return MapType(_spark_type(kind.key_type), _spark_type(kind.item_type))
-    if kind not in _SCALARS:
-        raise TypeError(f"no Spark type is declared for Arrow's {kind}")
-    return _SCALARS[kind]

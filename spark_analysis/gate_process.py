@@ -11,8 +11,7 @@ from splitbrain.contracts.figure import Subject
 from splitbrain.spark_analysis.gate_figures import gate_figures
 from splitbrain.spark_analysis.gate_source import FiguresAnswer, FiguresRequest, open_selection
 from splitbrain.spark_analysis.owned_process import answer
-from splitbrain.spark_analysis.session import spark_session
-from splitbrain.spark_analysis.spark_failures import one_sentence
+from splitbrain.spark_analysis.session import one_sentence, spark_session
 
 _FAILED: Final = (
     "measure the runs with Spark",

@@ -2,53 +2,38 @@
 
 For histories that no longer fit one process: the run is ingested batch by batch, and each part is
 judged by the checker in a process of its own (``jobs.linearizability``). Reads a ``PartsRequest``
-from a file, stores ``PART_VERDICTS`` among the results of the run, and prints a ``PartsAnswer`` as
-its last line. Ends with 0, or with 3 or 64 and one sentence on standard error.
+from a file, stores the rows of ``PartVerdict`` among the results of the run, and prints a
+``PartsAnswer`` as its last line. Ends with 0, or with 3 or 64 and one sentence on standard error.
 """
 
 import sys
 from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
+from splitbrain.contracts.analysis.parts import (
+    NamedPart,
+    PartCount,
+    PartsAnswer,
+    PartsRequest,
+    PartVerdict,
+)
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.spark_analysis.collected import collect, plain_rows
-from splitbrain.spark_analysis.finding_schemas import PART_VERDICTS
 from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.spark_analysis.jobs.linearizability import part_verdicts
 from splitbrain.spark_analysis.owned_process import answer
-from splitbrain.spark_analysis.session import spark_session
-from splitbrain.spark_analysis.spark_failures import one_sentence
+from splitbrain.spark_analysis.schemas import table_of
+from splitbrain.spark_analysis.session import one_sentence, spark_session
 from splitbrain.spark_analysis.tables import open_tables, store_result
 
 #: Parts that are named, the worst first.
 EXAMPLES_MAX: Final = 20
 _NEXT_STEP: Final = "The run itself is not affected; splitbrain check judges it in one process."
-
-
-class PartsRequest(msgspec.Struct, frozen=True):
-    """What is asked."""
-
-    #: The run's.
-    folder: str
-    #: Built-in models; at least one.
-    models: tuple[str, ...]
-
-
-class PartsAnswer(msgspec.Struct, frozen=True):
-    """What came of it."""
-
-    #: By model and verdict: ``model, verdict, parts, operations``.
-    counts: list[dict[str, Any]]
-    #: Parts that are not valid: ``model, key, verdict, reason, operations``; smallest first.
-    examples: list[dict[str, Any]]
-    #: What of the run could not be read, one sentence each.
-    damage: tuple[str, ...]
 
 
 def answer_to(request: PartsRequest) -> PartsAnswer:
@@ -68,19 +53,20 @@ def judge_parts(session: SparkSession, run_folder: Path, models: Sequence[str]) 
     ingested = ingest(run_folder)
     operations = open_tables(session, [run_folder]).operations
     verdicts = reduce(DataFrame.unionByName, (part_verdicts(operations, model) for model in models))
-    stored = store_result(session, verdicts, PART_VERDICTS, RunFolder(run_folder))
+    stored = store_result(session, verdicts, table_of(PartVerdict), RunFolder(run_folder))
     counts = stored.groupBy("model", "verdict").agg(
         sql.count(sql.lit(1)).alias("parts"), sql.sum("operations").alias("operations")
     )
     worst = (
         stored.where(sql.col("verdict") != "valid")
-        .select("model", "key", "verdict", "reason", "operations")
-        .withColumn("is_unknown", sql.col("verdict") != "invalid")
+        .orderBy(sql.col("verdict") != "invalid", "operations", "model", "key")
+        .limit(EXAMPLES_MAX)
     )
-    examples = collect(worst, *("is_unknown", "operations", "model", "key"), limit=EXAMPLES_MAX)
     return PartsAnswer(
-        counts=plain_rows(collect(counts, "model", "verdict", limit=3 * len(models))),
-        examples=plain_rows(examples.drop(columns="is_unknown")),
+        counts=msgspec.convert(
+            counts.orderBy("model", "verdict").toArrow().to_pylist(), list[PartCount]
+        ),
+        examples=msgspec.convert(worst.toArrow().to_pylist(), list[NamedPart]),
         damage=ingested.damage,
     )
 

@@ -1,18 +1,23 @@
-"""Declared, versioned schemas of every table that this room writes, results included.
+"""Declared, versioned schemas of every table that this room writes.
 
-All times are nanoseconds since the run's start where a name ends in ``_ns``, and milliseconds as a
-double where it ends in ``_ms``. Values of operations are JSON with sorted keys, so that equal
-values are equal strings. Every table begins with ``run_id``: the jobs work on one run or on many;
-results across runs alone have none, most of them in
-``across_schemas``.
-A change of a table raises its version; Parquet files carry name and version in their metadata, and
+Those that an ingest makes stand here; those of the jobs' results follow from their rows in
+``contracts.analysis`` (``table_of``). All times are nanoseconds since the run's start where a name
+ends in ``_ns``, and milliseconds as a double where it ends in ``_ms``. Values of operations are
+JSON with sorted keys, so that equal values are equal strings. Every table begins with ``run_id``:
+the jobs work on one run or on many; results across runs alone have none. A change of a table raises
+its version; Parquet files carry name and version in their metadata, and
 ``spark_analysis.lake.upgrades`` maps what older versions wrote. Must never be inferred from data,
 nor need Spark: an ingest works without it (``spark_analysis.frames`` is Spark's side).
 """
 
-from typing import Final, NamedTuple
+import datetime as dt
+import functools
+from typing import Any, Final, NamedTuple, get_args
 
+import msgspec
 import pyarrow as pa
+
+from splitbrain.contracts.analysis.run import Moment, Row, Value
 
 #: Key of a Parquet file's metadata that holds ``name/version``.
 SCHEMA_METADATA_KEY: Final = b"splitbrain.schema"
@@ -43,15 +48,57 @@ def _optional(name: str, kind: pa.DataType) -> pa.Field:
     return pa.field(name, kind, nullable=True)
 
 
-def declare(name: str, version: int, *fields: pa.Field) -> Table:
-    """A table of these columns behind ``run_id``."""
-    return declare_across(name, version, _required("run_id", _STRING), *fields)
-
-
-def declare_across(name: str, version: int, *fields: pa.Field) -> Table:
-    """A table of these columns alone: a result over many runs."""
+def declare(name: str, version: int, *fields: pa.Field, of_run: bool = True) -> Table:
+    """A table of these columns, behind ``run_id`` where each row is of one run."""
     metadata = {SCHEMA_METADATA_KEY: f"{name}/{version}".encode()}
-    return Table(name, version, pa.schema(fields, metadata))
+    columns = [_required("run_id", _STRING), *fields] if of_run else fields
+    return Table(name, version, pa.schema(columns, metadata))
+
+
+# --- results of the jobs --------------------------------------------------------------------
+
+_KINDS: Final[dict[Any, pa.DataType]] = {
+    int: _LONG,
+    float: _DOUBLE,
+    str: _STRING,
+    bool: _BOOLEAN,
+    list[str]: _STRINGS,
+    dt.datetime: _TIMESTAMP,
+    Moment: _LONG,
+    Value: _STRING,
+}
+
+
+class Column(NamedTuple):
+    """A column of a result, and the field of the row that it is read back as."""
+
+    name: str
+    field: str
+    #: As the field declares it, None left out.
+    kind: Any
+    is_optional: bool
+
+
+@functools.cache
+def columns_of(row: type[Row]) -> tuple[Column, ...]:
+    """The columns that follow from a row's fields."""
+    columns: list[Column] = []
+    for field in msgspec.structs.fields(row):
+        choices = get_args(field.type) if type(None) in get_args(field.type) else (field.type,)
+        (kind,) = (choice for choice in choices if choice is not type(None))
+        name = f"{field.name.removesuffix('_ms')}_ns" if kind == Moment else field.name
+        columns.append(Column(name, field.name, kind, len(choices) > 1))
+    return tuple(columns)
+
+
+@functools.cache
+def table_of(row: type[Row]) -> Table:
+    """The table whose rows these are."""
+    name, version = row.table.split("/")
+    fields = (
+        pa.field(column.name, _KINDS[column.kind], column.is_optional) for column in columns_of(row)
+    )
+    return declare(name, int(version), *fields, of_run=row.is_of_run)
 
 
 # --- made at ingest -------------------------------------------------------------------------
@@ -217,157 +264,4 @@ RUNS: Final = declare(
     _optional("elections", _LONG),  # epochs with a leader; null: nothing tells
     _optional("unavailability_max_ms", _DOUBLE),  # without an acknowledged write
     _optional("reproduce", _STRING),  # the command line that runs it again
-)
-
-# --- results of the jobs --------------------------------------------------------------------
-
-#: By kind, second of the invocation and outcome; quantiles are exact, linear between neighbours,
-#: null where no operation of the group has a completion time.
-LATENCY: Final = declare(
-    "latency",
-    1,
-    _required("f", _STRING),
-    _required("second", _LONG),
-    _required("type", _STRING),
-    _required("count", _LONG),
-    _optional("p50_ms", _DOUBLE),
-    _optional("p95_ms", _DOUBLE),
-    _optional("p99_ms", _DOUBLE),
-    _optional("max_ms", _DOUBLE),
-)
-
-#: By second of the completion, of the invocation for operations that are open.
-THROUGHPUT: Final = declare(
-    "throughput",
-    1,
-    _required("second", _LONG),
-    _required("ok", _LONG),
-    _required("fail", _LONG),
-    _required("info", _LONG),
-)
-
-#: One row per fault that was injected; see ``jobs.availability`` for every definition.
-WINDOWS: Final = declare(
-    "windows",
-    1,
-    _required("index", _LONG),
-    _required("kind", _STRING),
-    _required("target", _STRING),
-    _required("nodes", _STRINGS),
-    _required("start_ns", _LONG),
-    _required("end_ns", _LONG),
-    _required("verified", _BOOLEAN),
-    _optional("availability_before", _DOUBLE),
-    _optional("availability_during", _DOUBLE),
-    _optional("availability_after", _DOUBLE),
-    _optional("ok_ratio_before", _DOUBLE),
-    _optional("ok_ratio_during", _DOUBLE),
-    _optional("ok_ratio_after", _DOUBLE),
-    _optional("failover_ms", _DOUBLE),
-    _optional("recovery_ms", _DOUBLE),
-    _optional("new_epoch", _LONG),
-)
-
-#: Longest time without an acknowledged write, one row per run that tried to write.
-UNAVAILABILITY: Final = declare(
-    "unavailability",
-    1,
-    _required("start_ns", _LONG),
-    _required("end_ns", _LONG),
-    _required("gap_ms", _DOUBLE),
-)
-
-#: Acknowledged writes that no majority of the nodes can hold.
-LOST: Final = declare(
-    "lost",
-    1,
-    _required("index", _LONG),
-    _required("process", _LONG),
-    _required("f", _STRING),
-    _optional("key", _STRING),
-    _optional("argument", _STRING),
-    _optional("position_epoch", _LONG),
-    _optional("position_offset", _LONG),
-    _required("start_ns", _LONG),
-    _optional("end_ns", _LONG),
-    _required("holders", _LONG),  # nodes that hold it
-    _required("unknown", _LONG),  # nodes of which it cannot be said
-)
-
-#: Committed records that the history does not explain.
-PHANTOM: Final = declare(
-    "phantom",
-    1,
-    _required("epoch", _LONG),
-    _required("offset", _LONG),
-    _required("f", _STRING),
-    _optional("key", _STRING),
-    _optional("value", _STRING),
-    _required("nodes", _STRINGS),  # that hold it, sorted
-    _required("reason", _STRING),  # failed, duplicate, never-invoked
-)
-
-#: One row per reign: a node in the role of leader in one epoch.
-LEADERS: Final = declare(
-    "leaders",
-    1,
-    _required("node", _STRING),
-    _required("epoch", _LONG),
-    _required("start_ns", _LONG),
-    _required("end_ns", _LONG),
-)
-
-#: Two reigns of different nodes: in one epoch always, in two epochs where they overlap in time.
-LEADER_OVERLAPS: Final = declare(
-    "leader_overlaps",
-    1,
-    _required("epoch_a", _LONG),
-    _required("epoch_b", _LONG),
-    _required("node_a", _STRING),
-    _required("node_b", _STRING),
-    _required("start_ns", _LONG),
-    _required("end_ns", _LONG),
-    _required("same_epoch", _BOOLEAN),
-)
-
-# --- results across runs --------------------------------------------------------------------
-
-#: Of the dimensions those that were asked for are filled, the others are null. Quantiles as in
-#: ``LATENCY``.
-LATENCY_BY: Final = declare_across(
-    "latency_by",
-    1,
-    _optional("system", _STRING),
-    _optional("f", _STRING),
-    _optional("second", _LONG),  # of the invocation, since the run's start
-    _optional("node", _STRING),  # null also where the operation names none
-    _optional("fault", _STRING),  # in force at the invocation, "none" where there was none
-    _required("type", _STRING),
-    _required("count", _LONG),
-    _optional("p50_ms", _DOUBLE),
-    _optional("p95_ms", _DOUBLE),
-    _optional("p99_ms", _DOUBLE),
-    _optional("max_ms", _DOUBLE),
-)
-
-#: What faults of one kind and target did to one system, over all its runs; from ``WINDOWS``.
-FAULT_EFFECTS: Final = declare_across(
-    "fault_effects",
-    1,
-    _required("system", _STRING),
-    _required("kind", _STRING),
-    _required("target", _STRING),
-    _required("runs", _LONG),
-    _required("faults", _LONG),
-    _required("verified", _LONG),
-    _optional("availability_during_min", _DOUBLE),
-    _optional("availability_during_mean", _DOUBLE),
-    _required("failovers", _LONG),  # faults after which a new epoch served
-    _optional("failover_p50_ms", _DOUBLE),
-    _optional("failover_p99_ms", _DOUBLE),
-    _optional("failover_max_ms", _DOUBLE),
-    _required("recoveries", _LONG),
-    _optional("recovery_p50_ms", _DOUBLE),
-    _optional("recovery_p99_ms", _DOUBLE),
-    _optional("recovery_max_ms", _DOUBLE),
 )

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 import pyspark
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -83,6 +84,20 @@ def spark_session(
                 session.stop()
         finally:
             _end_jvm()
+
+
+@contextlib.contextmanager
+def one_sentence(action: str, target: str, next_step: str) -> Iterator[None]:
+    """Turn whatever Spark or a disk raises inside into one error of the harness.
+
+    Raises:
+        HarnessError: one sentence instead of two screens of stack.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError, OSError) as error:
+        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise HarnessError(action, target, first_line.rstrip("."), next_step) from error
 
 
 def _settings(

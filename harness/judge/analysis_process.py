@@ -4,16 +4,18 @@ A verdict must never wait for it for ever, nor be lost with it: whatever goes wr
 sentence for ``problems``.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
 
+from splitbrain.contracts.analysis.run import RunAnalysis
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import UNREADABLE
 from splitbrain.harness.pool.spark_child import end_spark, signal_spark, start_spark
@@ -97,12 +99,21 @@ class AnalysisProcess:
         return lines[-1].strip() if lines else "it said nothing"
 
 
-def read_summary(run_folder: Path) -> tuple[dict[str, Any] | None, str | None]:
+def read_analysis(run_folder: Path) -> tuple[RunAnalysis | None, str | None]:
     """The analysis' small results, and what is wrong with them; both None where there are none."""
     path = RunFolder(run_folder).analysis_summary
     try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any]), None
+        return analysis_of(msgspec.json.decode(path.read_bytes(), type=dict[str, Any])), None
     except FileNotFoundError:
         return None, None
     except (OSError, *UNREADABLE) as error:
         return None, f"The results of the Spark analysis cannot be read: {in_words(error)}."
+
+
+def analysis_of(summary: Mapping[str, Any]) -> RunAnalysis:
+    """The parts that a summary tells; none of those that it tells otherwise."""
+    told: dict[str, Any] = {}
+    for field in msgspec.structs.fields(RunAnalysis):
+        with contextlib.suppress(KeyError, msgspec.ValidationError):
+            told[field.name] = msgspec.convert(summary[field.name], field.type)
+    return RunAnalysis(**told)

@@ -15,6 +15,7 @@ from rich.text import Text
 from splitbrain.checker.models.registry import MODELS
 from splitbrain.checker.registry import linearizability_model
 from splitbrain.checker.verdict import Verdict, merge
+from splitbrain.contracts.analysis.parts import PartsAnswer, PartsRequest
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.harness.console.plain_text import printable
@@ -37,39 +38,6 @@ _CODES: Final = {
 }
 
 
-class Count(msgspec.Struct, frozen=True):
-    """Parts of one verdict."""
-
-    model: str
-    verdict: Verdict
-    parts: int
-    operations: int
-
-
-class Named(msgspec.Struct, frozen=True):
-    """A part that is not valid."""
-
-    model: str
-    key: str | None
-    verdict: Verdict
-    reason: str
-    operations: int
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """``spark_analysis.parts_process.PartsAnswer``, which cannot be imported without Spark."""
-
-    counts: list[Count]
-    examples: list[Named]
-    damage: list[str]
-
-    @property
-    def verdict(self) -> Verdict:
-        """The worst of all; what is left of a damaged history proves nothing."""
-        doubts = [Verdict.UNKNOWN] if self.damage or not self.counts else []
-        return merge([*(count.verdict for count in self.counts), *doubts])
-
-
 def judge_parts(runs: Sequence[Path], console: Console) -> int:
     """Judge the parts of run folders; returns the worst exit code.
 
@@ -89,22 +57,28 @@ def judge_parts(runs: Sequence[Path], console: Console) -> int:
             answer = _ask(folder, named)
         for line in answer_lines(answer):
             console.print(Text(printable(line)), soft_wrap=True)
-        worst = merge([worst, answer.verdict])
+        worst = merge([worst, verdict_of(answer)])
     return _CODES[worst]
 
 
-def answer_lines(answer: Answer) -> list[str]:
+def verdict_of(answer: PartsAnswer) -> Verdict:
+    """The worst of all; what is left of a damaged history proves nothing."""
+    doubts = [Verdict.UNKNOWN] if answer.damage or not answer.counts else []
+    return merge([*(Verdict(count.verdict) for count in answer.counts), *doubts])
+
+
+def answer_lines(answer: PartsAnswer) -> list[str]:
     """What came of one run, the verdict last."""
     lines = [
         f"linearizability:{count.model}: {counted(count.parts, 'part')} "
-        f"({counted(count.operations, 'operation')}) {count.verdict.value}"
+        f"({counted(count.operations, 'operation')}) {count.verdict}"
         for count in answer.counts
     ]
-    lines += [f"  {one.verdict.value}: {one.reason}" for one in answer.examples]
+    lines += [f"  {one.verdict}: {one.reason}" for one in answer.examples]
     lines += [f"  not read: {sentence}" for sentence in answer.damage]
     if not answer.counts:
         lines.append("There is no operation to judge.")
-    return [*lines, f"{answer.verdict.value.upper()}, of linearizability alone"]
+    return [*lines, f"{verdict_of(answer).value.upper()}, of linearizability alone"]
 
 
 def _require_unchanged(folder: RunFolder) -> None:
@@ -141,11 +115,11 @@ def _models(folder: RunFolder) -> tuple[str, ...]:
     return tuple(models)
 
 
-def _ask(folder: RunFolder, models: Sequence[str]) -> Answer:
-    request = {"folder": str(folder.root.absolute()), "models": models}
+def _ask(folder: RunFolder, models: Sequence[str]) -> PartsAnswer:
+    request = PartsRequest(str(folder.root.absolute()), tuple(models))
     answered = ask_spark(_MODULE, request, name="parts", timeout_s=None)
     if answered.code == 0:
-        return msgspec.json.decode(answered.answer, type=Answer)
+        return msgspec.json.decode(answered.answer, type=PartsAnswer)
     raise HarnessError(
         "judge the parts with Spark",
         str(folder.root),

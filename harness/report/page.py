@@ -8,17 +8,16 @@ bounded whatever the length of the run.
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from markupsafe import Markup
 
+from splitbrain.contracts.analysis.run import RunAnalysis
 from splitbrain.harness.console.plain_text import printable, value_text
 from splitbrain.harness.folder.results import Results, leading_sentence
 from splitbrain.harness.judge.evidence_loader import RunRecord
 from splitbrain.harness.judge.fault_results import fault_windows
 from splitbrain.harness.judge.timeline import reigns, sighted_reigns
-from splitbrain.harness.report.analysis_tables import analysis_tables
 from splitbrain.harness.report.chart_data import ChartData, ShownReign, bands, shown_reigns
 from splitbrain.harness.report.coverage_tables import HEADER, NOTE, coverage_rows
 from splitbrain.harness.report.embedding import (
@@ -27,6 +26,7 @@ from splitbrain.harness.report.embedding import (
     own_script,
     own_style,
 )
+from splitbrain.harness.report.findings import analysis_tables
 from splitbrain.harness.report.message_timeline_section import (
     SCRIPTS,
     STYLES,
@@ -63,7 +63,7 @@ _FIGURE_CHARACTERS_MAX = 1_000
 def report_page(
     record: RunRecord,
     results: Results,
-    analysis: dict[str, Any] | None,
+    analysis: RunAnalysis | None,
     *,
     vendor: Path = VENDOR,
 ) -> str:

@@ -8,12 +8,12 @@ the terminal, and the exit code says that the harness failed. Must never judge.
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
+from splitbrain.contracts.analysis.run import RunAnalysis
 from splitbrain.contracts.budget import Budget
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.results import Results, write_verdict
-from splitbrain.harness.judge.analysis_process import read_summary
+from splitbrain.harness.judge.analysis_process import read_analysis
 from splitbrain.harness.judge.evidence_loader import RunRecord
 from splitbrain.harness.judge.judge import judge
 from splitbrain.harness.pool.limits import Limits
@@ -29,9 +29,9 @@ _REPORT_LIMITS = Limits(time_budget_s=180.0, memory_budget_mib=8192, jobs=1)
 def publish(record: RunRecord, results: Results, *, with_analysis: bool) -> Results:
     """Write all files; the results with what went wrong with any of them."""
     results = write_verdict(results, record.folder.results)
-    analysis: dict[str, Any] | None = None
+    analysis: RunAnalysis | None = None
     if with_analysis:
-        analysis, problem = read_summary(record.folder.root)
+        analysis, problem = read_analysis(record.folder.root)
         if problem is not None:
             results = results.with_problem(problem)
 
@@ -60,9 +60,7 @@ def publish(record: RunRecord, results: Results, *, with_analysis: bool) -> Resu
 judge_and_publish = partial(judge, publish=publish)
 
 
-def write_report(
-    payload: tuple[RunRecord, Results, dict[str, Any] | None], _budget: Budget
-) -> None:
+def write_report(payload: tuple[RunRecord, Results, RunAnalysis | None], _budget: Budget) -> None:
     """In a worker: draw the page and write it."""
     from splitbrain.harness.report.page import report_page
 
@@ -70,9 +68,7 @@ def write_report(
     write_atomically(record.folder.report, report_page(record, results, analysis).encode())
 
 
-def _make_report(
-    record: RunRecord, results: Results, analysis: dict[str, Any] | None
-) -> str | None:
+def _make_report(record: RunRecord, results: Results, analysis: RunAnalysis | None) -> str | None:
     """Draw the page in a process that can be killed; what went wrong, or None."""
     part = Part(_REPORT_FUNCTION, (record, results, analysis))
     (outcome,) = run_parts([part], _REPORT_LIMITS)

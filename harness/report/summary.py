@@ -9,9 +9,8 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
@@ -19,10 +18,11 @@ from rich.table import Table
 from rich.text import Text
 
 from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.analysis.run import RunAnalysis
 from splitbrain.harness.console.plain_text import markdown, printable
 from splitbrain.harness.folder.results import FaultResult, Results, leading_sentence
-from splitbrain.harness.judge.analysis_findings import finding_sentences, findings_of
 from splitbrain.harness.report.coverage_tables import HEADER, coverage_rows
+from splitbrain.harness.report.findings import finding_sentences
 from splitbrain.harness.report.outcome_words import failures, outcome_cells, outcome_columns
 from splitbrain.history.run_folder import RunFolder
 
@@ -129,7 +129,7 @@ def _ending(results: Results) -> list[tuple[str, str]]:
     ]
 
 
-def to_markdown(results: Results, analysis: Mapping[str, Any] | None = None) -> str:
+def to_markdown(results: Results, analysis: RunAnalysis | None = None) -> str:
     """The content of ``summary.md``.
 
     Args:
@@ -179,7 +179,7 @@ def to_markdown(results: Results, analysis: Mapping[str, Any] | None = None) -> 
         ],
     )
     for title, sentences in (
-        ("Analysis by Spark", finding_sentences(findings_of(analysis))),
+        ("Analysis by Spark", finding_sentences(analysis)),
         ("Vacuous, because", results.vacuous),
         ("Problems", results.problems),
     ):

@@ -29,9 +29,10 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
+from splitbrain.contracts.analysis.run import ServiceWindow, Unavailability
 from splitbrain.spark_analysis.frames import conform
 from splitbrain.spark_analysis.jobs.effects import is_write
-from splitbrain.spark_analysis.schemas import UNAVAILABILITY, WINDOWS
+from splitbrain.spark_analysis.schemas import table_of
 
 SLOT_NS: Final = 100_000_000
 CONTEXT_NS: Final = 5_000_000_000
@@ -56,7 +57,7 @@ def fault_windows(
         context_ns: length of before and after.
 
     Returns:
-        Rows of ``WINDOWS``, in no order; none for runs without load.
+        Rows of ``ServiceWindow``, in no order; none for runs without load.
     """
     load = operations.where(~sql.col("final"))
     acknowledged = load.where((sql.col("type") == "ok") & is_write()).select(
@@ -76,7 +77,7 @@ def fault_windows(
     joined = windows.join(served, ["run_id", "index"], "left").join(
         moved, ["run_id", "index"], "left"
     )
-    return conform(joined, WINDOWS)
+    return conform(joined, table_of(ServiceWindow))
 
 
 def longest_unavailability(operations: DataFrame) -> DataFrame:
@@ -86,7 +87,7 @@ def longest_unavailability(operations: DataFrame) -> DataFrame:
         operations: rows of ``OPERATIONS``.
 
     Returns:
-        Rows of ``UNAVAILABILITY``; of equal gaps the earliest.
+        Rows of ``Unavailability``; of equal gaps the earliest.
     """
     writes = operations.where(~sql.col("final") & is_write())
     acknowledged = writes.where(sql.col("type") == "ok").select(
@@ -122,7 +123,7 @@ def longest_unavailability(operations: DataFrame) -> DataFrame:
             (sql.col("gap.length_ns") / _NS_PER_MS).alias("gap_ms"),
         )
     )
-    return conform(longest, UNAVAILABILITY)
+    return conform(longest, table_of(Unavailability))
 
 
 def _gap(start: Column, end: Column) -> Column:

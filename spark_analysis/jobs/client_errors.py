@@ -3,8 +3,9 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from splitbrain.spark_analysis.finding_schemas import CLIENT_ERRORS
+from splitbrain.contracts.analysis.run import ClientError
 from splitbrain.spark_analysis.frames import conform
+from splitbrain.spark_analysis.schemas import table_of
 
 #: Class of operations whose client gave none.
 NO_CLASS = "none"
@@ -17,7 +18,7 @@ def client_errors(operations: DataFrame) -> DataFrame:
         operations: rows of ``OPERATIONS``; final reads count too.
 
     Returns:
-        Rows of ``CLIENT_ERRORS``, in no order.
+        Rows of ``ClientError``, in no order.
     """
     found = (
         operations.where(sql.col("type") != "ok")
@@ -29,4 +30,4 @@ def client_errors(operations: DataFrame) -> DataFrame:
             sql.max("start_ns").alias("last_ns"),
         )
     )
-    return conform(found, CLIENT_ERRORS)
+    return conform(found, table_of(ClientError))

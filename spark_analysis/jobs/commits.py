@@ -28,9 +28,10 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
+from splitbrain.contracts.analysis.run import LostCommit, PhantomCommit
 from splitbrain.spark_analysis.frames import Counted, conform, few_or_many
 from splitbrain.spark_analysis.jobs.effects import has_record, is_write
-from splitbrain.spark_analysis.schemas import LOST, PHANTOM
+from splitbrain.spark_analysis.schemas import table_of
 
 _SAID: Final = ("f", "key", "value")
 _CONTENT: Final = ("run_id", *_SAID)
@@ -68,7 +69,7 @@ def lost_commits(operations: DataFrame, committed: DataFrame, logs: DataFrame) -
         logs: rows of ``LOGS``, one per node of the run.
 
     Returns:
-        Rows of ``LOST``, in no order.
+        Rows of ``LostCommit``, in no order.
     """
     bits = _bits_of_nodes(logs).localCheckpoint()
     nodes = _nodes_of_runs(logs, bits)
@@ -103,7 +104,7 @@ def lost_commits(operations: DataFrame, committed: DataFrame, logs: DataFrame) -
         lost.withColumnsRenamed(
             {"value": "argument", "epoch": "position_epoch", "offset": "position_offset"}
         ),
-        LOST,
+        table_of(LostCommit),
     )
 
 
@@ -115,7 +116,7 @@ def phantom_commits(operations: DataFrame, committed: DataFrame) -> DataFrame:
         committed: rows of ``COMMITTED``.
 
     Returns:
-        Rows of ``PHANTOM``, in no order.
+        Rows of ``PhantomCommit``, in no order.
     """
     writes = _as_records(operations.where(is_write()))
     placed = (sql.col("type") == "ok") & sql.col("offset").isNotNull()
@@ -152,7 +153,7 @@ def phantom_commits(operations: DataFrame, committed: DataFrame) -> DataFrame:
             .otherwise("never-invoked"),
         )
     )
-    return conform(phantom, PHANTOM)
+    return conform(phantom, table_of(PhantomCommit))
 
 
 def _as_records(operations: DataFrame) -> DataFrame:

@@ -8,8 +8,9 @@ two roles counts in both.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from splitbrain.spark_analysis.across_schemas import FAULT_COVERAGE
+from splitbrain.contracts.analysis.across import Met
 from splitbrain.spark_analysis.frames import conform
+from splitbrain.spark_analysis.schemas import table_of
 
 
 def fault_coverage(coverage: DataFrame) -> DataFrame:
@@ -19,11 +20,11 @@ def fault_coverage(coverage: DataFrame) -> DataFrame:
         coverage: rows of ``COVERAGE`` of a lake, with their partition ``system``.
 
     Returns:
-        Rows of ``FAULT_COVERAGE``, in no order.
+        Rows of ``Met``, in no order.
     """
     added = coverage.groupBy("system", "workload", "kind", "role", "phase").agg(
         sql.count_distinct("run_id").alias("runs"),
         sql.sum("faults").alias("faults"),
         sql.sum("bitten").alias("bitten"),
     )
-    return conform(added, FAULT_COVERAGE)
+    return conform(added, table_of(Met))

@@ -12,8 +12,9 @@ to ``checker``; these are the figures at any size.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from splitbrain.spark_analysis.finding_schemas import DIVERGENCES
+from splitbrain.contracts.analysis.run import Divergence
 from splitbrain.spark_analysis.frames import conform
+from splitbrain.spark_analysis.schemas import table_of
 
 
 def first_divergences(committed: DataFrame, logs: DataFrame) -> DataFrame:
@@ -24,7 +25,7 @@ def first_divergences(committed: DataFrame, logs: DataFrame) -> DataFrame:
         logs: rows of ``LOGS``, one per node of the run.
 
     Returns:
-        Rows of ``DIVERGENCES``, in no order; ``a`` is the node of the lesser name.
+        Rows of ``Divergence``, in no order; ``a`` is the node of the lesser name.
     """
     extent = sql.struct("node", "start_offset", "end_offset")
     extents = (
@@ -77,4 +78,4 @@ def first_divergences(committed: DataFrame, logs: DataFrame) -> DataFrame:
             ),
         )
     )
-    return conform(found, DIVERGENCES)
+    return conform(found, table_of(Divergence))

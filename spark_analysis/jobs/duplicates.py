@@ -12,9 +12,10 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from splitbrain.spark_analysis.finding_schemas import DUPLICATES
+from splitbrain.contracts.analysis.run import Duplicate
 from splitbrain.spark_analysis.frames import conform
 from splitbrain.spark_analysis.jobs.effects import is_write
+from splitbrain.spark_analysis.schemas import table_of
 
 _CONTENT: Final = ("run_id", "f", "key", "value")
 
@@ -27,12 +28,12 @@ def duplicates(operations: DataFrame, committed: DataFrame) -> DataFrame:
         committed: rows of ``COMMITTED``.
 
     Returns:
-        Rows of ``DUPLICATES``, in no order: one per node and write, one per read and element.
+        Rows of ``Duplicate``, in no order: one per node and write, one per read and element.
     """
     found = _committed_twice(operations, committed).unionByName(
         _read_twice(operations), allowMissingColumns=True
     )
-    return conform(found, DUPLICATES)
+    return conform(found, table_of(Duplicate))
 
 
 def _committed_twice(operations: DataFrame, committed: DataFrame) -> DataFrame:

@@ -24,11 +24,11 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
-from splitbrain.spark_analysis.finding_schemas import ELECTIONS
+from splitbrain.contracts.analysis.run import Leader, Reign
 from splitbrain.spark_analysis.frames import conform
 from splitbrain.spark_analysis.jobs.availability import CONTEXT_NS
 from splitbrain.spark_analysis.jobs.leadership import ended_reigns
-from splitbrain.spark_analysis.schemas import LEADERS
+from splitbrain.spark_analysis.schemas import table_of
 
 _NS_PER_MS: Final = 1e6
 
@@ -44,7 +44,7 @@ def election_timeline(
         operations: rows of ``OPERATIONS``, for the end of the run.
 
     Returns:
-        Rows of ``ELECTIONS``, in no order.
+        Rows of ``Reign``, in no order.
     """
     in_run = Window.partitionBy("run_id").orderBy("start_ns", "epoch", "node")
     earlier_end = sql.max("end_ns").over(in_run.rowsBetween(Window.unboundedPreceding, -1))
@@ -60,27 +60,27 @@ def election_timeline(
         )
         .withColumnRenamed("node", "leader")
     )
-    return conform(timeline, ELECTIONS)
+    return conform(timeline, table_of(Reign))
 
 
 def reigns_of(timeline: DataFrame) -> DataFrame:
-    """What ``leadership.reigns`` gives, from rows of ``ELECTIONS`` that are there already.
+    """What ``leadership.reigns`` gives, from rows of ``Reign`` that are there already.
 
     Returns:
-        Rows of ``LEADERS``, in no order.
+        Rows of ``Leader``, in no order.
     """
-    return conform(timeline.withColumnRenamed("leader", "node"), LEADERS)
+    return conform(timeline.withColumnRenamed("leader", "node"), table_of(Leader))
 
 
 def without_fault(timeline: DataFrame, faults: DataFrame) -> DataFrame:
     """The reigns that began without a fault.
 
     Args:
-        timeline: rows of ``ELECTIONS``.
+        timeline: rows of ``Reign``.
         faults: rows of ``FAULTS``; those that were never injected provoke nothing.
 
     Returns:
-        Rows of ``ELECTIONS``, in no order.
+        Rows of ``Reign``, in no order.
     """
     in_force = faults.where(sql.col("invoked_ns").isNotNull()).select(
         sql.col("run_id").alias("fault_run"),
@@ -95,4 +95,4 @@ def without_fault(timeline: DataFrame, faults: DataFrame) -> DataFrame:
     later = timeline.withColumn(
         "first_epoch", sql.min("epoch").over(Window.partitionBy("run_id"))
     ).where(sql.col("epoch") > sql.col("first_epoch"))
-    return conform(later.join(sql.broadcast(in_force), provoked, "left_anti"), ELECTIONS)
+    return conform(later.join(sql.broadcast(in_force), provoked, "left_anti"), table_of(Reign))

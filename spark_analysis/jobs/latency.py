@@ -8,8 +8,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
+from splitbrain.contracts.analysis.run import Latency, Throughput
 from splitbrain.spark_analysis.frames import conform
-from splitbrain.spark_analysis.schemas import LATENCY, THROUGHPUT
+from splitbrain.spark_analysis.schemas import table_of
 
 _NS_PER_MS: Final = 1e6
 _NS_PER_SECOND: Final = 1_000_000_000
@@ -27,7 +28,7 @@ def latency_quantiles(operations: DataFrame) -> DataFrame:
         operations: rows of ``OPERATIONS``.
 
     Returns:
-        Rows of ``LATENCY``, in no order.
+        Rows of ``Latency``, in no order.
     """
     latency_ns = sql.col("end_ns") - sql.col("start_ns")
     grouped = (
@@ -44,7 +45,7 @@ def latency_quantiles(operations: DataFrame) -> DataFrame:
     )
     for name, share in _QUANTILES.items():
         grouped = grouped.withColumn(name, _quantile("sorted", share) / _NS_PER_MS)
-    return conform(grouped, LATENCY)
+    return conform(grouped, table_of(Latency))
 
 
 def _quantile(numbers: str, share: float) -> Column:
@@ -65,7 +66,7 @@ def throughput(operations: DataFrame) -> DataFrame:
         operations: rows of ``OPERATIONS``.
 
     Returns:
-        Rows of ``THROUGHPUT``, in no order; seconds in which nothing ended are left out.
+        Rows of ``Throughput``, in no order; seconds in which nothing ended are left out.
     """
     second = _second(sql.coalesce("end_ns", "start_ns"))
     counted = (
@@ -78,7 +79,7 @@ def throughput(operations: DataFrame) -> DataFrame:
             )
         )
     )
-    return conform(counted, THROUGHPUT)
+    return conform(counted, table_of(Throughput))
 
 
 def _second(time_ns: Column) -> Column:

@@ -19,8 +19,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
+from splitbrain.contracts.analysis.run import Leader, LeaderOverlap
 from splitbrain.spark_analysis.frames import conform
-from splitbrain.spark_analysis.schemas import LEADER_OVERLAPS, LEADERS
+from splitbrain.spark_analysis.schemas import table_of
 
 #: Faults that end the process of a node.
 KILLING_FAULTS: Final = ("kill", "power")
@@ -38,13 +39,13 @@ def reigns(state_events: DataFrame, faults: DataFrame, operations: DataFrame) ->
         operations: rows of ``OPERATIONS``, for the end of the run.
 
     Returns:
-        Rows of ``LEADERS``, in no order.
+        Rows of ``Leader``, in no order.
     """
-    return conform(ended_reigns(state_events, faults, operations), LEADERS)
+    return conform(ended_reigns(state_events, faults, operations), table_of(Leader))
 
 
 def ended_reigns(state_events: DataFrame, faults: DataFrame, operations: DataFrame) -> DataFrame:
-    """Rows of ``LEADERS`` with ``ended``, how each ended; see ``jobs.elections``."""
+    """Rows of ``Leader`` with ``ended``, how each ended; see ``jobs.elections``."""
     stamped = state_events.where(sql.col("time_ns").isNotNull())
     leads = (sql.col("kind") == "role") & (sql.col("role") == "leader")
     state = sql.when(sql.coalesce(leads, sql.lit(False)), sql.struct("incarnation", "epoch"))
@@ -80,10 +81,10 @@ def leader_overlaps(leaders: DataFrame) -> DataFrame:
     """Pairs of reigns of different nodes, in one epoch or at one time.
 
     Args:
-        leaders: rows of ``LEADERS``.
+        leaders: rows of ``Leader``.
 
     Returns:
-        Rows of ``LEADER_OVERLAPS``, in no order; ``a`` has the lower epoch, in one epoch the
+        Rows of ``LeaderOverlap``, in no order; ``a`` has the lower epoch, in one epoch the
         earlier start, at one time the lesser name.
     """
     names = ("node", "epoch", "start_ns", "end_ns")
@@ -103,7 +104,7 @@ def leader_overlaps(leaders: DataFrame) -> DataFrame:
         .withColumn("end_ns", sql.greatest(end, start))
         .where(same_epoch | (start < end))
     )
-    return conform(pairs, LEADER_OVERLAPS)
+    return conform(pairs, table_of(LeaderOverlap))
 
 
 def _first_of_incarnation() -> Column:

@@ -21,13 +21,13 @@ from pyspark.sql import functions as sql
 from splitbrain.checker.linearizability.part.parts import undecided_part
 from splitbrain.checker.models.model import KeyedModel, Model
 from splitbrain.checker.models.registry import MODELS, model_named
+from splitbrain.contracts.analysis.parts import PartVerdict
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import UsageError
-from splitbrain.spark_analysis.arrow_functions import arrow_functions
-from splitbrain.spark_analysis.finding_schemas import PART_VERDICTS
-from splitbrain.spark_analysis.frames import conform, struct_type
+from splitbrain.spark_analysis.frames import arrow_functions, conform, struct_type
 from splitbrain.spark_analysis.part_judging import COLUMNS, stream_of
 from splitbrain.spark_analysis.part_process import ChildFailed, PartProcess
+from splitbrain.spark_analysis.schemas import table_of
 
 #: Slots for each core: enough to even out what sizes do not tell, few enough to start quickly.
 SLOTS_A_CORE: Final = 4
@@ -54,7 +54,7 @@ def part_verdicts(
         judge: module whose process judges, see ``PartProcess``; another one in tests.
 
     Returns:
-        Rows of ``PART_VERDICTS``, in no order. A part with an operation that the model does not
+        Rows of ``PartVerdict``, in no order. A part with an operation that the model does not
         know or that makes no sense to it is ``unknown``.
 
     Raises:
@@ -82,8 +82,8 @@ def part_verdicts(
     )
     judging = _judging(model_name, time_budget_s, memory_budget_mib, judge)
     with arrow_functions():
-        verdicts = in_order.mapInArrow(judging, struct_type(PART_VERDICTS))
-    return conform(verdicts, PART_VERDICTS)
+        verdicts = in_order.mapInArrow(judging, struct_type(table_of(PartVerdict)))
+    return conform(verdicts, table_of(PartVerdict))
 
 
 def _splits_by_key(model: Model) -> bool:
@@ -193,4 +193,4 @@ def _verdict(
         "operations": rows.num_rows,
         "seconds": time.monotonic() - started,
     }
-    return pa.RecordBatch.from_pylist([row], schema=PART_VERDICTS.schema.remove_metadata())
+    return pa.RecordBatch.from_pylist([row], schema=table_of(PartVerdict).schema.remove_metadata())

@@ -25,14 +25,9 @@ from pyspark.sql import functions as sql
 
 from splitbrain.checker.fingerprints import Fingerprint, fingerprint_of
 from splitbrain.checker.verdict import CheckResult, Verdict
-from splitbrain.spark_analysis.across_schemas import (
-    FAILURES,
-    FLAKES,
-    OUTCOME_MATRIX,
-    RUN_FINGERPRINTS,
-)
-from splitbrain.spark_analysis.arrow_functions import arrow_functions
-from splitbrain.spark_analysis.frames import conform, struct_type
+from splitbrain.contracts.analysis.across import Cell, Failure, Flake, RunFingerprint
+from splitbrain.spark_analysis.frames import arrow_functions, conform, struct_type
+from splitbrain.spark_analysis.schemas import table_of
 
 NO_FAULT: Final = "none"
 UNKNOWN: Final = "unknown"
@@ -58,7 +53,7 @@ def outcome_matrix(runs: DataFrame, faults: DataFrame) -> DataFrame:
         faults: rows of ``FAULTS`` of the same runs.
 
     Returns:
-        Rows of ``OUTCOME_MATRIX``, in no order.
+        Rows of ``Cell``, in no order.
     """
     kinds = (
         faults.where(sql.col("invoked_ns").isNotNull())
@@ -92,7 +87,7 @@ def outcome_matrix(runs: DataFrame, faults: DataFrame) -> DataFrame:
         )
         .withColumn("examples", sql.col("found.run_id"))
     )
-    return conform(grouped, OUTCOME_MATRIX)
+    return conform(grouped, table_of(Cell))
 
 
 def _urgency() -> Column:
@@ -117,7 +112,7 @@ def run_fingerprints(verdicts: DataFrame, runs: DataFrame) -> DataFrame:
         runs: rows of ``RUNS``.
 
     Returns:
-        Rows of ``RUN_FINGERPRINTS``, each once, in no order.
+        Rows of ``RunFingerprint``, each once, in no order.
     """
     told = verdicts.where(sql.col("verdict") == Verdict.INVALID.value).select(
         "run_id", "checker", "violations"
@@ -128,14 +123,16 @@ def run_fingerprints(verdicts: DataFrame, runs: DataFrame) -> DataFrame:
         .select("run_id", sql.lit("run").alias("checker"), sql.lit("[]").alias("violations"))
     )
     with arrow_functions():
-        found = told.unionByName(silent).mapInArrow(_fingerprinted, struct_type(RUN_FINGERPRINTS))
+        found = told.unionByName(silent).mapInArrow(
+            _fingerprinted, struct_type(table_of(RunFingerprint))
+        )
     return found.distinct()
 
 
 def _fingerprinted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Runs in a worker of Spark."""
     # The names alone: a metadata of the declared schema would be refused there.
-    schema = RUN_FINGERPRINTS.schema.remove_metadata()
+    schema = table_of(RunFingerprint).schema.remove_metadata()
     for batch in batches:
         rows: list[dict[str, Any]] = []
         for row in batch.to_pylist():
@@ -164,12 +161,12 @@ def failures_since(fingerprints: DataFrame, runs: DataFrame, since: dt.datetime)
     """Every failure, and whether it is new, known or resolved.
 
     Args:
-        fingerprints: rows of ``RUN_FINGERPRINTS``.
+        fingerprints: rows of ``RunFingerprint``.
         runs: rows of ``RUNS`` of the same runs.
         since: what started at it or later is held against what started before; with a time zone.
 
     Returns:
-        Rows of ``FAILURES``, in no order.
+        Rows of ``Failure``, in no order.
     """
     started = sql.col("started_at")
     is_since = sql.coalesce(started >= sql.lit(since), sql.expr("false"))
@@ -191,18 +188,18 @@ def failures_since(fingerprints: DataFrame, runs: DataFrame, since: dt.datetime)
         .when(sql.col("runs_before") == 0, "new")
         .otherwise("known")
     )
-    return conform(grouped.withColumn("state", state), FAILURES)
+    return conform(grouped.withColumn("state", state), table_of(Failure))
 
 
 def flakes(fingerprints: DataFrame, runs: DataFrame) -> DataFrame:
     """How surely each plan that failed fails again.
 
     Args:
-        fingerprints: rows of ``RUN_FINGERPRINTS``.
+        fingerprints: rows of ``RunFingerprint``.
         runs: rows of ``RUNS`` of the same runs with the column ``system``.
 
     Returns:
-        Rows of ``FLAKES``, in no order; none for runs without a plan.
+        Rows of ``Flake``, in no order; none for runs without a plan.
     """
     told = runs.where(sql.col("outcome").isin("valid", "invalid")).where(
         sql.col("plan_digest").isNotNull()
@@ -227,4 +224,4 @@ def flakes(fingerprints: DataFrame, runs: DataFrame) -> DataFrame:
         .when((count == 1) & (sql.col("example") == sql.col("first_run")), "never-again")
         .otherwise("sometimes")
     )
-    return conform(failed.join(plans, "plan_digest").withColumn("flake", flake), FLAKES)
+    return conform(failed.join(plans, "plan_digest").withColumn("flake", flake), table_of(Flake))

@@ -22,9 +22,10 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from splitbrain.spark_analysis.finding_schemas import STALE_READS
+from splitbrain.contracts.analysis.run import StaleRead
 from splitbrain.spark_analysis.frames import conform
 from splitbrain.spark_analysis.jobs.effects import is_refused
+from splitbrain.spark_analysis.schemas import table_of
 
 _OBJECT: Final = ("run_id", "key")
 _NS_PER_MS: Final = 1e6
@@ -39,7 +40,7 @@ def stale_reads(operations: DataFrame) -> DataFrame:
         operations: rows of ``OPERATIONS``; other than of registers are passed over.
 
     Returns:
-        Rows of ``STALE_READS``, in no order.
+        Rows of ``StaleRead``, in no order.
     """
     registers = operations.where(sql.col("f").isin("read", "write", "cas")).withColumn(
         # One null that is equal to itself.
@@ -87,7 +88,7 @@ def stale_reads(operations: DataFrame) -> DataFrame:
             sql.count(sql.lit(1)).alias("age_versions"),
         )
     )
-    return conform(aged, STALE_READS)
+    return conform(aged, table_of(StaleRead))
 
 
 def _item(column: str, *, plain: bool) -> Column:

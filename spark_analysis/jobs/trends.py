@@ -6,7 +6,7 @@ Definitions, used by the jobs and by their reference in the tests:
   starts. Runtimes stand apart because simulated time is virtual.
 - ``availability`` of a run is the mean over its verified faults of the availability while they
   lasted, ``failover_ms`` the median over those that moved the leader, ``latency_p99_ms`` that of
-  its ok operations, final reads apart (all as in ``jobs.availability`` and ``jobs.across_runs``).
+  its ok operations, final reads apart (availability and failover as in ``jobs.availability``).
 - Runs with a planted bug, of unknown start or without such a figure are no points of it.
 - Changes are sought among the last ``POINTS_MAX`` points of a trend.
 """
@@ -17,10 +17,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
-from splitbrain.spark_analysis.across_schemas import TREND_CHANGES, TREND_POINTS
-from splitbrain.spark_analysis.arrow_functions import arrow_functions
+from splitbrain.contracts.analysis.across import Change, Point
 from splitbrain.spark_analysis.change_points import change_points
-from splitbrain.spark_analysis.frames import conform, struct_type
+from splitbrain.spark_analysis.frames import arrow_functions, conform, struct_type
+from splitbrain.spark_analysis.schemas import table_of
 
 #: Measures, and whether more of it is better.
 MEASURES: Final = {"availability": True, "failover_ms": False, "latency_p99_ms": False}
@@ -35,11 +35,11 @@ def trend_points(operations: DataFrame, windows: DataFrame, runs: DataFrame) -> 
 
     Args:
         operations: rows of ``OPERATIONS``.
-        windows: rows of ``WINDOWS``, see ``jobs.availability.fault_windows``.
+        windows: rows of ``ServiceWindow``, see ``jobs.availability.fault_windows``.
         runs: rows of ``RUNS`` of the same runs with the column ``system``.
 
     Returns:
-        Rows of ``TREND_POINTS``, in no order.
+        Rows of ``Point``, in no order.
     """
     by_fault = (
         windows.where("verified")
@@ -76,34 +76,34 @@ def trend_points(operations: DataFrame, windows: DataFrame, runs: DataFrame) -> 
         )
     )
     points = measured.select("*", sql.inline(values)).where(sql.col("value").isNotNull())
-    return conform(points, TREND_POINTS)
+    return conform(points, table_of(Point))
 
 
 def trend_changes(points: DataFrame) -> DataFrame:
     """Where the level of each trend changed; every trend is searched by itself, in parallel.
 
     Args:
-        points: rows of ``TREND_POINTS``.
+        points: rows of ``Point``.
 
     Returns:
-        Rows of ``TREND_CHANGES``, in no order.
+        Rows of ``Change``, in no order.
     """
     newest = Window.partitionBy(*TREND).orderBy(sql.desc("started_at"), sql.desc("run_id"))
     recent = points.withColumn("age", sql.row_number().over(newest)).where(
         sql.col("age") <= POINTS_MAX
     )
     with arrow_functions():
-        return recent.groupBy(*TREND).applyInArrow(_changes, struct_type(TREND_CHANGES))
+        return recent.groupBy(*TREND).applyInArrow(_changes, struct_type(table_of(Change)))
 
 
 def _changes(points: pa.Table) -> pa.Table:
     """Runs in a worker of Spark, on the points of one trend."""
     rows = changes_of(points.sort_by([("age", "descending")]).to_pylist())
-    return pa.Table.from_pylist(rows, TREND_CHANGES.schema.remove_metadata())
+    return pa.Table.from_pylist(rows, table_of(Change).schema.remove_metadata())
 
 
 def changes_of(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of ``TREND_CHANGES`` of the points of one trend, which are in the order of time."""
+    """Rows of ``Change`` of the points of one trend, which are in the order of time."""
     rows: list[dict[str, Any]] = []
     for change in change_points([point["value"] for point in points]):
         point = points[change.place]

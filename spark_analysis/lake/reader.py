@@ -17,8 +17,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.spark_analysis.frames import struct_type
 from splitbrain.spark_analysis.lake.commits import TABLES
+from splitbrain.spark_analysis.lake.hadoop_store import HadoopStore
 from splitbrain.spark_analysis.lake.snapshot import LiveFile, Snapshot, read_snapshot
-from splitbrain.spark_analysis.lake.store import Store
+from splitbrain.spark_analysis.lake.store import LocalStore, Store, local_root
 from splitbrain.spark_analysis.lake.upgrades import OLDER, Versions, table_as_written, upgraded
 from splitbrain.spark_analysis.lake.writing import LAKE_TABLES
 from splitbrain.spark_analysis.schemas import Table
@@ -65,6 +66,12 @@ def open_lake(session: SparkSession, store: Store, *, older: Versions = OLDER) -
     return LakeTables(
         *(open_table(session, store, snapshot, table, older=older) for table in LAKE_TABLES)
     )
+
+
+def lake_at(session: SparkSession, uri: str) -> LakeTables:
+    """The lake in a folder or at a URI as it is now; otherwise as ``open_lake``."""
+    root = local_root(uri)
+    return open_lake(session, HadoopStore(session, uri) if root is None else LocalStore(root))
 
 
 def open_table(

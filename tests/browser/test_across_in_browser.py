@@ -9,8 +9,9 @@ import msgspec
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from splitbrain.harness.report.across.findings import Findings, Point, trends_of
+from splitbrain.contracts.analysis.across import Findings, Point
 from splitbrain.harness.report.across.page import across_page
+from splitbrain.harness.report.across.trends import trends_of
 from splitbrain.history.run_folder import RunFolder
 from tests.browser.opened_reports import PATIENCE, Visit, visit
 from tests.lake_runs import make_run

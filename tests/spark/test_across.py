@@ -8,15 +8,16 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from splitbrain.harness.report.across.findings import Findings, trends_of
+from splitbrain.contracts.analysis.across import Change, Findings, Point
 from splitbrain.harness.report.across.page import across_page
+from splitbrain.harness.report.across.trends import trends_of
 from splitbrain.spark_analysis import across_process
 from splitbrain.spark_analysis.across_process import AcrossRequest, look_across, shown_points
-from splitbrain.spark_analysis.across_schemas import TREND_CHANGES, TREND_POINTS
 from splitbrain.spark_analysis.frames import struct_type
 from splitbrain.spark_analysis.jobs.trends import TREND
 from splitbrain.spark_analysis.lake.ingest import ingest_runs
 from splitbrain.spark_analysis.lake.store import LocalStore
+from splitbrain.spark_analysis.schemas import table_of
 from tests.lake_runs import make_run
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -41,8 +42,8 @@ def test_a_failure_met_again_is_known_and_its_plan_deterministic(
     ingest_runs(LocalStore(lake), (tmp_path / "runs").iterdir())
     request = AcrossRequest(str(lake), None)
     # Without a moment: the last day with a run.
-    answer = msgspec.json.encode(look_across(session, request))
-    findings = msgspec.json.decode(answer, type=Findings)
+    findings = look_across(session, request)
+    assert msgspec.json.decode(msgspec.json.encode(findings), type=Findings) == findings
     assert findings.since == dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
     assert findings.runs == 3
     (failure,) = findings.failures.rows
@@ -77,13 +78,13 @@ def test_a_trend_that_became_worse_is_shown_before_one_that_is_longer(
     lengths = {"better": 2, "long": 6, "longer": 7, "worse": 3}
     points = session.createDataFrame(
         [point for name, count in lengths.items() for point in points_of(name, count)],
-        struct_type(TREND_POINTS),
+        struct_type(table_of(Point)),
     )
     # A change for the better beside one for the worse makes it no better.
     changes = session.createDataFrame(
         [change_of("better", worse=False), *(change_of("worse", worse=w) for w in (True, False))],
-        struct_type(TREND_CHANGES),
+        struct_type(table_of(Change)),
     )
     shown = shown_points(points, changes)
-    assert {row["workload"] for row in shown.rows} == {"worse", "better", "longer"}
+    assert {row.workload for row in shown.rows} == {"worse", "better", "longer"}
     assert (len(shown.rows), shown.count, shown.trends) == (3 + 2 + 7, 18, 4)

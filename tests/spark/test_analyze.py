@@ -12,24 +12,8 @@ from pyspark.sql import SparkSession
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis import analyze as analyze_module
-from splitbrain.spark_analysis.analyze import analyze
-from splitbrain.spark_analysis.finding_schemas import (
-    CLIENT_ERRORS,
-    DIVERGENCES,
-    DUPLICATES,
-    ELECTIONS,
-    STALE_READS,
-)
-from splitbrain.spark_analysis.schemas import (
-    LATENCY,
-    LEADER_OVERLAPS,
-    LEADERS,
-    LOST,
-    PHANTOM,
-    THROUGHPUT,
-    UNAVAILABILITY,
-    WINDOWS,
-)
+from splitbrain.spark_analysis.analyze import JOBS, analyze
+from splitbrain.spark_analysis.schemas import table_of
 from splitbrain.spark_analysis.session import spark_session
 from tests.spark import reference, reference_findings
 from tests.spark.planted_reads import read_set, read_stale
@@ -37,22 +21,6 @@ from tests.spark.reference import Run
 from tests.spark.run_folders import MS, Shape, World
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-
-RESULTS = (
-    LATENCY,
-    THROUGHPUT,
-    WINDOWS,
-    UNAVAILABILITY,
-    LOST,
-    PHANTOM,
-    LEADERS,
-    LEADER_OVERLAPS,
-    ELECTIONS,
-    DIVERGENCES,
-    DUPLICATES,
-    STALE_READS,
-    CLIENT_ERRORS,
-)
 
 
 def test_summary_has_the_agreed_shape_and_figures(session: SparkSession, tmp_path: Path) -> None:
@@ -62,7 +30,7 @@ def test_summary_has_the_agreed_shape_and_figures(session: SparkSession, tmp_pat
     folder = world.write(tmp_path / "run")
     run = Run(folder)
 
-    summary = analyze(folder, session)
+    summary = msgspec.to_builtins(analyze(folder, session))
 
     assert msgspec.json.decode(RunFolder(folder).analysis_summary.read_bytes()) == summary
     assert (summary["schema"], summary["run_id"], summary["damage"]) == (1, "run", [])
@@ -117,7 +85,7 @@ def test_summary_tells_what_the_further_jobs_found(session: SparkSession, tmp_pa
     folder = world.write(tmp_path / "run")
     run = Run(folder)
 
-    summary = analyze(folder, session)
+    summary = msgspec.to_builtins(analyze(folder, session))
 
     timeline = reference_findings.election_timeline(run)
     gaps = sorted((row[5] for row in timeline if row[5]), reverse=True)
@@ -168,17 +136,16 @@ def test_second_analysis_gives_the_same_summary_and_files(
 ) -> None:
     folder = World(Shape(seed=33, faults=1, seconds=3.0)).write(tmp_path / "run")
     first, second = analyze(folder, session), analyze(folder, session)
-    del first["seconds"], second["seconds"]
-    assert first == second
-    for table in RESULTS:
-        place = RunFolder(folder).analysis_result(table.name)
+    assert first == msgspec.structs.replace(second, seconds=first.seconds)
+    for row in JOBS:
+        place = RunFolder(folder).analysis_result(table_of(row).name)
         assert [path.name for path in place.glob("[!.]*")] == ["part-00000.parquet"]
         stored = pq.read_schema(place / "part-00000.parquet")
-        assert stored.names == table.schema.names
+        assert stored.names == table_of(row).schema.names
 
 
 def test_run_without_anything_has_an_empty_summary(session: SparkSession, tmp_path: Path) -> None:
-    summary = analyze(tmp_path, session)
+    summary = msgspec.to_builtins(analyze(tmp_path, session))
     for name in ("latency", "throughput", "windows", "leaders", "leader_overlaps"):
         assert summary[name] == []
     assert summary["longest_unavailability_ms"] is None
@@ -203,7 +170,7 @@ def test_without_any_log_nothing_is_said_about_lost_commits(
     folder = World(Shape(seed=34, faults=0, seconds=2.0)).write(tmp_path / "run")
     for log in folder.glob("nodes/*/log.jsonl"):
         log.unlink()
-    summary = analyze(folder, session)
+    summary = msgspec.to_builtins(analyze(folder, session))
     assert summary["lost"]["acknowledged"] > 0
     assert summary["lost"]["missing"] is None
     assert summary["phantom"]["unexplained"] is None

@@ -6,21 +6,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from splitbrain.contracts.analysis.across import Met
 from splitbrain.harness.folder.coverage_cells import PHASES, ROLES
 from splitbrain.harness.report.across.coverage import met_rows
-from splitbrain.harness.report.across.findings import Findings
 from splitbrain.spark_analysis.across_process import AcrossRequest, look_across
-from splitbrain.spark_analysis.across_schemas import FAULT_COVERAGE
 from splitbrain.spark_analysis.frames import struct_type
 from splitbrain.spark_analysis.jobs.coverage import fault_coverage
 from splitbrain.spark_analysis.lake.ingest import ingest_runs
 from splitbrain.spark_analysis.lake.store import LocalStore
-from splitbrain.spark_analysis.schemas import COVERAGE
+from splitbrain.spark_analysis.schemas import COVERAGE, table_of
 from tests.lake_runs import make_run, write_results
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -67,7 +65,7 @@ def test_fault_coverage_equals_reference(session: SparkSession) -> None:
     schema = COVERAGE.schema.remove_metadata().append(pa.field("system", pa.string()))
     frame = session.createDataFrame(pa.Table.from_pylist(rows, schema))
     result = fault_coverage(frame)
-    assert result.schema.names == struct_type(FAULT_COVERAGE).names
+    assert result.schema.names == struct_type(table_of(Met)).names
     found = result.toArrow().to_pylist()
     by_key = {
         tuple(row[name] for name in BY): (row["runs"], row["faults"], row["bitten"])
@@ -92,8 +90,7 @@ def test_what_faults_met_goes_from_the_results_to_the_page(
         write_results(run, coverage=cells)
     lake = tmp_path / "lake"
     ingest_runs(LocalStore(lake), (tmp_path / "runs").iterdir())
-    answer = msgspec.json.encode(look_across(session, AcrossRequest(str(lake), None)))
-    findings = msgspec.json.decode(answer, type=Findings)
+    findings = look_across(session, AcrossRequest(str(lake), None))
     assert [(met.role, met.runs, met.faults, met.bitten) for met in findings.coverage.rows] == [
         ("down", 1, 9, 0),
         ("leader", 2, 5, 4),

@@ -10,14 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from splitbrain.checker.verdict import CheckResult, Verdict
-from splitbrain.spark_analysis.across_schemas import (
-    FAILURES,
-    FLAKES,
-    OUTCOME_MATRIX,
-    RUN_FINGERPRINTS,
-    TREND_CHANGES,
-    TREND_POINTS,
-)
+from splitbrain.contracts.analysis.across import Cell, Change, Failure, Flake, Point, RunFingerprint
 from splitbrain.spark_analysis.frames import struct_type
 from splitbrain.spark_analysis.jobs.availability import fault_windows
 from splitbrain.spark_analysis.jobs.outcomes import (
@@ -33,6 +26,7 @@ from splitbrain.spark_analysis.jobs.trends import (
     trend_points,
 )
 from splitbrain.spark_analysis.lake.reader import LakeTables
+from splitbrain.spark_analysis.schemas import table_of
 from tests.spark import reference_outcomes as reference
 from tests.spark.reference import Run
 
@@ -126,7 +120,7 @@ def rows_of(frame: DataFrame, table: Any) -> list[Row]:
 def test_matrix_equals_reference(
     frames: tuple[DataFrame, DataFrame, DataFrame], drawn: Drawn
 ) -> None:
-    rows = rows_of(outcome_matrix(frames[0], frames[1]), OUTCOME_MATRIX)
+    rows = rows_of(outcome_matrix(frames[0], frames[1]), table_of(Cell))
     cell = ("system", "version", "workload", "fault", "planted")
     found = {tuple(row.pop(name) for name in cell): row for row in rows}
     assert len(found) == len(rows)
@@ -139,7 +133,7 @@ def test_failures_and_flakes_equal_reference(
 ) -> None:
     runs, _, verdicts = frames
     fingerprints = run_fingerprints(verdicts, runs)
-    rows = rows_of(fingerprints, RUN_FINGERPRINTS)
+    rows = rows_of(fingerprints, table_of(RunFingerprint))
     found = {tuple(row.values()) for row in rows}
     assert len(found) == len(rows)
     assert found == reference.fingerprints(drawn.runs, drawn.findings)
@@ -147,7 +141,7 @@ def test_failures_and_flakes_equal_reference(
     told: set[str] = set()
     for hours in (-6, -4.9, 0, 4.5, 6):
         since = NIGHT + dt.timedelta(hours=hours)
-        failures = rows_of(failures_since(fingerprints, runs, since), FAILURES)
+        failures = rows_of(failures_since(fingerprints, runs, since), table_of(Failure))
         expected = reference.failures_since(drawn.runs, found, since)
         assert {row["fingerprint"] for row in failures} == expected.keys()
         for row in failures:
@@ -155,7 +149,7 @@ def test_failures_and_flakes_equal_reference(
             figures = {name: row[name] for name in expected[row["fingerprint"]]}
             assert figures == expected[row["fingerprint"]]
     assert told == {"new", "known", "resolved"}
-    flaky = rows_of(flakes(fingerprints, runs), FLAKES)
+    flaky = rows_of(flakes(fingerprints, runs), table_of(Flake))
     classes = {
         (row["plan_digest"], row["fingerprint"]): (row["failed"], row["runs"], row["flake"])
         for row in flaky
@@ -170,7 +164,7 @@ def test_a_plan_that_fails_each_time_is_deterministic(session: SparkSession) -> 
         run |= {"plan_digest": "same", "outcome": "invalid" if number < 3 else "vacuous"}
         drawn.findings[run["run_id"]] = [finding(random.Random(3), number)]
     runs, _, verdicts = drawn.frames(session)
-    (row,) = rows_of(flakes(run_fingerprints(verdicts, runs), runs), FLAKES)
+    (row,) = rows_of(flakes(run_fingerprints(verdicts, runs), runs), table_of(Flake))
     assert (row["failed"], row["runs"], row["flake"]) == (3, 3, "deterministic")
 
 
@@ -178,7 +172,7 @@ def test_trend_points_equal_reference(lake: LakeTables, references: dict[str, Ru
     started = sql.lit(NIGHT).alias("started_at")
     runs = lake.runs.withColumns({"started_at": started, "system": sql.lit("kraft")})
     windows = fault_windows(lake.operations, lake.faults)
-    rows = rows_of(trend_points(lake.operations, windows, runs), TREND_POINTS)
+    rows = rows_of(trend_points(lake.operations, windows, runs), table_of(Point))
     found = {(row["run_id"], row["measure"]): row["value"] for row in rows}
     assert len(found) == len(rows)
     expected = reference.trend_points(references)
@@ -203,9 +197,9 @@ def test_a_planted_step_of_one_trend_is_found_and_no_other(session: SparkSession
             name = f"{workload}-{number:02}"
             rows.append(("kraft", workload, "docker", "failover_ms", at, name, "1", value))
     draws.shuffle(rows)
-    points = session.createDataFrame(rows, struct_type(TREND_POINTS)).repartition(4)
-    (found,) = rows_of(trend_changes(points), TREND_CHANGES)
-    names = struct_type(TREND_POINTS).names
+    points = session.createDataFrame(rows, struct_type(table_of(Point))).repartition(4)
+    (found,) = rows_of(trend_changes(points), table_of(Change))
+    names = struct_type(table_of(Point)).names
     ordered = [dict(zip(names, row, strict=True)) for row in sorted(rows, key=lambda row: row[4])]
     (expected,) = changes_of([row for row in ordered if row["workload"] == "register"])
     assert found == expected

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import msgspec
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -11,13 +10,14 @@ from splitbrain.checker.linearizability.check import check_part
 from splitbrain.checker.linearizability.part.parts import split
 from splitbrain.checker.models.registry import model_named
 from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.analysis.parts import PartVerdict
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.harness.judge.evidence_loader import load_run
-from splitbrain.harness.judge.part_verdicts import Answer
+from splitbrain.harness.judge.part_verdicts import verdict_of
 from splitbrain.harness.report.publishing import judge_and_publish as judge
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.spark_analysis.finding_schemas import PART_VERDICTS
 from splitbrain.spark_analysis.parts_process import judge_parts
+from splitbrain.spark_analysis.schemas import table_of
 from tests.synthetic_runs import Flaw, SyntheticRun
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -31,14 +31,13 @@ def test_parts_of_a_run_have_the_checkers_verdicts(
     session: SparkSession, tmp_path: Path, flaw: Flaw | None
 ) -> None:
     folder = SyntheticRun(tmp_path / "run", flaw=flaw, operations_per_second=40).write()
-    told = msgspec.json.encode(judge_parts(session, folder, [MODEL]))
-    answer = msgspec.json.decode(told, type=Answer)
+    answer = judge_parts(session, folder, [MODEL])
 
     by_checker = [
         check_part(part, MODEL, Unlimited())
         for part in split(load_run(folder).operations, model_named(MODEL))
     ]
-    place = RunFolder(folder).analysis_result(PART_VERDICTS.name)
+    place = RunFolder(folder).analysis_result(table_of(PartVerdict).name)
     stored = pq.read_table(place).to_pylist()
     assert {tuple(row[name] for name in COLUMNS) for row in stored} == {
         (one.key, one.verdict.value, one.algorithm, one.reason, one.operations)
@@ -49,15 +48,15 @@ def test_parts_of_a_run_have_the_checkers_verdicts(
     # What a whole judgement of the folder concludes is the same.
     results = {one.checker: one for one in judge(folder, analyze=False).checkers}
     linearizability = results[f"linearizability:{MODEL}"]
-    assert answer.verdict is linearizability.verdict
-    assert answer.verdict is (Verdict.VALID if flaw is None else Verdict.INVALID)
-    parts = {count.verdict.value: count.parts for count in answer.counts}
+    assert verdict_of(answer) is linearizability.verdict
+    assert verdict_of(answer) is (Verdict.VALID if flaw is None else Verdict.INVALID)
+    parts = {count.verdict: count.parts for count in answer.counts}
     assert sum(parts.values()) == linearizability.figures["parts"]
     assert parts.get("invalid", 0) == linearizability.figures["parts-invalid"]
     assert sum(count.operations for count in answer.counts) == linearizability.figures["operations"]
     assert len(answer.examples) == parts.get("invalid", 0)
     assert all(one.reason in linearizability.reason for one in answer.examples[:1])
-    assert answer.damage == []
+    assert answer.damage == ()
 
 
 def test_what_is_left_of_a_torn_history_is_never_valid(
@@ -66,8 +65,7 @@ def test_what_is_left_of_a_torn_history_is_never_valid(
     folder = SyntheticRun(tmp_path / "run", operations_per_second=5).write()
     with RunFolder(folder).history.open("ab") as history:
         history.write(b'{"index": 99')
-    told = msgspec.json.encode(judge_parts(session, folder, [MODEL]))
-    answer = msgspec.json.decode(told, type=Answer)
-    assert {count.verdict for count in answer.counts} == {Verdict.VALID}
-    assert answer.damage == ["The last line of history.jsonl is torn."]
-    assert answer.verdict is Verdict.UNKNOWN
+    answer = judge_parts(session, folder, [MODEL])
+    assert {count.verdict for count in answer.counts} == {"valid"}
+    assert answer.damage == ("The last line of history.jsonl is torn.",)
+    assert verdict_of(answer) is Verdict.UNKNOWN

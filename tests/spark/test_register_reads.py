@@ -8,12 +8,12 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
+from splitbrain.contracts.analysis.run import Duplicate
 from splitbrain.history.records import PairedOperation
-from splitbrain.spark_analysis.finding_schemas import DUPLICATES
 from splitbrain.spark_analysis.frames import struct_type
 from splitbrain.spark_analysis.jobs.duplicates import duplicates
 from splitbrain.spark_analysis.jobs.stale_reads import stale_reads
-from splitbrain.spark_analysis.schemas import COMMITTED
+from splitbrain.spark_analysis.schemas import COMMITTED, table_of
 from tests.spark import reference_findings as reference
 from tests.spark.operation_frames import OperationFrames
 
@@ -108,7 +108,7 @@ def test_an_element_that_one_read_returned_twice_is_told(
     ]
     nothing = session.createDataFrame([], struct_type(COMMITTED))
     found = duplicates(frame_of({"run": run}), nothing)
-    assert [field.name for field in found.schema] == list(DUPLICATES.schema.names)
+    assert [field.name for field in found.schema] == list(table_of(Duplicate).schema.names)
     (row,) = found.collect()
     assert (row.kind, row.key, row.value, row.node) == ("read", "r", "1", "n1")
     assert (row["count"], row.expected, row["index"]) == (2, 1, 1)

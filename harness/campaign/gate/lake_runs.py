@@ -16,7 +16,7 @@ from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
 from splitbrain.harness.folder.results import FaultResult
 from splitbrain.spark_analysis.lake.commits import COMMITS, TABLES
-from splitbrain.spark_analysis.lake.plain_rows import Row, read_plainly
+from splitbrain.spark_analysis.lake.opening import Row, read_plainly
 
 _UNKNOWN: Final = "unknown"
 _OUTCOMES: Final[Mapping[str, Outcome]] = {

@@ -12,13 +12,13 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from splitbrain.contracts.analysis.across import Findings
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import UNREADABLE, HarnessError, UsageError
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.harness.folder.results import EXIT_VALID
 from splitbrain.harness.pool.spark_child import ask_spark
-from splitbrain.harness.report.across.findings import Findings
 from splitbrain.harness.report.across.markdown import to_markdown
 from splitbrain.harness.report.across.page import across_page
 from splitbrain.harness.report.across.words import headline

@@ -6,8 +6,8 @@ Definitions: ``docs/faults/coverage.md``.
 from collections.abc import Iterable
 from typing import Final
 
+from splitbrain.contracts.analysis.across import Met
 from splitbrain.harness.folder.coverage_cells import PHASES, ROLES, CoverageCell
-from splitbrain.harness.report.across.findings import Met
 from splitbrain.harness.report.coverage_tables import HEADER as _HEADER
 from splitbrain.harness.report.coverage_tables import coverage_rows
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from splitbrain.contracts.analysis.across import Findings
 from splitbrain.harness.console.plain_text import markdown
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.report.across.coverage import HEADER, met_rows
-from splitbrain.harness.report.across.findings import Findings, trends_of
 from splitbrain.harness.report.across.matrix import worst_first
+from splitbrain.harness.report.across.trends import trends_of
 from splitbrain.harness.report.across.words import (
     MEASURES,
     change_text,

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from splitbrain.harness.report.across.findings import Cell
+from splitbrain.contracts.analysis.across import Cell
 
 #: Outcomes, the worst first; also the names of their colours.
 OUTCOMES: Final = ("invalid", "failed", "unknown", "vacuous", "unjudged", "valid")

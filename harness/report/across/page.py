@@ -11,13 +11,14 @@ from typing import Final
 import msgspec
 from markupsafe import Markup
 
+from splitbrain.contracts.analysis.across import Change, Findings, Point
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.report.across.coverage import HEADER, met_rows
-from splitbrain.harness.report.across.findings import Change, Findings, Point, Trend, trends_of
 from splitbrain.harness.report.across.matrix import matrix_of
 from splitbrain.harness.report.across.trend_charts import shown_id, trend_charts
 from splitbrain.harness.report.across.trend_plot import draw_trend
+from splitbrain.harness.report.across.trends import Trend, trends_of
 from splitbrain.harness.report.across.words import (
     MEASURES,
     change_text,

@@ -6,8 +6,7 @@ from typing import Final, Literal
 import msgspec
 
 from splitbrain.harness.console.plain_text import value_text
-from splitbrain.harness.report.across.findings import Trend
-from splitbrain.harness.report.across.trend_levels import levels_of, shown_range
+from splitbrain.harness.report.across.trends import Trend, levels_of, shown_range
 from splitbrain.harness.report.across.words import SHARES, change_text
 
 #: Longer ids are cut; a lake may hold anything.

@@ -9,9 +9,9 @@ from typing import Final
 
 from markupsafe import Markup
 
+from splitbrain.contracts.analysis.across import Change
 from splitbrain.harness.folder.results import counted
-from splitbrain.harness.report.across.findings import Change, Trend
-from splitbrain.harness.report.across.trend_levels import levels_of, shown_range
+from splitbrain.harness.report.across.trends import Trend, levels_of, shown_range
 from splitbrain.harness.report.across.words import MEASURES, change_text, moment, value_text
 
 _WIDTH: Final = 520

@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from splitbrain.contracts.analysis.across import Change, Failure, Findings, Flake
 from splitbrain.harness.folder.results import counted
-from splitbrain.harness.report.across.findings import Change, Failure, Findings, Flake
 
 MEASURES: Final = {
     "availability": "Availability under faults",

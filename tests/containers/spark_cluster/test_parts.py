@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from splitbrain.contracts.analysis.parts import PartVerdict
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.spark_analysis.finding_schemas import PART_VERDICTS
-from splitbrain.spark_analysis.schemas import OPERATIONS
+from splitbrain.spark_analysis.schemas import OPERATIONS, table_of
 from tests.containers.spark_cluster.drivers import JUDGE_PARTS, JUDGE_RUN, told_both, told_there
 from tests.containers.spark_cluster.standalone import WORKERS, Cluster
 from tests.spark.operation_frames import operation_rows
@@ -123,7 +123,7 @@ def test_the_parts_of_a_run_have_the_same_verdicts(
 
     def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
         return by_key(
-            pq.read_table(RunFolder(folder).analysis_result(PART_VERDICTS.name)).to_pylist()
+            pq.read_table(RunFolder(folder).analysis_result(table_of(PartVerdict).name)).to_pylist()
         )
 
     assert verdicts(run) == verdicts(here)

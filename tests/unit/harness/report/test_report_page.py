@@ -11,16 +11,18 @@ import msgspec
 import pytest
 
 from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.analysis.run import Lost, Phantom, RunAnalysis, ServiceWindow
+from splitbrain.harness.judge.analysis_process import analysis_of
 from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.harness.judge.fault_results import fault_results
 from splitbrain.harness.judge.timeline import outcome_counts
-from splitbrain.harness.report.analysis_tables import analysis_tables
 from splitbrain.harness.report.embedding import (
     content_security_policy,
     json_for_script,
     own_script,
     own_style,
 )
+from splitbrain.harness.report.findings import analysis_tables
 from splitbrain.harness.report.graph_picture import draw_graph
 from splitbrain.harness.report.operations_picture import OPERATIONS_MAX, choose, draw, label_of
 from splitbrain.harness.report.page import report_page
@@ -31,6 +33,12 @@ from tests.synthetic_runs import HOSTILE, write_run
 from tests.unit.harness.small_results import results_with
 
 MS = 1_000_000
+WINDOW = ServiceWindow(
+    *(0, "kill", "leader", ["n1"], 1000.0, 2000.0, True, 1.0, 0.5, None, 1.0, None, None),
+    failover_ms=812.34,
+    recovery_ms=None,
+    new_epoch=4,
+)
 
 
 def operation(index: int, start: int, end: int | None, **changes: object) -> PairedOperation:
@@ -170,8 +178,8 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
         violations=(violation(evil, graph=graph, text=[HOSTILE], sentence=HOSTILE, kind=HOSTILE),),
         observations=({"kind": HOSTILE, "sentence": HOSTILE},),
     )
-    analysis = {"windows": [{"index": 0, "kind": HOSTILE, "target": HOSTILE, "new_epoch": HOSTILE}]}
-    page = page_of(run, (shown,), analysis)
+    window = msgspec.structs.replace(WINDOW, kind=HOSTILE, target=HOSTILE)
+    page = page_of(run, (shown,), RunAnalysis(windows=[window]))
     harmless = msgspec.structs.replace(
         shown, checker="x", violations=(violation(operation(1, 0, 1)),)
     )
@@ -324,30 +332,16 @@ def test_further_violations_are_counted() -> None:
 
 
 def test_the_figures_of_spark_become_tables() -> None:
-    window = {
-        "index": 0,
-        "kind": "kill",
-        "target": "leader",
-        "availability_before": 1.0,
-        "availability_during": 0.5,
-        "availability_after": None,
-        "failover_ms": 812.34,
-        "recovery_ms": None,
-        "new_epoch": 4,
-    }
-    summary = {
-        "windows": [window],
-        "lost": {"acknowledged": 100, "missing": 1, "logs": 3, "nodes": 3},
-        "phantom": {"committed": 99, "unexplained": None},
-    }
-    windows, commits = analysis_tables(summary)
+    lost, phantom = Lost(100, 1, [], 3, 3), Phantom(99, None, [])
+    analysis = RunAnalysis(windows=[WINDOW], lost=lost, phantom=phantom)
+    windows, commits = analysis_tables(analysis)
     assert windows.rows == [["0", "kill:leader", "100%", "50%", "-", "812.3 ms", "-", "4"]]
     assert commits.rows[0][1:] == ["1", "100"]
     assert commits.rows[1][1:] == ["-", "99"]
     assert "not whether they lasted" in windows.note
-    assert analysis_tables(summary, has_logs=False) == [windows]
+    assert analysis_tables(analysis, has_logs=False) == [windows]
 
 
-@pytest.mark.parametrize("summary", [None, {}, {"windows": 3, "lost": []}])
-def test_an_analysis_that_lacks_everything_has_no_tables(summary: dict[str, Any] | None) -> None:
-    assert analysis_tables(summary) == []
+@pytest.mark.parametrize("summary", [{}, {"windows": 3, "lost": []}])
+def test_an_analysis_that_lacks_everything_has_no_tables(summary: dict[str, Any]) -> None:
+    assert analysis_tables(analysis_of(summary)) == analysis_tables(None) == []

@@ -4,20 +4,16 @@ import datetime as dt
 import random
 from typing import Any
 
-from splitbrain.harness.report.across.findings import (
+from splitbrain.contracts.analysis.across import (
     Cell,
-    Cells,
     Change,
-    Changes,
     Failure,
-    FailureRows,
     Findings,
     Flake,
-    FlakeRows,
     Met,
-    MetRows,
     Point,
-    Points,
+    Shown,
+    ShownPoints,
 )
 
 NIGHT = dt.datetime(2026, 11, 1, 22, tzinfo=dt.UTC)
@@ -103,10 +99,10 @@ def findings(*failures: Failure, step: float = 40.0) -> Findings:
         lake="runs/lake",
         since=NIGHT,
         runs=180,
-        matrix=Cells(cells, 3),
-        failures=FailureRows(list(failures), len(failures)),
-        flakes=FlakeRows([flake], 1),
-        coverage=MetRows(coverage, 9),
-        points=Points(points, len(points), 3),
-        changes=Changes(changes, len(changes)),
+        matrix=Shown(cells, 3),
+        failures=Shown(list(failures), len(failures)),
+        flakes=Shown([flake], 1),
+        coverage=Shown(coverage, 9),
+        points=ShownPoints(points, len(points), 3),
+        changes=Shown(changes, len(changes)),
     )

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.harness.report.across.findings import Points, Trend
+from splitbrain.contracts.analysis.across import ShownPoints
 from splitbrain.harness.report.across.markdown import to_markdown
 from splitbrain.harness.report.across.matrix import FAULTS_MAX, matrix_of, worst_first
 from splitbrain.harness.report.across.page import CHARTS_MAX, across_page
-from splitbrain.harness.report.across.trend_levels import levels_of, shown_range
+from splitbrain.harness.report.across.trends import Trend, levels_of, shown_range
 from splitbrain.harness.report.across.words import flake_text, headline
 from tests.unit.harness.report.across.across_findings import HOSTILE, failure, findings, trend
 
@@ -56,7 +56,7 @@ def test_the_live_charts_have_the_same_data() -> None:
 
 
 def test_a_lake_of_planted_bugs_alone_says_why_it_has_no_trend() -> None:
-    none = msgspec.structs.replace(findings(step=0.0), points=Points([], 0, 0))
+    none = msgspec.structs.replace(findings(step=0.0), points=ShownPoints([], 0, 0))
     assert "those with a planted bug are left out" in across_page(none)
 
 
@@ -80,7 +80,7 @@ def test_what_is_left_out_is_told_and_the_page_stays_small() -> None:
         for found in many
         for place, point in enumerate(found[:200])
     ]
-    found = msgspec.structs.replace(findings(*ALL), points=Points(points, len(points), 64))
+    found = msgspec.structs.replace(findings(*ALL), points=ShownPoints(points, len(points), 64))
     page = across_page(found)
     assert page.count('class="plot"') == CHARTS_MAX == 30
     assert "30 trends more, without a picture" in page

@@ -1,19 +1,49 @@
-"""The levels of a trend and the range that a picture of it shows. Pure.
+"""Trends out of the findings over all runs, their levels, and the range that a picture shows. Pure.
 
 Both pictures, the live one and the one that stands still, and the table beside them use these.
 """
 
-from itertools import pairwise
+from itertools import groupby, pairwise
 from statistics import median
 from typing import Final
 
 import msgspec
 
-from splitbrain.harness.report.across.findings import Change, Trend
+from splitbrain.contracts.analysis.across import Change, Findings, Point, TrendName
 from splitbrain.harness.report.across.words import SHARES
 
 #: Room above and below the values, as a share of what they span.
 _MARGIN: Final = 0.08
+
+
+class Trend(msgspec.Struct, frozen=True):
+    """One trend with its changes."""
+
+    measure: str
+    title: str
+    points: list[Point]
+    changes: list[Change]
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether it became worse."""
+        return any(change.worse for change in self.changes)
+
+
+def trends_of(findings: Findings) -> list[Trend]:
+    """Each trend with its changes; those that became worse first, then by name."""
+    found: list[Trend] = []
+    for name, points in groupby(findings.points.rows, _name):
+        own = [change for change in findings.changes.rows if _name(change) == name]
+        own.sort(key=lambda change: (change.started_at, change.run_id))
+        found.append(Trend(name[3], " · ".join(name[:3]), list(points), own))
+    return sorted(
+        found, key=lambda one: (not one.is_worse, not one.changes, one.title, one.measure)
+    )
+
+
+def _name(one: TrendName) -> tuple[str, str, str, str]:
+    return one.system, one.workload, one.runtime, one.measure
 
 
 class Level(msgspec.Struct, frozen=True):

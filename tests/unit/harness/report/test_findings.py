@@ -1,69 +1,51 @@
 """What Spark's jobs found stands in summary.md and on the page where there is something to say."""
 
-from typing import Any
+from pathlib import Path
 
+import msgspec
 import pytest
 
-from splitbrain.harness.judge.analysis_findings import finding_sentences, findings_of
-from splitbrain.harness.report.analysis_tables import analysis_tables
+from splitbrain.contracts.analysis.run import (
+    ClientErrors,
+    Divergence,
+    Divergences,
+    Duplicate,
+    Duplicates,
+    ErrorClass,
+    Reign,
+    Reigns,
+    RunAnalysis,
+    StaleRead,
+    StaleReads,
+)
+from splitbrain.harness.judge.analysis_process import analysis_of, read_analysis
+from splitbrain.harness.report.findings import TABLES, analysis_tables, finding_sentences
 from splitbrain.harness.report.summary import to_markdown
+from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.report.test_judge_summary import results
 
-NOTHING: dict[str, Any] = {
-    "reigns": {"count": 1, "ended": {"run-ended": 1}, "leaderless_max_ms": None, "examples": []},
-    "divergences": {"pairs": 0, "examples": []},
-    "duplicates": {"committed": None, "read": 0, "examples": []},
-    "stale_reads": {"count": 0, "age_max_ms": None, "age_max_versions": None, "examples": []},
-    "client_errors": {"count": 0, "classes": []},
-}
-REIGN = {
-    "epoch": 4,
-    "leader": "n2",
-    "start_ms": 5300.0,
-    "end_ms": 9000.0,
-    "ended": "killed",
-    "leaderless_ms": 1204.4,
-    "epoch_leaders": 1,
-}
-SIDES = {"epoch_a": 3, "digest_a": "aa", "epoch_b": None, "digest_b": None}
-DUPLICATE = {
-    "kind": "read",
-    "f": "read",
-    "key": "s",
-    "value": "17",
-    "node": "n1",
-    "count": 2,
-    "expected": 1,
-    "first_offset": None,
-    "index": 40,
-}
-STALE = {
-    "index": 12,
-    "process": 3,
-    "node": "n3",
-    "key": "r1",
-    "result": 41,
-    "start_ms": 2000.0,
-    "end_ms": 2001.0,
-    "age_ms": 203.25,
-    "age_versions": 3,
-}
-ERROR = {"type": "info", "error": "timeout|", "count": 34, "first_ms": 1200.0, "last_ms": 7800.0}
-FOUND: dict[str, Any] = {
-    "reigns": {
-        "count": 3,
-        "ended": {"killed": 2, "run-ended": 1},
-        "leaderless_max_ms": 1204.4,
-        "examples": [REIGN],
-    },
-    "divergences": {
-        "pairs": 2,
-        "examples": [{"node_a": "n1", "node_b": "n2", "offset": 7, **SIDES}],
-    },
-    "duplicates": {"committed": 1, "read": 1, "examples": [DUPLICATE]},
-    "stale_reads": {"count": 1, "age_max_ms": 203.25, "age_max_versions": 3, "examples": [STALE]},
-    "client_errors": {"count": 40, "classes": [ERROR, *[{**ERROR, "error": "e"}] * 4]},
-}
+NOTHING = RunAnalysis(
+    reigns=Reigns(1, {"run-ended": 1}, None, []),
+    divergences=Divergences(0, []),
+    duplicates=Duplicates(None, 0, []),
+    stale_reads=StaleReads(0, None, None, []),
+    client_errors=ClientErrors(0, []),
+)
+ERROR = ErrorClass("info", "timeout|", 34, 1200.0, 7800.0)
+OTHERS = [ErrorClass("info", "e", 34, 1200.0, 7800.0)] * 4
+FOUND = RunAnalysis(
+    reigns=Reigns(
+        *(3, {"killed": 2, "run-ended": 1}, 1204.4),
+        [Reign(4, "n2", 5300.0, 9000.0, "killed", 1204.4, 1)],
+    ),
+    divergences=Divergences(2, [Divergence("n1", "n2", 7, 3, "aa", None, None)]),
+    duplicates=Duplicates(1, 1, [Duplicate("read", "read", "s", "17", "n1", 2, 1, None, 40)]),
+    stale_reads=StaleReads(
+        *(1, 203.25, 3), [StaleRead(12, 3, "n3", "r1", 41, 2000.0, 2001.0, 203.25, 3)]
+    ),
+    client_errors=ClientErrors(40, [ERROR, *OTHERS]),
+)
+FINDINGS = ("reigns", "divergences", "duplicates", "stale_reads", "client_errors")
 TIMES = "(info, 1.2 s to 7.8 s)"
 SENTENCES = [
     "3 reigns (2 killed, 1 run-ended); the longest time without a leader was 1,204 ms.",
@@ -75,7 +57,7 @@ SENTENCES = [
 
 
 def test_each_finding_is_one_sentence() -> None:
-    assert finding_sentences(findings_of(FOUND)) == SENTENCES
+    assert finding_sentences(FOUND) == SENTENCES
 
 
 def test_summary_shows_them_and_nothing_where_nothing_was_found() -> None:
@@ -83,7 +65,7 @@ def test_summary_shows_them_and_nothing_where_nothing_was_found() -> None:
     listed = shown.split("## Analysis by Spark\n\n")[1].splitlines()[:5]
     assert listed[:4] == [f"- {sentence}" for sentence in SENTENCES[:4]]
     assert "timeout\\|" in listed[4]
-    for nothing in (None, {}, NOTHING):
+    for nothing in (None, RunAnalysis(), NOTHING):
         assert "Spark" not in to_markdown(results(), nothing)
 
 
@@ -110,6 +92,19 @@ def test_the_page_has_a_table_of_each() -> None:
 
 @pytest.mark.parametrize("broken", [3, "x", [], {"count": "many", "pairs": {}, "read": None}])
 def test_a_finding_that_is_told_otherwise_costs_no_other(broken: object) -> None:
-    for name in FOUND:
-        told = finding_sentences(findings_of({**FOUND, name: broken}))
-        assert told == [one for one in SENTENCES if one != SENTENCES[list(FOUND).index(name)]]
+    summary = msgspec.to_builtins(FOUND)
+    for name, sentence in zip(FINDINGS, SENTENCES, strict=True):
+        told = finding_sentences(analysis_of({**summary, name: broken}))
+        assert told == [one for one in SENTENCES if one != sentence]
+
+
+def test_a_summary_of_before_is_read_whole_and_written_alike(tmp_path: Path) -> None:
+    before = Path(__file__).parents[3] / "kept_runs" / "analysis" / "summary.json"
+    told = msgspec.json.decode(before.read_bytes())
+    place = RunFolder(tmp_path).analysis_summary
+    place.parent.mkdir()
+    place.write_bytes(before.read_bytes())
+    analysis, problem = read_analysis(tmp_path)
+    assert problem is None
+    assert msgspec.to_builtins(analysis) == told
+    assert len(analysis_tables(analysis)) == len(TABLES) + 1
