@@ -76,3 +76,34 @@ class Measured(msgspec.Struct, frozen=True):
     samples: int = 0
     #: Why it cannot be computed, or not be trusted, one clause.
     lack: str | None = None
+
+
+class SelectedRun(msgspec.Struct, frozen=True):
+    """One run to be measured, and what conditions on runs look at."""
+
+    #: One of the two: a folder, or a lake and the run's id in it.
+    folder: str | None
+    system: str
+    version: str
+    workload: str
+    runtime: str
+    lake: str | None = None
+    run_id: str | None = None
+
+
+class FiguresRequest(msgspec.Struct, frozen=True):
+    """Question of the gate to Spark."""
+
+    #: At least one.
+    runs: tuple[SelectedRun, ...]
+    #: Figures of ``spark_analysis.figure_catalogue``; at least one.
+    subjects: tuple[Subject, ...]
+
+
+class FiguresAnswer(msgspec.Struct, frozen=True):
+    """Answer of Spark."""
+
+    #: Subject's text to its value and samples.
+    figures: dict[str, tuple[float | None, int]]
+    #: What of the runs could not be read, one sentence each.
+    damage: tuple[str, ...]

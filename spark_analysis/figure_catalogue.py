@@ -1,20 +1,21 @@
 """The figures that Spark computes for the release gate; needs no Spark to be read.
 
-``finding_figures`` has those of what is found in each run, ``gate_figures`` computes all of them,
-``docs/gate.md`` lists them. Latencies are those of ok operations that are no final reads, cut to
-whole microseconds; windows are those of ``jobs.availability``, of faults that were seen to bite.
-Quantiles are exact and linear between neighbours.
+``gate_figures`` computes all of them, ``docs/gate.md`` lists them. Latencies are those of ok
+operations that are no final reads, cut to whole microseconds; windows are those of
+``jobs.availability``, of faults that were seen to bite. Quantiles are exact and linear between
+neighbours.
 """
 
 from typing import Final
 
 from splitbrain.contracts.figure import RUN_DIMENSIONS, Better, Dimension, Figure, Unit
-from splitbrain.spark_analysis.finding_figures import FINDING_FIGURES
 
 #: Samples that a quantile takes before a change of it means anything: ten beyond it.
 _P50_MIN: Final = 20
 _P95_MIN: Final = 200
 _P99_MIN: Final = 1000
+#: Of shares: fewer operations say nothing about one in a hundred.
+_OPERATIONS_MIN: Final = 1000
 #: Faults are few; what is behind a quantile of theirs is told beside it.
 _FAULTS_MIN: Final = 10
 
@@ -77,50 +78,86 @@ WINDOW_FIGURES: Final = (
         "share of the tenths of a second under a fault in which a write was acknowledged",
     ),
 )
-THROUGHPUT_FIGURES: Final = (
+THROUGHPUT_FIGURES: Final = tuple(
     Figure(
-        name="throughput_mean",
+        name=name,
         unit="per-second",
         better="higher",
-        over="all runs, each counted once",
+        over=over,
         meaning="ok operations a second, from the first to the last second of a run",
         samples_of="runs",
-    ),
-    Figure(
-        name="throughput_min",
-        unit="per-second",
-        better="higher",
-        over="the worst run",
-        meaning="ok operations a second, from the first to the last second of a run",
-        samples_of="runs",
-    ),
+    )
+    for name, over in (
+        ("throughput_mean", "all runs, each counted once"),
+        ("throughput_min", "the worst run"),
+    )
 )
-LEADERSHIP_FIGURES: Final = (
+OUTCOME_FIGURES: Final = tuple(
     Figure(
-        name="split_brain_epochs",
-        unit="count",
+        name=name,
+        unit="share",
         better="lower",
-        over="all runs",
-        meaning="epochs in which two nodes led",
-        samples_of="runs with state events",
-    ),
-    Figure(
-        name="leader_overlap_max_ms",
-        unit="ms",
-        better="lower",
-        over="the worst run",
-        meaning="longest time for which the leaders of two epochs both believed to lead",
-        samples_of="runs with state events",
-    ),
+        over=_POOLED,
+        meaning=meaning,
+        dimensions=_BY_OPERATION,
+        samples_of="operations",
+        samples_min=_OPERATIONS_MIN,
+    )
+    for name, meaning in (
+        ("operations_failed", "share of the operations that failed"),
+        ("operations_open", "share of the operations of which nobody knows how they ended"),
+    )
 )
-PHANTOM_FIGURES: Final = (
-    Figure(
-        name="phantom_commits",
-        unit="count",
-        better="lower",
-        over="all runs with a dumped log",
-        meaning="committed records that no operation explains",
-        samples_of="runs with a dumped log",
+
+# --- of what the jobs find, in runs where it could be found -----------------------------------
+
+LOG: Final = "runs with a dumped log"
+LOGS: Final = "runs with two dumped logs"
+EVENTS: Final = "runs with state events"
+SETS: Final = "runs with reads of sets"
+REGISTERS: Final = "runs with reads of registers"
+_ALL: Final = "all runs"
+_WORST: Final = "the worst run"
+
+
+def _found(name: str, unit: Unit, over: str, samples_of: str, meaning: str) -> Figure:
+    return Figure(
+        name=name, unit=unit, better="lower", over=over, meaning=meaning, samples_of=samples_of
+    )
+
+
+FOUND_FIGURES: Final = (
+    _found("split_brain_epochs", "count", _ALL, EVENTS, "epochs in which two nodes led"),
+    _found(
+        *("leader_overlap_max_ms", "ms", _WORST, EVENTS),
+        "longest time for which the leaders of two epochs both believed to lead",
+    ),
+    _found(
+        *("phantom_commits", "count", "all runs with a dumped log", LOG),
+        "committed records that no operation explains",
+    ),
+    _found(*("diverged_logs", "count", _ALL, LOGS), "pairs of committed logs of a run that differ"),
+    _found(
+        *("duplicated_commits", "count", _ALL, LOG),
+        "writes that stand more often in a node's committed log than they were asked for",
+    ),
+    _found(
+        *("duplicated_elements", "count", _ALL, SETS),
+        "elements that one read of a set returned more than once",
+    ),
+    _found("stale_reads", "count", _ALL, REGISTERS, "reads of what was certainly overwritten"),
+    _found(
+        *("stale_read_max_ms", "ms", _WORST, REGISTERS),
+        "longest time for which what a read returned had been overwritten when it was invoked",
+    ),
+    _found(
+        *("elections_without_fault", "count", _ALL, EVENTS),
+        "epochs, a run's first apart, with a leader while no fault was in force, nor had been one "
+        "for 5 s",
+    ),
+    _found(
+        *("leaderless_max_ms", "ms", _WORST, EVENTS),
+        "longest time between two reigns in which no node was in the role of leader",
     ),
 )
 
@@ -128,7 +165,6 @@ SPARK_FIGURES: Final = (
     *LATENCY_FIGURES,
     *WINDOW_FIGURES,
     *THROUGHPUT_FIGURES,
-    *LEADERSHIP_FIGURES,
-    *PHANTOM_FIGURES,
-    *FINDING_FIGURES,
+    *FOUND_FIGURES,
+    *OUTCOME_FIGURES,
 )

@@ -7,40 +7,35 @@ Must never judge: a bound is the policy's business, and no data is null, never z
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
-from splitbrain.contracts.figure import Condition, Figure, Subject
+from splitbrain.contracts.figure import Condition, Subject
 from splitbrain.spark_analysis.figure_catalogue import (
+    EVENTS,
+    FOUND_FIGURES,
     LATENCY_FIGURES,
-    LEADERSHIP_FIGURES,
-    PHANTOM_FIGURES,
+    LOG,
+    LOGS,
+    OUTCOME_FIGURES,
+    REGISTERS,
+    SETS,
     THROUGHPUT_FIGURES,
     WINDOW_FIGURES,
-)
-from splitbrain.spark_analysis.finding_figures import (
-    DIVERGENCE_FIGURES,
-    DUPLICATE_FIGURES,
-    ELECTION_FIGURES,
-    OUTCOME_FIGURES,
-    STALE_READ_FIGURES,
-)
-from splitbrain.spark_analysis.gate_finding_measures import (
-    divergence,
-    duplicated,
-    election,
-    outcome,
-    stale_read,
 )
 from splitbrain.spark_analysis.gate_selection import Columns, Selection, one_row
 from splitbrain.spark_analysis.jobs.availability import fault_windows
 from splitbrain.spark_analysis.jobs.commits import phantom_commits
+from splitbrain.spark_analysis.jobs.divergence import first_divergences
+from splitbrain.spark_analysis.jobs.duplicates import duplicates
+from splitbrain.spark_analysis.jobs.elections import election_timeline, reigns_of, without_fault
 from splitbrain.spark_analysis.jobs.latency import throughput
-from splitbrain.spark_analysis.jobs.leadership import leader_overlaps, reigns
+from splitbrain.spark_analysis.jobs.leadership import leader_overlaps
+from splitbrain.spark_analysis.jobs.stale_reads import stale_reads
 from splitbrain.spark_analysis.tables import RunTables
 
 #: Result: one row per subject; ``value`` is null where there are no samples.
@@ -53,7 +48,6 @@ FIGURES: Final = StructType(
 )
 _NS_PER_US: Final = 1000
 _US_PER_MS: Final = 1e3
-_NS_PER_MS: Final = 1e6
 
 
 def gate_figures(tables: RunTables, runs: DataFrame, subjects: Sequence[Subject]) -> DataFrame:
@@ -70,9 +64,7 @@ def gate_figures(tables: RunTables, runs: DataFrame, subjects: Sequence[Subject]
     measures = _Measures(tables, runs)
     groups: dict[tuple[str, tuple[Condition, ...]], list[Subject]] = {}
     for subject in subjects:
-        groups.setdefault((_FAMILY_BY_FIGURE[subject.figure], subject.conditions), []).append(
-            subject
-        )
+        groups.setdefault((_family_of(subject.figure), subject.conditions), []).append(subject)
     frames = [
         _rows(members, measures.of(family, conditions))
         for (family, conditions), members in groups.items()
@@ -85,7 +77,10 @@ class _Measures(Selection):
 
     def of(self, family: str, conditions: Sequence[Condition]) -> DataFrame:
         """Columns ``<figure>`` and ``<figure>.samples`` of one row."""
-        return _FAMILIES[family][1](self, conditions)
+        if family in FOUND:
+            return self.found(family, conditions)
+        measure: Callable[[Sequence[Condition]], DataFrame] = getattr(self, family)
+        return measure(conditions)
 
     def latency(self, conditions: Sequence[Condition]) -> DataFrame:
         """Figures of ok operations."""
@@ -165,49 +160,120 @@ class _Measures(Selection):
             },
         )
 
-    def leadership(self, conditions: Sequence[Condition]) -> DataFrame:
-        """Figures of who led."""
-        tables = self.tables
-        overlaps = self.once(
-            "overlaps",
-            lambda: leader_overlaps(reigns(tables.state_events, tables.faults, tables.operations)),
-        )
-        told = self.chosen(tables.state_events.select("run_id").distinct(), conditions).agg(
-            sql.count("run_id").alias("samples")
-        )
-        length = (sql.col("end_ns") - sql.col("start_ns")) / _NS_PER_MS
-        found = self.chosen(overlaps, conditions).agg(
-            sql.count_distinct("run_id", sql.when(sql.col("same_epoch"), sql.col("epoch_a"))).alias(
-                "epochs"
+    def outcome(self, conditions: Sequence[Condition]) -> DataFrame:
+        """Shares of the operations that did not end ok."""
+        operations = self.tables.operations
+        counted = self.once(
+            "outcomes",
+            lambda: operations.groupBy("run_id", "f").agg(
+                *(sql.count_if(sql.col("type") == kind).alias(kind) for kind in ("fail", "info")),
+                sql.count(sql.lit(1)).alias("count"),
             ),
-            sql.max(sql.when(~sql.col("same_epoch"), length)).alias("longest"),
         )
-        samples = sql.col("samples")
-        is_told = samples > 0
-        longest = sql.coalesce("longest", sql.lit(0.0))
+        sums = [sql.sum(name).alias(name) for name in ("fail", "info", "count")]
+        samples = sql.col("count")
         return one_row(
-            told.crossJoin(found),
+            # Nothing asked is null: a sum of no rows.
+            self.chosen(counted, conditions, operation="f").agg(*sums),
             {
-                "split_brain_epochs": (sql.when(is_told, sql.col("epochs")), samples),
-                "leader_overlap_max_ms": (sql.when(is_told, longest), samples),
+                "operations_failed": (sql.col("fail") / samples, samples),
+                "operations_open": (sql.col("info") / samples, samples),
             },
         )
 
-    def phantom(self, conditions: Sequence[Condition]) -> DataFrame:
-        """Figures of committed records that nobody asked for."""
-        phantoms = self.once(
-            "phantom", lambda: phantom_commits(self.tables.operations, self.tables.committed)
+    def found(self, family: str, conditions: Sequence[Condition]) -> DataFrame:
+        """Figures of what a job found: null where it could find nothing, else at least zero."""
+        job, values = FOUND[family]
+        row = self.chosen(self.once(family, lambda: job(self)), conditions).agg(
+            *(sql.expr(value).alias(name) for name, value in values.items())
         )
-        dumped = self.tables.logs.where(sql.col("start_offset").isNotNull())
-        told = self.chosen(dumped.select("run_id").distinct(), conditions)
-        samples = sql.col("samples")
-        found = (
-            phantoms.join(sql.broadcast(told), "run_id", "left_semi")
-            .agg(sql.count(sql.lit(1)).alias("found"))
-            .crossJoin(told.agg(sql.count("run_id").alias("samples")))
+        told_by = {one.name: one.samples_of for one in FOUND_FIGURES if one.name in values}
+        for told in set(told_by.values()):
+            runs = self.chosen(self.once(told, partial(TOLD[told], self.tables)), conditions)
+            row = row.crossJoin(runs.agg(sql.count("run_id").alias(told)))
+        samples = {name: sql.col(f"`{told}`") for name, told in told_by.items()}
+        return one_row(
+            row,
+            {
+                name: (sql.when(count > 0, sql.coalesce(name, sql.lit(0))), count)
+                for name, count in samples.items()
+            },
         )
-        value = sql.when(samples > 0, sql.col("found"))
-        return one_row(found, {"phantom_commits": (value, samples)})
+
+    def timeline(self) -> DataFrame:
+        """Rows of ``Reign``."""
+        run = self.tables
+        return self.once(
+            "timeline", lambda: election_timeline(run.state_events, run.faults, run.operations)
+        )
+
+
+def _dumped(tables: RunTables, logs: int) -> DataFrame:
+    """Runs with so many dumped logs."""
+    dumped = tables.logs.where(sql.col("start_offset").isNotNull())
+    return (
+        dumped.groupBy("run_id")
+        .agg(sql.count(sql.lit(1)).alias("logs"))
+        .where(sql.col("logs") >= logs)
+    )
+
+
+def _runs_that_read(tables: RunTables, *writes: str) -> DataFrame:
+    """Runs with an acknowledged read, and with an operation of those."""
+    is_read = (sql.col("f") == "read") & (sql.col("type") == "ok")
+    return (
+        tables.operations.groupBy("run_id")
+        .agg(
+            sql.bool_or(is_read).alias("read"),
+            sql.bool_or(sql.col("f").isin(*writes)).alias("wrote"),
+        )
+        .where(sql.col("read") & sql.col("wrote"))
+    )
+
+
+#: Runs in which something can be found at all, by what they have.
+TOLD: Final[dict[str, Callable[[RunTables], DataFrame]]] = {
+    LOG: lambda run: _dumped(run, 1),
+    LOGS: lambda run: _dumped(run, 2),
+    EVENTS: lambda run: run.state_events.select("run_id").distinct(),
+    SETS: lambda run: _runs_that_read(run, "add"),
+    REGISTERS: lambda run: _runs_that_read(run, "write", "cas"),
+}
+
+#: What jobs find, by run, and the figures' values over all of it, as Spark says it in SQL.
+FOUND: Final[dict[str, tuple[Callable[["_Measures"], DataFrame], dict[str, str]]]] = {
+    "overlaps": (
+        lambda chosen: leader_overlaps(reigns_of(chosen.timeline())),
+        {
+            "split_brain_epochs": "count(DISTINCT run_id, if(same_epoch, epoch_a, NULL))",
+            "leader_overlap_max_ms": "max(if(same_epoch, NULL, (end_ns - start_ns) / 1e6D))",
+        },
+    ),
+    "phantom commits": (
+        lambda chosen: phantom_commits(chosen.tables.operations, chosen.tables.committed),
+        {"phantom_commits": "count(1)"},
+    ),
+    "divergences": (
+        lambda chosen: first_divergences(chosen.tables.committed, chosen.tables.logs),
+        {"diverged_logs": "count(1)"},
+    ),
+    "duplicates": (
+        lambda chosen: duplicates(chosen.tables.operations, chosen.tables.committed),
+        {
+            "duplicated_commits": "count_if(kind = 'committed')",
+            "duplicated_elements": "count_if(kind = 'read')",
+        },
+    ),
+    "stale reads": (
+        lambda chosen: stale_reads(chosen.tables.operations),
+        {"stale_reads": "count(1)", "stale_read_max_ms": "max(age_ms)"},
+    ),
+    "reigns": (lambda chosen: chosen.timeline(), {"leaderless_max_ms": "max(leaderless_ms)"}),
+    "unprovoked elections": (
+        lambda chosen: without_fault(chosen.timeline(), chosen.tables.faults),
+        {"elections_without_fault": "count(DISTINCT run_id, epoch)"},
+    ),
+}
 
 
 def _counted_latencies(operations: DataFrame) -> DataFrame:
@@ -234,20 +300,15 @@ def _rows(subjects: Iterable[Subject], row: DataFrame) -> DataFrame:
     return row.select(sql.inline(sql.array(*structs)))
 
 
-_Measure = Callable[[_Measures, Sequence[Condition]], DataFrame]
+_FAMILIES: Final = {
+    "latency": LATENCY_FIGURES,
+    "windows": WINDOW_FIGURES,
+    "throughput": THROUGHPUT_FIGURES,
+    "outcome": OUTCOME_FIGURES,
+}
 
-_FAMILIES: Final[dict[str, tuple[tuple[Figure, ...], _Measure]]] = {
-    "latency": (LATENCY_FIGURES, _Measures.latency),
-    "windows": (WINDOW_FIGURES, _Measures.windows),
-    "throughput": (THROUGHPUT_FIGURES, _Measures.throughput),
-    "leadership": (LEADERSHIP_FIGURES, _Measures.leadership),
-    "phantom": (PHANTOM_FIGURES, _Measures.phantom),
-    "divergence": (DIVERGENCE_FIGURES, divergence),
-    "duplicate": (DUPLICATE_FIGURES, duplicated),
-    "election": (ELECTION_FIGURES, election),
-    "outcome": (OUTCOME_FIGURES, outcome),
-    "stale read": (STALE_READ_FIGURES, stale_read),
-}
-_FAMILY_BY_FIGURE: Final[dict[str, str]] = {
-    figure.name: family for family, (figures, _) in _FAMILIES.items() for figure in figures
-}
+
+def _family_of(figure: str) -> str:
+    names = {family: {one.name for one in figures} for family, figures in _FAMILIES.items()}
+    names |= {family: {*values} for family, (_, values) in FOUND.items()}
+    return next(family for family, known in names.items() if figure in known)

@@ -1,17 +1,29 @@
 """The gate's figures: ``python -m splitbrain.spark_analysis.gate_process REQUEST OWNER``.
 
 Reads a ``FiguresRequest`` from a file and prints a ``FiguresAnswer`` as its last line, JSON both.
-Ends with 0, or with 3 and one sentence on standard error; with its owner's death it ends too.
+The one place of the gate that knows where tables come from: run folders, ingested where they were
+not, and runs of lakes. Ends with 0, or with 3 and one sentence on standard error; with its owner's
+death it ends too.
 """
 
+import functools
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
-from splitbrain.contracts.figure import Subject
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.figure import FiguresAnswer, FiguresRequest, SelectedRun
 from splitbrain.spark_analysis.gate_figures import gate_figures
-from splitbrain.spark_analysis.gate_source import FiguresAnswer, FiguresRequest, open_selection
+from splitbrain.spark_analysis.gate_selection import SELECTED_RUNS
+from splitbrain.spark_analysis.ingest import ingest
+from splitbrain.spark_analysis.lake.reader import PARTITIONS, lake_at
 from splitbrain.spark_analysis.owned_process import answer
 from splitbrain.spark_analysis.session import one_sentence, spark_session
+from splitbrain.spark_analysis.tables import RunTables, open_tables
 
 _FAILED: Final = (
     "measure the runs with Spark",
@@ -28,13 +40,65 @@ def measure(request: FiguresRequest) -> FiguresAnswer:
     """
     with spark_session() as session, one_sentence(*_FAILED):
         tables, runs, damage = open_selection(session, request.runs)
-        rows = gate_figures(tables, runs, _each_once(request.subjects)).collect()
+        rows = gate_figures(tables, runs, list(dict.fromkeys(request.subjects))).collect()
     figures = {row["subject"]: (row["value"], row["samples"]) for row in rows}
     return FiguresAnswer(figures, tuple(damage))
 
 
-def _each_once(subjects: tuple[Subject, ...]) -> list[Subject]:
-    return list(dict.fromkeys(subjects))
+def open_selection(
+    session: SparkSession, runs: Sequence[SelectedRun]
+) -> tuple[RunTables, DataFrame, list[str]]:
+    """The tables of the runs, rows of ``SELECTED_RUNS``, and what could not be read.
+
+    Raises:
+        HarnessError: a folder cannot be read or written, or two runs are one to the jobs.
+    """
+    damage: list[str] = []
+    rows: list[tuple[str, ...]] = []
+    place_by_id: dict[str, str] = {}
+    for run in runs:
+        run_id, place = _identified(run, damage)
+        if place_by_id.setdefault(run_id, place) != place:
+            raise HarnessError(
+                "measure the runs",
+                place,
+                f"it holds the same run as {place_by_id[run_id]}",
+                "Select one of them.",
+            )
+        rows.append((run_id, run.system, run.version, run.workload, run.runtime))
+    selected = session.createDataFrame(rows, SELECTED_RUNS)
+    parts = [
+        _of_lake(session, lake, selected) for lake in sorted({run.lake for run in runs if run.lake})
+    ]
+    folders = [Path(run.folder) for run in runs if run.folder is not None]
+    if folders:
+        parts.append(open_tables(session, folders))
+    together = (
+        functools.reduce(DataFrame.unionByName, tables) for tables in zip(*parts, strict=True)
+    )
+    return RunTables(*together), selected, damage
+
+
+def _identified(run: SelectedRun, damage: list[str]) -> tuple[str, str]:
+    """Id of a run and where it stands; a run in a folder is ingested for it."""
+    if run.folder is None:
+        assert run.run_id is not None, "a run of a lake has an id"
+        return run.run_id, str(run.lake)
+    ingested = ingest(Path(run.folder))
+    damage += (f"{run.folder}: {sentence}" for sentence in ingested.damage)
+    return ingested.run_id, run.folder
+
+
+def _of_lake(session: SparkSession, lake: str, selected: DataFrame) -> RunTables:
+    """The tables of a lake, with the rows of the selected runs and the jobs' columns alone."""
+    ids = sql.broadcast(selected.select("run_id"))
+    tables = lake_at(session, lake)
+    return RunTables(
+        *(
+            getattr(tables, name).drop(*PARTITIONS).join(ids, "run_id", "left_semi")
+            for name in RunTables._fields
+        )
+    )
 
 
 if __name__ == "__main__":

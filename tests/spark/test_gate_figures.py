@@ -5,14 +5,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from splitbrain.contracts.figure import Condition, Dimension, Measured, Subject
+from splitbrain.contracts.figure import Condition, Dimension, Measured, SelectedRun, Subject
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
 from splitbrain.harness.campaign.gate.lake_runs import runs_of_lake
 from splitbrain.harness.campaign.gate.spark_figures import measure_with_spark
-from splitbrain.spark_analysis.figure_catalogue import SPARK_FIGURES
-from splitbrain.spark_analysis.finding_figures import FINDING_FIGURES
+from splitbrain.spark_analysis.figure_catalogue import FOUND_FIGURES, SPARK_FIGURES
 from splitbrain.spark_analysis.gate_figures import FIGURES, gate_figures
-from splitbrain.spark_analysis.gate_source import SelectedRun, open_selection
+from splitbrain.spark_analysis.gate_process import open_selection
 from splitbrain.spark_analysis.lake.ingest import ingest_runs
 from splitbrain.spark_analysis.lake.store import LocalStore
 from tests.spark.gate_reference import Chosen, figure
@@ -102,7 +101,7 @@ def test_every_figure_equals_its_reference_under_every_condition(
     assert len(told) > 0.5 * len(expected), "the runs must tell of most figures"
     assert expected["split_brain_epochs"][0] == 1
     assert expected["phantom_commits"][0] == 2
-    for name in (one.name for one in FINDING_FIGURES):
+    for name in (one.name for one in FOUND_FIGURES):
         assert expected[name][0], f"{name} must have something to find"
     assert expected["duplicated_elements"] == (2, 1)
 

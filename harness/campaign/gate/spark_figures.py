@@ -10,7 +10,13 @@ import msgspec
 
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import UNREADABLE
-from splitbrain.contracts.figure import Measured, Subject
+from splitbrain.contracts.figure import (
+    FiguresAnswer,
+    FiguresRequest,
+    Measured,
+    SelectedRun,
+    Subject,
+)
 from splitbrain.harness.campaign.gate.gated_run import GatedRun
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.pool.spark_child import ask_spark
@@ -30,13 +36,6 @@ class SparkMeasures(NamedTuple):
     failure: str | None
     #: What the figures leave out, one sentence each.
     notes: tuple[str, ...]
-
-
-class _Answer(msgspec.Struct, frozen=True):
-    """``spark_analysis.gate_source.FiguresAnswer``, which cannot be imported without Spark."""
-
-    figures: dict[str, tuple[float | None, int]]
-    damage: tuple[str, ...]
 
 
 def measure_with_spark(
@@ -70,34 +69,36 @@ def _left_out(count: int) -> tuple[str, ...]:
     return (f"{counted(count, 'run')} never had a history, so no latency of theirs is known.",)
 
 
-def _measured(answer: _Answer, subject: Subject) -> Measured:
+def _measured(answer: FiguresAnswer, subject: Subject) -> Measured:
     value, samples = answer.figures.get(subject.text, (None, 0))
     return Measured(value, samples, None if value is not None else "nothing was there to measure")
 
 
-def _ask(subjects: Sequence[Subject], runs: Sequence[GatedRun], timeout_s: float) -> _Answer | str:
+def _ask(
+    subjects: Sequence[Subject], runs: Sequence[GatedRun], timeout_s: float
+) -> FiguresAnswer | str:
     """The answer, or in one sentence why there is none."""
-    request = {
-        "runs": [
-            {
-                "folder": None if run.folder is None else str(run.folder),
-                "lake": run.lake,
-                "run_id": run.run_id,
-                "system": run.system,
-                "version": run.version,
-                "workload": run.workload,
-                "runtime": run.runtime,
-            }
+    request = FiguresRequest(
+        tuple(
+            SelectedRun(
+                folder=None if run.folder is None else str(run.folder),
+                lake=run.lake,
+                run_id=run.run_id,
+                system=run.system,
+                version=run.version,
+                workload=run.workload,
+                runtime=run.runtime,
+            )
             for run in runs
-        ],
-        "subjects": subjects,
-    }
+        ),
+        tuple(subjects),
+    )
     answered = ask_spark(_MODULE, request, name="gate", timeout_s=timeout_s)
     if answered.code is None:
         return f"The figures of Spark did not come within {timeout_s:g} s."
     try:
         if answered.code == 0:
-            return msgspec.json.decode(answered.answer, type=_Answer)
+            return msgspec.json.decode(answered.answer, type=FiguresAnswer)
     except UNREADABLE as error:
         return f"The figures of Spark cannot be read: {error}."
     told = answered.told or f"it ended with code {answered.code}"
