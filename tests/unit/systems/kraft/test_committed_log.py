@@ -25,7 +25,11 @@ from splitbrain.nodes.metadata.snapshot import encode_image, snapshot_id_of
 from splitbrain.nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
 from splitbrain.nodes.quorum.persistent import Voter
 from splitbrain.nodes.registers.commands import Add, CompareAndSet, Write, encode_command
-from splitbrain.nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
+from splitbrain.nodes.server.machine.configuration import (
+    Listener,
+    NodeConfiguration,
+    encode_configuration,
+)
 from splitbrain.nodes.storage.disk import DiskFileSystem
 from splitbrain.nodes.storage.identity import StorageIdentity, format_storage
 from splitbrain.nodes.storage.log import LogStore

@@ -8,6 +8,7 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.systems.redis import client as client_module
+from splitbrain.systems.redis import outcomes
 from splitbrain.systems.redis.client import RedisClient
 from splitbrain.systems.redis.settings import settings
 from tests.unit.systems.redis.fake_servers import (
@@ -256,8 +257,8 @@ def test_a_client_that_repeats_what_may_have_happened_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def certainly(_operation: Operation, _error: str, node: str) -> Completion:
-        return client_module.certainly_not(client_module.NOT_SENT, node)
+        return outcomes.certainly_not(outcomes.NOT_SENT, node)
 
-    monkeypatch.setattr(client_module, "unanswered", certainly)
+    monkeypatch.setattr(outcomes, "unanswered", certainly)
     with pytest.raises(AssertionError):
         test_a_write_that_may_have_happened_is_never_sent_again()
