@@ -19,7 +19,6 @@ from splitbrain.nodes.broker.serving import ANSWERED
 from splitbrain.nodes.server.controller.controller_service import SERVED
 from splitbrain.nodes.server.machine.configuration import read_configuration
 from splitbrain.nodes.wire.apis import ApiKey
-from splitbrain.nodes.wire.control_plane import TABLES
 from splitbrain.runtimes.local.runtime import LocalRuntime
 from splitbrain.systems.kraft.adapter import KraftSystem
 from splitbrain.systems.kraft.deployment import CONFIGURATION_FILE, CONFIGURATION_FOLDER
@@ -66,7 +65,7 @@ class Cluster:
             configuration.cluster_id,
             configuration.voters,
             configuration.node_id,
-            tuple(sorted(key for key in served if key in TABLES)),
+            tuple(sorted(key for key in served if key is not ApiKey.DESCRIBE_QUORUM)),
         )
 
     def leader(self, but: NodeName | None = None) -> NodeName:

@@ -217,7 +217,8 @@ class KafkaClient:
     async def ask(self) -> bool:
         """Whether the answer came; its number is the question's."""
         self._count += 1
-        question = encode_request(ApiVersionsRequest("honest", "1"), self._count, "honest")
+        asker = ApiVersionsRequest(client_software_name="honest", client_software_version="1")
+        question = encode_request(asker, self._count, "honest")
         try:
             if self._streams is None:
                 self._streams = await asyncio.open_connection(*self._where)

@@ -27,12 +27,19 @@ from splitbrain.nodes.quorum.persistent import SnapshotId, Voter
 from splitbrain.nodes.transport.client_protocol import ClientRequest, encode_frame
 from splitbrain.nodes.wire import codec
 from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey
-from splitbrain.nodes.wire.control_plane import TABLES, encode_call
-from splitbrain.nodes.wire.declared import Scalar, columns
+from splitbrain.nodes.wire.calls import TABLES, encode_call
+from splitbrain.nodes.wire.codec import Scalar
+from splitbrain.nodes.wire.declared import columns
 from splitbrain.nodes.wire.families.controllers import EnvelopeRequest
 from splitbrain.nodes.wire.framing import frame
 from splitbrain.nodes.wire.messages import api_key_of, encode_request
 
+#: APIs of which any request may be sent: none of those in which only voters speak.
+_ANYBODYS: Final = tuple(
+    key
+    for key in TABLES
+    if key not in SUPPORTED_VERSIONS or key in (ApiKey.API_VERSIONS, ApiKey.FETCH_SNAPSHOT)
+)
 _INTEGERS: Final = {codec.INT8: 8, codec.INT16: 16, codec.INT32: 32, codec.INT64: 64}
 _TEXTS: Final = ("", "a", "t1", "t2", "t3", "\u00e9\u4e2d", "x" * 300, "retention.ms", "..", "a b")
 _IDS: Final = (-1, 70, 77, 1_000, 2**31 - 1, -(2**31))
@@ -141,11 +148,11 @@ class FrameMaker:
 
     def _raw(self) -> bytes:
         stream = self._stream
-        head = bytes((0, stream.choice((*TABLES, 0, 127)), 0, stream.randrange(20)))
+        head = bytes((0, stream.choice((*_ANYBODYS, 0, 127)), 0, stream.randrange(20)))
         return frame(head + stream.randbytes(stream.choice((0, 3, 9, 40, 200, 2_000))))
 
     def _declared(self) -> bytes:
-        key = self._stream.choice(tuple(TABLES) if self._is_wild else self._world.served)
+        key = self._stream.choice(_ANYBODYS if self._is_wild else self._world.served)
         version = self._stream.choice(
             range(TABLES[key].versions.lowest, TABLES[key].versions.highest + 1)
         )
@@ -179,17 +186,17 @@ class FrameMaker:
             if scalar is not None:
                 return self._scalar(scalar, nullable=nullable)
             hint = get_args(hint)[0]
-        choices = [each for each in get_args(hint) if each is not type(None)]
-        if get_origin(hint) is not tuple and choices:
+        if type(None) in get_args(hint):
+            (choice,) = (each for each in get_args(hint) if each is not type(None))
             is_null = nullable and self._stream.random() < 0.3
-            return None if is_null else self._value(choices[0], version)
+            return None if is_null else self._value(choice, version)
         if get_origin(hint) is tuple:
             count = self._stream.choice((0, 1, 1, 2, 3, 12))
-            return tuple(self._value(choices[0], version) for _ in range(count))
+            return tuple(self._value(get_args(hint)[0], version) for _ in range(count))
         return self._message(hint, version)
 
     def _scalar(self, scalar: Scalar, *, nullable: bool) -> Any:
-        stream, kind = self._stream, scalar.flexible
+        stream, kind = self._stream, scalar
         if kind in _INTEGERS:
             bits = _INTEGERS[kind]
             drawn = stream.choice((*_IDS, 0, 1, 2, stream.getrandbits(bits - 1)))

@@ -39,7 +39,7 @@ from bench.fuzz_frames import FrameMaker
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.system import CLIENT_PORT, PEER_PORT, SystemOptions
 from splitbrain.nodes.transport.client_protocol import ClientRequest, encode_frame
-from splitbrain.nodes.wire.control_plane import encode_call
+from splitbrain.nodes.wire.calls import encode_call
 from splitbrain.nodes.wire.families.brokers import AllocateProducerIdsRequest
 from splitbrain.systems.kraft.deployment import METRICS_PORT
 

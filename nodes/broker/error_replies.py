@@ -14,7 +14,7 @@ import msgspec
 from splitbrain.nodes.controller.partitions.leader_elections import refused_elections
 from splitbrain.nodes.quorum.messages import ErrorCode
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
-from splitbrain.nodes.wire.control_plane import encode_reply
+from splitbrain.nodes.wire.calls import encode_reply
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.brokers import UnregisterBrokerResponse
 from splitbrain.nodes.wire.families.configs import (

@@ -18,12 +18,12 @@ import msgspec
 
 from splitbrain.nodes.broker.error_replies import error_reply
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
-from splitbrain.nodes.wire.control_plane import decode_call, decode_reply
+from splitbrain.nodes.wire.calls import Head, decode_head
 from splitbrain.nodes.wire.envelopes import envelope_of
 from splitbrain.nodes.wire.errors import ApiError, WireError
 from splitbrain.nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
 from splitbrain.nodes.wire.framing import frame
-from splitbrain.nodes.wire.messages import decode_answer, decode_request
+from splitbrain.nodes.wire.messages import decode_answer, decode_forwarded
 from splitbrain.nodes.wire.principals import ANONYMOUS, Principal
 
 #: APIs that a client may ask a broker for and a controller decides.
@@ -70,16 +70,24 @@ class CloseClient(msgspec.Struct, frozen=True, tag=True):
     """Close the client's connection: it has to learn anew which versions there are."""
 
 
-def forward(payload: bytes, client_address: bytes, principal: Principal = ANONYMOUS) -> Forwarding:
+def forward(
+    payload: bytes,
+    client_address: bytes,
+    principal: Principal = ANONYMOUS,
+    *,
+    head: Head | None = None,
+) -> Forwarding:
     """What to send for a client's request: its frame without the size.
+
+    ``head``: the frame's header, where it was read before.
 
     Raises:
         ValueError: the API is not forwarded, or the address has neither 4 nor 16 bytes.
         WireError: the request is malformed, as if it were answered here.
     """
-    envelope = envelope_of(payload, principal, client_address)
-    is_quorums = int.from_bytes(payload[:2]) == ApiKey.DESCRIBE_QUORUM
-    received = decode_request(payload) if is_quorums else decode_call(payload)
+    head = head or decode_head(payload)
+    envelope = envelope_of(payload, principal, client_address, head)
+    received = decode_forwarded(payload, head)
     if received.header.api_key not in FORWARDED:
         raise ValueError(f"API {received.header.api_key} is no client's to ask a broker for")
     return Forwarding(received.header, received.message, envelope)
@@ -117,10 +125,8 @@ def _failed(forwarding: Forwarding, code: ApiError) -> Relay:
 
 
 def _is_answer(header: RequestHeader, content: bytes) -> bool:
-    api_key = ApiKey(header.api_key)
-    read = decode_answer if api_key is ApiKey.DESCRIBE_QUORUM else decode_reply
     try:
-        received = read(content, api_key, header.api_version)
+        received = decode_answer(content, ApiKey(header.api_key), header.api_version)
     except WireError:
         return False
     return received.correlation_id == header.correlation_id

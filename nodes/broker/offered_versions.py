@@ -15,28 +15,25 @@ from splitbrain.nodes.broker.forwarding import FORWARDED
 from splitbrain.nodes.broker.serving import ANSWERED
 from splitbrain.nodes.broker.settings import BROKER_FEATURES
 from splitbrain.nodes.metadata.image import MetadataImage
-from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer, served_versions
-from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, VersionRange
-from splitbrain.nodes.wire.control_plane import TABLES
+from splitbrain.nodes.wire.api_versions import ApiVersionsResponse, served_versions
+from splitbrain.nodes.wire.apis import ApiKey, VersionRange
+from splitbrain.nodes.wire.calls import TABLES
 
 _OWN: Final[Mapping[ApiKey, VersionRange]] = MappingProxyType(
-    {
-        api_key: TABLES[api_key].versions if api_key in TABLES else SUPPORTED_VERSIONS[api_key]
-        for api_key in {ApiKey.API_VERSIONS, *ANSWERED, *FORWARDED}
-    }
+    {api_key: TABLES[api_key].versions for api_key in {ApiKey.API_VERSIONS, *ANSWERED, *FORWARDED}}
 )
 
 
 def offered_versions(
-    image: MetadataImage, controller: ApiVersionsAnswer | None
-) -> ApiVersionsAnswer:
+    image: MetadataImage, controller: ApiVersionsResponse | None
+) -> ApiVersionsResponse:
     """The answer to ApiVersions; ``controller``: what the active controller answered to it."""
     versions = _OWN if controller is None else _with_controller(controller)
     return served_versions(versions, BROKER_FEATURES, image.features, image.provenance.last_offset)
 
 
-def _with_controller(controller: ApiVersionsAnswer) -> Mapping[ApiKey, VersionRange]:
-    theirs = {key: VersionRange(lowest, highest) for key, lowest, highest in controller.apis}
+def _with_controller(controller: ApiVersionsResponse) -> Mapping[ApiKey, VersionRange]:
+    theirs = controller.versions()
     both: dict[ApiKey, VersionRange] = {}
     for api_key, own in _OWN.items():
         if api_key not in FORWARDED:

@@ -11,28 +11,21 @@ from typing import Annotated, Final
 
 import msgspec
 
-from splitbrain.nodes.metadata.fields import (
-    NULLABLE_INT32S,
-    NULLABLE_UUIDS,
-    UUIDS,
+from splitbrain.nodes.wire.declared import (
     Boolean,
     Bytes,
     Float64,
     Int8,
     Int16,
     Int32,
-    Int32s,
     Int64,
-    NullableText,
-    Place,
-    StructAs,
-    Text,
-    Texts,
-    UInt16,
+    NullableString,
+    String,
+    Uint16,
     Uuid,
-    tuple_of,
+    since,
+    tag,
 )
-from splitbrain.nodes.wire.codec import BOOLEAN, INT8, INT32, NULLABLE_STRING
 
 #: ``PartitionChangeRecord.leader``: the leader stays.
 LEADER_UNCHANGED: Final = -2
@@ -47,9 +40,9 @@ class MetadataRecord(msgspec.Struct, frozen=True, gc=False):
 class Endpoint(msgspec.Struct, frozen=True, gc=False):
     """A listener of a broker or a controller."""
 
-    name: Text
-    host: Text
-    port: UInt16
+    name: String
+    host: String
+    port: Uint16
     #: 0 for PLAINTEXT.
     security_protocol: Int16
 
@@ -57,7 +50,7 @@ class Endpoint(msgspec.Struct, frozen=True, gc=False):
 class SupportedFeature(msgspec.Struct, frozen=True, gc=False):
     """Levels of a feature that a broker or a controller can work at."""
 
-    name: Text
+    name: String
     min_supported_version: Int16
     max_supported_version: Int16
 
@@ -65,34 +58,27 @@ class SupportedFeature(msgspec.Struct, frozen=True, gc=False):
 class QuotaEntity(msgspec.Struct, frozen=True, gc=False):
     """One part of what a client quota is for."""
 
-    entity_type: Text
+    entity_type: String
     #: None for the default of this type.
-    entity_name: NullableText
-
-
-_Endpoints = Annotated[tuple[Endpoint, ...], Place(tuple_of(StructAs(Endpoint)))]
-_Features = Annotated[tuple[SupportedFeature, ...], Place(tuple_of(StructAs(SupportedFeature)))]
-_QuotaEntities = Annotated[tuple[QuotaEntity, ...], Place(tuple_of(StructAs(QuotaEntity)))]
+    entity_name: NullableString
 
 
 class RegisterBrokerRecord(MetadataRecord, frozen=True, kw_only=True, gc=False):
     """A broker's new incarnation is part of the cluster."""
 
     broker_id: Int32
-    is_migrating_zk_broker: Annotated[bool, Place(BOOLEAN, since=2)] = False
+    is_migrating_zk_broker: Annotated[Boolean, since(2)] = False
     incarnation_id: Uuid
     #: Offset at which the controller registered it, and thereby newer than all before.
     broker_epoch: Int64
-    end_points: _Endpoints
-    features: _Features
-    rack: NullableText
+    end_points: tuple[Endpoint, ...]
+    features: tuple[SupportedFeature, ...]
+    rack: NullableString
     fenced: Boolean = True
-    in_controlled_shutdown: Annotated[bool, Place(BOOLEAN, since=1)] = False
-    log_dirs: Annotated[tuple[str, ...], Place(UUIDS, tag=0, since=3)] = ()
+    in_controlled_shutdown: Annotated[Boolean, since(1)] = False
+    log_dirs: Annotated[tuple[Uuid, ...], since(3), tag(0)] = ()
     #: None until the broker has said it.
-    cordoned_log_dirs: Annotated[tuple[str, ...] | None, Place(NULLABLE_UUIDS, tag=1, since=4)] = (
-        None
-    )
+    cordoned_log_dirs: Annotated[tuple[Uuid, ...] | None, since(4), tag(1)] = None
 
 
 class UnregisterBrokerRecord(MetadataRecord, frozen=True, gc=False):
@@ -105,7 +91,7 @@ class UnregisterBrokerRecord(MetadataRecord, frozen=True, gc=False):
 class TopicRecord(MetadataRecord, frozen=True, gc=False):
     """A topic; its partitions follow."""
 
-    name: Text
+    name: String
     topic_id: Uuid
 
 
@@ -115,22 +101,20 @@ class PartitionRecord(MetadataRecord, frozen=True, kw_only=True, gc=False):
     partition_id: Int32 = -1
     topic_id: Uuid
     #: The preferred leader first.
-    replicas: Int32s
-    isr: Int32s
-    removing_replicas: Int32s
-    adding_replicas: Int32s
+    replicas: tuple[Int32, ...]
+    isr: tuple[Int32, ...]
+    removing_replicas: tuple[Int32, ...]
+    adding_replicas: tuple[Int32, ...]
     leader: Int32 = NO_LEADER
     #: 1 after an unclean election, until the leader has recovered.
-    leader_recovery_state: Annotated[int, Place(INT8, tag=0)] = 0
+    leader_recovery_state: Annotated[Int8, tag(0)] = 0
     leader_epoch: Int32 = -1
     #: Rises with every change of the partition.
     partition_epoch: Int32 = -1
     #: One for each replica, in their order.
-    directories: Annotated[tuple[str, ...], Place(UUIDS, since=1)] = ()
-    eligible_leader_replicas: Annotated[
-        tuple[int, ...] | None, Place(NULLABLE_INT32S, tag=1, since=2)
-    ] = None
-    last_known_elr: Annotated[tuple[int, ...] | None, Place(NULLABLE_INT32S, tag=2, since=2)] = None
+    directories: Annotated[tuple[Uuid, ...], since(1)] = ()
+    eligible_leader_replicas: Annotated[tuple[Int32, ...] | None, since(2), tag(1)] = None
+    last_known_elr: Annotated[tuple[Int32, ...] | None, since(2), tag(2)] = None
 
 
 class ConfigRecord(MetadataRecord, frozen=True, gc=False):
@@ -138,9 +122,9 @@ class ConfigRecord(MetadataRecord, frozen=True, gc=False):
 
     #: 2 for a topic, 4 for a broker.
     resource_type: Int8
-    resource_name: Text
-    name: Text
-    value: NullableText
+    resource_name: String
+    name: String
+    value: NullableString
 
 
 class PartitionChangeRecord(MetadataRecord, frozen=True, kw_only=True, gc=False):
@@ -148,19 +132,17 @@ class PartitionChangeRecord(MetadataRecord, frozen=True, kw_only=True, gc=False)
 
     partition_id: Int32 = -1
     topic_id: Uuid
-    isr: Annotated[tuple[int, ...] | None, Place(NULLABLE_INT32S, tag=0)] = None
+    isr: Annotated[tuple[Int32, ...] | None, tag(0)] = None
     #: Naming one, even the same, starts a new leader epoch.
-    leader: Annotated[int, Place(INT32, tag=1)] = LEADER_UNCHANGED
-    replicas: Annotated[tuple[int, ...] | None, Place(NULLABLE_INT32S, tag=2)] = None
-    removing_replicas: Annotated[tuple[int, ...] | None, Place(NULLABLE_INT32S, tag=3)] = None
-    adding_replicas: Annotated[tuple[int, ...] | None, Place(NULLABLE_INT32S, tag=4)] = None
+    leader: Annotated[Int32, tag(1)] = LEADER_UNCHANGED
+    replicas: Annotated[tuple[Int32, ...] | None, tag(2)] = None
+    removing_replicas: Annotated[tuple[Int32, ...] | None, tag(3)] = None
+    adding_replicas: Annotated[tuple[Int32, ...] | None, tag(4)] = None
     #: -1 for no change.
-    leader_recovery_state: Annotated[int, Place(INT8, tag=5)] = -1
-    directories: Annotated[tuple[str, ...] | None, Place(NULLABLE_UUIDS, tag=8, since=1)] = None
-    eligible_leader_replicas: Annotated[
-        tuple[int, ...] | None, Place(NULLABLE_INT32S, tag=6, since=2)
-    ] = None
-    last_known_elr: Annotated[tuple[int, ...] | None, Place(NULLABLE_INT32S, tag=7, since=2)] = None
+    leader_recovery_state: Annotated[Int8, tag(5)] = -1
+    directories: Annotated[tuple[Uuid, ...] | None, since(1), tag(8)] = None
+    eligible_leader_replicas: Annotated[tuple[Int32, ...] | None, since(2), tag(6)] = None
+    last_known_elr: Annotated[tuple[Int32, ...] | None, since(2), tag(7)] = None
 
 
 class FenceBrokerRecord(MetadataRecord, frozen=True, gc=False):
@@ -186,19 +168,19 @@ class RemoveTopicRecord(MetadataRecord, frozen=True, gc=False):
 class DelegationTokenRecord(MetadataRecord, frozen=True, gc=False):
     """A delegation token; all times in milliseconds since 1970."""
 
-    owner: Text
-    requester: Text
-    renewers: Texts
+    owner: String
+    requester: String
+    renewers: tuple[String, ...]
     issue_timestamp: Int64
     max_timestamp: Int64
     expiration_timestamp: Int64
-    token_id: Text
+    token_id: String
 
 
 class UserScramCredentialRecord(MetadataRecord, frozen=True, gc=False):
     """What the cluster keeps of a user's password."""
 
-    name: Text
+    name: String
     mechanism: Int8
     salt: Bytes
     stored_key: Bytes
@@ -209,15 +191,15 @@ class UserScramCredentialRecord(MetadataRecord, frozen=True, gc=False):
 class FeatureLevelRecord(MetadataRecord, frozen=True, gc=False):
     """The level at which the cluster works of one feature; 0 for none."""
 
-    name: Text
+    name: String
     feature_level: Int16
 
 
 class ClientQuotaRecord(MetadataRecord, frozen=True, gc=False):
     """A limit for a client."""
 
-    entity: _QuotaEntities
-    key: Text
+    entity: tuple[QuotaEntity, ...]
+    key: String
     #: In the key's unit; means nothing where it is removed.
     value: Float64
     remove: Boolean
@@ -238,15 +220,13 @@ class BrokerRegistrationChangeRecord(MetadataRecord, frozen=True, gc=False):
     broker_id: Int32
     broker_epoch: Int64
     #: 1 fences, -1 unfences, 0 leaves it.
-    fenced: Annotated[int, Place(INT8, tag=0)] = 0
+    fenced: Annotated[Int8, tag(0)] = 0
     #: 1 begins it, 0 leaves it; only a new registration ends it.
-    in_controlled_shutdown: Annotated[int, Place(INT8, tag=1, since=1)] = 0
+    in_controlled_shutdown: Annotated[Int8, since(1), tag(1)] = 0
     #: Empty for no change.
-    log_dirs: Annotated[tuple[str, ...], Place(UUIDS, tag=2, since=2)] = ()
+    log_dirs: Annotated[tuple[Uuid, ...], since(2), tag(2)] = ()
     #: None for no change.
-    cordoned_log_dirs: Annotated[tuple[str, ...] | None, Place(NULLABLE_UUIDS, tag=3, since=3)] = (
-        None
-    )
+    cordoned_log_dirs: Annotated[tuple[Uuid, ...] | None, since(3), tag(3)] = None
 
 
 class AccessControlEntryRecord(MetadataRecord, frozen=True, gc=False):
@@ -254,10 +234,10 @@ class AccessControlEntryRecord(MetadataRecord, frozen=True, gc=False):
 
     id: Uuid
     resource_type: Int8
-    resource_name: Text
+    resource_name: String
     pattern_type: Int8
-    principal: Text
-    host: Text
+    principal: String
+    host: String
     operation: Int8
     permission_type: Int8
 
@@ -281,14 +261,14 @@ class ZkMigrationStateRecord(MetadataRecord, frozen=True, gc=False):
 class RemoveUserScramCredentialRecord(MetadataRecord, frozen=True, gc=False):
     """A user's password goes."""
 
-    name: Text
+    name: String
     mechanism: Int8
 
 
 class BeginTransactionRecord(MetadataRecord, frozen=True, gc=False):
     """The records up to the transaction's end count together, or not at all."""
 
-    name: Annotated[str | None, Place(NULLABLE_STRING, tag=0)] = None
+    name: Annotated[NullableString, tag(0)] = None
 
 
 class EndTransactionRecord(MetadataRecord, frozen=True, gc=False):
@@ -298,13 +278,13 @@ class EndTransactionRecord(MetadataRecord, frozen=True, gc=False):
 class AbortTransactionRecord(MetadataRecord, frozen=True, gc=False):
     """The open transaction's records do not count."""
 
-    reason: Annotated[str | None, Place(NULLABLE_STRING, tag=0)] = None
+    reason: Annotated[NullableString, tag(0)] = None
 
 
 class RemoveDelegationTokenRecord(MetadataRecord, frozen=True, gc=False):
     """A delegation token goes."""
 
-    token_id: Text
+    token_id: String
 
 
 class RegisterControllerRecord(MetadataRecord, frozen=True, gc=False):
@@ -313,11 +293,11 @@ class RegisterControllerRecord(MetadataRecord, frozen=True, gc=False):
     controller_id: Int32
     incarnation_id: Uuid
     zk_migration_ready: Boolean
-    end_points: _Endpoints
-    features: _Features
+    end_points: tuple[Endpoint, ...]
+    features: tuple[SupportedFeature, ...]
 
 
 class ClearElrRecord(MetadataRecord, frozen=True, gc=False):
     """A topic's partitions forget their eligible leaders; those of all topics if unnamed."""
 
-    topic_name: Text
+    topic_name: String

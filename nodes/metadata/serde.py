@@ -14,8 +14,9 @@ from typing import Final, NamedTuple
 
 from splitbrain.nodes.metadata import records
 from splitbrain.nodes.metadata.errors import RecordError, UnknownRecordError
-from splitbrain.nodes.metadata.fields import StructAs
 from splitbrain.nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.wire.codec import Kind
+from splitbrain.nodes.wire.declared import kind_of, lowest_version
 from splitbrain.nodes.wire.errors import WireError
 from splitbrain.nodes.wire.varints import decode_unsigned, encode_unsigned
 
@@ -27,13 +28,15 @@ class RecordType(NamedTuple):
 
     api_key: int
     struct: type[MetadataRecord]
-    layout: StructAs
+    layout: Kind
     #: All versions from 0 to this one are read and written.
     version_max: int
 
 
 def _types(*rows: tuple[int, type[MetadataRecord], int]) -> tuple[RecordType, ...]:
-    return tuple(RecordType(key, struct, StructAs(struct), last) for key, struct, last in rows)
+    return tuple(
+        RecordType(key, struct, kind_of(struct, flexible=True), last) for key, struct, last in rows
+    )
 
 
 #: Key, record and last version; the key 6 was never given out, 13 and 16 are no longer.
@@ -96,7 +99,7 @@ def written_version(record: MetadataRecord) -> int:
     """
     record_type = _BY_STRUCT[type(record)]
     if record_type.struct is records.BrokerRegistrationChangeRecord:
-        return record_type.layout.lowest_version(record)
+        return lowest_version(record)
     return record_type.version_max
 
 

@@ -11,13 +11,10 @@ import msgspec
 
 from splitbrain.nodes.broker.forwarding import FORWARDED, forward
 from splitbrain.nodes.broker.serving import ANSWERED
-from splitbrain.nodes.quorum.messages import Answer
-from splitbrain.nodes.transport.kafka_codec import Inbound
-from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest
-from splitbrain.nodes.wire.apis import ApiKey
-from splitbrain.nodes.wire.control_plane import ReceivedCall, decode_call, encode_reply
+from splitbrain.nodes.wire.api_versions import ApiVersionsResponse
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.calls import ReceivedCall, decode_call, decode_head, encode_reply
 from splitbrain.nodes.wire.errors import ForeignPartitionError, UnsupportedApiError
-from splitbrain.nodes.wire.headers import decode_request_prefix
 from splitbrain.nodes.wire.messages import decode_request, encode_api_versions, encode_refusal
 
 #: Named as the client's in envelopes: only local clients reach a broker that holds no records, and
@@ -28,7 +25,7 @@ _CLIENT_ADDRESS: Final = b"\x7f\0\0\1"
 class BrokerCodec:
     """Whole frames, size included, out; payloads, without it, in."""
 
-    def __init__(self, versions: Callable[[], ApiVersionsAnswer]) -> None:
+    def __init__(self, versions: Callable[[], ApiVersionsResponse]) -> None:
         """``versions``: what is offered by now."""
         self._versions = versions
 
@@ -40,25 +37,20 @@ class BrokerCodec:
         Raises:
             WireError: it is malformed or not served; the connection must be closed.
         """
-        header = decode_request_prefix(payload)
+        head = decode_head(payload)
+        header, _ = head
         try:
             if header.api_key in FORWARDED:
-                forwarding = forward(payload, _CLIENT_ADDRESS)
+                forwarding = forward(payload, _CLIENT_ADDRESS, head=head)
                 return ReceivedCall(forwarding.header, forwarding)
             if header.api_key in ANSWERED:
-                return decode_call(payload, exact=False)
+                return decode_call(payload, head, exact=False)
             if header.api_key == ApiKey.API_VERSIONS:
-                received = decode_request(payload)
-                if isinstance(received.message, ApiVersionsRequest):
-                    return encode_api_versions(received.header, self._versions())
+                return encode_api_versions(decode_request(payload, head).header, self._versions())
         except ForeignPartitionError as error:
             return encode_refusal(error.header, error.code)
         raise UnsupportedApiError(header.api_key, header.api_version)
 
-    def encode_answer(self, inbound: Inbound, answer: Answer) -> bytes:
-        """Never: a broker's clients ask nothing of its replica."""
-        raise AssertionError(f"{type(inbound.request).__name__} was never handed on")
-
-    def encode_reply(self, call: ReceivedCall, reply: msgspec.Struct) -> bytes:
-        """Frame of the answer to a call, in the call's version."""
-        return encode_reply(reply, call.header)
+    def encode_answer(self, header: RequestHeader, answer: msgspec.Struct) -> bytes:
+        """Frame of the answer to the request with this header, in its version."""
+        return encode_reply(answer, header)

@@ -2,10 +2,10 @@
 
 from splitbrain.nodes.quorum.identifiers import NodeId
 from splitbrain.nodes.quorum.persistent import Voter
-from splitbrain.nodes.transport.control_codec import ControlCodec
 from splitbrain.nodes.transport.control_lines import ControlLines
+from splitbrain.nodes.transport.kafka_codec import KafkaCodec
 from splitbrain.nodes.transport.peer_link import PeerLink
-from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer
+from splitbrain.nodes.wire.api_versions import ApiVersionsResponse
 
 
 class ControlLinks:
@@ -14,13 +14,13 @@ class ControlLinks:
     def __init__(self, node_id: NodeId, voters: tuple[Voter, ...]) -> None:
         """Prepare, without a connection."""
         others = {voter.node_id: voter for voter in voters if voter.node_id != node_id}
-        self._codecs = {peer: ControlCodec(node_id) for peer in others}
+        self._codecs = {peer: KafkaCodec(node_id) for peer in others}
         lines = ControlLines(
             others, lambda peer, line: PeerLink(others[peer], self._codecs[peer], line)
         )
         self.call, self.close = lines.call, lines.close
 
-    def versions_of(self, peer: NodeId) -> ApiVersionsAnswer | None:
+    def versions_of(self, peer: NodeId) -> ApiVersionsResponse | None:
         """What the peer last said that it serves; None before it was first called."""
         codec = self._codecs.get(peer)
         return None if codec is None else codec.served

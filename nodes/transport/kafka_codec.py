@@ -6,19 +6,17 @@ a connection.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from splitbrain.nodes.quorum.identifiers import NodeId
-from splitbrain.nodes.quorum.messages import Answer, Request
 from splitbrain.nodes.quorum.persistent import Voter
 from splitbrain.nodes.transport.peer_versions import PeerVersions
-from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest, own_versions
+from splitbrain.nodes.wire.api_versions import ApiVersionsRequest, ApiVersionsResponse, own_versions
 from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, RequestHeader
-from splitbrain.nodes.wire.control_plane import TABLES, ReceivedCall, decode_call, encode_reply
+from splitbrain.nodes.wire.calls import TABLES, ReceivedCall, decode_call, decode_head
 from splitbrain.nodes.wire.errors import ForeignPartitionError, UnsupportedAnswerError
-from splitbrain.nodes.wire.headers import decode_request_prefix
 from splitbrain.nodes.wire.messages import (
     api_key_of,
     decode_answer,
@@ -34,22 +32,14 @@ from splitbrain.nodes.wire.requests import Endpoint
 _CORRELATION_MASK: Final = 0x7FFFFFFF
 
 
-class Inbound:
-    """A request that the replica shall see, and what is needed to answer it."""
-
-    def __init__(self, header: RequestHeader, request: Request) -> None:
-        self.header = header
-        self.request = request
-
-
 class KafkaCodec:
     """Whole frames, size included, out; payloads, without it, in."""
 
     def __init__(
         self,
         node_id: NodeId,
-        voters: tuple[Voter, ...],
-        versions: Callable[[], ApiVersionsAnswer] = own_versions,
+        voters: tuple[Voter, ...] = (),
+        versions: Callable[[], ApiVersionsResponse] = own_versions,
     ) -> None:
         """A codec for this node.
 
@@ -59,6 +49,8 @@ class KafkaCodec:
             versions: what is served here by now.
         """
         self._versions = versions
+        #: What the peer said last that it serves; for the links to one peer.
+        self.served: ApiVersionsResponse | None = None
         self._client_id = f"splitbrain-{node_id}"
         self._endpoints: Mapping[NodeId, Endpoint] = {
             voter.node_id: Endpoint(voter.host, voter.port) for voter in voters
@@ -67,10 +59,10 @@ class KafkaCodec:
 
     def peer_versions(self) -> PeerVersions:
         """For a new connection: what its peer serves is to be asked."""
-        return PeerVersions(self._client_id)
+        return PeerVersions(self._client_id, self._learn)
 
     def encode_request(
-        self, correlation: int, request: Request, version: int | None = None
+        self, correlation: int, request: msgspec.Struct, version: int | None = None
     ) -> bytes:
         """Frame of a request; ``version`` None: in the highest that we speak.
 
@@ -86,8 +78,8 @@ class KafkaCodec:
         )
 
     def decode_answer(
-        self, correlation: int, request: Request, payload: bytes, version: int | None = None
-    ) -> Answer:
+        self, correlation: int, request: msgspec.Struct, payload: bytes, version: int | None = None
+    ) -> Any:
         """The answer to this request, which went out in ``version``.
 
         Raises:
@@ -95,47 +87,44 @@ class KafkaCodec:
         """
         api_key = api_key_of(request)
         if version is None:
-            version = SUPPORTED_VERSIONS[api_key].highest
+            version = TABLES[api_key].versions.highest
         received = decode_answer(payload, api_key, version)
         if received.correlation_id != correlation & _CORRELATION_MASK:
             raise UnsupportedAnswerError(
                 f"answer {received.correlation_id} does not fit request {correlation}"
             )
-        if isinstance(received.message, ApiVersionsAnswer):
-            raise UnsupportedAnswerError("ApiVersions was not asked")
         return received.message
 
-    def decode_request(self, payload: bytes) -> Inbound | ReceivedCall | bytes:
-        """A request for the replica, a call for who stands above it, or the frame that answers.
+    def decode_request(self, payload: bytes) -> ReceivedCall | bytes:
+        """A request for the replica or for the layer above it, or the frame that answers.
 
         Raises:
             WireError: it is malformed or not served; the connection must be closed.
         """
-        if self._is_call(payload):
-            return decode_call(payload)
+        head = decode_head(payload)
+        if self._is_served_above(head[0]):
+            return decode_call(payload, head)
         try:
-            received = decode_request(payload)
+            received = decode_request(payload, head)
         except ForeignPartitionError as error:
             return encode_refusal(error.header, error.code)
         if isinstance(received.message, ApiVersionsRequest):
             return encode_api_versions(received.header, self._versions())
-        return Inbound(received.header, received.message)
+        return received
 
-    def encode_answer(self, inbound: Inbound, answer: Answer) -> bytes:
-        """Frame of the answer, in the request's version."""
-        return encode_answer(answer, inbound.header, endpoints=self._endpoints)
+    def encode_answer(self, header: RequestHeader, answer: msgspec.Struct) -> bytes:
+        """Frame of the answer to the request with this header, in its version."""
+        return encode_answer(answer, header, endpoints=self._endpoints)
 
-    def encode_reply(self, call: ReceivedCall, reply: msgspec.Struct) -> bytes:
-        """Frame of the answer to a call, in the call's version."""
-        return encode_reply(reply, call.header)
+    def _learn(self, served: ApiVersionsResponse) -> None:
+        self.served = served
 
-    def _is_call(self, payload: bytes) -> bool:
-        """Whether it is of an API and a version that are told to be served above the quorum."""
-        header = decode_request_prefix(payload)
+    def _is_served_above(self, header: RequestHeader) -> bool:
+        """Whether the API and the version are told to be served above the quorum."""
         key = header.api_key
-        if key in SUPPORTED_VERSIONS or key not in TABLES:
+        if key in SUPPORTED_VERSIONS:
             return False
         return any(
-            api == key and lowest <= header.api_version <= highest
-            for api, lowest, highest in self._versions().apis
+            api.api_key == key and api.min_version <= header.api_version <= api.max_version
+            for api in self._versions().api_keys
         )

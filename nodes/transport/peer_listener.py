@@ -17,9 +17,8 @@ from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId
 from splitbrain.nodes.quorum.messages import Answer, Request
 from splitbrain.nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX, Doorkeeper
 from splitbrain.nodes.transport.inbound import InboundConnection
-from splitbrain.nodes.transport.kafka_codec import Inbound
 from splitbrain.nodes.wire.apis import RequestHeader
-from splitbrain.nodes.wire.control_plane import ReceivedCall
+from splitbrain.nodes.wire.calls import ReceivedCall
 from splitbrain.nodes.wire.errors import WireError
 from splitbrain.nodes.wire.framing import FrameReader
 
@@ -36,16 +35,12 @@ Reply = msgspec.Struct | bytes | None
 class InboundCodec(Protocol):
     """Reads what comes in, and writes its answers."""
 
-    def decode_request(self, payload: bytes) -> Inbound | ReceivedCall | bytes:
-        """A request, a call, or the frame that answers; raises WireError."""
+    def decode_request(self, payload: bytes) -> ReceivedCall | bytes:
+        """A request, or the frame that answers; raises WireError."""
         ...
 
-    def encode_answer(self, inbound: Inbound, answer: Answer) -> bytes:
+    def encode_answer(self, header: RequestHeader, answer: msgspec.Struct) -> bytes:
         """Frame of the answer to a request."""
-        ...
-
-    def encode_reply(self, call: ReceivedCall, reply: msgspec.Struct) -> bytes:
-        """Frame of the answer to a call."""
         ...
 
 
@@ -80,7 +75,7 @@ class _PeerConnection(InboundConnection):
         super().__init__(listener.door, FrameReader(REQUEST_BYTES_MAX))
         self._listener = listener
         self._id = connection_id
-        self._current: Inbound | ReceivedCall | None = None
+        self._current: ReceivedCall | None = None
         self._current_bytes = 0
 
     @property
@@ -96,17 +91,17 @@ class _PeerConnection(InboundConnection):
         return self._current_bytes
 
     def take(self, body: bytes) -> None:
-        inbound = self._listener.codec.decode_request(body)
-        if isinstance(inbound, bytes):
-            self.write(inbound)
+        received = self._listener.codec.decode_request(body)
+        if isinstance(received, bytes):
+            self.write(received)
             return
-        self._current, self._current_bytes = inbound, len(body)
-        correlation = CorrelationId(inbound.header.correlation_id)
-        owner = self._listener.owner
-        if isinstance(inbound, Inbound):
-            owner.requested(self._id, correlation, inbound.request)
+        self._current, self._current_bytes = received, len(body)
+        header, message = received.header, received.message
+        correlation = CorrelationId(header.correlation_id)
+        if isinstance(message, Request):
+            self._listener.owner.requested(self._id, correlation, message)
         else:
-            owner.called(self._id, correlation, inbound.header, inbound.message)
+            self._listener.owner.called(self._id, correlation, header, message)
 
     def opened(self, transport: asyncio.Transport) -> None:
         _watch_for_silence(transport)
@@ -117,23 +112,19 @@ class _PeerConnection(InboundConnection):
         del self._listener.connections[self._id]
         self._listener.owner.disconnected(self._id)
 
-    def answer(self, correlation: int, answer: Answer) -> None:
-        """Answer the request under way; anything else is a late answer and is dropped."""
-        inbound = self._current
-        if isinstance(inbound, Inbound) and inbound.header.correlation_id == correlation:
-            self._finish(self._listener.codec.encode_answer(inbound, answer))
-
-    def reply(self, correlation: int, reply: Reply) -> None:
-        """Answer the call under way; anything else is a late answer and is dropped."""
-        inbound = self._current
-        if not isinstance(inbound, ReceivedCall) or inbound.header.correlation_id != correlation:
+    def answer(self, correlation: int, answer: Reply, *, to_request: bool) -> None:
+        """Answer what is under way; anything else is a late answer and is dropped."""
+        current = self._current
+        if current is None or current.header.correlation_id != correlation:
             return
-        if reply is None:
+        if isinstance(current.message, Request) is not to_request:
+            return
+        if answer is None:
             self.close()
-        elif isinstance(reply, bytes):
-            self._finish(reply)
+        elif isinstance(answer, bytes):
+            self._finish(answer)
         else:
-            self._finish(self._listener.codec.encode_reply(inbound, reply))
+            self._finish(self._listener.codec.encode_answer(current.header, answer))
 
     def _finish(self, frame: bytes) -> None:
         """The request under way is answered by this frame."""
@@ -177,13 +168,13 @@ class PeerListener:
         """Answer a request; dropped if the connection is gone."""
         inbound = self.connections.get(connection)
         if inbound is not None:
-            inbound.answer(correlation, answer)
+            inbound.answer(correlation, answer, to_request=True)
 
     def reply(self, connection: ConnectionId, correlation: CorrelationId, reply: Reply) -> None:
         """Answer a call, by a frame as it is or by closing; dropped if the connection is gone."""
         inbound = self.connections.get(connection)
         if inbound is not None:
-            inbound.reply(correlation, reply)
+            inbound.answer(correlation, reply, to_request=False)
 
     async def close(self) -> None:
         """Stop listening and drop all connections."""

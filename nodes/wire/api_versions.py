@@ -4,48 +4,89 @@ Its response always has header 0, and a request of a version that we do not know
 version 0 with ``UNSUPPORTED_VERSION`` and the versions of ApiVersions itself, so that any two
 releases can begin to talk.
 
-Source: KIP-511, KIP-584 (features); Kafka's ApiVersionsRequest and ApiVersionsResponse.
+Source: Kafka 4.3's message definitions; KIP-511, KIP-584 (features).
 """
 
-import struct
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
 from splitbrain.nodes.quorum.messages import ErrorCode
 from splitbrain.nodes.wire.apis import SUPPORTED_FEATURES, SUPPORTED_VERSIONS, ApiKey, VersionRange
-from splitbrain.nodes.wire.declared import kind_of
+from splitbrain.nodes.wire.declared import (
+    IGNORABLE,
+    Boolean,
+    Int16,
+    Int32,
+    Int64,
+    String,
+    since,
+    tag,
+)
 from splitbrain.nodes.wire.errors import NoCommonVersionError
-from splitbrain.nodes.wire.families import api_versions as family
 
-#: First version whose messages (not response headers) are flexible.
-FLEXIBLE_SINCE: Final = 3
 #: First version that may tell a feature whose lowest level is 0.
 _ZERO_LEVEL_SINCE: Final = 4
 _NO_FEATURES: Final[Mapping[str, int]] = MappingProxyType({})
 
 
-class ApiVersionsRequest(msgspec.Struct, frozen=True):
+class ApiVersionsRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Asks what the receiver serves; who asks is for its logs only."""
 
-    software_name: str = ""
-    software_version: str = ""
+    client_software_name: Annotated[String, since(3), IGNORABLE] = ""
+    client_software_version: Annotated[String, since(3), IGNORABLE] = ""
 
 
-class ApiVersionsAnswer(msgspec.Struct, frozen=True):
-    """What a node serves."""
+class ServedApi(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Versions of one API, both ends included."""
 
-    error: ErrorCode
-    #: API key, lowest and highest version.
-    apis: tuple[tuple[int, int, int], ...]
-    #: Feature, lowest and highest level that the node could run with.
-    features: tuple[tuple[str, int, int], ...]
-    #: Feature and the level that the cluster runs with; one of level 0 is left out.
-    finalized: tuple[tuple[str, int], ...] = ()
-    #: Offset of the metadata that ``finalized`` is from; -1 where it is not known.
-    finalized_offset: int = -1
+    api_key: Int16
+    min_version: Int16
+    max_version: Int16
+
+
+class SupportedFeatureKey(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Levels of one feature that the node can run with."""
+
+    name: String
+    min_version: Int16
+    max_version: Int16
+
+
+class FinalizedFeatureKey(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The level of one feature that the cluster runs with; one of level 0 is left out."""
+
+    name: String
+    max_version_level: Int16
+    min_version_level: Int16
+
+
+class ApiVersionsResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What the node serves and could run with, and what the cluster runs with."""
+
+    error_code: Int16
+    api_keys: tuple[ServedApi, ...]
+    throttle_time_ms: Annotated[Int32, since(1), IGNORABLE] = 0
+    supported_features: Annotated[tuple[SupportedFeatureKey, ...], since(3), tag(0), IGNORABLE] = ()
+    #: Offset of the metadata that ``finalized_features`` is from; -1 where it is not known.
+    finalized_features_epoch: Annotated[Int64, since(3), tag(1), IGNORABLE] = -1
+    finalized_features: Annotated[tuple[FinalizedFeatureKey, ...], since(3), tag(2), IGNORABLE] = ()
+    zk_migration_ready: Annotated[Boolean, since(3), tag(3), IGNORABLE] = False
+
+    def versions(self) -> dict[int, VersionRange]:
+        """What is served, by API key."""
+        return {
+            api.api_key: VersionRange(api.min_version, api.max_version) for api in self.api_keys
+        }
+
+    def as_told_in(self, version: int) -> "ApiVersionsResponse":
+        """The response without the features that a version may not tell."""
+        if version >= _ZERO_LEVEL_SINCE:
+            return self
+        told = tuple(feature for feature in self.supported_features if feature.min_version > 0)
+        return msgspec.structs.replace(self, supported_features=told)
 
 
 def served_versions(
@@ -53,136 +94,50 @@ def served_versions(
     features: Mapping[str, VersionRange],
     finalized: Mapping[str, int] = _NO_FEATURES,
     finalized_offset: int = -1,
-) -> ApiVersionsAnswer:
+    *,
+    error: ErrorCode = ErrorCode.NONE,
+) -> ApiVersionsResponse:
     """The answer of a node that serves these versions and runs with these levels."""
-    return ApiVersionsAnswer(
-        error=ErrorCode.NONE,
-        apis=tuple(
-            (int(key), lowest, highest) for key, (lowest, highest) in sorted(versions.items())
+    return ApiVersionsResponse(
+        error_code=error,
+        api_keys=tuple(
+            ServedApi(api_key=int(key), min_version=lowest, max_version=highest)
+            for key, (lowest, highest) in sorted(versions.items())
         ),
-        features=tuple((name, levels.lowest, levels.highest) for name, levels in features.items()),
-        finalized=tuple((name, level) for name, level in finalized.items() if level > 0),
-        finalized_offset=finalized_offset,
+        supported_features=tuple(
+            SupportedFeatureKey(name=name, min_version=levels.lowest, max_version=levels.highest)
+            for name, levels in features.items()
+        ),
+        finalized_features_epoch=finalized_offset,
+        finalized_features=tuple(
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in finalized.items()
+            if level > 0
+        ),
     )
 
 
-def own_versions() -> ApiVersionsAnswer:
+def own_versions() -> ApiVersionsResponse:
     """What a node of the quorum serves now, from the table."""
     return served_versions(SUPPORTED_VERSIONS, SUPPORTED_FEATURES)
 
 
-def unsupported_version() -> ApiVersionsAnswer:
+def unsupported_version() -> ApiVersionsResponse:
     """The answer to an ApiVersions request of an unknown version; to be sent in version 0."""
-    versions = SUPPORTED_VERSIONS[ApiKey.API_VERSIONS]
-    return ApiVersionsAnswer(
-        error=ErrorCode.UNSUPPORTED_VERSION,
-        apis=((int(ApiKey.API_VERSIONS), versions.lowest, versions.highest),),
-        features=(),
-    )
+    own = {ApiKey.API_VERSIONS: SUPPORTED_VERSIONS[ApiKey.API_VERSIONS]}
+    return served_versions(own, {}, error=ErrorCode.UNSUPPORTED_VERSION)
 
 
-def choose_version(answer: ApiVersionsAnswer, api_key: ApiKey, own: VersionRange) -> int:
+def choose_version(answer: ApiVersionsResponse, api_key: ApiKey, own: VersionRange) -> int:
     """Highest version of an API that the answering node and we both speak.
 
     Raises:
         NoCommonVersionError: there is none, or the node does not serve the API.
     """
-    for key, lowest, highest in answer.apis:
-        if key == api_key:
-            if max(own.lowest, lowest) > min(own.highest, highest):
-                raise NoCommonVersionError(api_key, (own.lowest, own.highest), (lowest, highest))
-            return min(own.highest, highest)
+    for api in answer.api_keys:
+        if api.api_key == api_key:
+            if max(own.lowest, api.min_version) > min(own.highest, api.max_version):
+                theirs = (api.min_version, api.max_version)
+                raise NoCommonVersionError(api_key, (own.lowest, own.highest), theirs)
+            return min(own.highest, api.max_version)
     raise NoCommonVersionError(api_key, (own.lowest, own.highest), None)
-
-
-def encode_request_body(request: ApiVersionsRequest, version: int) -> bytes:
-    """The request without its header."""
-    parts: list[bytes] = []
-    message = family.ApiVersionsRequest(
-        client_software_name=request.software_name,
-        client_software_version=request.software_version,
-    )
-    kind_of(family.ApiVersionsRequest, flexible=version >= FLEXIBLE_SINCE).write(
-        message, version, parts
-    )
-    return b"".join(parts)
-
-
-def decode_request_body(
-    frame: bytes, position: int, version: int
-) -> tuple[ApiVersionsRequest, int]:
-    """The request at ``position`` and the position after it.
-
-    Raises:
-        WireError: it is malformed.
-    """
-    kind = kind_of(family.ApiVersionsRequest, flexible=version >= FLEXIBLE_SINCE)
-    message, position = kind.read(frame, position, version)
-    request = ApiVersionsRequest(message.client_software_name, message.client_software_version)
-    return request, position
-
-
-def encode_answer_body(answer: ApiVersionsAnswer, version: int) -> bytes:
-    """The response without its header."""
-    message = family.ApiVersionsResponse(
-        error_code=answer.error,
-        api_keys=tuple(
-            family.ServedApi(api_key=key, min_version=lowest, max_version=highest)
-            for key, lowest, highest in answer.apis
-        ),
-        supported_features=tuple(
-            family.SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
-            for name, lowest, highest in answer.features
-            if lowest > 0 or version >= _ZERO_LEVEL_SINCE
-        ),
-        finalized_features_epoch=answer.finalized_offset,
-        finalized_features=tuple(
-            family.FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in answer.finalized
-        ),
-    )
-    parts: list[bytes] = []
-    kind_of(family.ApiVersionsResponse, flexible=version >= FLEXIBLE_SINCE).write(
-        message, version, parts
-    )
-    return b"".join(parts)
-
-
-def decode_answer_body(frame: bytes, position: int, version: int) -> tuple[ApiVersionsAnswer, int]:
-    """The response at ``position`` and the position after it.
-
-    A node that does not know the version of the request says so in version 0.
-
-    Raises:
-        WireError: it is malformed.
-    """
-    if frame[position : position + _CODE.size] == _UNSUPPORTED:
-        version = 0
-    kind = kind_of(family.ApiVersionsResponse, flexible=version >= FLEXIBLE_SINCE)
-    message, position = kind.read(frame, position, version)
-    answer = ApiVersionsAnswer(
-        error=_error(message.error_code),
-        apis=tuple(
-            (entry.api_key, entry.min_version, entry.max_version) for entry in message.api_keys
-        ),
-        features=tuple(
-            (entry.name, entry.min_version, entry.max_version)
-            for entry in message.supported_features
-        ),
-        finalized=tuple(
-            (entry.name, entry.max_version_level) for entry in message.finalized_features
-        ),
-        finalized_offset=message.finalized_features_epoch,
-    )
-    return answer, position
-
-
-def _error(code: int) -> ErrorCode:
-    try:
-        return ErrorCode(code)
-    except ValueError:
-        return ErrorCode.UNKNOWN_SERVER_ERROR
-
-
-_CODE: Final = struct.Struct(">h")
-_UNSUPPORTED: Final = _CODE.pack(ErrorCode.UNSUPPORTED_VERSION)

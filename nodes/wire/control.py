@@ -9,23 +9,23 @@ Source: Kafka's ControlRecordType and LeaderChangeMessage; KIP-595, KIP-853.
 """
 
 import struct
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
-from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId
+from splitbrain.nodes.quorum.identifiers import DirectoryId, NodeId
 from splitbrain.nodes.wire.batches import Payload, Record
+from splitbrain.nodes.wire.declared import IGNORABLE, NO_UUID, Int16, Int32, Uuid, kind_of, since
 from splitbrain.nodes.wire.errors import WireError
-from splitbrain.nodes.wire.varints import decode_unsigned, encode_unsigned, skip_tagged_fields
 
 LEADER_CHANGE_TYPE: Final = 2
 #: The voters of a quorum whose voters change (KIP-853).
 VOTERS_TYPE: Final = 6
 _KEY_VERSION: Final = 0
 _KEY: Final = struct.Struct(">hh")
-_HEAD: Final = struct.Struct(">hi")
-_VOTER_ID: Final = struct.Struct(">i")
-_DIRECTORY_BYTES: Final = 16
+#: A control record's value begins with its version.
+_VERSION: Final = struct.Struct(">h")
+_VERSIONS: Final = (0, 1)
 
 VoterKey = tuple[NodeId, DirectoryId]
 
@@ -41,21 +41,42 @@ class LeaderChange(msgspec.Struct, frozen=True):
     version: int = 0
 
 
+class Voter(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A voter as the record names it."""
+
+    voter_id: Int32
+    voter_directory_id: Annotated[Uuid, since(1), IGNORABLE] = NO_UUID
+
+
+class LeaderChangeMessage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The record as Kafka has it."""
+
+    version: Int16
+    leader_id: Int32
+    voters: tuple[Voter, ...]
+    granting_voters: tuple[Voter, ...]
+
+
+_KIND: Final = kind_of(LeaderChangeMessage, flexible=True)
+
+
 def encode_leader_change(change: LeaderChange) -> Payload:
     """Key and value of the control record.
 
     Raises:
         ValueError: the version is neither 0 nor 1.
     """
-    if change.version not in (0, 1):
+    if change.version not in _VERSIONS:
         raise ValueError(f"leader change version {change.version} does not exist")
-    value = (
-        _HEAD.pack(change.version, change.leader_id)
-        + _encode_voters(change.voters, change.version)
-        + _encode_voters(change.granting_voters, change.version)
-        + b"\0"
+    message = LeaderChangeMessage(
+        version=change.version,
+        leader_id=change.leader_id,
+        voters=_voters(change.voters),
+        granting_voters=_voters(change.granting_voters),
     )
-    return _KEY.pack(_KEY_VERSION, LEADER_CHANGE_TYPE), value
+    parts: list[bytes] = []
+    _KIND.write(message, change.version, parts)
+    return _KEY.pack(_KEY_VERSION, LEADER_CHANGE_TYPE), b"".join(parts)
 
 
 def control_type(record: Record) -> int:
@@ -80,49 +101,25 @@ def decode_control(record: Record) -> LeaderChange | None:
         return None
     if record.value is None:
         raise WireError(f"leader change at offset {record.offset} is empty")
-    try:
-        return _decode_leader_change(record.value)
-    except struct.error as error:
-        raise WireError(f"leader change at offset {record.offset} is cut short") from error
-
-
-def _encode_voters(voters: tuple[VoterKey, ...], version: int) -> bytes:
-    parts = [encode_unsigned(len(voters) + 1)]
-    for node_id, directory_id in voters:
-        parts.append(_VOTER_ID.pack(node_id))
-        if version == 1:
-            parts.append(bytes.fromhex(directory_id))
-        parts.append(b"\0")
-    return b"".join(parts)
-
-
-def _decode_leader_change(value: bytes) -> LeaderChange:
-    version, leader_id = _HEAD.unpack_from(value)
-    if version not in (0, 1):
+    if len(record.value) < _VERSION.size:
+        raise WireError(f"leader change at offset {record.offset} is cut short")
+    (version,) = _VERSION.unpack_from(record.value)
+    if version not in _VERSIONS:
         raise WireError(f"leader change has version {version}")
-    voters, position = _decode_voters(value, _HEAD.size, version)
-    granting, position = _decode_voters(value, position, version)
-    skip_tagged_fields(value, position)
+    message, _ = _KIND.read(record.value, 0, version)
     return LeaderChange(
-        leader_id=NodeId(leader_id), voters=voters, granting_voters=granting, version=version
+        leader_id=NodeId(message.leader_id),
+        voters=_voter_keys(message.voters),
+        granting_voters=_voter_keys(message.granting_voters),
+        version=version,
     )
 
 
-def _decode_voters(value: bytes, position: int, version: int) -> tuple[tuple[VoterKey, ...], int]:
-    count, position = decode_unsigned(value, position)
-    if not 1 <= count <= len(value):
-        raise WireError(f"leader change announces {count - 1} voters")
-    voters: list[VoterKey] = []
-    for _ in range(count - 1):
-        (node_id,) = _VOTER_ID.unpack_from(value, position)
-        position += _VOTER_ID.size
-        directory_id = NO_DIRECTORY
-        if version == 1:
-            raw = value[position : position + _DIRECTORY_BYTES]
-            if len(raw) < _DIRECTORY_BYTES:
-                raise WireError("leader change is cut short within a directory id")
-            directory_id = DirectoryId(raw.hex())
-            position += _DIRECTORY_BYTES
-        position = skip_tagged_fields(value, position)
-        voters.append((NodeId(node_id), directory_id))
-    return tuple(voters), position
+def _voters(keys: tuple[VoterKey, ...]) -> tuple[Voter, ...]:
+    return tuple(Voter(voter_id=node_id, voter_directory_id=key) for node_id, key in keys)
+
+
+def _voter_keys(voters: tuple[Voter, ...]) -> tuple[VoterKey, ...]:
+    return tuple(
+        (NodeId(voter.voter_id), DirectoryId(voter.voter_directory_id)) for voter in voters
+    )

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, VersionRange
-from splitbrain.nodes.wire.control_plane import TABLES
+from splitbrain.nodes.wire.calls import TABLES
 
 #: What the quorum itself serves, and what every controller of Kafka 4.3.1 serves besides.
 CONTROLLER_VERSIONS: Final[Mapping[ApiKey, VersionRange]] = MappingProxyType(

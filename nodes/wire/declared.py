@@ -3,61 +3,36 @@
 A message is a frozen ``msgspec.Struct`` whose fields stand in the order of the wire. A field's
 annotation says its type there (``Int32``, ``String``, ``tuple[Int32, ...]``, another struct, with
 ``| None`` where null is allowed) and, inside ``Annotated``, which versions have it. ``kind_of``
-turns the struct into what reads and writes it, in the flexible form or the older one.
+turns the struct into what reads and writes it, in the flexible form or the older one. The quorum's
+messages, the control plane's and the metadata records are all declared so.
 
 A version that lacks a field reads its default, so such a field must have one. Writing a version
 that cannot say what the struct says is refused, unless the field is ``IGNORABLE``: a message never
-silently says less. Reading trusts no size, as everywhere in this room.
+silently says less. Tagged fields that a version does not know are skipped (KIP-482). Reading trusts
+no size, as everywhere in this room.
 
 Source: Kafka's message definitions (``clients/src/main/resources/common/message/README.md``).
 """
 
-from collections.abc import Sequence
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
+from struct import Struct, error
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, Union, get_args, get_origin
 from typing import get_type_hints as type_hints
 
 import msgspec
 
-from splitbrain.nodes.wire.codec import (
-    BOOLEAN,
-    BYTES,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    NULLABLE_BYTES,
-    NULLABLE_STRING,
-    STRING,
-    UINT16,
-    UUID,
-    Field,
-    Kind,
-    StructureOf,
-)
+from splitbrain.nodes.wire import codec
+from splitbrain.nodes.wire.codec import Kind, Packed, Scalar
 from splitbrain.nodes.wire.errors import WireError
-from splitbrain.nodes.wire.legacy import (
-    LEGACY_BYTES,
-    LEGACY_NULLABLE_BYTES,
-    LEGACY_NULLABLE_STRING,
-    LEGACY_STRING,
-    read_item_count,
-    write_item_count,
-)
 from splitbrain.nodes.wire.varints import decode_unsigned, encode_unsigned
 
 #: Highest version of a field that has not been removed.
 _NEVER: Final = 1 << 15
 #: The id that stands for none, 32 hex digits.
 NO_UUID: Final = "0" * 32
-
-
-class Scalar(NamedTuple):
-    """A primitive type: how each of the two forms writes it."""
-
-    flexible: Kind
-    legacy: Kind
 
 
 class Rule(NamedTuple):
@@ -73,18 +48,19 @@ class Rule(NamedTuple):
 #: Left out without a word where the version lacks the field.
 IGNORABLE: Final = Rule(ignorable=True)
 
-Int8: TypeAlias = Annotated[int, Scalar(INT8, INT8)]
-Int16: TypeAlias = Annotated[int, Scalar(INT16, INT16)]
-Uint16: TypeAlias = Annotated[int, Scalar(UINT16, UINT16)]
-Int32: TypeAlias = Annotated[int, Scalar(INT32, INT32)]
-Int64: TypeAlias = Annotated[int, Scalar(INT64, INT64)]
-Boolean: TypeAlias = Annotated[bool, Scalar(BOOLEAN, BOOLEAN)]
-#: 32 hex digits.
-Uuid: TypeAlias = Annotated[str, Scalar(UUID, UUID)]
-String: TypeAlias = Annotated[str, Scalar(STRING, LEGACY_STRING)]
-NullableString: TypeAlias = Annotated[str | None, Scalar(NULLABLE_STRING, LEGACY_NULLABLE_STRING)]
-Bytes: TypeAlias = Annotated[bytes, Scalar(BYTES, LEGACY_BYTES)]
-NullableBytes: TypeAlias = Annotated[bytes | None, Scalar(NULLABLE_BYTES, LEGACY_NULLABLE_BYTES)]
+Int8: TypeAlias = Annotated[int, codec.INT8]
+Int16: TypeAlias = Annotated[int, codec.INT16]
+Uint16: TypeAlias = Annotated[int, codec.UINT16]
+Int32: TypeAlias = Annotated[int, codec.INT32]
+Int64: TypeAlias = Annotated[int, codec.INT64]
+Float64: TypeAlias = Annotated[float, codec.FLOAT64]
+Boolean: TypeAlias = Annotated[bool, codec.BOOLEAN]
+#: 32 lower-case hex digits.
+Uuid: TypeAlias = Annotated[str, codec.UUID]
+String: TypeAlias = Annotated[str, codec.STRING]
+NullableString: TypeAlias = Annotated[str | None, codec.NULLABLE_STRING]
+Bytes: TypeAlias = Annotated[bytes, codec.BYTES]
+NullableBytes: TypeAlias = Annotated[bytes | None, codec.NULLABLE_BYTES]
 
 
 def since(version: int) -> Rule:
@@ -131,9 +107,25 @@ def columns(message: type[msgspec.Struct]) -> tuple[Column, ...]:
     Raises:
         TypeError: a field that some version lacks, or a tagged one, has no default.
     """
-    hints = type_hints(message, include_extras=True)
-    defaults = {field.name: field for field in msgspec.structs.fields(message)}
-    return tuple(_column(message, hints[name], defaults[name]) for name in _names(message, hints))
+    struct = get_origin(message) or message
+    hints = type_hints(struct, include_extras=True)
+    fields = {field.name: field for field in msgspec.structs.fields(struct)}
+    # The hints keep the order of declaration, which keyword-only structs do not.
+    return tuple(
+        _column(struct.__name__, _filled(hint, message), fields[name])
+        for name, hint in hints.items()
+        if name in fields
+    )
+
+
+def lowest_version(message: msgspec.Struct) -> int:
+    """The first version that has a place for all that the message says."""
+    said = (
+        column.since
+        for column in columns(type(message))
+        if getattr(message, column.name) != column.default
+    )
+    return max(said, default=0)
 
 
 @cache
@@ -146,50 +138,148 @@ def kind_of(message: type[msgspec.Struct], *, flexible: bool) -> Kind:
     return _StructOf(message, flexible=flexible)
 
 
-class _StructOf:
-    """Values are instances of one struct."""
+class _Run:
+    """Neighbouring fields of fixed size, packed at once: most of a message's time goes there."""
 
-    def __init__(self, message: type[msgspec.Struct], *, flexible: bool) -> None:
-        self._message = message
-        self._columns = columns(message)
-        fields = [
-            Field(
-                column.name,
-                _column_kind(column, flexible=flexible),
-                **({} if column.default is msgspec.NODEFAULT else {"default": column.default}),
-                tag=column.tag,
-                since=column.since,
-                until=column.until,
-            )
-            for column in self._columns
-        ]
-        self._structure = StructureOf(*fields, flexible=flexible)
-        self._unsaid: dict[int, tuple[Column, ...]] = {}
+    def __init__(self, names: tuple[str, ...], layout: str) -> None:
+        self._names = names
+        self._values = attrgetter(*names)
+        self._struct = Struct(">" + layout)
 
     def write(self, value: msgspec.Struct, version: int, parts: list[bytes]) -> None:
-        fields = msgspec.structs.asdict(value)
-        for column in self._lacking(version):
-            if fields[column.name] != column.default:
+        try:
+            parts.append(self._struct.pack(*self._values(value)))
+        except error as problem:
+            raise ValueError(f"{value!r} does not fit {self._names}: {problem}") from problem
+
+    def read(self, buffer: bytes, position: int, version: int, fields: dict[str, Any]) -> int:
+        end = position + self._struct.size
+        if end > len(buffer):
+            raise WireError(f"the message is cut short at byte {len(buffer)}")
+        fields.update(zip(self._names, self._struct.unpack_from(buffer, position), strict=True))
+        return end
+
+
+class _Single:
+    """One field of any kind."""
+
+    def __init__(self, name: str, kind: Kind) -> None:
+        self._name = name
+        self._kind = kind
+
+    def write(self, value: msgspec.Struct, version: int, parts: list[bytes]) -> None:
+        self._kind.write(getattr(value, self._name), version, parts)
+
+    def read(self, buffer: bytes, position: int, version: int, fields: dict[str, Any]) -> int:
+        fields[self._name], position = self._kind.read(buffer, position, version)
+        return position
+
+
+class _Layout(NamedTuple):
+    """One version of a message."""
+
+    #: Fields in their place, grouped for speed.
+    steps: tuple[_Run | _Single, ...]
+    #: Those written by number, in its order.
+    tagged: dict[int, tuple[Column, Kind]]
+    #: Those that the version cannot say and that may not be left out.
+    lacking: tuple[Column, ...]
+
+
+class _StructOf:
+    """Fields in their order, then the tagged ones, which only the flexible form has."""
+
+    def __init__(self, message: type[msgspec.Struct], *, flexible: bool) -> None:
+        self._message = get_origin(message) or message
+        self._flexible = flexible
+        self._kinds = [
+            (column, _column_kind(column, flexible=flexible)) for column in columns(message)
+        ]
+        self._layouts: dict[int, _Layout] = {}
+
+    def write(self, value: msgspec.Struct, version: int, parts: list[bytes]) -> None:
+        layout = self._layouts.get(version) or self._lay_out(version)
+        for column in layout.lacking:
+            if getattr(value, column.name) != column.default:
                 raise ValueError(
                     f"{self._message.__name__} version {version} has no {column.name}, "
-                    f"which is {fields[column.name]!r}"
+                    f"which is {getattr(value, column.name)!r}"
                 )
-        self._structure.write(fields, version, parts)
+        for step in layout.steps:
+            step.write(value, version, parts)
+        if not self._flexible:
+            return
+        if not layout.tagged:
+            parts.append(b"\0")
+            return
+        tagged: list[bytes] = []
+        for number, (column, kind) in layout.tagged.items():
+            given = getattr(value, column.name)
+            if given != column.default:
+                content: list[bytes] = []
+                kind.write(given, version, content)
+                size = sum(map(len, content))
+                tagged.append(b"".join((encode_unsigned(number), encode_unsigned(size), *content)))
+        parts += (encode_unsigned(len(tagged)), *tagged)
 
     def read(self, buffer: bytes, position: int, version: int) -> tuple[msgspec.Struct, int]:
-        fields, position = self._structure.read(buffer, position, version)
+        layout = self._layouts.get(version) or self._lay_out(version)
+        fields: dict[str, Any] = {}
+        for step in layout.steps:
+            position = step.read(buffer, position, version, fields)
+        if not self._flexible:
+            return self._message(**fields), position
+        if buffer[position : position + 1] == b"\0":
+            # Nearly all have no tagged fields.
+            return self._message(**fields), position + 1
+        position = _read_tagged(layout, buffer, position, version, fields)
         return self._message(**fields), position
 
-    def _lacking(self, version: int) -> tuple[Column, ...]:
-        """Fields that a version cannot say and that may not be left out; made at first use."""
-        lacking = self._unsaid.get(version)
-        if lacking is None:
-            lacking = self._unsaid[version] = tuple(
+    def _lay_out(self, version: int) -> _Layout:
+        """A version's layout, made when it is first used."""
+        there = [(column, kind) for column, kind in self._kinds if column.is_in(version)]
+        placed = [(column.name, kind) for column, kind in there if column.tag is None]
+        steps: list[_Run | _Single] = []
+        for packed, group in groupby(placed, key=lambda pair: isinstance(pair[1], Packed)):
+            members = tuple(group)
+            if packed and len(members) > 1:
+                layout = "".join(kind.layout for _, kind in members if isinstance(kind, Packed))
+                steps.append(_Run(tuple(name for name, _ in members), layout))
+            else:
+                steps += [_Single(*member) for member in members]
+        tagged = {column.tag: (column, kind) for column, kind in there if column.tag is not None}
+        layout = self._layouts[version] = _Layout(
+            steps=tuple(steps),
+            tagged=dict(sorted(tagged.items())),
+            lacking=tuple(
                 column
-                for column in self._columns
+                for column, _ in self._kinds
                 if not column.ignorable and not column.is_in(version)
-            )
-        return lacking
+            ),
+        )
+        return layout
+
+
+def _read_tagged(
+    layout: _Layout, buffer: bytes, position: int, version: int, fields: dict[str, Any]
+) -> int:
+    """The position after the tagged fields; those that the version does not know are skipped."""
+    count, position = decode_unsigned(buffer, position)
+    previous = -1
+    for _ in range(count):
+        number, position = decode_unsigned(buffer, position)
+        size, position = decode_unsigned(buffer, position)
+        end = position + size
+        if number <= previous or end > len(buffer):
+            raise WireError(f"tagged field {number} before byte {position} is malformed")
+        previous = number
+        if number in layout.tagged:
+            column, kind = layout.tagged[number]
+            fields[column.name], position = kind.read(buffer[:end], position, version)
+            if position != end:
+                raise WireError(f"tagged field {number} is not as long as it announces")
+        position = end
+    return position
 
 
 class _NullableStruct:
@@ -199,54 +289,15 @@ class _NullableStruct:
         self._kind = kind
 
     def write(self, value: msgspec.Struct | None, version: int, parts: list[bytes]) -> None:
-        INT8.write(-1 if value is None else 1, version, parts)
+        codec.INT8.flexible.write(-1 if value is None else 1, version, parts)
         if value is not None:
             self._kind.write(value, version, parts)
 
     def read(self, buffer: bytes, position: int, version: int) -> tuple[Any, int]:
-        presence, position = INT8.read(buffer, position, version)
+        presence, position = codec.INT8.flexible.read(buffer, position, version)
         if presence < 0:
             return None, position
         return self._kind.read(buffer, position, version)
-
-
-class _TupleOf:
-    """An array of one kind as a tuple; None for a null one."""
-
-    def __init__(self, item: Kind, *, nullable: bool, flexible: bool) -> None:
-        self._item = item
-        self._nullable = nullable
-        self._flexible = flexible
-
-    def write(self, value: Sequence[Any] | None, version: int, parts: list[bytes]) -> None:
-        if value is None and not self._nullable:
-            raise ValueError("a null array where the field has none")
-        count = None if value is None else len(value)
-        if self._flexible:
-            parts.append(encode_unsigned(0 if count is None else count + 1))
-        else:
-            write_item_count(count, parts)
-        for item in value or ():
-            self._item.write(item, version, parts)
-
-    def read(self, buffer: bytes, position: int, version: int) -> tuple[Any, int]:
-        if self._flexible:
-            size, position = decode_unsigned(buffer, position)
-            count = size - 1 if size else None
-        else:
-            count, position = read_item_count(buffer, position)
-        if count is None:
-            if not self._nullable:
-                raise WireError(f"null array before byte {position}")
-            return None, position
-        # Every item takes a byte at least.
-        if count > len(buffer) - position:
-            raise WireError(f"an array of {count} items at byte {position} runs past the end")
-        items: list[Any] = []
-        for _ in range(count):
-            item, position = self._item.read(buffer, position, version)
-            items.append(item)
-        return tuple(items), position
 
 
 class _NullableSince:
@@ -268,12 +319,13 @@ class _NullableSince:
         return value, position
 
 
-def _names(message: type[msgspec.Struct], hints: dict[str, Any]) -> list[str]:
-    """Names in the order of declaration, which keyword-only structs keep."""
-    return [name for name in hints if name in message.__struct_fields__]
+def _filled(hint: Any, message: Any) -> Any:
+    """A field's annotation, with the parameters of a generic struct in their places."""
+    given = get_args(message)
+    return hint[given] if given and getattr(hint, "__parameters__", ()) else hint
 
 
-def _column(message: type[msgspec.Struct], hint: Any, field: msgspec.structs.FieldInfo) -> Column:
+def _column(message: str, hint: Any, field: msgspec.structs.FieldInfo) -> Column:
     markers = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     rules = [marker for marker in markers if isinstance(marker, Rule)]
     column = Column(
@@ -288,9 +340,7 @@ def _column(message: type[msgspec.Struct], hint: Any, field: msgspec.structs.Fie
     )
     sometimes = column.since > 0 or column.until < _NEVER or column.tag is not None
     if sometimes and column.default is msgspec.NODEFAULT:
-        raise TypeError(
-            f"{message.__name__}.{field.name} is not in every version; it has no default"
-        )
+        raise TypeError(f"{message}.{field.name} is not in every version; it has no default")
     return column
 
 
@@ -314,10 +364,11 @@ def _kind(hint: Any, *, flexible: bool) -> Kind:
     nullable = get_origin(hint) in (Union, UnionType)
     if nullable:
         (hint,) = [choice for choice in get_args(hint) if choice is not NoneType]
-    if get_origin(hint) is tuple:
+    origin = get_origin(hint) or hint
+    if origin is tuple:
         item = _kind(get_args(hint)[0], flexible=flexible)
-        return _TupleOf(item, nullable=nullable, flexible=flexible)
-    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return codec.TupleOf(item, codec.COMPACT if flexible else codec.LONG, nullable=nullable)
+    if isinstance(origin, type) and issubclass(origin, msgspec.Struct):
         kind = kind_of(hint, flexible=flexible)
         return _NullableStruct(kind) if nullable else kind
     raise TypeError(f"no type of the wire is meant by {hint!r}")

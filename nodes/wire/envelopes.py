@@ -21,12 +21,12 @@ import msgspec
 from splitbrain.nodes.quorum.identifiers import NodeId
 from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer, ErrorCode
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
-from splitbrain.nodes.wire.control_plane import decode_call, encode_reply
+from splitbrain.nodes.wire.calls import Head, decode_head
 from splitbrain.nodes.wire.errors import ApiError, ForeignPartitionError, WireError
 from splitbrain.nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
-from splitbrain.nodes.wire.headers import decode_request_header
-from splitbrain.nodes.wire.messages import Endpoint, decode_request, encode_answer
+from splitbrain.nodes.wire.messages import decode_forwarded, encode_answer
 from splitbrain.nodes.wire.principals import Principal, decode_principal, encode_principal
+from splitbrain.nodes.wire.requests import Endpoint
 
 #: APIs by number that a broker may forward. Those that no table of ours knows are ACLs (30, 31),
 #: delegation tokens (38 to 40), client quotas (49) and SCRAM credentials (51).
@@ -83,13 +83,17 @@ class EnvelopeRefusedError(WireError):
         super().__init__(problem)
 
 
-def envelope_of(payload: bytes, principal: Principal, client_address: bytes) -> EnvelopeRequest:
+def envelope_of(
+    payload: bytes, principal: Principal, client_address: bytes, head: Head | None = None
+) -> EnvelopeRequest:
     """The envelope around a client's request: its frame without the size.
+
+    ``head``: the frame's header, where it was read before.
 
     Raises:
         ValueError: the API is not to be forwarded, or the address is none.
     """
-    api_key = _header(payload).api_key
+    api_key = (head or _head(payload))[0].api_key
     if api_key not in FORWARDABLE:
         raise ValueError(f"API {api_key} is not to be forwarded")
     if len(client_address) not in _ADDRESS_BYTES:
@@ -122,12 +126,12 @@ def open_envelope(envelope: EnvelopeRequest) -> ForwardedCall:
         raise EnvelopeRefusedError(ApiError.INVALID_REQUEST, problem)
     payload = envelope.request_data
     try:
-        api_key = _header(payload).api_key
+        head = _head(payload)
+        api_key = head[0].api_key
         if api_key not in FORWARDABLE:
             problem = f"API {api_key} is not eligible for forwarding"
             raise EnvelopeRefusedError(ApiError.INVALID_REQUEST, problem)
-        read = decode_request if api_key == ApiKey.DESCRIBE_QUORUM else decode_call
-        received = read(payload)
+        received = decode_forwarded(payload, head)
     except (EnvelopeRefusedError, ForeignPartitionError):
         raise
     except WireError as error:
@@ -150,12 +154,12 @@ def seal_reply(
         ValueError: it is not a response of that API, or the version cannot say what it says.
     """
     if isinstance(message, DescribeQuorumAnswer):
-        if message.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-            return refused_envelope(ApiError.NOT_CONTROLLER)
-        return seal_frame(encode_answer(message, header, endpoints=endpoints))
-    if _says(message, ApiError.NOT_CONTROLLER):
+        is_others = message.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    else:
+        is_others = _says(message, ApiError.NOT_CONTROLLER)
+    if is_others:
         return refused_envelope(ApiError.NOT_CONTROLLER)
-    return seal_frame(encode_reply(message, header))
+    return seal_frame(encode_answer(message, header, endpoints=endpoints))
 
 
 def seal_frame(frame: bytes) -> EnvelopeResponse:
@@ -168,12 +172,12 @@ def refused_envelope(code: ApiError) -> EnvelopeResponse:
     return EnvelopeResponse(error_code=code)
 
 
-def _header(payload: bytes) -> RequestHeader:
-    """The header of a request, whatever its form; raises WireError."""
-    header, _ = decode_request_header(payload, flexible=False)
-    if header.api_key not in _KNOWN:
-        raise WireError(f"there is no API {header.api_key}")
-    return header
+def _head(payload: bytes) -> Head:
+    """The header of a request of Kafka's; raises WireError."""
+    head = decode_head(payload)
+    if head[0].api_key not in _KNOWN:
+        raise WireError(f"there is no API {head[0].api_key}")
+    return head
 
 
 def _says(answer: msgspec.Struct, code: ApiError) -> bool:

@@ -77,6 +77,14 @@ class ApiError(IntEnum):
     REBOOTSTRAP_REQUIRED = 129
 
 
+def error_named(code: int) -> ErrorCode:
+    """The quorum's error of a number; UNKNOWN_SERVER_ERROR if it has no name for it."""
+    try:
+        return ErrorCode(code)
+    except ValueError:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
 class WireError(Exception):
     """Bytes that cannot be read as what they should be."""
 

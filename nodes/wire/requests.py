@@ -1,13 +1,11 @@
-"""The quorum's requests as field values of Kafka's messages, and back.
+"""The quorum's requests as Kafka's messages, and back.
 
-One pair of functions for each request. Must never lose a field that the version can carry; what an
-old version lacks comes back as Kafka's default: voter id -1 (any voter), ``NO_DIRECTORY``,
-``UNKNOWN_OFFSET``. A request about another partition is refused by name, not guessed at.
+Must never lose a field that the version can carry; what an old version lacks comes back as Kafka's
+default: voter id -1 (any voter), ``NO_DIRECTORY``, ``UNKNOWN_OFFSET``. A request about another
+partition is refused by name, not guessed at.
 """
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any, Final
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -34,12 +32,12 @@ from splitbrain.nodes.wire.apis import (
     METADATA_PARTITION,
     METADATA_TOPIC,
     METADATA_TOPIC_ID,
-    PRE_VOTE_SINCE,
     QUORUM_LISTENER,
-    ApiKey,
 )
-from splitbrain.nodes.wire.codec import Fields
-from splitbrain.nodes.wire.schemas import HIGH_WATERMARK_NOT_SUPPORTED
+from splitbrain.nodes.wire.families import quorum as kafka
+
+P = TypeVar("P", bound=msgspec.Struct)
+Topics: TypeAlias = tuple[kafka.Topic[P] | kafka.IdentifiedTopic[P] | kafka.SnapshotTopic[P], ...]
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -50,98 +48,123 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 class OtherPartition(Exception):
-    """The fields are not about the metadata partition alone; ``messages`` makes the error of it."""
+    """The message is not about the metadata partition alone; ``messages`` makes the error of it."""
 
     def __init__(self, code: ErrorCode) -> None:
         self.code = code
         super().__init__(code.name)
 
 
-def request_to_fields(request: Request, version: int, leader: Endpoint | None) -> Fields:
-    """Field values of the request's message.
+def request_to_kafka(request: Request, leader: Endpoint | None) -> msgspec.Struct:
+    """The request as Kafka's message.
 
     ``leader``: own listener, which BeginQuorumEpoch and EndQuorumEpoch tell.
-
-    Raises:
-        ValueError: the version cannot say what the request says.
     """
     match request:
         case VoteRequest():
-            return _vote_to_fields(request, version)
+            return _vote_to_kafka(request)
         case BeginQuorumEpochRequest():
-            return _begin_to_fields(request, leader)
+            begun = kafka.BegunPartition(
+                partition_index=METADATA_PARTITION,
+                voter_directory_id=request.voter_directory_id,
+                leader_id=request.leader_id,
+                leader_epoch=request.epoch,
+            )
+            return kafka.BeginQuorumEpochRequest(
+                cluster_id=request.cluster_id,
+                voter_id=request.voter_id,
+                topics=named_topics(begun),
+                leader_endpoints=_leader_endpoints(leader),
+            )
         case EndQuorumEpochRequest():
-            return _end_to_fields(request, leader)
+            return _end_to_kafka(request, leader)
         case FetchRequest():
-            return _fetch_to_fields(request)
+            return _fetch_to_kafka(request)
         case FetchSnapshotRequest():
-            return _fetch_snapshot_to_fields(request)
+            return _fetch_snapshot_to_kafka(request)
         case DescribeQuorumRequest():
-            return {"topics": named_topics({})}
+            described = kafka.PartitionToDescribe(partition_index=METADATA_PARTITION)
+            return kafka.DescribeQuorumRequest(topics=named_topics(described))
 
 
-def request_from_fields(api_key: ApiKey, fields: Fields) -> Request:
-    """The request that a message's field values make.
+def request_from_kafka(message: msgspec.Struct) -> Request:
+    """The request that Kafka's message makes.
 
     Raises:
         OtherPartition: it is not about the metadata partition alone.
+        TypeError: it is no request of the quorum.
     """
-    return _FROM_FIELDS[api_key](fields)
+    match message:
+        case kafka.FetchRequest():
+            return _fetch_from_kafka(message)
+        case kafka.VoteRequest():
+            return _vote_from_kafka(message)
+        case kafka.BeginQuorumEpochRequest():
+            begun = sole_partition(message.topics)
+            return BeginQuorumEpochRequest(
+                cluster_id=message.cluster_id,
+                voter_id=NodeId(message.voter_id),
+                voter_directory_id=DirectoryId(begun.voter_directory_id),
+                leader_id=NodeId(begun.leader_id),
+                epoch=Epoch(begun.leader_epoch),
+            )
+        case kafka.EndQuorumEpochRequest():
+            return _end_from_kafka(message)
+        case kafka.FetchSnapshotRequest():
+            return _fetch_snapshot_from_kafka(message)
+        case kafka.DescribeQuorumRequest():
+            sole_partition(message.topics)
+            return DescribeQuorumRequest()
+        case _:
+            raise TypeError(f"{type(message).__name__} is no request of the quorum")
 
 
-def named_topics(partition: Fields) -> list[Fields]:
+def named_topics(partition: P) -> tuple[kafka.Topic[P], ...]:
     """The topics of a message that names them, with the one partition in them."""
-    numbered = {"partition_index": METADATA_PARTITION, **partition}
-    return [{"topic_name": METADATA_TOPIC, "partitions": [numbered]}]
+    return (kafka.Topic(topic_name=METADATA_TOPIC, partitions=(partition,)),)
 
 
-def sole_partition(fields: Fields, topics: str = "topics") -> Fields:
+def sole_partition(topics: Topics[P]) -> P:
     """The one partition of a message.
 
     Raises:
         OtherPartition: there is another one, or none.
     """
-    found: list[Fields] = fields[topics]
-    by_id = len(found) == 1 and "topic_id" in found[0]
-    unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.INVALID_REQUEST
-    if len(found) != 1:
+    if len(topics) != 1:
         raise OtherPartition(ErrorCode.INVALID_REQUEST)
-    topic = found[0]
-    name = topic.get("topic_name", topic.get("name"))
-    if topic["topic_id"] != METADATA_TOPIC_ID if by_id else name != METADATA_TOPIC:
-        raise OtherPartition(unknown)
-    partitions: list[Fields] = topic["partitions"]
-    if len(partitions) != 1:
-        raise OtherPartition(unknown)
-    if _number_of(partitions[0]) != METADATA_PARTITION:
+    (topic,) = topics
+    ours, unknown = METADATA_TOPIC, ErrorCode.INVALID_REQUEST
+    if isinstance(topic, kafka.IdentifiedTopic):
+        ours, unknown = METADATA_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_ID
+    partitions = topic.partitions
+    if (
+        _first_field(topic) != ours
+        or len(partitions) != 1
+        or _first_field(partitions[0]) != METADATA_PARTITION
+    ):
         raise OtherPartition(unknown)
     return partitions[0]
 
 
-def _number_of(partition: Fields) -> int:
-    """Kafka has three names for it."""
-    return next(
-        partition[name] for name in ("partition_index", "partition", "index") if name in partition
+def _first_field(message: msgspec.Struct) -> str | int:
+    """A topic's name or id, a partition's number: Kafka has three names for either."""
+    return getattr(message, message.__struct_fields__[0])
+
+
+def _vote_to_kafka(request: VoteRequest) -> kafka.VoteRequest:
+    partition = kafka.VotePartition(
+        partition_index=METADATA_PARTITION,
+        replica_epoch=request.epoch,
+        replica_id=request.candidate_id,
+        replica_directory_id=request.candidate_directory_id,
+        voter_directory_id=request.voter_directory_id,
+        last_offset_epoch=_told_epoch(request.last_epoch),
+        last_offset=request.end_offset,
+        pre_vote=request.pre_vote,
     )
-
-
-def _vote_to_fields(request: VoteRequest, version: int) -> Fields:
-    if request.pre_vote and version < PRE_VOTE_SINCE:
-        raise ValueError(f"Vote version {version} has no pre-vote")
-    partition = {
-        "replica_epoch": request.epoch,
-        "replica_id": request.candidate_id,
-        "replica_directory_id": request.candidate_directory_id,
-        "voter_directory_id": request.voter_directory_id,
-        "last_offset_epoch": _told_epoch(request.last_epoch),
-        "last_offset": request.end_offset,
-        "pre_vote": request.pre_vote,
-    }
-    return {
-        "cluster_id": request.cluster_id,
-        "voter_id": request.voter_id,
-        "topics": named_topics(partition),
-    }
+    return kafka.VoteRequest(
+        cluster_id=request.cluster_id, voter_id=request.voter_id, topics=named_topics(partition)
+    )
 
 
 def _told_epoch(epoch: Epoch) -> int:
@@ -154,169 +177,130 @@ def _last_epoch(told: int, end_offset: int) -> Epoch:
     return NO_EPOCH if told == end_offset == 0 else Epoch(told)
 
 
-def _vote_from_fields(fields: Fields) -> VoteRequest:
-    partition = sole_partition(fields)
+def _vote_from_kafka(message: kafka.VoteRequest) -> VoteRequest:
+    partition = sole_partition(message.topics)
     return VoteRequest(
-        cluster_id=fields["cluster_id"],
-        voter_id=NodeId(fields["voter_id"]),
-        voter_directory_id=DirectoryId(partition["voter_directory_id"]),
-        epoch=Epoch(partition["replica_epoch"]),
-        candidate_id=NodeId(partition["replica_id"]),
-        candidate_directory_id=DirectoryId(partition["replica_directory_id"]),
-        last_epoch=_last_epoch(partition["last_offset_epoch"], partition["last_offset"]),
-        end_offset=Offset(partition["last_offset"]),
-        pre_vote=partition["pre_vote"],
+        cluster_id=message.cluster_id,
+        voter_id=NodeId(message.voter_id),
+        voter_directory_id=DirectoryId(partition.voter_directory_id),
+        epoch=Epoch(partition.replica_epoch),
+        candidate_id=NodeId(partition.replica_id),
+        candidate_directory_id=DirectoryId(partition.replica_directory_id),
+        last_epoch=_last_epoch(partition.last_offset_epoch, partition.last_offset),
+        end_offset=Offset(partition.last_offset),
+        pre_vote=partition.pre_vote,
     )
 
 
-def _begin_to_fields(request: BeginQuorumEpochRequest, leader: Endpoint | None) -> Fields:
-    partition = {
-        "voter_directory_id": request.voter_directory_id,
-        "leader_id": request.leader_id,
-        "leader_epoch": request.epoch,
-    }
-    return {
-        "cluster_id": request.cluster_id,
-        "voter_id": request.voter_id,
-        "topics": named_topics(partition),
-        "leader_endpoints": _leader_endpoints(leader),
-    }
-
-
-def _begin_from_fields(fields: Fields) -> BeginQuorumEpochRequest:
-    partition = sole_partition(fields)
-    return BeginQuorumEpochRequest(
-        cluster_id=fields["cluster_id"],
-        voter_id=NodeId(fields["voter_id"]),
-        voter_directory_id=DirectoryId(partition["voter_directory_id"]),
-        leader_id=NodeId(partition["leader_id"]),
-        epoch=Epoch(partition["leader_epoch"]),
+def _end_to_kafka(
+    request: EndQuorumEpochRequest, leader: Endpoint | None
+) -> kafka.EndQuorumEpochRequest:
+    partition = kafka.EndedPartition(
+        partition_index=METADATA_PARTITION,
+        leader_id=request.leader_id,
+        leader_epoch=request.epoch,
+        preferred_candidates=tuple(
+            kafka.PreferredCandidate(candidate_id=node_id, candidate_directory_id=directory_id)
+            for node_id, directory_id in request.preferred
+        ),
+    )
+    return kafka.EndQuorumEpochRequest(
+        cluster_id=request.cluster_id,
+        topics=named_topics(partition),
+        leader_endpoints=_leader_endpoints(leader),
     )
 
 
-def _end_to_fields(request: EndQuorumEpochRequest, leader: Endpoint | None) -> Fields:
-    candidates = [
-        {"candidate_id": node_id, "candidate_directory_id": directory_id}
-        for node_id, directory_id in request.preferred
-    ]
-    partition = {
-        "leader_id": request.leader_id,
-        "leader_epoch": request.epoch,
-        "preferred_candidates": candidates,
-    }
-    return {
-        "cluster_id": request.cluster_id,
-        "topics": named_topics(partition),
-        "leader_endpoints": _leader_endpoints(leader),
-    }
-
-
-def _end_from_fields(fields: Fields) -> EndQuorumEpochRequest:
-    partition = sole_partition(fields)
-    preferred = tuple(
-        (NodeId(entry["candidate_id"]), DirectoryId(entry["candidate_directory_id"]))
-        for entry in partition["preferred_candidates"]
-    )
+def _end_from_kafka(message: kafka.EndQuorumEpochRequest) -> EndQuorumEpochRequest:
+    partition = sole_partition(message.topics)
     return EndQuorumEpochRequest(
-        cluster_id=fields["cluster_id"],
-        leader_id=NodeId(partition["leader_id"]),
-        epoch=Epoch(partition["leader_epoch"]),
-        preferred=preferred,
+        cluster_id=message.cluster_id,
+        leader_id=NodeId(partition.leader_id),
+        epoch=Epoch(partition.leader_epoch),
+        preferred=tuple(
+            (NodeId(entry.candidate_id), DirectoryId(entry.candidate_directory_id))
+            for entry in partition.preferred_candidates
+        ),
     )
 
 
-def _fetch_to_fields(request: FetchRequest) -> Fields:
-    partition = {
-        "partition": METADATA_PARTITION,
-        "current_leader_epoch": request.epoch,
-        "fetch_offset": request.fetch_offset,
-        "last_fetched_epoch": _told_epoch(request.last_fetched_epoch),
-        "partition_max_bytes": request.max_bytes,
-        "replica_directory_id": request.replica_directory_id,
-        "high_watermark": request.high_watermark,
-    }
-    return {
-        "max_wait_ms": request.max_wait_ms,
-        "max_bytes": request.max_bytes,
-        "topics": [{"topic_id": METADATA_TOPIC_ID, "partitions": [partition]}],
-        "cluster_id": request.cluster_id,
-        "replica_state": {"replica_id": request.replica_id, "replica_epoch": -1},
-    }
+def _fetch_to_kafka(request: FetchRequest) -> kafka.FetchRequest:
+    partition = kafka.PartitionToFetch(
+        partition=METADATA_PARTITION,
+        current_leader_epoch=request.epoch,
+        fetch_offset=request.fetch_offset,
+        last_fetched_epoch=_told_epoch(request.last_fetched_epoch),
+        partition_max_bytes=request.max_bytes,
+        replica_directory_id=request.replica_directory_id,
+        high_watermark=request.high_watermark,
+    )
+    return kafka.FetchRequest(
+        max_wait_ms=request.max_wait_ms,
+        max_bytes=request.max_bytes,
+        topics=(kafka.IdentifiedTopic(topic_id=METADATA_TOPIC_ID, partitions=(partition,)),),
+        cluster_id=request.cluster_id,
+        replica_state=kafka.ReplicaState(replica_id=request.replica_id),
+    )
 
 
-def _fetch_from_fields(fields: Fields) -> FetchRequest:
-    partition = sole_partition(fields)
-    high_watermark: int = partition["high_watermark"]
-    if high_watermark == HIGH_WATERMARK_NOT_SUPPORTED:
+def _fetch_from_kafka(message: kafka.FetchRequest) -> FetchRequest:
+    partition = sole_partition(message.topics)
+    high_watermark = partition.high_watermark
+    if high_watermark == kafka.HIGH_WATERMARK_NOT_SUPPORTED:
         high_watermark = UNKNOWN_OFFSET
     return FetchRequest(
-        cluster_id=fields["cluster_id"],
-        replica_id=NodeId(fields["replica_state"]["replica_id"]),
-        replica_directory_id=DirectoryId(partition["replica_directory_id"]),
-        epoch=Epoch(partition["current_leader_epoch"]),
-        fetch_offset=Offset(partition["fetch_offset"]),
-        last_fetched_epoch=_last_epoch(partition["last_fetched_epoch"], partition["fetch_offset"]),
+        cluster_id=message.cluster_id,
+        replica_id=NodeId(message.replica_state.replica_id),
+        replica_directory_id=DirectoryId(partition.replica_directory_id),
+        epoch=Epoch(partition.current_leader_epoch),
+        fetch_offset=Offset(partition.fetch_offset),
+        last_fetched_epoch=_last_epoch(partition.last_fetched_epoch, partition.fetch_offset),
         high_watermark=Offset(high_watermark),
-        max_wait_ms=fields["max_wait_ms"],
-        max_bytes=fields["max_bytes"],
+        max_wait_ms=message.max_wait_ms,
+        max_bytes=message.max_bytes,
     )
 
 
-def _fetch_snapshot_to_fields(request: FetchSnapshotRequest) -> Fields:
-    partition = {
-        "partition": METADATA_PARTITION,
-        "current_leader_epoch": request.epoch,
-        "snapshot_id": {
-            "end_offset": request.snapshot_id.end_offset,
-            "epoch": request.snapshot_id.epoch,
-        },
-        "position": request.position,
-        "replica_directory_id": request.replica_directory_id,
-    }
-    return {
-        "cluster_id": request.cluster_id,
-        "replica_id": request.replica_id,
-        "max_bytes": request.max_bytes,
-        "topics": [{"name": METADATA_TOPIC, "partitions": [partition]}],
-    }
+def _fetch_snapshot_to_kafka(request: FetchSnapshotRequest) -> kafka.FetchSnapshotRequest:
+    partition = kafka.SnapshotToFetch(
+        partition=METADATA_PARTITION,
+        current_leader_epoch=request.epoch,
+        snapshot_id=snapshot_id_to_kafka(request.snapshot_id),
+        position=request.position,
+        replica_directory_id=request.replica_directory_id,
+    )
+    return kafka.FetchSnapshotRequest(
+        cluster_id=request.cluster_id,
+        replica_id=request.replica_id,
+        max_bytes=request.max_bytes,
+        topics=(kafka.SnapshotTopic(name=METADATA_TOPIC, partitions=(partition,)),),
+    )
 
 
-def _fetch_snapshot_from_fields(fields: Fields) -> FetchSnapshotRequest:
-    partition = sole_partition(fields)
+def _fetch_snapshot_from_kafka(message: kafka.FetchSnapshotRequest) -> FetchSnapshotRequest:
+    partition = sole_partition(message.topics)
     return FetchSnapshotRequest(
-        cluster_id=fields["cluster_id"],
-        replica_id=NodeId(fields["replica_id"]),
-        replica_directory_id=DirectoryId(partition["replica_directory_id"]),
-        epoch=Epoch(partition["current_leader_epoch"]),
-        snapshot_id=snapshot_id_from_fields(partition["snapshot_id"]),
-        position=partition["position"],
-        max_bytes=fields["max_bytes"],
+        cluster_id=message.cluster_id,
+        replica_id=NodeId(message.replica_id),
+        replica_directory_id=DirectoryId(partition.replica_directory_id),
+        epoch=Epoch(partition.current_leader_epoch),
+        snapshot_id=snapshot_id_from_kafka(partition.snapshot_id),
+        position=partition.position,
+        max_bytes=message.max_bytes,
     )
 
 
-def snapshot_id_from_fields(fields: Fields) -> SnapshotId:
+def snapshot_id_to_kafka(snapshot_id: SnapshotId) -> kafka.SnapshotId:
+    """A snapshot's name on the wire."""
+    return kafka.SnapshotId(end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
+
+
+def snapshot_id_from_kafka(message: kafka.SnapshotId) -> SnapshotId:
     """The snapshot that a message names."""
-    return SnapshotId(Offset(fields["end_offset"]), Epoch(fields["epoch"]))
+    return SnapshotId(Offset(message.end_offset), Epoch(message.epoch))
 
 
-def _describe_from_fields(fields: Fields) -> DescribeQuorumRequest:
-    sole_partition(fields)
-    return DescribeQuorumRequest()
-
-
-def _leader_endpoints(leader: Endpoint | None) -> list[dict[str, Any]]:
+def _leader_endpoints(leader: Endpoint | None) -> tuple[kafka.Listener, ...]:
     if leader is None:
-        return []
-    return [{"name": QUORUM_LISTENER, "host": leader.host, "port": leader.port}]
-
-
-_FROM_FIELDS: Final[Mapping[ApiKey, Callable[[Fields], Request]]] = MappingProxyType(
-    {
-        ApiKey.VOTE: _vote_from_fields,
-        ApiKey.BEGIN_QUORUM_EPOCH: _begin_from_fields,
-        ApiKey.END_QUORUM_EPOCH: _end_from_fields,
-        ApiKey.FETCH: _fetch_from_fields,
-        ApiKey.FETCH_SNAPSHOT: _fetch_snapshot_from_fields,
-        ApiKey.DESCRIBE_QUORUM: _describe_from_fields,
-    }
-)
+        return ()
+    return (kafka.Listener(name=QUORUM_LISTENER, host=leader.host, port=leader.port),)

@@ -14,8 +14,8 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.simulation import World
 from splitbrain.nodes.quorum.identifiers import NodeId
 from splitbrain.nodes.server.host.surroundings import Timers
-from splitbrain.nodes.transport.control_codec import ControlCodec
 from splitbrain.nodes.transport.control_lines import Called, ControlLines
+from splitbrain.nodes.transport.kafka_codec import KafkaCodec
 from splitbrain.nodes.wire.families.brokers import (
     AllocateProducerIdsRequest,
     BrokerHeartbeatRequest,
@@ -69,7 +69,7 @@ class SimulatedCalls:
         self._called = called
         self._wait_us = wait_us
         self._timers = timers
-        carried = Carried(ControlCodec(me), PeerCall, is_framed=world.scenario.through_codec)
+        carried = Carried(KafkaCodec(me), PeerCall, is_framed=world.scenario.through_codec)
         here = place or f"n{me}"
         self._lines = ControlLines(
             peers,

@@ -31,7 +31,7 @@ from splitbrain.nodes.server.start.formatting import format_if_empty
 from splitbrain.nodes.storage.errors import StorageError, StorageInUseError
 from splitbrain.nodes.storage.identity import StorageIdentity
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from splitbrain.nodes.wire.control_plane import ReceivedCall
+from splitbrain.nodes.wire.calls import ReceivedCall
 from splitbrain.simulation.disk.file_system import MemoryFileSystem
 from splitbrain.simulation.kraft.calls import Strays
 from splitbrain.simulation.kraft.disk_jobs import DiskSpeed

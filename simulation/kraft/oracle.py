@@ -17,7 +17,7 @@ from splitbrain.nodes.quorum.identifiers import NodeId
 from splitbrain.nodes.quorum.messages import FetchRequest, VoteRequest
 from splitbrain.nodes.storage.layout import QUORUM_STATE
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from splitbrain.nodes.wire.control_plane import ReceivedCall
+from splitbrain.nodes.wire.calls import ReceivedCall
 from splitbrain.simulation.kraft.all_invariants import INVARIANTS
 from splitbrain.simulation.kraft.disk_snapshots import newest_whole
 from splitbrain.simulation.kraft.ghost import Ghost, Machine

@@ -11,10 +11,10 @@ from splitbrain.contracts.simulation import World
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
 from splitbrain.nodes.quorum.messages import Answer, Request
 from splitbrain.nodes.server.host.node import Node
-from splitbrain.nodes.transport.kafka_codec import Inbound, KafkaCodec
+from splitbrain.nodes.transport.kafka_codec import KafkaCodec
 from splitbrain.nodes.wire.api_versions import ApiVersionsRequest
 from splitbrain.nodes.wire.apis import RequestHeader
-from splitbrain.nodes.wire.control_plane import (
+from splitbrain.nodes.wire.calls import (
     TABLES,
     ReceivedCall,
     api_key_of_call,
@@ -48,7 +48,7 @@ class SimulatedPeers:
         self._enter = enter
         self._links: dict[NodeId, SimulatedPeerLink] = {}
         #: What is needed to answer in frames, by connection.
-        self._inbound: dict[ConnectionId, Inbound] = {}
+        self._inbound: dict[ConnectionId, ReceivedCall] = {}
         #: The same of calls.
         self._calls: dict[ConnectionId, tuple[ReceivedCall, object]] = {}
 
@@ -118,9 +118,10 @@ class SimulatedPeers:
         if message.frame is None:
             return message.request
         inbound = self._codec.decode_request(message.frame[SIZE_BYTES:])
-        assert isinstance(inbound, Inbound)
+        assert isinstance(inbound, ReceivedCall)
+        assert isinstance(inbound.message, Request)
         self._inbound[connection] = inbound
-        return inbound.request
+        return inbound.message
 
     def answer(self, connection: ConnectionId, correlation: CorrelationId, answer: Answer) -> None:
         """Answer a peer's request; dropped if the connection is gone."""
@@ -129,7 +130,7 @@ class SimulatedPeers:
             inbound = self._inbound.pop(connection, None)
             if inbound is None:
                 return
-            frame = self._codec.encode_answer(inbound, answer)
+            frame = self._codec.encode_answer(inbound.header, answer)
         self._world.network.answer(
             self._me, int(connection), PeerAnswer(correlation, answer, frame)
         )

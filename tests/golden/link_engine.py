@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from splitbrain.nodes.quorum.identifiers import CorrelationId, NodeId
-from splitbrain.nodes.transport.control_codec import ControlCodec
 from splitbrain.nodes.transport.kafka_codec import KafkaCodec
 from splitbrain.nodes.transport.peer_link import PeerLink
 from tests.golden.link_peer import ME, REQUESTS, VOTER, Line, Tape
@@ -44,7 +43,7 @@ class _Owner:
         self._story = story
         self._tape = tape
         self._loop = loop
-        codec = KafkaCodec(ME, (VOTER,)) if story.codec == "quorum" else ControlCodec(ME)
+        codec = KafkaCodec(ME, (VOTER,))
         self._link: PeerLink[Any, Any] = PeerLink(VOTER, codec, self)
 
     async def live(self) -> None:

@@ -18,9 +18,15 @@ from splitbrain.nodes.quorum.messages import (
     VoteRequest,
 )
 from splitbrain.nodes.quorum.persistent import Voter
-from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer, own_versions, served_versions
-from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
-from splitbrain.nodes.wire.control_plane import TABLES, encode_reply
+from splitbrain.nodes.wire.api_versions import ApiVersionsResponse, served_versions
+from splitbrain.nodes.wire.apis import (
+    SUPPORTED_FEATURES,
+    SUPPORTED_VERSIONS,
+    ApiKey,
+    RequestHeader,
+    VersionRange,
+)
+from splitbrain.nodes.wire.calls import TABLES, decode_head, encode_reply
 from splitbrain.nodes.wire.families.brokers import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -28,7 +34,6 @@ from splitbrain.nodes.wire.families.brokers import (
     BrokerHeartbeatResponse,
 )
 from splitbrain.nodes.wire.framing import FrameReader, frame
-from splitbrain.nodes.wire.headers import decode_request_prefix
 from splitbrain.nodes.wire.messages import encode_answer, encode_api_versions
 from tests.golden.link_story import LinkStory, Meeting, Reply, Word
 
@@ -114,7 +119,7 @@ class Line:
     def written(self, data: bytes) -> None:
         """The link writes."""
         for payload in self._reader.feed(data):
-            header = decode_request_prefix(payload)
+            header = decode_head(payload)[0]
             name, version = ApiKey(header.api_key).name, header.api_version
             number, digest = header.correlation_id, crc32(payload)
             self.tell(f"asked {name} {version} #{number}: {len(payload)} bytes {digest:08x}")
@@ -171,7 +176,7 @@ class Line:
                 return frame(header.correlation_id.to_bytes(4) + _REFUSAL)
             case "refused":
                 error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-                return encode_api_versions(header, ApiVersionsAnswer(error, (), ()))
+                return encode_api_versions(header, served_versions({}, {}, error=error))
             case "garbage":
                 return frame(header.correlation_id.to_bytes(4) + b"\xff" * 9)
             case "empty":
@@ -189,9 +194,9 @@ class Line:
             return encode_reply(_REPLIES[key], header)
         return encode_api_versions(header, self._serves())
 
-    def _serves(self) -> ApiVersionsAnswer:
+    def _serves(self) -> ApiVersionsResponse:
         if self.meeting.serves is not None:
-            return ApiVersionsAnswer(ErrorCode.NONE, self.meeting.serves, ())
-        own = own_versions()
-        above = served_versions({key: TABLES[key].versions for key in _REPLIES}, {})
-        return msgspec.structs.replace(own, apis=(*own.apis, *above.apis))
+            told = {ApiKey(key): VersionRange(*versions) for key, *versions in self.meeting.serves}
+            return served_versions(told, {})
+        above = {key: TABLES[key].versions for key in _REPLIES}
+        return served_versions({**SUPPORTED_VERSIONS, **above}, SUPPORTED_FEATURES)

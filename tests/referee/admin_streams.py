@@ -17,7 +17,7 @@ import msgspec
 from splitbrain.nodes.controller.configs.config_validation import ResourceType
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.wire.apis import METADATA_TOPIC, ApiKey
-from splitbrain.nodes.wire.control_plane import TABLES, api_key_of_call, encode_call
+from splitbrain.nodes.wire.calls import TABLES, api_key_of_call, encode_call
 from splitbrain.nodes.wire.envelopes import FORWARDABLE
 from splitbrain.nodes.wire.families import configs, partitions, topics
 from tests.referee import broker_requests, config_requests, topic_requests

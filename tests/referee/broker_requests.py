@@ -12,7 +12,7 @@ from splitbrain.nodes.metadata.partitions import (
     PartitionState,
 )
 from splitbrain.nodes.metadata.records import RegisterBrokerRecord
-from splitbrain.nodes.wire.control_plane import encode_call
+from splitbrain.nodes.wire.calls import encode_call
 from splitbrain.nodes.wire.controller_apis import CONTROLLER_FEATURES
 from splitbrain.nodes.wire.families import brokers, cluster, controllers, partitions
 from splitbrain.nodes.wire.principals import ANONYMOUS, encode_principal

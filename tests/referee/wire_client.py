@@ -26,7 +26,7 @@ from splitbrain.nodes.quorum.messages import (
 from splitbrain.nodes.quorum.persistent import SnapshotId
 from splitbrain.nodes.wire.apis import ApiKey
 from splitbrain.nodes.wire.batches import RecordBatch, decode_batch, peek_batch
-from splitbrain.nodes.wire.control_plane import api_key_of_call, decode_reply, encode_call
+from splitbrain.nodes.wire.calls import api_key_of_call, decode_reply, encode_call
 from splitbrain.nodes.wire.envelopes import envelope_of
 from splitbrain.nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
 from splitbrain.nodes.wire.framing import FrameReader

@@ -58,7 +58,7 @@ from splitbrain.nodes.server.host import exit_codes
 from splitbrain.nodes.server.host.layer import Layer, ServiceNeeds
 from splitbrain.nodes.server.host.surroundings import TimerHandle
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, NodeState, Reply
-from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer
+from splitbrain.nodes.wire.api_versions import ApiVersionsResponse
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
 from splitbrain.nodes.wire.families.brokers import (
     BrokerHeartbeatResponse,
@@ -166,7 +166,7 @@ class BrokerService:
         """Never: who asks a broker about the quorum is answered by a controller."""
         return False
 
-    def versions(self) -> ApiVersionsAnswer:
+    def versions(self) -> ApiVersionsResponse:
         """What clients are offered."""
         leader_id = self._needs.replica.leader_id
         versions_of = self._needs.surroundings.versions_of_peer

@@ -38,7 +38,7 @@ from splitbrain.nodes.transport.client_protocol import (
     Reply,
 )
 from splitbrain.nodes.wire.apis import ApiKey
-from splitbrain.nodes.wire.control_plane import decode_reply, encode_call
+from splitbrain.nodes.wire.calls import decode_reply, encode_call
 from splitbrain.nodes.wire.errors import ApiError, WireError
 from splitbrain.nodes.wire.families.controllers import EnvelopeResponse
 

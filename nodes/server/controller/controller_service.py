@@ -32,7 +32,7 @@ from splitbrain.nodes.server.controller.topic_requests import TopicRequests
 from splitbrain.nodes.server.host.incarnation import drawn_incarnation_id
 from splitbrain.nodes.server.host.layer import Layer, ServiceNeeds
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
-from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer, served_versions
+from splitbrain.nodes.wire.api_versions import ApiVersionsResponse, served_versions
 from splitbrain.nodes.wire.apis import QUORUM_LISTENER, SUPPORTED_VERSIONS, ApiKey, RequestHeader
 from splitbrain.nodes.wire.controller_apis import (
     CONTROLLER_FEATURES,
@@ -139,7 +139,7 @@ class ControllerService:
             call.reply(answer)
         return call is not None
 
-    def versions(self) -> ApiVersionsAnswer:
+    def versions(self) -> ApiVersionsResponse:
         """What the quorum's listener serves, and the levels that the cluster runs with."""
         image = self._machine.image
         served = {**SUPPORTED_VERSIONS, **advertised_versions(SERVED)}

@@ -18,7 +18,7 @@ from splitbrain.nodes.server.host.state_machine import StateMachine
 from splitbrain.nodes.server.host.surroundings import Surroundings
 from splitbrain.nodes.storage.identity import StorageIdentity
 from splitbrain.nodes.transport.client_protocol import ClientRequest, NodeState, Reply
-from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer
+from splitbrain.nodes.wire.api_versions import ApiVersionsResponse
 from splitbrain.nodes.wire.apis import RequestHeader
 
 #: What a layer counts at any time, by its name in ``nodes.server.machine.prometheus``.
@@ -52,7 +52,7 @@ class Service(Protocol):
         """The replica describes the quorum; whether the service itself had asked for it."""
         ...
 
-    def versions(self) -> ApiVersionsAnswer:
+    def versions(self) -> ApiVersionsResponse:
         """What the quorum's listener serves."""
         ...
 

@@ -14,7 +14,7 @@ import msgspec
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, Microseconds, NodeId
 from splitbrain.nodes.quorum.messages import Answer, Request
 from splitbrain.nodes.server.host.measurements import Measurements, NothingMeasured
-from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer
+from splitbrain.nodes.wire.api_versions import ApiVersionsResponse
 
 #: Something to be done later, in a turn of its own.
 Action = Callable[[], None]
@@ -150,14 +150,14 @@ CallPeer = Callable[[NodeId, msgspec.Struct, Callable[[msgspec.Struct | None], N
 
 
 #: What a voter last said that it serves, to whoever called it; None before.
-VersionsOfPeer = Callable[[NodeId], ApiVersionsAnswer | None]
+VersionsOfPeer = Callable[[NodeId], ApiVersionsResponse | None]
 
 
 def _nobody_calls(_: ConnectionId, __: CorrelationId, reply: msgspec.Struct | bytes | None) -> None:
     raise AssertionError(f"nobody asked for a {type(reply).__name__} here")
 
 
-def _versions_unknown(_: NodeId) -> ApiVersionsAnswer | None:
+def _versions_unknown(_: NodeId) -> ApiVersionsResponse | None:
     return None
 
 

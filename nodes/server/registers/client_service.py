@@ -19,7 +19,7 @@ from splitbrain.nodes.server.host.surroundings import TimerHandle
 from splitbrain.nodes.server.registers.proposals import InvalidRequestError, Proposals
 from splitbrain.nodes.server.registers.reads import Look, Reads, Seen
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
-from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer, own_versions
+from splitbrain.nodes.wire.api_versions import ApiVersionsResponse, own_versions
 from splitbrain.nodes.wire.apis import RequestHeader
 
 #: How often requests are looked at whose time may be up.
@@ -80,7 +80,7 @@ class ClientService:
         """Never: registers ask nothing about the quorum."""
         return False
 
-    def versions(self) -> ApiVersionsAnswer:
+    def versions(self) -> ApiVersionsResponse:
         """What the quorum's listener serves: the quorum's own requests."""
         return own_versions()
 

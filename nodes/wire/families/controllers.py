@@ -1,7 +1,7 @@
-"""Controllers among themselves and for brokers: registration, features, envelopes, snapshots.
+"""Controllers among themselves and for brokers: registration, features, envelopes.
 
 Source: Kafka 4.3's message definitions; KIP-919 (ControllerRegistration), KIP-584 and KIP-778
-(UpdateFeatures), KIP-590 (Envelope), KIP-630 (FetchSnapshot).
+(UpdateFeatures), KIP-590 (Envelope).
 """
 
 from typing import Annotated
@@ -10,20 +10,16 @@ import msgspec
 
 from splitbrain.nodes.wire.declared import (
     IGNORABLE,
-    NO_UUID,
     Boolean,
     Bytes,
     Int8,
     Int16,
     Int32,
-    Int64,
     NullableBytes,
     NullableString,
     String,
-    Uint16,
     Uuid,
     since,
-    tag,
     until,
 )
 from splitbrain.nodes.wire.families.brokers import AdvertisedListener, SupportedFeature
@@ -98,85 +94,3 @@ class EnvelopeResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     response_data: NullableBytes = None
     error_code: Int16
-
-
-class SnapshotId(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Which snapshot: where it ends, and the epoch of its last record."""
-
-    #: One past the last offset that it holds.
-    end_offset: Int64
-    epoch: Int32
-
-
-class SnapshotToFetch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """From where on the snapshot of one partition is wanted."""
-
-    partition: Int32
-    current_leader_epoch: Int32
-    snapshot_id: SnapshotId
-    #: First byte wanted.
-    position: Int64
-    replica_directory_id: Annotated[Uuid, since(1), tag(0), IGNORABLE] = NO_UUID
-
-
-class TopicToFetch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Partitions of one topic."""
-
-    name: String
-    partitions: tuple[SnapshotToFetch, ...]
-
-
-class FetchSnapshotRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Asks for the next bytes of a snapshot."""
-
-    cluster_id: Annotated[NullableString, tag(0)] = None
-    replica_id: Int32 = -1
-    max_bytes: Int32 = 0x7FFFFFFF
-    topics: tuple[TopicToFetch, ...]
-
-
-class LeaderIdAndEpoch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Who leads, and since which epoch."""
-
-    leader_id: Int32
-    leader_epoch: Int32
-
-
-class SnapshotChunk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Bytes of one snapshot, or why there are none."""
-
-    index: Int32
-    error_code: Int16
-    snapshot_id: SnapshotId
-    current_leader: Annotated[LeaderIdAndEpoch, tag(0)] = LeaderIdAndEpoch(
-        leader_id=0, leader_epoch=0
-    )
-    #: Bytes of the whole snapshot.
-    size: Int64
-    position: Int64
-    #: May begin and end within a batch.
-    unaligned_records: Bytes
-
-
-class FetchedTopic(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Partitions of one topic."""
-
-    name: String
-    partitions: tuple[SnapshotChunk, ...]
-
-
-class NodeEndpoint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Where a quorum node is reached."""
-
-    node_id: Int32
-    host: String
-    port: Uint16
-
-
-class FetchSnapshotResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The next bytes of a snapshot."""
-
-    throttle_time_ms: Int32
-    error_code: Int16
-    topics: tuple[FetchedTopic, ...]
-    node_endpoints: Annotated[tuple[NodeEndpoint, ...], since(1), tag(0)] = ()

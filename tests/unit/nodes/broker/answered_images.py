@@ -13,7 +13,7 @@ from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.metadata.partitions import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
 from splitbrain.nodes.metadata.records import MetadataRecord
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
-from splitbrain.nodes.wire.control_plane import decode_reply, encode_reply
+from splitbrain.nodes.wire.calls import decode_reply, encode_reply
 from tests.unit.nodes.controller.clusters import broker, image_with, partition
 
 CLIENTS, OTHER = "CLIENTS", "OTHER"

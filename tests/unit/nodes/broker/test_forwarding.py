@@ -20,7 +20,7 @@ from splitbrain.nodes.broker.forwarding import (
 from splitbrain.nodes.controller.roles.topic_handlers import TOPIC_HANDLERS
 from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest, ErrorCode
 from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey
-from splitbrain.nodes.wire.control_plane import TABLES, decode_reply, encode_call
+from splitbrain.nodes.wire.calls import TABLES, decode_reply, encode_call
 from splitbrain.nodes.wire.envelopes import (
     FORWARDABLE,
     EnvelopeRefusedError,
@@ -49,7 +49,7 @@ LOCALHOST = bytes((127, 0, 0, 1))
 VERSIONS = [
     (key, version)
     for key in sorted(FORWARDED)
-    if key in TABLES
+    if key is not ApiKey.DESCRIBE_QUORUM
     for version in range(TABLES[key].versions.lowest, TABLES[key].versions.highest + 1)
 ]
 

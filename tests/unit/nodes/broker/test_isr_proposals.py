@@ -4,7 +4,7 @@ from typing import Any
 
 from splitbrain.nodes.broker.isr_proposals import propose_isrs
 from splitbrain.nodes.wire.apis import ApiKey
-from splitbrain.nodes.wire.control_plane import decode_call, encode_call
+from splitbrain.nodes.wire.calls import decode_call, encode_call
 from splitbrain.nodes.wire.errors import ApiError
 from tests.unit.nodes.controller.led_cluster import TOPIC_ID, Cluster
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from splitbrain.nodes.broker.serving import ANSWERED, answer
 from splitbrain.nodes.metadata import records
 from splitbrain.nodes.wire.apis import ApiKey
-from splitbrain.nodes.wire.control_plane import TABLES
+from splitbrain.nodes.wire.calls import TABLES
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.cluster import (
     DescribeClusterRequest,

@@ -8,13 +8,13 @@ all made from it.
 import re
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import msgspec
 from hypothesis import strategies as st
 
 from splitbrain.nodes.metadata import records
 from splitbrain.nodes.metadata.records import MetadataRecord
+from tests.unit.nodes.wire.declared_messages import messages
 
 FOLDER = Path("tests/corpus/metadata")
 NESTED = {
@@ -93,7 +93,6 @@ def _fields(lines: list[str], indent: int) -> tuple[FieldDefinition, ...]:
 
 
 DEFINITIONS = read_definitions()
-BY_NAME = {definition.name: definition for definition in DEFINITIONS}
 VERSIONS = [
     (definition, version)
     for definition in DEFINITIONS
@@ -101,48 +100,9 @@ VERSIONS = [
 ]
 
 
-def _integers(bits: int) -> st.SearchStrategy[int]:
-    return st.integers(-1 << bits - 1, (1 << bits - 1) - 1)
-
-
-SINGLE: dict[str, st.SearchStrategy[Any]] = {
-    "bool": st.booleans(),
-    "int8": _integers(8),
-    "int16": _integers(16),
-    "int32": _integers(32),
-    "int64": _integers(64),
-    "uint16": st.integers(0, 65535),
-    "float64": st.floats(allow_nan=False),
-    "string": st.text(st.characters(exclude_categories=["Cs"]), max_size=12),
-    "bytes": st.binary(max_size=12),
-    "uuid": st.sampled_from(["0" * 32, "0" * 31 + "1"])
-    | st.binary(min_size=16, max_size=16).map(bytes.hex),
-}
-
-
-def values_of(field: FieldDefinition, version: int) -> st.SearchStrategy[Any]:
-    """Any value of a field."""
-    if field.fields:
-        single = structs_of(NESTED[field.type], field.fields, version)
-    else:
-        single = SINGLE[field.type]
-    whole = st.lists(single, max_size=3).map(tuple) if field.is_array else single
-    if field.is_nullable:
-        whole = st.none() | whole
-    return whole
-
-
-def structs_of(
-    struct: type[msgspec.Struct], fields: tuple[FieldDefinition, ...], version: int
-) -> st.SearchStrategy[Any]:
-    """Any struct that this version can say."""
-    there = {field.name: values_of(field, version) for field in fields if field.there(version)}
-    return st.builds(struct, **there)
-
-
 def records_of(definition: Definition, version: int) -> st.SearchStrategy[MetadataRecord]:
     """Any record that this version can say."""
-    return structs_of(definition.struct, definition.fields, version)
+    return messages(definition.struct, version)
 
 
 def any_records() -> st.SearchStrategy[MetadataRecord]:

@@ -23,7 +23,7 @@ from splitbrain.nodes.server.host.node import Node
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.nodes.wire.apis import RequestHeader
 from splitbrain.nodes.wire.batches import split_batches
-from splitbrain.nodes.wire.control_plane import TABLES, api_key_of_call
+from splitbrain.nodes.wire.calls import TABLES, api_key_of_call
 from tests.unit.nodes.server.hand_made_world import CLUSTER, FOLDER, World
 
 #: The one voter.

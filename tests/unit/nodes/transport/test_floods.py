@@ -33,7 +33,7 @@ from splitbrain.nodes.transport.kafka_codec import KafkaCodec
 from splitbrain.nodes.transport.peer_listener import PeerListener
 from splitbrain.nodes.wire.api_versions import served_versions
 from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, RequestHeader
-from splitbrain.nodes.wire.control_plane import encode_call
+from splitbrain.nodes.wire.calls import encode_call
 from splitbrain.nodes.wire.controller_apis import advertised_versions
 from splitbrain.nodes.wire.families.cluster import DescribeClusterRequest
 from splitbrain.nodes.wire.framing import FrameReader, frame

@@ -24,9 +24,9 @@ from splitbrain.nodes.quorum.messages import (
 from splitbrain.nodes.quorum.persistent import Voter
 from splitbrain.nodes.transport.kafka_codec import KafkaCodec
 from splitbrain.nodes.transport.link_machine import LinkMachine
-from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer
-from splitbrain.nodes.wire.apis import ApiKey
-from splitbrain.nodes.wire.headers import decode_request_prefix
+from splitbrain.nodes.wire.api_versions import served_versions
+from splitbrain.nodes.wire.apis import ApiKey, VersionRange
+from splitbrain.nodes.wire.calls import decode_head
 from splitbrain.nodes.wire.messages import encode_answer, encode_api_versions
 
 ONE, TWO = NodeId(1), NodeId(2)
@@ -101,10 +101,10 @@ class Port:
         self.link.attempted()
         self.link.accepted()
         self.link.connected()
-        header = decode_request_prefix(self.frames.pop()[4:])
+        header = decode_head(self.frames.pop()[4:])[0]
         assert header.api_key == ApiKey.API_VERSIONS
         keys = (ApiKey.VOTE, ApiKey.BEGIN_QUORUM_EPOCH)
-        serves = ApiVersionsAnswer(ErrorCode.NONE, tuple((key, 0, vote_max) for key in keys), ())
+        serves = served_versions({key: VersionRange(0, vote_max) for key in keys}, {})
         self.link.received(encode_api_versions(header, serves)[4:])
 
     def ring(self) -> None:
@@ -112,7 +112,7 @@ class Port:
         self.timer.action()
 
     def answer(self, frame: bytes, answer: Any = GRANTED) -> None:
-        self.link.received(encode_answer(answer, decode_request_prefix(frame[4:]))[4:])
+        self.link.received(encode_answer(answer, decode_head(frame[4:])[0])[4:])
 
 
 def after_a_timeout(*, has_defect: bool) -> Port:
@@ -151,7 +151,7 @@ def test_a_connection_asks_once_and_sends_in_the_peers_version() -> None:
     port.connected(vote_max=1)
     port.answer(port.frames[0])
     port.send(2, OLD_VOTE)
-    versions = [decode_request_prefix(frame[4:]).api_version for frame in port.frames]
+    versions = [decode_head(frame[4:])[0].api_version for frame in port.frames]
     assert versions == [1, 1]
 
 

@@ -31,8 +31,9 @@ from splitbrain.nodes.transport.peer_link import PeerLink
 from splitbrain.nodes.transport.peer_listener import REQUEST_BYTES_MAX, PeerListener
 from splitbrain.nodes.wire.api_versions import ApiVersionsRequest
 from splitbrain.nodes.wire.apis import RequestHeader
+from splitbrain.nodes.wire.calls import read_correlation_id
 from splitbrain.nodes.wire.framing import FrameReader, frame
-from splitbrain.nodes.wire.messages import encode_request, read_correlation_id
+from splitbrain.nodes.wire.messages import encode_request
 
 HOST = "127.0.0.1"
 ONE, TWO = NodeId(1), NodeId(2)
@@ -281,7 +282,7 @@ def test_the_second_request_of_a_connection_waits_for_the_first_answer() -> None
 def test_api_versions_is_answered_without_asking_the_replica() -> None:
     async def body(pair: Pair) -> None:
         reader, writer = await asyncio.open_connection(HOST, pair.port)
-        writer.write(encode_request(ApiVersionsRequest("kafka", "4.3.1"), 5, "admin"))
+        writer.write(encode_request(ApiVersionsRequest(), 5, "admin"))
         (payload,) = await frames(reader, 1)
         assert read_correlation_id(payload) == 5
         assert pair.receiver.requests.empty()

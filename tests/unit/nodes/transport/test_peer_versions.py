@@ -6,10 +6,10 @@ import pytest
 from splitbrain.nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
 from splitbrain.nodes.quorum.messages import ErrorCode, VoteAnswer, VoteRequest
 from splitbrain.nodes.transport.peer_versions import PeerVersions
-from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer
-from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.api_versions import ApiVersionsResponse, served_versions
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader, VersionRange
+from splitbrain.nodes.wire.calls import decode_head
 from splitbrain.nodes.wire.errors import NoCommonVersionError, UnsupportedAnswerError, WireError
-from splitbrain.nodes.wire.headers import decode_request_prefix
 from splitbrain.nodes.wire.messages import encode_api_versions
 
 ONE, TWO = NodeId(1), NodeId(2)
@@ -21,12 +21,12 @@ HOST = "127.0.0.1"
 PATIENCE_S = 5.0
 
 
-def serving(*apis: tuple[int, int, int]) -> ApiVersionsAnswer:
-    return ApiVersionsAnswer(ErrorCode.NONE, apis, ())
+def serving(*apis: tuple[ApiKey, int, int]) -> ApiVersionsResponse:
+    return served_versions({key: VersionRange(low, high) for key, low, high in apis}, {})
 
 
 def header_of(question: bytes) -> RequestHeader:
-    return decode_request_prefix(question[4:])
+    return decode_head(question[4:])[0]
 
 
 def asked() -> tuple[PeerVersions, RequestHeader]:
@@ -81,7 +81,7 @@ def test_what_does_not_answer_the_question_is_refused() -> None:
     other = RequestHeader(ApiKey.API_VERSIONS, 4, 99, None)
     with pytest.raises(UnsupportedAnswerError, match="answer 99"):
         versions.take(encode_api_versions(other)[4:])
-    error = msgspec.structs.replace(serving(), error=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    error = msgspec.structs.replace(serving(), error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     with pytest.raises(UnsupportedAnswerError, match="CLUSTER_AUTHORIZATION_FAILED"):
         versions.take(encode_api_versions(header, error)[4:])
     with pytest.raises(WireError):

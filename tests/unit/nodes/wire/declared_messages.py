@@ -7,12 +7,13 @@ import msgspec
 from hypothesis import strategies as st
 
 from splitbrain.nodes.wire.apis import ApiKey
-from splitbrain.nodes.wire.control_plane import TABLES
+from splitbrain.nodes.wire.calls import TABLES
 from splitbrain.nodes.wire.declared import (
     NO_UUID,
     Boolean,
     Bytes,
     Column,
+    Float64,
     Int8,
     Int16,
     Int32,
@@ -47,6 +48,7 @@ SCALARS: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (Int32, _integers(32)),
     (Int64, _integers(64)),
     (Boolean, st.booleans()),
+    (Float64, st.floats(allow_nan=False)),
     (Uuid, st.just(NO_UUID) | st.binary(min_size=16, max_size=16).map(bytes.hex)),
     (String, texts),
     (NullableString, st.none() | texts),
@@ -92,6 +94,9 @@ def _column_values(column: Column, version: int) -> st.SearchStrategy[Any]:
     if column.name.endswith("error_code"):
         # kio refuses the numbers that Kafka has no name for.
         return st.sampled_from(ApiError).map(int)
+    if column.name == "unaligned_records":
+        # Kafka has no null there, and we write none.
+        return blobs
     values = _values(column.hint, version)
     if version < column.nullable_since:
         return values.filter(lambda value: value is not None)

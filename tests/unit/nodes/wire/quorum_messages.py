@@ -1,5 +1,8 @@
 """Strategies for every message of the core, and what each version of an API can say of it."""
 
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
+
 import msgspec
 from hypothesis import strategies as st
 
@@ -15,11 +18,8 @@ from splitbrain.nodes.quorum.identifiers import (
 from splitbrain.nodes.quorum.messages import (
     Answer,
     BeginQuorumEpochAnswer,
-    BeginQuorumEpochRequest,
     DescribeQuorumAnswer,
-    DescribeQuorumRequest,
     EndQuorumEpochAnswer,
-    EndQuorumEpochRequest,
     ErrorCode,
     FetchAnswer,
     FetchRequest,
@@ -35,73 +35,43 @@ from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey
 from splitbrain.nodes.wire.batches import encode_payloads, split_batches
 from splitbrain.nodes.wire.messages import Endpoint
 
-node_ids = st.integers(0, 2**31 - 1).map(NodeId)
-leaders = st.none() | node_ids
 epochs = st.integers(-1, 2**31 - 1).map(Epoch)
-offsets = st.integers(-1, 2**63 - 2).map(Offset)
+node_ids = st.integers(0, 2**31 - 1).map(NodeId)
 sizes = st.integers(0, 2**31 - 1)
 directories = st.just(NO_DIRECTORY) | st.binary(min_size=16, max_size=16).map(
     lambda raw: DirectoryId(raw.hex())
 )
-clusters = st.none() | st.text(max_size=24)
-errors = st.sampled_from(ErrorCode)
-snapshot_ids = st.builds(
-    SnapshotId, st.integers(0, 2**63 - 1).map(Offset), st.integers(0, 2**31 - 1).map(Epoch)
-)
-voter_keys = st.lists(st.tuples(node_ids, directories), max_size=4).map(tuple)
+snapshot_ids = st.builds(SnapshotId, sizes.map(lambda size: Offset(size << 32)), sizes.map(Epoch))
+_BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
+    NodeId: node_ids,
+    Epoch: epochs,
+    Offset: st.integers(-1, 2**63 - 2),
+    DirectoryId: directories,
+    SnapshotId: snapshot_ids,
+    int: sizes,
+    str: st.text(max_size=24),
+    bytes: st.binary(max_size=40),
+    bool: st.booleans(),
+    NoneType: st.none(),
+    ErrorCode: st.sampled_from(ErrorCode),
+}
 
-requests = st.one_of(
-    st.builds(
-        VoteRequest,
-        cluster_id=clusters,
-        voter_id=node_ids,
-        voter_directory_id=directories,
-        epoch=epochs,
-        candidate_id=node_ids,
-        candidate_directory_id=directories,
-        last_epoch=epochs,
-        end_offset=offsets,
-        pre_vote=st.booleans(),
-    ),
-    st.builds(
-        BeginQuorumEpochRequest,
-        cluster_id=clusters,
-        voter_id=node_ids,
-        voter_directory_id=directories,
-        leader_id=node_ids,
-        epoch=epochs,
-    ),
-    st.builds(
-        EndQuorumEpochRequest,
-        cluster_id=clusters,
-        leader_id=node_ids,
-        epoch=epochs,
-        preferred=voter_keys,
-    ),
-    st.builds(
-        FetchRequest,
-        cluster_id=clusters,
-        replica_id=node_ids,
-        replica_directory_id=directories,
-        epoch=epochs,
-        fetch_offset=offsets,
-        last_fetched_epoch=epochs,
-        high_watermark=offsets,
-        max_wait_ms=sizes,
-        max_bytes=sizes,
-    ),
-    st.builds(
-        FetchSnapshotRequest,
-        cluster_id=clusters,
-        replica_id=node_ids,
-        replica_directory_id=directories,
-        epoch=epochs,
-        snapshot_id=snapshot_ids,
-        position=st.integers(0, 2**63 - 1),
-        max_bytes=sizes,
-    ),
-    st.just(DescribeQuorumRequest()),
-)
+
+def values(hint: Any) -> st.SearchStrategy[Any]:
+    """Values of a field of the core's messages."""
+    if hint in _BY_TYPE:
+        return _BY_TYPE[hint]
+    arguments = get_args(hint)
+    if get_origin(hint) is tuple and arguments[-1] is ...:
+        return st.lists(values(arguments[0]), max_size=4).map(tuple)
+    if get_origin(hint) is tuple:
+        return st.tuples(*map(values, arguments))
+    if arguments:
+        return st.one_of(*map(values, arguments))
+    return st.builds(hint, **{name: values(each) for name, each in get_type_hints(hint).items()})
+
+
+requests: st.SearchStrategy[Request] = values(Request)
 
 
 @st.composite
@@ -114,55 +84,15 @@ def fetch_answers(draw: st.DrawFn) -> FetchAnswer:
         )
         records += encode_payloads(Offset(position), Epoch(4), 9, payloads)
         position += len(payloads)
-    diverging = st.tuples(
-        st.integers(0, 2**31 - 1).map(Epoch), st.integers(0, 2**63 - 1).map(Offset)
-    )
-    return FetchAnswer(
-        error=draw(errors),
-        leader_id=draw(leaders),
-        epoch=draw(epochs),
-        high_watermark=draw(offsets),
-        log_start_offset=draw(offsets),
-        diverging=draw(st.none() | diverging),
-        batches=split_batches(records),
-        records=records,
-        snapshot_id=draw(st.none() | snapshot_ids),
+    answer: FetchAnswer = draw(values(FetchAnswer))
+    diverging = draw(st.none() | st.tuples(sizes.map(Epoch), sizes.map(Offset)))
+    return msgspec.structs.replace(
+        answer, diverging=diverging, batches=split_batches(records), records=records
     )
 
 
-progress = st.builds(
-    ReplicaProgress,
-    node_id=node_ids,
-    directory_id=directories,
-    end_offset=offsets,
-    last_fetch_ms=offsets,
-    last_caught_up_ms=offsets,
-)
-progresses = st.lists(progress, max_size=4).map(tuple)
-answers = st.one_of(
-    st.builds(VoteAnswer, error=errors, leader_id=leaders, epoch=epochs, granted=st.booleans()),
-    st.builds(BeginQuorumEpochAnswer, error=errors, leader_id=leaders, epoch=epochs),
-    st.builds(EndQuorumEpochAnswer, error=errors, leader_id=leaders, epoch=epochs),
-    fetch_answers(),
-    st.builds(
-        FetchSnapshotAnswer,
-        error=errors,
-        leader_id=leaders,
-        epoch=epochs,
-        snapshot_id=st.none() | snapshot_ids,
-        size_bytes=st.integers(0, 2**63 - 1),
-        position=st.integers(0, 2**63 - 1),
-        data=st.binary(max_size=40),
-    ),
-    st.builds(
-        DescribeQuorumAnswer,
-        error=errors,
-        leader_id=leaders,
-        epoch=epochs,
-        high_watermark=offsets,
-        voters=progresses,
-        observers=progresses,
-    ),
+answers: st.SearchStrategy[Answer] = st.one_of(
+    fetch_answers(), *(values(kind) for kind in get_args(Answer) if kind is not FetchAnswer)
 )
 endpoint_maps = st.dictionaries(
     node_ids, st.builds(Endpoint, st.text(max_size=12), st.integers(0, 65535)), max_size=3

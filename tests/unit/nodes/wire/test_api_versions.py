@@ -25,17 +25,17 @@ from splitbrain.nodes.quorum.messages import (
     Request,
 )
 from splitbrain.nodes.quorum.persistent import SnapshotId
-from splitbrain.nodes.transport.kafka_codec import Inbound, KafkaCodec
+from splitbrain.nodes.transport.kafka_codec import KafkaCodec
 from splitbrain.nodes.wire.api_versions import (
-    ApiVersionsAnswer,
     ApiVersionsRequest,
+    ApiVersionsResponse,
     choose_version,
     own_versions,
     served_versions,
     unsupported_version,
 )
 from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, RequestHeader, VersionRange
-from splitbrain.nodes.wire.control_plane import TABLES
+from splitbrain.nodes.wire.calls import TABLES, ReceivedCall
 from splitbrain.nodes.wire.controller_apis import (
     CONTROLLER_FEATURES,
     CONTROLLER_VERSIONS,
@@ -49,7 +49,6 @@ from splitbrain.nodes.wire.messages import (
     encode_api_versions,
     encode_request,
 )
-from splitbrain.nodes.wire.schemas import SCHEMAS
 from tests.unit.nodes.quorum.replicas import vote_request
 
 ASKED: dict[ApiKey, Request | ApiVersionsRequest] = {
@@ -72,7 +71,7 @@ ASKED: dict[ApiKey, Request | ApiVersionsRequest] = {
 
 def test_nothing_is_advertised_that_no_handler_answers() -> None:
     codec = KafkaCodec(NodeId(1), ())
-    for key, lowest, highest in own_versions().apis:
+    for key, (lowest, highest) in own_versions().versions().items():
         for version in range(lowest, highest + 1):
             request = ASKED[ApiKey(key)]
             taken = codec.decode_request(encode_request(request, 5, None, version=version)[4:])
@@ -82,8 +81,8 @@ def test_nothing_is_advertised_that_no_handler_answers() -> None:
                 assert struct.unpack_from(">ih", taken, 4) == (5, ErrorCode.NONE)
             else:
                 # Handed to the replica, which takes every kind of request.
-                assert isinstance(taken, Inbound)
-                assert type(taken.request) is type(request)
+                assert isinstance(taken, ReceivedCall)
+                assert type(taken.message) is type(request)
                 assert type(request) in get_args(Request)
 
 
@@ -99,8 +98,7 @@ def test_a_controller_advertises_what_it_has_handlers_for_and_nothing_else() -> 
 
 def test_every_row_of_the_controller_can_be_read_and_written() -> None:
     for api_key, versions in CONTROLLER_VERSIONS.items():
-        known = SUPPORTED_VERSIONS[api_key] if api_key in SCHEMAS else TABLES[api_key].versions
-        assert known == versions
+        assert TABLES[api_key].versions == versions
 
 
 def test_every_pinned_level_is_one_that_is_supported() -> None:
@@ -115,17 +113,18 @@ def test_features_come_back_as_far_as_a_version_tells_them(version: int) -> None
     header = RequestHeader(ApiKey.API_VERSIONS, version, 5, None)
     framed = encode_api_versions(header, serves)
     answer = decode_answer(framed[4:], ApiKey.API_VERSIONS, version).message
-    assert isinstance(answer, ApiVersionsAnswer)
-    assert answer.apis == serves.apis
+    assert isinstance(answer, ApiVersionsResponse)
+    assert answer.api_keys == serves.api_keys
     if version < 3:
-        assert (answer.features, answer.finalized, answer.finalized_offset) == ((), (), -1)
+        assert answer == ApiVersionsResponse(error_code=0, api_keys=serves.api_keys)
         return
-    told = {name for name, _, _ in answer.features}
+    told = {feature.name for feature in answer.supported_features}
     # Before version 4 a feature whose lowest level is 0 goes untold.
     assert told == (set(CONTROLLER_FEATURES) if version == 4 else {"metadata.version"})
     # Level 0 means that the cluster does not have the feature.
-    assert dict(answer.finalized) == {name: level for name, level in PINNED_LEVELS.items() if level}
-    assert answer.finalized_offset == 44
+    levels = {feature.name: feature.max_version_level for feature in answer.finalized_features}
+    assert levels == {name: level for name, level in PINNED_LEVELS.items() if level}
+    assert answer.finalized_features_epoch == 44
 
 
 @pytest.mark.parametrize("version", range(5))
@@ -140,7 +139,8 @@ def test_the_highest_version_that_both_speak_is_chosen(
     own_lowest: int, own_highest: int, lowest: int, highest: int
 ) -> None:
     own = VersionRange(own_lowest, own_highest)
-    peer = ApiVersionsAnswer(ErrorCode.NONE, ((52, 0, 9), (1, lowest, highest)), ())
+    theirs = {ApiKey.VOTE: VersionRange(0, 9), ApiKey.FETCH: VersionRange(lowest, highest)}
+    peer = served_versions(theirs, {})
     shared = [version for version in range(21) if version in own and lowest <= version <= highest]
     if shared:
         assert choose_version(peer, ApiKey.FETCH, own) == max(shared)
@@ -150,7 +150,7 @@ def test_the_highest_version_that_both_speak_is_chosen(
 
 
 def test_what_is_not_shared_is_told_by_name() -> None:
-    peer = ApiVersionsAnswer(ErrorCode.NONE, ((1, 4, 12),), ())
+    peer = served_versions({ApiKey.FETCH: VersionRange(4, 12)}, {})
     own = SUPPORTED_VERSIONS[ApiKey.FETCH]
     with pytest.raises(
         NoCommonVersionError,

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from splitbrain.nodes.quorum.identifiers import Epoch, NodeId, Offset
 from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest, ErrorCode
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
-from splitbrain.nodes.wire.control_plane import TABLES, decode_reply, encode_call
+from splitbrain.nodes.wire.calls import TABLES, decode_reply, encode_call
 from splitbrain.nodes.wire.envelopes import (
     FORWARDABLE,
     EnvelopeRefusedError,
@@ -49,7 +49,7 @@ UNREGISTER = encode_call(UnregisterBrokerRequest(broker_id=4), 0, 9, "tool")[4:]
 FORWARDED = [
     (api_key, version)
     for api_key, table in TABLES.items()
-    if api_key in FORWARDABLE
+    if api_key in FORWARDABLE and api_key is not ApiKey.DESCRIBE_QUORUM
     for version in range(table.versions.lowest, table.versions.highest + 1)
 ]
 principals = st.builds(

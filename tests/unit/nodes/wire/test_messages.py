@@ -2,6 +2,7 @@
 
 import contextlib
 import struct
+from typing import Any
 
 import msgspec
 import pytest
@@ -29,12 +30,13 @@ from splitbrain.nodes.quorum.messages import (
     VoteRequest,
 )
 from splitbrain.nodes.wire.api_versions import (
-    ApiVersionsAnswer,
     ApiVersionsRequest,
+    ApiVersionsResponse,
     own_versions,
 )
-from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, RequestHeader
+from splitbrain.nodes.wire.apis import METADATA_TOPIC_ID, SUPPORTED_VERSIONS, ApiKey, RequestHeader
 from splitbrain.nodes.wire.batches import encode_payloads
+from splitbrain.nodes.wire.calls import encode_reply, read_correlation_id
 from splitbrain.nodes.wire.errors import (
     CorruptBatchError,
     ForeignPartitionError,
@@ -42,6 +44,7 @@ from splitbrain.nodes.wire.errors import (
     UnsupportedApiError,
     WireError,
 )
+from splitbrain.nodes.wire.families import quorum as kafka
 from splitbrain.nodes.wire.messages import (
     Endpoint,
     api_key_of,
@@ -51,10 +54,8 @@ from splitbrain.nodes.wire.messages import (
     encode_api_versions,
     encode_refusal,
     encode_request,
-    read_correlation_id,
 )
-from splitbrain.nodes.wire.requests import request_to_fields, sole_partition
-from splitbrain.nodes.wire.schemas import SCHEMAS
+from splitbrain.nodes.wire.requests import request_to_kafka
 from tests.unit.nodes.quorum.replicas import vote_request
 from tests.unit.nodes.wire.mutations import mutate
 from tests.unit.nodes.wire.quorum_messages import (
@@ -173,13 +174,13 @@ def test_request_about_another_topic_can_be_refused_by_its_header() -> None:
     )
 
 
-@pytest.mark.parametrize("api_key", list(SCHEMAS))
+@pytest.mark.parametrize("api_key", list(ANSWER_KEYS.values()))
 def test_refusals_are_read_as_answers_with_the_error(api_key: ApiKey) -> None:
     for version in versions_of(api_key):
         header = RequestHeader(api_key, version, 3, None)
         refusal = encode_refusal(header, ErrorCode.INCONSISTENT_CLUSTER_ID)
         message = decode_answer(refusal[4:], api_key, version).message
-        assert message.error is ErrorCode.INCONSISTENT_CLUSTER_ID
+        assert getattr(message, "error", None) is ErrorCode.INCONSISTENT_CLUSTER_ID
 
 
 def test_fetch_of_another_topic_id_is_refused_as_kafka_does() -> None:
@@ -205,6 +206,7 @@ def test_error_code_without_a_name_here_is_an_unknown_server_error() -> None:
     refusal = encode_refusal(RequestHeader(ApiKey.VOTE, 2, 1, None), ErrorCode.INVALID_REQUEST)
     payload = refusal[4:9] + struct.pack(">h", 55) + refusal[11:]
     message = decode_answer(payload, ApiKey.VOTE, 2).message
+    assert isinstance(message, VoteAnswer)
     assert message.error is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
@@ -242,24 +244,24 @@ def test_corrupt_records_in_an_answer_are_refused() -> None:
 
 
 def test_answer_that_points_to_half_a_snapshot_is_told_by_name() -> None:
-    parts: list[bytes] = []
-    partition = {
-        "partition_index": 0,
-        "error_code": 0,
-        "high_watermark": 9,
-        "log_start_offset": 5,
-        "records": b"",
-        "snapshot_id": {"end_offset": 5, "epoch": -1},
-    }
-    topic = {"topic_id": f"{1:032x}", "partitions": [partition]}
-    SCHEMAS[ApiKey.FETCH].response.write({"error_code": 0, "responses": [topic]}, 17, parts)
+    partition = kafka.FetchedPartition(
+        partition_index=0,
+        error_code=0,
+        high_watermark=9,
+        log_start_offset=5,
+        records=b"",
+        snapshot_id=kafka.SnapshotId(end_offset=5, epoch=-1),
+    )
+    topic = kafka.IdentifiedTopic(topic_id=METADATA_TOPIC_ID, partitions=(partition,))
+    response = kafka.FetchResponse(error_code=0, responses=(topic,))
+    framed = encode_reply(response, RequestHeader(ApiKey.FETCH, 17, 1, None))
     with pytest.raises(UnsupportedAnswerError, match="snapshot that ends at offset 5"):
-        decode_answer(struct.pack(">iB", 1, 0) + b"".join(parts), ApiKey.FETCH, 17)
+        decode_answer(framed[4:], ApiKey.FETCH, 17)
 
 
 def test_pre_vote_is_never_sent_as_a_vote() -> None:
     request = vote_request(pre_vote=True)
-    with pytest.raises(ValueError, match="no pre-vote"):
+    with pytest.raises(ValueError, match="no pre_vote"):
         encode_request(request, 1, None, version=1)
 
 
@@ -272,25 +274,30 @@ def test_an_empty_logs_epoch_is_told_as_0_since_kafkas_nodes_take_none_below() -
     fetch = FetchRequest(
         None, follower, NO_DIRECTORY, Epoch(3), Offset(0), NO_EPOCH, UNKNOWN_OFFSET, 500, 1024
     )
-    for request, field in ((vote, "last_offset_epoch"), (fetch, "last_fetched_epoch")):
-        fields = request_to_fields(request, 1, None)
-        assert sole_partition(fields)[field] == 0
-        version = 1 if request is vote else 17
+    for request, field, version in (
+        (vote, "last_offset_epoch", 1),
+        (fetch, "last_fetched_epoch", 17),
+    ):
+        message: Any = request_to_kafka(request, None)
+        assert getattr(message.topics[0].partitions[0], field) == 0
         framed = encode_request(request, 1, None, version=version)
         assert decode_request(payload_of(framed)).message == request
 
 
 @pytest.mark.parametrize("version", range(5))
 def test_api_versions_is_asked_and_answered_in_every_version(version: int) -> None:
-    request = ApiVersionsRequest("splitbrain", "1") if version >= 3 else ApiVersionsRequest()
+    request = ApiVersionsRequest()
+    if version >= 3:
+        request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
     received = decode_request(encode_request(request, 5, "me", version=version)[4:])
     assert received.message == request
     framed = encode_api_versions(received.header)
     answer = decode_answer(framed[4:], ApiKey.API_VERSIONS, version).message
-    assert isinstance(answer, ApiVersionsAnswer)
-    assert answer.apis == own_versions().apis
+    assert isinstance(answer, ApiVersionsResponse)
+    own = own_versions()
+    assert answer.api_keys == own.api_keys
     # kraft.version starts at level 0, which only version 4 may tell.
-    assert answer.features == ((("kraft.version", 0, 1),) if version == 4 else ())
+    assert answer.supported_features == (own.supported_features if version == 4 else ())
 
 
 def test_api_versions_of_the_future_is_answered_in_version_0() -> None:

@@ -7,7 +7,7 @@ import msgspec
 
 from splitbrain.contracts.names import NodeName
 from splitbrain.nodes.quorum.identifiers import NodeId
-from splitbrain.nodes.wire.control_plane import ReceivedCall
+from splitbrain.nodes.wire.calls import ReceivedCall
 from splitbrain.nodes.wire.families.brokers import (
     AllocateProducerIdsResponse,
     BrokerRegistrationRequest,

@@ -18,7 +18,7 @@ from splitbrain.nodes.quorum.effects import AppendRecords
 from splitbrain.nodes.quorum.identifiers import NodeId, Offset
 from splitbrain.nodes.transport.client_protocol import ClientAnswer
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
-from splitbrain.nodes.wire.control_plane import ReceivedCall
+from splitbrain.nodes.wire.calls import ReceivedCall
 from splitbrain.nodes.wire.families.brokers import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,

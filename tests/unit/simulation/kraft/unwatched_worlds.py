@@ -15,7 +15,7 @@ from splitbrain.nodes.quorum.persistent import Voter
 from splitbrain.nodes.quorum.settings import QuorumSettings
 from splitbrain.nodes.quorum.voters import ReplicaKey
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from splitbrain.nodes.wire.control_plane import ReceivedCall
+from splitbrain.nodes.wire.calls import ReceivedCall
 from splitbrain.simulation.kraft.host import Host
 from splitbrain.simulation.kraft.messages import Greeting, Knock, describe
 from splitbrain.simulation.world.world import SimulatedWorld

@@ -7,7 +7,7 @@ import pytest
 from splitbrain.nodes.controller.brokers.controllers import describe_cluster
 from splitbrain.nodes.metadata.records import Endpoint, RegisterControllerRecord, SupportedFeature
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
-from splitbrain.nodes.wire.control_plane import encode_reply
+from splitbrain.nodes.wire.calls import encode_reply
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.cluster import DescribeClusterRequest
 from splitbrain.nodes.wire.families.controllers import ControllerRegistrationRequest

@@ -4,7 +4,7 @@ import pytest
 
 from splitbrain.nodes.controller.roles.broker_handlers import BROKER_HANDLERS, BROKER_REFUSALS
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
-from splitbrain.nodes.wire.control_plane import TABLES, encode_reply
+from splitbrain.nodes.wire.calls import TABLES, encode_reply
 from splitbrain.nodes.wire.controller_apis import CONTROLLER_VERSIONS
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.partitions import ElectLeadersRequest, PartitionsToElect

@@ -10,7 +10,7 @@ from splitbrain.nodes.controller.roles.active import HANDLERS, Identity
 from splitbrain.nodes.controller.roles.standby import read, wrong_controller
 from splitbrain.nodes.quorum.identifiers import NodeId
 from splitbrain.nodes.wire.apis import ApiKey
-from splitbrain.nodes.wire.control_plane import TABLES
+from splitbrain.nodes.wire.calls import TABLES
 from splitbrain.nodes.wire.families.configs import DescribeConfigsRequest, ResourceToDescribe
 from splitbrain.nodes.wire.families.partitions import (
     ListPartitionReassignmentsRequest,

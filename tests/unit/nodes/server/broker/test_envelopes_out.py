@@ -14,7 +14,7 @@ from splitbrain.nodes.server.broker.envelopes_out import SENT_COUNT_MAX, Envelop
 from splitbrain.nodes.server.controller.topic_requests import change_asked
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.nodes.wire.apis import ApiKey
-from splitbrain.nodes.wire.control_plane import decode_call, decode_reply, encode_call
+from splitbrain.nodes.wire.calls import decode_call, decode_reply, encode_call
 from splitbrain.nodes.wire.envelopes import open_envelope, refused_envelope, seal_reply
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families import topics

@@ -20,7 +20,7 @@ from splitbrain.nodes.server.controller import controller_service
 from splitbrain.nodes.server.controller.controller_service import SERVED
 from splitbrain.nodes.transport.client_protocol import ClientRequest, NodeState
 from splitbrain.nodes.wire.apis import ApiKey
-from splitbrain.nodes.wire.control_plane import decode_reply, encode_call
+from splitbrain.nodes.wire.calls import decode_reply, encode_call
 from splitbrain.nodes.wire.controller_apis import PINNED_LEVELS
 from splitbrain.nodes.wire.envelopes import envelope_of
 from splitbrain.nodes.wire.errors import ApiError
@@ -197,9 +197,10 @@ def test_everybody_is_told_who_the_controllers_are(controller: Controller) -> No
 
 def test_versions_tell_what_is_served_and_at_which_levels(controller: Controller) -> None:
     told = controller.node.service.versions()
-    assert {key for key, _, _ in told.apis} >= {int(key) for key in SERVED}
-    assert ("metadata.version", 30) in told.finalized
-    assert told.finalized_offset == controller.image.provenance.last_offset
+    assert set(told.versions()) >= set(SERVED)
+    levels = {feature.name: feature.max_version_level for feature in told.finalized_features}
+    assert levels["metadata.version"] == 30
+    assert told.finalized_features_epoch == controller.image.provenance.last_offset
 
 
 def test_a_decision_that_contradicts_the_log_is_not_appended_and_ends_the_leadership(
