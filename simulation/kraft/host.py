@@ -346,7 +346,7 @@ class Host:
             self.oracle.replied(self, request, answer, token)
             self.world.network.answer(self.name, connection, answer)
 
-        life.node.service.handle(request, reply)
+        life.node.handle(request, reply)
 
     def _end_by_itself(self, exit_code: int, reason: str) -> None:
         """The node has ended; its process winds up in a turn of its own."""

@@ -121,10 +121,8 @@ class BrokerService:
     # Who asks.
 
     def handle(self, request: ClientRequest, reply: Reply) -> None:
-        """A client of ours asks how the node is, or about topics."""
-        if request.kind == "status":
-            reply(ClientAnswer(request.id, "ok", definite=True, result=self._state()))
-        elif self._stopping:
+        """A client of ours asks about topics."""
+        if self._stopping:
             reply(ClientAnswer(request.id, "stopping", definite=True, reason="the broker stops"))
         elif request.kind == "describe-topic":
             reply(self._described(request))
@@ -135,6 +133,15 @@ class BrokerService:
                 reply(ClientAnswer(request.id, "invalid-request", definite=True, reason=reason))
             else:
                 self._envelopes.change(request, reply, asked)
+
+    def completed(self, state: NodeState) -> NodeState:
+        """With the broker's place in its life."""
+        return msgspec.structs.replace(
+            state,
+            broker_state=self._lifecycle.state.name,
+            is_fenced=self._lifecycle.is_fenced,
+            broker_epoch=self._lifecycle.broker_epoch,
+        )
 
     def called(
         self,
@@ -347,14 +354,6 @@ class BrokerService:
             definite=True,
             result=partition_count(image, request.key),
             offset=image.provenance.end_offset,
-        )
-
-    def _state(self) -> NodeState:
-        return msgspec.structs.replace(
-            self._needs.state(),
-            broker_state=self._lifecycle.state.name,
-            is_fenced=self._lifecycle.is_fenced,
-            broker_epoch=self._lifecycle.broker_epoch,
         )
 
     def _log(self, message: str, **fields: Any) -> None:

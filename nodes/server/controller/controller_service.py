@@ -31,7 +31,7 @@ from splitbrain.nodes.server.controller.standby_calls import answer_as_standby, 
 from splitbrain.nodes.server.controller.topic_requests import TopicRequests
 from splitbrain.nodes.server.host.incarnation import drawn_incarnation_id
 from splitbrain.nodes.server.host.layer import Layer, ServiceNeeds
-from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
+from splitbrain.nodes.transport.client_protocol import ClientRequest, NodeState, Reply
 from splitbrain.nodes.wire.api_versions import ApiVersionsResponse, served_versions
 from splitbrain.nodes.wire.apis import QUORUM_LISTENER, SUPPORTED_VERSIONS, ApiKey, RequestHeader
 from splitbrain.nodes.wire.controller_apis import (
@@ -91,11 +91,12 @@ class ControllerService:
         """Nothing: who leads is heard of in time."""
 
     def handle(self, request: ClientRequest, reply: Reply) -> None:
-        """A client of ours asks how the node is, or about topics."""
-        if request.kind == "status":
-            reply(ClientAnswer(request.id, "ok", definite=True, result=self._needs.state()))
-        else:
-            self._topics.handle(request, reply)
+        """A client of ours asks about topics."""
+        self._topics.handle(request, reply)
+
+    def completed(self, state: NodeState) -> NodeState:
+        """As it is."""
+        return state
 
     def called(
         self,

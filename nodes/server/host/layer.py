@@ -36,6 +36,10 @@ class Service(Protocol):
         """A client of ours asks; ``reply`` is called once, at once or later."""
         ...
 
+    def completed(self, state: NodeState) -> NodeState:
+        """The node's state, with what the service knows of it."""
+        ...
+
     def called(
         self,
         connection: ConnectionId,
@@ -109,8 +113,6 @@ class ServiceNeeds(NamedTuple):
     surroundings: Surroundings
     #: Gives an event to the replica.
     feed: Callable[[Event], None]
-    #: What the node says of itself.
-    state: Callable[[], NodeState]
     #: Of the last batch that the machine has applied.
     applied_epoch: Callable[[], Epoch]
     #: Ends the node: its exit code and why.

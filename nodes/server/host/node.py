@@ -79,7 +79,7 @@ from splitbrain.nodes.server.host.state_machine import StateMachine
 from splitbrain.nodes.server.host.surroundings import Surroundings, TimerHandle
 from splitbrain.nodes.storage.errors import CorruptStorageError, StorageFailed
 from splitbrain.nodes.storage.identity import StorageIdentity
-from splitbrain.nodes.transport.client_protocol import NodeState
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, NodeState, Reply
 from splitbrain.nodes.wire.apis import RequestHeader
 
 #: Longest time that a stopping leader takes to tell its successors.
@@ -117,14 +117,13 @@ class Node:
         self.parts = parts
         self.surroundings = surroundings
         self.replica = parts.replica
-        #: The clients' side: ``service.handle(request, reply)``.
+        #: The clients' side, for all that ``handle`` does not answer.
         self.service = parts.make_service(
             ServiceNeeds(
                 identity=parts.identity,
                 replica=parts.replica,
                 surroundings=surroundings,
                 feed=self.feed,
-                state=self.state,
                 applied_epoch=lambda: parts.applier.epoch,
                 end=self.end,
             )
@@ -274,6 +273,14 @@ class Node:
         self.surroundings.peer_links.close()
         self.parts.disk.close()
         self.surroundings.state_events.close()
+
+    def handle(self, request: ClientRequest, reply: Reply) -> None:
+        """A client of ours asks: how the node is, or what its service answers."""
+        if request.kind == "status":
+            state = self.service.completed(self.state())
+            reply(ClientAnswer(request.id, "ok", definite=True, result=state))
+        else:
+            self.service.handle(request, reply)
 
     def state(self) -> NodeState:
         """What the node says of itself."""

@@ -93,7 +93,7 @@ class Server:
         )
         hello = Hello(PROTOCOL_VERSION, life.identity.node_id, life.incarnation)
         self._clients = ClientListener(
-            hello, self.node.service.handle, self._client_refused, connections_count_max
+            hello, self.node.handle, self._client_refused, connections_count_max
         )
 
     async def listen(self) -> None:

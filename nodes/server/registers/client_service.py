@@ -18,7 +18,7 @@ from splitbrain.nodes.server.host.layer import Layer, ServiceNeeds
 from splitbrain.nodes.server.host.surroundings import TimerHandle
 from splitbrain.nodes.server.registers.proposals import InvalidRequestError, Proposals
 from splitbrain.nodes.server.registers.reads import Look, Reads, Seen
-from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, NodeState, Reply
 from splitbrain.nodes.wire.api_versions import ApiVersionsResponse, own_versions
 from splitbrain.nodes.wire.apis import RequestHeader
 
@@ -35,7 +35,6 @@ class ClientService:
         """A service without requests; ``machine`` is what reads read."""
         self.proposals = Proposals(needs.feed, bugs)
         self.reads = Reads(needs.feed, machine, look_into(machine))
-        self._state = needs.state
         self._timers = needs.surroundings.timers
         self._flush_is_due = False
         self._expiry: TimerHandle | None = None
@@ -46,9 +45,6 @@ class ClientService:
 
     def handle(self, request: ClientRequest, reply: Reply) -> None:
         """Take one request; ``reply`` is called once, at once or later."""
-        if request.kind == "status":
-            reply(ClientAnswer(request.id, "ok", definite=True, result=self._state()))
-            return
         if self._stopping:
             reply(ClientAnswer(request.id, "stopping", definite=True, reason="the node stops"))
             return
@@ -63,6 +59,10 @@ class ClientService:
                 reply(ClientAnswer(request.id, "invalid-request", definite=True, reason=str(error)))
                 return
         self._schedule()
+
+    def completed(self, state: NodeState) -> NodeState:
+        """As it is."""
+        return state
 
     def called(
         self,

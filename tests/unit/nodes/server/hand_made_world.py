@@ -220,7 +220,7 @@ class World:
     def ask(self, node: Node, request: ClientRequest) -> ClientAnswer:
         """Invoke one request and run until it is answered."""
         count = len(self.answers)
-        node.service.handle(request, self.answers.append)
+        node.handle(request, self.answers.append)
         self.until(lambda: len(self.answers) > count)
         return self.answers[-1]
 

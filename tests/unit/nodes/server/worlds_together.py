@@ -219,7 +219,7 @@ class Together:
         """Where the answer to a request will be."""
         answers: list[ClientAnswer] = []
         request = ClientRequest(1, kind, key, value, timeout_ms=20_000)
-        self.members[node_id].at_work().service.handle(request, answers.append)
+        self.members[node_id].at_work().handle(request, answers.append)
         return answers
 
     def ask(self, node_id: int, kind: Any, key: str = "t", value: Any = None) -> ClientAnswer:
