@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from splitbrain.contracts.analysis.parts import PartsRequest
 from splitbrain.harness.cli.main import run
 from splitbrain.harness.judge import part_verdicts
 from splitbrain.harness.pool.spark_child import Answered
@@ -76,7 +77,7 @@ def test_the_worst_part_decides(
     assert run(["analyze", str(folder), "--parts"]) == code
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == f"{last}, of linearizability alone"
-    assert asked["requests"] == [{"folder": str(folder), "models": ("cas-register",)}]
+    assert asked["requests"] == [PartsRequest(str(folder), ("cas-register",))]
     # Nothing else was judged.
     assert (folder / "results.json").read_bytes() == before
 
