@@ -19,11 +19,9 @@ from tidy.tree import Finding
 #: Modules in which a simulated world lives: folders with all that they hold, and single modules.
 SIMULATED: Final = (
     "contracts/draws", "contracts/fault_draws", "nodes/metadata/*", "nodes/quorum/*",
-    "nodes/registers/*", "nodes/storage/*", "nodes/wire/*", "nodes/server/applier",
-    "nodes/server/assembling", "nodes/server/client_service", "nodes/server/disk",
-    "nodes/server/formatting", "nodes/server/incarnation", "nodes/server/node",
-    "nodes/server/proposals", "nodes/server/quorum_settings", "nodes/server/reads",
-    "nodes/server/surroundings", "nodes/transport/back_off", "nodes/transport/client_protocol",
+    "nodes/registers/*", "nodes/storage/*", "nodes/wire/*", "nodes/server/broker/*",
+    "nodes/server/controller/*", "nodes/server/host/*", "nodes/server/registers/*",
+    "nodes/server/start/*", "nodes/transport/back_off", "nodes/transport/client_protocol",
     "nodes/transport/kafka_codec", "simulation/disk/*", "simulation/kraft/*", "simulation/world/*",
     "systems/kraft/client_machine", "systems/kraft/committed_log", "systems/kraft/outcomes",
     "systems/kraft/planted_bugs", "harness/campaign/sweep/swarm",
