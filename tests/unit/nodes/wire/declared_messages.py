@@ -1,5 +1,6 @@
 """Strategies for every declared message in every version, made from the declarations themselves."""
 
+from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -61,6 +62,7 @@ def message_type(api_key: ApiKey, direction: str) -> type[msgspec.Struct]:
     return getattr(TABLES[api_key], direction)
 
 
+@cache
 def messages(message: type[msgspec.Struct], version: int) -> st.SearchStrategy[Any]:
     """What a version can say: its own fields at will, the others at their defaults."""
     present = {
