@@ -43,6 +43,18 @@ def precedes(first: PairedOperation, second: PairedOperation) -> bool:
     return first.end < second.start
 
 
+def assert_legal(
+    order: list[PairedOperation], operations: list[PairedOperation], model: str
+) -> None:
+    """An order of a history has all that completed, is true to time, and the model allows it."""
+    assert {o.index for o in operations if o.type == "ok"} <= {o.index for o in order}
+    states = {INITIAL[model]}
+    for place, operation in enumerate(order):
+        assert not any(precedes(later, operation) for later in order[place + 1 :])
+        states = {after for state in states for after in AFTER[model](state, operation)}
+        assert states
+
+
 def after_cas_register(state: Any, operation: PairedOperation) -> list[Any]:
     known = operation.type == "ok"
     if operation.f == "read":

@@ -25,7 +25,7 @@ from splitbrain.checker.models.registry import MODELS
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.history.records import PairedOperation
-from tests.unit.checker.brute_force import AFTER, INITIAL, linearizable, precedes
+from tests.unit.checker.brute_force import assert_legal, linearizable
 from tests.unit.checker.small_histories import random_history
 
 #: Histories per model; docs/models-and-checkers.md has the command for 100,000 and more.
@@ -66,12 +66,7 @@ def test_the_order_found_is_legal_and_true_to_time(model: str) -> None:
         assert outcome.decisions is not None
         order = [operations[place] for place in order_of(problem, outcome.decisions)]
         assert len({operation.index for operation in order}) == len(order)
-        assert {o.index for o in operations if o.type == "ok"} <= {o.index for o in order}
-        states = {INITIAL[model]}
-        for place, operation in enumerate(order):
-            assert not any(precedes(later, operation) for later in order[place + 1 :])
-            states = {after for state in states for after in AFTER[model](state, operation)}
-            assert states
+        assert_legal(order, operations, model)
 
 
 # --- the search in which open operations may take effect any number of times ------------------
