@@ -1,4 +1,4 @@
-"""Limits of what a file may ask of its reader: depth of values, memory of packed bytes."""
+"""Limits of what a file may ask of its reader: depth, packed bytes, time and memory."""
 
 import gzip
 import json
@@ -12,11 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from splitbrain.contracts.budget import Budget
 from splitbrain.harness.judge.bare_history import judge_history
 from splitbrain.harness.pool.limits import Limits
+from splitbrain.history import process_budget
 from splitbrain.history.errors import HistoryError
 from splitbrain.history.json_problems import DEPTH_MAX, is_too_deep
 from splitbrain.history.opening import opened, reading_within
+from splitbrain.history.process_budget import ProcessBudget, resident_mib
 from tests.unit.harness.in_process import run_parts_here
 
 LIMITS = Limits(30, 1024, 1)
@@ -175,3 +178,33 @@ def test_a_packed_file_that_fits_is_read_and_the_bound_ends_with_its_context(
         file.read()
     with opened(path) as file:
         assert file.read() == EVENTS
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The monotonic clock's reading, in seconds, which the test sets."""
+    now = [100.0]
+    monkeypatch.setattr(process_budget.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_time_is_used_up_at_its_end_and_not_before(clock: list[float]) -> None:
+    budget: Budget = ProcessBudget(5, 1 << 20)
+    clock[0] += 5
+    assert budget.exhausted() is None
+    clock[0] += 0.01
+    assert budget.exhausted() == "time budget of 5 s used up"
+
+
+def test_memory_is_looked_at_now_and_then(clock: list[float]) -> None:
+    budget = ProcessBudget(60, 1)
+    assert budget.exhausted() is None
+    clock[0] += 0.2
+    assert budget.exhausted() == "memory budget of 1 MiB used up"
+
+
+def test_another_process_has_memory_until_it_is_gone() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        assert resident_mib(other.pid) > 0
+    assert resident_mib(other.pid) == 0.0
+    assert resident_mib(os.getpid()) > 1

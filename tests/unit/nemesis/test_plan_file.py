@@ -1,17 +1,19 @@
-"""Plan files: what they may say, and how they are refused."""
+"""Plan files, scripted plans, ``schedule.jsonl``: what they say, and how they are refused."""
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.contracts.fault import Awaited
+from splitbrain.contracts.fault import ActualFault, Awaited, Fault
 from splitbrain.contracts.names import NodeName
 from splitbrain.nemesis.plan import Quiet
 from splitbrain.nemesis.plan_file import from_file_faults, line_of, parse_plan_file, with_options
+from splitbrain.nemesis.schedule_lines import decode_schedule, pin
+from splitbrain.nemesis.scripted import SCRIPTED, least_time_limit_ms
 
 NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
-
 WRITTEN = """\
 # a plan of two faults
 overlap = 2
@@ -122,3 +124,145 @@ def test_the_line_of_a_value_is_found(path: str, line: int | None) -> None:
 def test_a_plan_in_json_is_refused_by_place() -> None:
     said: Any = refused('{"faults": [{"kind": "kill", "target": 3}]}', "plan.json")
     assert "faults[0].target must be text" in said
+
+
+AT_THE_LEADER = [
+    "isolate-leader", "isolate-leader-8s", "isolate-leader-again", "leader-kill", "leader-pause",
+    "partial-partition", "leader-cut-then-killed",
+]  # fmt: skip
+
+
+def scripted(name: str, time_limit_ms: int) -> tuple[Fault, ...]:
+    plan = SCRIPTED[name](time_limit_ms)
+    return from_file_faults(plan.faults, NODES, time_limit_ms, overlap=plan.overlap)
+
+
+def end_ms(fault: Fault) -> int:
+    return (fault.at_us + fault.duration_us) // 1000
+
+
+JSON = '{"faults": [{"kind": "kill", "target": "n2", "at_ms": 1000, "duration_ms": 500}]}'
+TOML = '[[faults]]\nkind = "kill"\ntarget = "n2"\nat_ms = 1000\nduration_ms = 500\n'
+
+
+@pytest.mark.parametrize("name", sorted(SCRIPTED))
+@pytest.mark.parametrize("time_limit_ms", [24_000, 60_000])
+def test_scripted_plans_end_calm(name: str, time_limit_ms: int) -> None:
+    faults = scripted(name, time_limit_ms)
+    assert faults
+    assert (
+        max(fault.at_us // 1000 + fault.duration_us // 1000 for fault in faults)
+        <= time_limit_ms - 4000
+    )
+
+
+@pytest.mark.parametrize("name", AT_THE_LEADER)
+def test_plans_that_are_named_after_the_leader_aim_at_it(name: str) -> None:
+    assert {fault.target for fault in scripted(name, 15_000)} == {"leader"}
+
+
+def test_figure_8_brings_back_a_leader_with_records_of_an_old_epoch() -> None:
+    faults = scripted("raft-figure-8", 20_000)
+    told = [(fault.kind, fault.target) for fault in faults]
+    assert told == [
+        ("partition", "leader"), ("kill", "last-leader"), ("partition", "leader"),
+        ("kill", "there"),
+    ]  # fmt: skip
+    assert faults[0].options == {"beside": 1}
+    # The first leader dies while cut off, and is back after the cut is healed.
+    assert faults[0].at_us < faults[1].at_us < faults[0].at_us + faults[0].duration_us
+    assert faults[3].when is not None
+    assert (faults[3].when.on, faults[3].when.node) == ("commits", "leader")
+
+
+@pytest.mark.parametrize("name", ["isolate-leader-again", "leader-kill", "leader-pause"])
+def test_the_least_time_limit_has_room_for_a_fault_and_less_has_not(name: str) -> None:
+    least_ms = least_time_limit_ms(name)
+    assert scripted(name, least_ms)
+    assert not SCRIPTED[name](least_ms - 1).faults
+
+
+def test_isolate_leader_is_one_long_isolation() -> None:
+    (fault,) = scripted("isolate-leader", 20_000)
+    assert (fault.kind, fault.at_us, fault.duration_us) == (
+        "partition",
+        3_000_000,
+        13_000_000,
+    )
+
+
+@pytest.mark.parametrize(("text", "file_format"), [(JSON, "json"), (TOML, "toml")])
+def test_a_plan_file_reads_the_same_in_both_formats(text: str, file_format: str) -> None:
+    (fault,) = from_file_faults(
+        parse_plan_file(text.encode(), f"plan.{file_format}").plan.faults, NODES, 10_000
+    )
+    assert (fault.index, fault.kind, fault.target) == (0, "kill", "n2")
+    assert (fault.at_us // 1000, fault.duration_us // 1000) == (1000, 500)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"faults": [{"kind": "kill"}]}', '{"fault": []}', '{"faults": 3}']
+)
+def test_what_is_no_plan_file_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="plan file"):
+        parse_plan_file(text.encode(), "plan.json")
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"kind": "kil"}, "Did you mean 'kill'"),
+        ({"target": "n7"}, "no target 'n7'"),
+        ({"target": "halves"}, "cannot have the target"),
+        ({"duration_ms": 0}, "lasts 0 ms"),
+        ({"at_ms": -1}, "begins before the load"),
+        ({"draw": -1}, "draw of at least 0"),
+        ({"options": {"lenght": 1}}, "no option 'lenght'"),
+        ({"options": {"nodes": ["n9"]}}, "list of nodes"),
+        ({"at_ms": 9_800}, "ends after the time limit"),
+    ],
+)
+def test_faults_that_do_not_fit_are_refused(fields: dict[str, object], says: str) -> None:
+    import msgspec
+
+    (fault,) = parse_plan_file(JSON.encode(), "plan.json").plan.faults
+    with pytest.raises(UsageError, match=says):
+        from_file_faults([msgspec.structs.replace(fault, **fields)], NODES, 10_000)
+
+
+def test_overlapping_faults_are_refused() -> None:
+    (fault,) = parse_plan_file(JSON.encode(), "plan.json").plan.faults
+    with pytest.raises(UsageError, match="is over at"):
+        from_file_faults([fault, fault], NODES, 10_000)
+
+
+def test_as_many_faults_overlap_as_the_plan_lets() -> None:
+    (fault,) = parse_plan_file(JSON.encode(), "plan.json").plan.faults
+    assert len(from_file_faults([fault, fault], NODES, 10_000, overlap=2)) == 2
+    with pytest.raises(UsageError, match="overlap = 3"):
+        from_file_faults([fault, fault, fault], NODES, 10_000, overlap=2)
+
+
+PLANNED = [
+    Fault(0, "kill", "leader", 1_000_000, 500_000, 17),
+    Fault(1, "pause", "leader", 3_000_000, 500_000, 4),
+]
+ACTUAL = ActualFault(0, "kill", "leader", (NodeName("n3"),), leader=NodeName("n3"))
+LINES = [msgspec.json.encode(record) for record in (*PLANNED, ACTUAL)]
+
+
+def test_planned_and_actual_faults_are_told_apart() -> None:
+    assert decode_schedule(LINES) == (tuple(PLANNED), (ACTUAL,))
+
+
+def test_a_torn_last_line_is_left_out_and_an_earlier_one_is_not() -> None:
+    assert decode_schedule([*LINES[:2], LINES[2][:20]]) == (tuple(PLANNED), ())
+    with pytest.raises(msgspec.DecodeError):
+        decode_schedule([LINES[0][:20], LINES[1]])
+
+
+def test_pinning_keeps_times_and_hits_the_recorded_nodes() -> None:
+    first, second = pin(PLANNED, [ACTUAL])
+    assert first.options == {"nodes": ["n3"]}
+    assert (first.at_us, first.target) == (1_000_000, "leader")
+    assert second == PLANNED[1]

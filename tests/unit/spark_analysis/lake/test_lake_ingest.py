@@ -1,8 +1,10 @@
-"""What stands in a lake after an ingest: equal to the run folders, once, in declared schemas."""
+"""What stands in a lake after an ingest: equal to the run folders, once, in bounded memory."""
 
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -281,3 +283,44 @@ def test_what_a_suite_throws_away_stays_in_the_lake(tmp_path: Path, store: Local
     report = ingest_runs(store, [run])
     assert (report.unchanged, report.changed) == ([run], [])
     assert content_of(store) == before
+
+
+pytestmark = pytest.mark.timeout(300)
+#: Prints the greatest resident size, MiB, of a process that ingests a run.
+_CHILD = """
+import resource, sys
+from pathlib import Path
+from splitbrain.spark_analysis.lake.ingest import ingest_runs
+from splitbrain.spark_analysis.lake.store import LocalStore
+
+ingest_runs(LocalStore(Path(sys.argv[2])), [Path(sys.argv[1])], batch_rows=5_000)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def write_long_history(root: Path, operations: int) -> None:
+    """Ten clients, one write after another."""
+    with RunFolder(root).history.open("w") as file:
+        for number in range(operations):
+            slot, at = number % 10, number * 1_000
+            fields = f'"process":{slot},"f":"write","key":"r{slot}","value":{number}'
+            file.write(f'{{"index":{2 * number},"time":{at},"type":"invoke",{fields}}}\n')
+            file.write(f'{{"index":{2 * number + 1},"time":{at + 500},"type":"ok",{fields}}}\n')
+
+
+def peak_mib(tmp_path: Path, operations: int) -> float:
+    root = make_run(tmp_path / f"run-{operations}")
+    write_long_history(root, operations)
+    made = subprocess.run(
+        [sys.executable, "-c", _CHILD, root, tmp_path / f"lake-{operations}"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return float(made.stdout)
+
+
+def test_memory_is_bounded_by_the_batch_not_by_the_run(tmp_path: Path) -> None:
+    short, long = peak_mib(tmp_path, 20_000), peak_mib(tmp_path, 200_000)
+    # Ten times as many operations would be 180,000 rows more at about 1 KiB each.
+    assert long < short + 25

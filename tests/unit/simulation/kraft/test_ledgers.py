@@ -1,4 +1,6 @@
-"""The ledger of metadata knows every topic at every committed offset."""
+"""The ledgers of registers and of metadata tell what was so at every committed offset."""
+
+import pytest
 
 from splitbrain.nodes.metadata.machine import MetadataMachine
 from splitbrain.nodes.metadata.records import (
@@ -10,15 +12,15 @@ from splitbrain.nodes.metadata.records import (
 )
 from splitbrain.nodes.metadata.serde import encode_record
 from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.registers.commands import Add, Command, CompareAndSet, Write, encode_command
+from splitbrain.nodes.registers.machine import RegisterMachine
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.nodes.wire.batches import Record, RecordBatch
-from splitbrain.simulation.kraft.ledger import encoded
+from splitbrain.simulation.kraft.ledger import Ledger, encoded
 from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
 from tests.unit.nodes.controller.clusters import partition
 
 A, B = "a" * 32, "b" * 32
-
-
 #: By offset; 0 is raft's own.
 STORY: dict[int, MetadataRecord] = {
     1: TopicRecord("first", A),
@@ -113,3 +115,46 @@ def test_records_that_make_no_metadata_are_a_problem_and_no_more() -> None:
     assert ledger.problem is not None
     ledger.apply(10, encode_record(STORY[1]))
     assert ledger.partition_count("first", 11) is None
+
+
+COMMANDS: list[Command] = [
+    Write("a", "k", 1),
+    CompareAndSet("b", "k", 1, 2),
+    CompareAndSet("c", "k", 1, 3),
+    Add("d", "s", 1),
+    Add("e", "s", True),
+    Add("f", "s", 1),
+    CompareAndSet("g", "new", None, "x"),
+    CompareAndSet("h", "s", 5, 6),
+    Write("i", "s", 9),
+]
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    made = Ledger()
+    for offset, command in enumerate(COMMANDS):
+        made.apply(offset, encode_command(command))
+    return made
+
+
+def test_a_key_is_read_as_the_state_machine_reads_it_at_every_offset(ledger: Ledger) -> None:
+    machine = RegisterMachine()
+    for offset, command in enumerate(COMMANDS):
+        applied = machine.apply(offset, 1, encode_command(command))
+        assert ledger.succeeded[offset] == applied.succeeded
+        for key in ("k", "s", "new", "never"):
+            assert ledger.read(key, offset + 1) == encoded(machine.read(key))
+            assert ledger.read_set(key, offset + 1) == encoded(machine.read_set(key))
+
+
+def test_a_change_is_known_by_its_offset(ledger: Ledger) -> None:
+    assert [ledger.changed_at("k", end) for end in range(5)] == [0, 1, 2, 2, 2]
+    assert ledger.changed_at("never", 9) == 0
+    assert ledger.operations["c"] == 2
+    assert ledger.operation_at[2] == "c"
+
+
+def test_what_is_no_command_changes_nothing(ledger: Ledger) -> None:
+    ledger.apply(9, b"\xffnothing")
+    assert 9 not in ledger.succeeded
