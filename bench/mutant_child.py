@@ -183,8 +183,8 @@ def _tests(paths: Sequence[str]) -> str | None:
 
 
 def _seeds(seeds: range) -> tuple[str | None, str]:
+    from splitbrain.contracts.names import DEFAULT_SYSTEM
     from splitbrain.harness.campaign.sweep.trial import Trial, try_seed
-    from splitbrain.systems.registry import DEFAULT_SYSTEM
 
     trial = Trial(system=DEFAULT_SYSTEM)
     traces = hashlib.blake2b(digest_size=8)

@@ -28,7 +28,7 @@ from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict, record
 from splitbrain.harness.campaign.suite.reading import read_suite
 from splitbrain.history.course import read_phases
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.nemesis.schedule_lines import decode_schedule
+from splitbrain.history.schedule_lines import decode_schedule
 from splitbrain.nemesis.targets import LAST_LEADER, LEADER, THERE
 
 _NS_PER_US: Final = 1_000

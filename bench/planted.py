@@ -30,8 +30,9 @@ from typing import Final
 import msgspec
 
 from bench import planted_containers
-from splitbrain.checker.registry import linearizability_model
+from splitbrain.checker.names import linearizability_model
 from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.harness.campaign.sweep.trial import Trial, draw, simulated_system
 from splitbrain.harness.judge.simulated_outcomes import judged
@@ -39,7 +40,6 @@ from splitbrain.harness.run.world.recovery import LIVENESS
 from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.simulation.kraft.all_invariants import INVARIANTS
 from splitbrain.systems.kraft.planted_bugs import REGISTRY
-from splitbrain.systems.registry import DEFAULT_SYSTEM
 
 #: Everything that watches, but for what cannot be muted: a world that spins, or a defect.
 _MUTED: Final = frozenset({*(kind.id for kind in INVARIANTS), *LIVENESS})

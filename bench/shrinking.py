@@ -16,6 +16,7 @@ from multiprocessing import get_context
 
 import msgspec
 
+from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.harness.campaign.shrinking.exact_oracle import (
     ExactOracle,
     failure_of,
@@ -28,7 +29,7 @@ from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.nemesis.search import SearchBudget
 from splitbrain.nemesis.shrinking import shrink
 from splitbrain.systems.kraft.planted_bugs import REGISTRY
-from splitbrain.systems.registry import DEFAULT_SYSTEM, system
+from splitbrain.systems.registry import system
 
 _REPLAYS_MAX = 5_000
 _ROW = "{:32} {:>9}  {:16} {:>9} {:>11} {:>9} {:>8} {:>6}  {}"

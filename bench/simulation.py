@@ -28,6 +28,7 @@ import msgspec
 
 from bench.simulation_worlds import WORLD_SEED, UnhashedSimulation, fixed_world
 from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.contracts.simulation import SimulatedSystem
 from splitbrain.harness.campaign.sweep.trial import Trial, draw
@@ -37,7 +38,6 @@ from splitbrain.harness.run.world.recovery import LIVENESS
 from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.simulation.kraft.all_invariants import INVARIANTS
 from splitbrain.simulation.kraft.system import KraftSimulation
-from splitbrain.systems.registry import DEFAULT_SYSTEM
 
 #: What a prototype with a core of 500 lines took for 30 simulated seconds, milliseconds; its
 #: slower figure. The aim is at most so many times as much.

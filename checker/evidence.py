@@ -1,7 +1,11 @@
 """Everything that checkers may look at, in one frozen record."""
 
+from collections.abc import Callable
+
 import msgspec
 
+from splitbrain.checker.verdict import CheckResult
+from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.committed import CommittedLog
 from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.state_event import StateEvent
@@ -31,6 +35,10 @@ class Evidence(msgspec.Struct, frozen=True):
     members: frozenset[str] = frozenset()
     #: Effects of the workload's functions.
     functions: dict[str, Function] = msgspec.field(default_factory=lambda: dict(USUAL))
+
+
+#: Judges one run.
+Checker = Callable[[Evidence, Budget], CheckResult]
 
 
 def acknowledged_change(operation: PairedOperation, functions: Functions) -> bool:

@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.checker.fault_attribution import Attribution, FaultSpan, When, attribute
+from splitbrain.checker.fault_attribution import Attribution, When, attribute
+from splitbrain.history.fault_windows import FaultWindow
 from splitbrain.history.records import PairedOperation
 
 #: Names of the lists in ``CheckResult.lists``: every single loss, and how many there are by node
@@ -29,7 +30,7 @@ class _Group(msgspec.Struct):
     """Losses of one node that fall to one fault in one way."""
 
     node: str | None
-    fault: FaultSpan | None
+    fault: FaultWindow | None
     when: When | None
     count: int = 0
     distance_ns_max: int = 0
@@ -43,15 +44,15 @@ class _Group(msgspec.Struct):
         if self.fault is None:
             return "without any fault"
         if self.when == "during":
-            return f"during {self.fault.name()}"
+            return f"during {self.fault.name}"
         seconds = self.distance_ns_max / _NS_PER_S
-        return f"up to {seconds:.1f} s {self.when} {self.fault.name()}"
+        return f"up to {seconds:.1f} s {self.when} {self.fault.name}"
 
 
 class Losses:
     """All losses of one run."""
 
-    def __init__(self, faults: Sequence[FaultSpan]) -> None:
+    def __init__(self, faults: Sequence[FaultWindow]) -> None:
         """None yet."""
         self._faults = faults
         self._groups: dict[tuple[str | None, int | None, When | None], _Group] = {}
@@ -143,5 +144,5 @@ def _told(node: str | None, found: Attribution | None) -> str:
     if found is None:
         return by
     if found.when == "during":
-        return f"{by} during {found.fault.name()}"
-    return f"{by} {found.distance_ns / _NS_PER_S:.1f} s {found.when} {found.fault.name()}"
+        return f"{by} during {found.fault.name}"
+    return f"{by} {found.distance_ns / _NS_PER_S:.1f} s {found.when} {found.fault.name}"

@@ -25,13 +25,13 @@ from splitbrain.checker.committed_logs import (
     differing_offsets,
 )
 from splitbrain.checker.evidence import Evidence, acknowledged_change, describe_operation
-from splitbrain.checker.fault_attribution import fault_spans
 from splitbrain.checker.findings import by_key, counted
 from splitbrain.checker.losses import Losses
 from splitbrain.checker.models.model import freeze
 from splitbrain.checker.unread_members import unread
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget
+from splitbrain.history.fault_windows import fault_windows
 from splitbrain.history.identity import operation_as_json
 from splitbrain.history.records import PairedOperation
 
@@ -91,7 +91,7 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
         node: log for node, log in evidence.committed_logs.items() if node not in evidence.observers
     }
     figures = {"acknowledged": len(changes), "logs": len(of_voters)}
-    losses = Losses(fault_spans(evidence.faults))
+    losses = Losses(fault_windows(evidence.faults))
     differing = differing_offsets(evidence.committed_logs)
     conflicts = conflicts_at(evidence.committed_logs, differing[:NAMED_MAX])
     findings = _Findings([], losses, conflicts, len(differing))

@@ -26,7 +26,6 @@ import msgspec
 
 from splitbrain.checker.committed_logs import listed
 from splitbrain.checker.evidence import describe_operation
-from splitbrain.checker.fault_attribution import fault_spans
 from splitbrain.checker.losses import Losses
 from splitbrain.checker.models.model import freeze, plain
 from splitbrain.checker.set_findings import AT_MEMBER, NAMED_MAX, Findings, no_findings, result_of
@@ -43,6 +42,7 @@ from splitbrain.checker.unread_members import unread
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.fault import FaultEvent
+from splitbrain.history.fault_windows import fault_windows
 from splitbrain.history.records import PairedOperation
 
 #: Elements looked at between two looks at the budget.
@@ -97,7 +97,7 @@ def check(
                 reason = f"the read of index {operation.index} answered no list of elements"
                 return CheckResult("set-full", Verdict.UNKNOWN, f"Not finished: {reason}.")
             reads.setdefault(operation.key, []).append(operation)
-    losses = Losses(fault_spans(faults))
+    losses = Losses(fault_windows(faults))
     findings = no_findings(losses)
     try:
         for key in dict.fromkeys((*adds, *reads)):

@@ -21,12 +21,13 @@ from splitbrain.checker.committed_logs import (
     listed,
 )
 from splitbrain.checker.evidence import Evidence, acknowledged_change, describe_operation
-from splitbrain.checker.leadership import Overlap, Reign, overlaps, reigns
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.committed import CommittedLog
 from splitbrain.contracts.state_event import StateEvent
+from splitbrain.history.fault_windows import fault_windows
 from splitbrain.history.identity import operation_as_json
+from splitbrain.history.leadership import Overlap, Reign, overlaps, reigns
 
 #: Violations of each kind, and observations, told one by one.
 NAMED_MAX = 20
@@ -39,7 +40,7 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
     """Judge the nodes' events and logs, and what clients were told, against each other."""
     logs = evidence.committed_logs
     looks = _Looks()
-    reigned = looks.at(lambda: reigns(evidence.state_events, evidence.faults))
+    reigned = looks.at(lambda: reigns(evidence.state_events, fault_windows(evidence.faults)))
     differing = looks.at(lambda: differing_offsets(logs))
     kinds = (
         looks.at(lambda: _two_leaders(reigned, evidence.state_events)),

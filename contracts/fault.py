@@ -11,6 +11,8 @@ Microseconds = int
 #: As users write times, and as courses of acts count them.
 Milliseconds = int
 US_PER_MS: Final = 1_000
+#: Option of a fault that names the nodes to be hit, whatever its target means by now.
+PINNED_NODES: Final = "nodes"
 
 
 def in_us(time_ms: float) -> Microseconds:
@@ -91,6 +93,20 @@ class ActualFault(msgspec.Struct, frozen=True):
     options: dict[str, Any] = {}
 
 
+class FaultTraits(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Everything about a fault's kind that a judgement of its run depends on."""
+
+    #: When the processes of the nodes hit end by it: with its first step, in a later step or its
+    #: heal, or perhaps, as the node meets what was done to its disk. None: they do not.
+    ends_process: Literal["at-once", "later", "perhaps"] | None = None
+    #: Of a kind that asks a node to end by itself: its stated reason has one of these words.
+    reasons: tuple[str, ...] = ()
+    #: Whether the disk stays as the fault left it: its node may read that when it has been healed.
+    stays: bool = False
+    #: Whether the kernel may kill its nodes, which then state no reason.
+    starves: bool = False
+
+
 FaultPhase = Literal[
     "invoked",  # the runtime was asked to inject
     "verified",  # seen from outside to have bitten
@@ -120,3 +136,6 @@ class FaultEvent(msgspec.Struct, frozen=True, omit_defaults=True):
     leader: NodeName | None = None
     #: What was seen, in words and figures.
     evidence: str | None = None
+    #: Traits of its kind, when it is invoked; None also in folders that recorded none, for which
+    #: ``contracts.fault_traits`` speaks.
+    traits: FaultTraits | None = None

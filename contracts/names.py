@@ -1,6 +1,6 @@
 """Identifiers, and the numbers of recorded lines, that every room speaks of."""
 
-from typing import Annotated, NewType
+from typing import Annotated, Final, NewType
 
 import msgspec
 
@@ -9,6 +9,9 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 #: Name of a node under test, ``n1`` to ``n9``; also its host name inside the test network.
 NodeName = NewType("NodeName", str)
+
+#: The system under test where none is named.
+DEFAULT_SYSTEM: Final = "kraft"
 
 #: Identifier of a run: UTC time and seed, unique on the machine, used in labels and folder names.
 RunId = NewType("RunId", str)

@@ -27,8 +27,9 @@ from splitbrain.history.columns import (
 from splitbrain.history.edn import parse
 from splitbrain.history.edn_values import Name
 from splitbrain.history.event_columns import EventColumns, paired_columns
+from splitbrain.history.formats import KV_FUNCTIONS
 from splitbrain.history.identity import key_text
-from splitbrain.history.jepsen import KV_FUNCTIONS, edn_operation, error_name
+from splitbrain.history.jepsen import edn_operation, error_name
 from splitbrain.history.json_problems import DEPTH_MAX
 from splitbrain.history.opening import NumberedLine, opened
 from splitbrain.history.raw_operations import (

@@ -35,6 +35,7 @@ from splitbrain.history.etcd_records import (
     Transaction,
     plain_text,
 )
+from splitbrain.history.formats import etcd_files
 from splitbrain.history.identity import key_text
 from splitbrain.history.json_problems import is_json
 from splitbrain.history.opening import numbered_lines
@@ -53,18 +54,13 @@ class EtcdHistory(msgspec.Struct, frozen=True):
     left_out: dict[str, int]
 
 
-def files_of(path: Path) -> list[Path]:
-    """The file itself, or those of all clients below a report folder."""
-    return sorted(path.glob("client-*/operations.json")) if path.is_dir() else [path]
-
-
 def read_etcd(path: Path, broken: BrokenLines) -> EtcdHistory:
     """Read the record of one client or of all.
 
     Raises:
         HistoryError: a file cannot be read, or a line is broken and none may be left out.
     """
-    recorded = [line for file in files_of(path) for line in _read(file, broken)]
+    recorded = [line for file in etcd_files(path) for line in _read(file, broken)]
     recorded.sort(key=lambda one: one.call)
     reading = _Reading(recorded)
     pieces = [piece for one in recorded for piece in reading.pieces(one)]
@@ -256,7 +252,7 @@ def _operation(
 
 def refuse_no_files(path: Path) -> None:
     """Raise HistoryError for a folder without records."""
-    if path.is_dir() and not files_of(path):
+    if path.is_dir() and not etcd_files(path):
         raise HistoryError(
             str(path),
             "the folder holds no client-*/operations.json",

@@ -7,14 +7,23 @@ from typing import Literal, get_args
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.history.errors import HistoryError
-from splitbrain.history.etcd_robustness import files_of
-from splitbrain.history.jepsen import KV_FUNCTIONS, LOG_LINE
 from splitbrain.history.opening import cannot_open, opened
 from splitbrain.history.run_folder import RunFolder
 
 Format = Literal["jsonl", "edn", "jepsen-log", "kv", "parquet", "etcd-robustness"]
 #: Every format's name, in the order in which they are told.
 FORMATS: tuple[Format, ...] = get_args(Format)
+
+#: ``... jepsen.util - 3<tab>:ok<tab>:cas<tab>[3 0]``, in every age of Jepsen. The process is a
+#: number, or a name where the message of the line begins, which ends with a tab if it has blanks.
+LOG_LINE = re.compile(
+    r"(?:(?:\s-|:)\s+(?P<tabbed>[^\s{\[(#\x22;][^\t]{0,99})\t+"
+    r"|(?:^|(?:\s-|:)\s+)(?P<name>[^\s{\[(#\x22;]\S*)\s+"
+    r"|(?:^|\s)(?P<process>\d+)\s+)"
+    r":(?P<type>invoke|ok|fail|info)\s+:(?P<f>[^\s]+)\s*(?P<rest>.*)$"
+)
+#: What the kv files of Porcupine's tests do; each names its key.
+KV_FUNCTIONS = frozenset({"get", "put", "append"})
 
 _GUESS_BYTES = 1 << 16
 _PARQUET_MARK = b"PAR1"
@@ -34,12 +43,17 @@ def is_history_folder(path: Path) -> bool:
     return path.is_dir() and _folder_format(path) is not None
 
 
+def etcd_files(path: Path) -> list[Path]:
+    """The file of etcd's tests itself, or those of all clients below a report folder."""
+    return sorted(path.glob("client-*/operations.json")) if path.is_dir() else [path]
+
+
 def _folder_format(path: Path) -> Format | None:
     if next(path.glob("*.parquet"), None) is not None:
         # A run folder keeps its tables beside its history, and may have lost that.
         run = RunFolder(path)
         return None if any(map(os.path.lexists, (run.plan, run.history))) else "parquet"
-    return "etcd-robustness" if files_of(path) else None
+    return "etcd-robustness" if etcd_files(path) else None
 
 
 def guess_format(path: Path) -> Format:

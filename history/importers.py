@@ -13,10 +13,8 @@ import msgspec
 
 from splitbrain.history.broken_lines import BrokenLine, BrokenLines
 from splitbrain.history.errors import HistoryError, PairingError
-from splitbrain.history.etcd_robustness import read_etcd, refuse_no_files
 from splitbrain.history.formats import Format, beginning, guess_format, known_format
 from splitbrain.history.identity import operations_apart
-from splitbrain.history.jepsen import edn_operations, kv_operations, log_operations
 from splitbrain.history.pairing import events_of, pair, pair_leniently
 from splitbrain.history.processes import ProcessNumbers
 from splitbrain.history.raw_operations import RawOperation, has_independent_keys, to_events
@@ -25,7 +23,6 @@ from splitbrain.history.records import Event, PairedOperation
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.value_shapes import wrong_shape
 
-_READERS = {"edn": edn_operations, "jepsen-log": log_operations, "kv": kv_operations}
 #: Where an event stands: its line, from 1, and the byte at which that starts.
 _Place = tuple[int | None, int | None]
 
@@ -116,14 +113,16 @@ def load(
 
 
 def _read(file: Path, chosen: Format, broken: BrokenLines) -> _Read:
+    # A format's reader is loaded with the first file of it, which others need not wait for.
     if chosen == "parquet":
-        # Half a second that the other formats need not wait.
         from splitbrain.history.operations_table import read_operations
 
         processes = ProcessNumbers()
         operations = read_operations(file, broken, processes)
         return _Read(operations=operations, notes=processes.notes)
     if chosen == "etcd-robustness":
+        from splitbrain.history.etcd_robustness import read_etcd, refuse_no_files
+
         refuse_no_files(file)
         etcd = read_etcd(file, broken)
         left_out = ", ".join(f"{why} ({count:,})" for why, count in sorted(etcd.left_out.items()))
@@ -146,7 +145,14 @@ def _read(file: Path, chosen: Format, broken: BrokenLines) -> _Read:
             notes=reader.processes.notes,
             place=_place_in(file),
         )
-    raw = list(_READERS[chosen](file, broken))
+    from splitbrain.history import jepsen
+
+    readers = {
+        "edn": jepsen.edn_operations,
+        "jepsen-log": jepsen.log_operations,
+        "kv": jepsen.kv_operations,
+    }
+    raw = list(readers[chosen](file, broken))
     if chosen == "jepsen-log" and not raw and not broken.count and not broken.torn_bytes:
         raise HistoryError(
             str(file),

@@ -16,22 +16,12 @@ import msgspec
 from splitbrain.history.broken_lines import BrokenLines
 from splitbrain.history.edn import EdnError, parse_all
 from splitbrain.history.edn_values import EdnMap, Name, Tagged, size_of
+from splitbrain.history.formats import KV_FUNCTIONS, LOG_LINE
 from splitbrain.history.json_problems import DEPTH_MAX
 from splitbrain.history.opening import NumberedLine, numbered_lines
 from splitbrain.history.processes import is_nemesis, whole_number
 from splitbrain.history.raw_operations import RawOperation
 from splitbrain.history.records import EventType
-
-#: ``... jepsen.util - 3<tab>:ok<tab>:cas<tab>[3 0]``, in every age of Jepsen. The process is a
-#: number, or a name where the message of the line begins, which ends with a tab if it has blanks.
-LOG_LINE = re.compile(
-    r"(?:(?:\s-|:)\s+(?P<tabbed>[^\s{\[(#\x22;][^\t]{0,99})\t+"
-    r"|(?:^|(?:\s-|:)\s+)(?P<name>[^\s{\[(#\x22;]\S*)\s+"
-    r"|(?:^|\s)(?P<process>\d+)\s+)"
-    r":(?P<type>invoke|ok|fail|info)\s+:(?P<f>[^\s]+)\s*(?P<rest>.*)$"
-)
-#: What the kv files of Porcupine's tests do; each names its key.
-KV_FUNCTIONS = frozenset({"get", "put", "append"})
 
 #: The first line of a history that is one vector: an operation or a remark behind the bracket.
 _OPENS_LIST: Final = re.compile(r"\[[\s,]*[{#;]")

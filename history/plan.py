@@ -21,6 +21,8 @@ from splitbrain.history.run_folder import RUN_FOLDER_SCHEMA, is_plain_name
 
 #: Purposes that have a random stream of their own.
 SUB_SEED_NAMES = ("workload", "nemesis")
+#: How names of plan files end; ``Plan.nemesis`` may be one.
+PLAN_FILE_ENDINGS: Final = (".json", ".toml")
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,8 +11,8 @@ import msgspec
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.fault import US_PER_MS, Awaited
 from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.nemesis.nearest import or_nearest
 
 #: Where: whoever leads when it happens, or wherever.
 AT_LEADER: Final = "leader"

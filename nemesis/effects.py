@@ -16,6 +16,7 @@ from splitbrain.contracts.fault import (
     Fault,
     FaultEvent,
     FaultPhase,
+    FaultTraits,
     Microseconds,
 )
 from splitbrain.contracts.names import NodeName
@@ -78,6 +79,8 @@ class Record(msgspec.Struct, frozen=True):
     actual: ActualFault | None
     phase: FaultPhase
     evidence: str | None
+    #: Of its kind, when it is invoked.
+    traits: FaultTraits | None = None
 
     def event(self, fault: Fault, time: int) -> FaultEvent:
         """The line for the record.
@@ -97,6 +100,7 @@ class Record(msgspec.Struct, frozen=True):
             links=() if actual is None else actual.links,
             leader=None if actual is None else actual.leader,
             evidence=self.evidence,
+            traits=self.traits,
         )
 
 

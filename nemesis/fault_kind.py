@@ -9,12 +9,19 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from splitbrain.contracts.fault import ActualFault, Fault, Link, Microseconds
+from splitbrain.contracts.fault import (
+    PINNED_NODES,
+    ActualFault,
+    Fault,
+    FaultTraits,
+    Link,
+    Microseconds,
+)
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Capability
 from splitbrain.nemesis.courses import Course, Setting
 from splitbrain.nemesis.fault_options import NoOptions, filled, read_options
-from splitbrain.nemesis.targets import LEADER, PINNED_NODES, ClusterView, nodes_hit, random_target
+from splitbrain.nemesis.targets import LEADER, ClusterView, nodes_hit, random_target
 
 #: How a kind stands to what consensus promises (design, section 9). ``forgets``: a voter loses what
 #: it had flushed, which the cluster must be able to bear; ``lies``: and nobody can tell.
@@ -25,6 +32,9 @@ Exclusive = Literal["disk", "clock", "memory"]
 #: Words of a node that has met a failing disk, and of one that has found its files changed.
 FAILED: Final = ("fsync", "sync failed", "input/output error", "i/o error", "eio")
 CORRUPT: Final = ("corrupt", "checksum", "crc")
+#: Traits of kinds whose first step, or a later one, ends the processes of the nodes hit.
+AT_ONCE: Final = FaultTraits("at-once")
+LATER: Final = FaultTraits("later")
 
 #: The nodes hit: the target's, and others beside them; of the cluster, the draw, the options.
 Joined = Callable[[tuple[NodeName, ...], ClusterView, int, Any], tuple[NodeName, ...]]
@@ -73,12 +83,8 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
     nodes_min: int = 1
     #: Whether it does nothing to a node that is down.
     needs_up: bool = True
-    #: Whether the processes of the nodes hit end by it.
-    ends_processes: bool = False
-    #: Of a kind that asks a node to end by itself: its stated reason has one of these words.
-    reasons: tuple[str, ...] = ()
-    #: Whether the disk stays as the fault left it: its node may read that when it has been healed.
-    stays: bool = False
+    #: Told with the fault, for whoever judges the run.
+    traits: FaultTraits = FaultTraits()
     rule: Rule = "keeps"
     exclusive: Exclusive | None = None
     #: Whether it is over at once, whatever its duration.

@@ -349,7 +349,7 @@ class _Strike:
 
     def _tell_exits(self) -> Doing[None]:
         """Nodes that were started again and ended by themselves: that is the system's own doing."""
-        if self._kind.ends_processes:
+        if self._kind.traits.ends_process is not None:
             free = (node for node in sorted(self._actual.nodes) if not self._holds.is_down(node))
             exits: dict[NodeName, int | None] = yield AskExits(tuple(free))
             detail = f"it did not stay up after the {self._actual.kind} was healed"
@@ -357,7 +357,8 @@ class _Strike:
                 yield TellExits(exits, detail)
 
     def _told(self, phase: FaultPhase, evidence: str | None) -> Record:
-        return Record(self._actual, phase, evidence)
+        traits = self._kind.traits if phase == "invoked" else None
+        return Record(self._actual, phase, evidence, traits)
 
 
 def _not_applicable(actual: ActualFault | None, reason: str) -> Record:

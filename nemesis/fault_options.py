@@ -9,9 +9,8 @@ import msgspec
 from msgspec import Meta
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.contracts.fault import US_PER_MS, in_ms, in_us
-from splitbrain.nemesis.nearest import or_nearest
-from splitbrain.nemesis.targets import PINNED_NODES
+from splitbrain.contracts.fault import PINNED_NODES, US_PER_MS, in_ms, in_us
+from splitbrain.contracts.nearest import or_nearest
 
 _Options = TypeVar("_Options", bound=msgspec.Struct)
 

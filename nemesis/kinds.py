@@ -10,10 +10,10 @@ from importlib import import_module
 from typing import Final
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import EXACT_CAPABILITIES, SIMULATED_CAPABILITIES
 from splitbrain.nemesis import families
 from splitbrain.nemesis.fault_kind import FaultKind
-from splitbrain.nemesis.nearest import or_nearest
 
 
 def found_kinds() -> dict[str, FaultKind]:
@@ -39,11 +39,6 @@ def machine_kind_names() -> tuple[str, ...]:
 def world_kind_names() -> tuple[str, ...]:
     """Names of the kinds that a simulated world can carry out, sorted."""
     return tuple(name for name in kind_names() if _KINDS[name].needs <= SIMULATED_CAPABILITIES)
-
-
-def known_kind(name: str) -> FaultKind | None:
-    """The kind of this name; None where a record of another version has one that is unknown."""
-    return _KINDS.get(name)
 
 
 def fault_kind(name: str) -> FaultKind:

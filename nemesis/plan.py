@@ -13,11 +13,11 @@ import msgspec
 from splitbrain.contracts.errors import CapabilityError, UsageError
 from splitbrain.contracts.fault import US_PER_MS, Fault, Milliseconds
 from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.random_source import RandomSource
 from splitbrain.contracts.runtime import EXACT_CAPABILITIES, SIMULATED, Capability
 from splitbrain.nemesis.fault_kind import FaultKind
 from splitbrain.nemesis.kinds import fault_kind
-from splitbrain.nemesis.nearest import or_nearest
 from splitbrain.nemesis.targets import canonical, check_target
 
 NONE = "none"

@@ -30,17 +30,15 @@ from splitbrain.contracts.fault import (
     in_us,
 )
 from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.history.json_problems import in_words
 from splitbrain.nemesis.awaiting import ANYWHERE, check_awaited
 from splitbrain.nemesis.fault_kind import FaultKind
 from splitbrain.nemesis.fault_options import BEYOND_PROMISE, read_options
 from splitbrain.nemesis.kinds import fault_kind
-from splitbrain.nemesis.nearest import or_nearest
 from splitbrain.nemesis.plan import NONE, Pace, check_nodes, parse, refuse_target
 from splitbrain.nemesis.targets import THERE, canonical, check_pinned, check_target
 
-#: How names of plan files end.
-PLAN_FILE_ENDINGS: Final = (".json", ".toml")
 _PLAN_HOLDS: Final = 'It holds "faults", a list of objects with kind, target, at_ms and duration_ms'
 #: A week, as the longest time limit.
 _TIME_MS_MAX: Final = 7 * 24 * 3600 * 1000
@@ -117,7 +115,7 @@ def parse_plan_file(content: bytes, name: str) -> ReadPlan:
 
     Args:
         content: of the file.
-        name: of the file; its ending, one of ``PLAN_FILE_ENDINGS``, tells the notation.
+        name: of the file; its ending, ``.json`` or ``.toml``, tells the notation.
 
     Raises:
         UsageError: it is no plan file; names the line.

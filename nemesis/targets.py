@@ -12,11 +12,10 @@ from typing import Any, Final
 import msgspec
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.fault import PINNED_NODES, Fault
 from splitbrain.contracts.names import NodeName
 
 #: Option of a scheduled fault: the nodes to hit, whatever the symbolic target means now.
-PINNED_NODES = "nodes"
 
 LEADER = "leader"
 FOLLOWER = "follower"

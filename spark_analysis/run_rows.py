@@ -5,7 +5,7 @@ broken lines, a log dump that stops before its end, a file that cannot be read. 
 no rows. Must never hold a whole file, faults apart, of which a run has a few.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -13,10 +13,11 @@ import msgspec
 
 from splitbrain.contracts.committed import CommittedRecord
 from splitbrain.contracts.errors import UNREADABLE
-from splitbrain.contracts.fault import FaultEvent
+from splitbrain.contracts.fault import FaultEvent, FaultPhase
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.history.errors import HistoryError, PairingError
+from splitbrain.history.fault_windows import Phases, by_fault, gone_with, has_bitten, traits_of
 from splitbrain.history.functions import Functions, was_refused
 from splitbrain.history.identity import key_text
 from splitbrain.history.pairing import pair
@@ -132,20 +133,17 @@ def _effect(operation: PairedOperation, functions: Functions) -> str | None:
 
 def fault_rows(folder: RunFolder, damage: Damage) -> list[Row]:
     """Rows of ``faults``: the phases of each fault side by side, in the order of the schedule."""
-    by_index: dict[int, dict[str, FaultEvent]] = {}
-    for event in json_lines(folder.faults, FaultEvent, damage):
-        # The first time that a phase was reached counts.
-        by_index.setdefault(event.index, {}).setdefault(event.phase, event)
-    return [_fault_row(index, phases) for index, phases in sorted(by_index.items())]
+    stories = by_fault(json_lines(folder.faults, FaultEvent, damage))
+    return [_fault_row(index, story) for index, story in sorted(stories.items())]
 
 
-def _fault_row(index: int, phases: dict[str, FaultEvent]) -> Row:
+def _fault_row(index: int, story: Sequence[FaultEvent]) -> Row:
+    # The first time that a phase was reached counts.
+    phases: Phases = {event.phase: event for event in reversed(story)}
     # What was hit is known from the injection on; a fault that was never injected hit nothing.
-    event = phases.get("invoked") or next(iter(phases.values()))
-    times = (
-        phases[phase].time if phase in phases else None
-        for phase in ("invoked", "verified", "healing", "removed", "resumed")
-    )
+    event = phases.get("invoked") or story[0]
+    told: tuple[FaultPhase, ...] = ("invoked", "verified", "healing", "removed", "resumed")
+    times = (phases[phase].time if phase in phases else None for phase in told)
     return (
         index,
         event.kind,
@@ -153,11 +151,12 @@ def _fault_row(index: int, phases: dict[str, FaultEvent]) -> Row:
         list(event.nodes),
         event.leader,
         *times,
-        "verified" in phases,
+        has_bitten(phases),
         "not-applicable" not in phases,
         [f"{link.source}>{link.destination}" for link in event.links],
-        next((phase.evidence for phase in phases.values() if phase.evidence is not None), None),
-        "removed" in phases,
+        next((phase.evidence for phase in story if phase.evidence is not None), None),
+        gone_with(phases) is not None,
+        traits_of(event).ends_process,
     )
 
 

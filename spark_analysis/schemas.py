@@ -129,7 +129,7 @@ OPERATIONS: Final = declare(
 #: One row per fault of ``faults.jsonl``; a time is null where the phase was not reached.
 FAULTS: Final = declare(
     "faults",
-    2,
+    3,
     _required("index", _LONG),
     _required("kind", _STRING),
     _required("target", _STRING),  # symbolic
@@ -146,6 +146,8 @@ FAULTS: Final = declare(
     _required("links", _STRINGS),  # cut, as source>destination
     _optional("evidence", _STRING),  # what was seen of it, in words
     _required("healed", _BOOLEAN),  # seen from outside to be gone
+    # since version 3
+    _optional("ends_process", _STRING),  # of its nodes: at-once, later, perhaps; null: no
 )
 
 #: What the nodes said of themselves; ordered within a node by incarnation and sequence.

@@ -22,9 +22,6 @@ def _redis() -> System:
     return RedisSystem()
 
 
-#: The system that is tested when none is named.
-DEFAULT_SYSTEM = "kraft"
-
 _FACTORIES: dict[str, Callable[[], System]] = {"kraft": _kraft, "redis": _redis}
 
 

@@ -1,7 +1,7 @@
 """What ``splitbrain check`` does with a bare history; the little that it needs is loaded alone.
 
-A small history is judged in the time that it takes to start: nothing of runs, systems and graphs
-is imported here.
+A small history is judged in the time that it takes to start: nothing of runs, faults, systems and
+graphs is imported, which a test holds.
 """
 
 from pathlib import Path

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.harness.campaign.cleaning import salvage
 from splitbrain.harness.campaign.replaying.verdicts import INTERRUPTED, ReplayVerdict, verdict_of
@@ -22,6 +23,7 @@ from splitbrain.harness.console.standard_streams import write_bytes
 from splitbrain.harness.console.waiting import During, Waiting, unseen
 from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, Results, worst
 from splitbrain.harness.folder.store import find_run
+from splitbrain.harness.judge.analysis_process import kill_all
 from splitbrain.harness.report import publishing
 from splitbrain.harness.report.summary import show
 from splitbrain.harness.run.options import TestOptions, plan_test, prepare
@@ -29,7 +31,6 @@ from splitbrain.harness.run.runner import RunOutcome, run_test
 from splitbrain.history.border import DATA_FOLDER
 from splitbrain.history.identity import stand_in
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.nemesis.nearest import or_nearest
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -63,7 +64,7 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
     from splitbrain.systems import registry as systems
 
     _require(options.system, systems.names(), "system")
-    with judging_session(console) as session:
+    with judging_session(console, kill_all) as session:
         try:
             run = _ready_run(options, console, session)
         except KeyboardInterrupt:
@@ -160,7 +161,7 @@ def check(path: Path, console: Console, *, as_json: bool, analyze: bool | None) 
     """
     # Nothing but the results may stand beside JSON.
     during = unseen if as_json else Waiting(console).during
-    with judging_session(console) as session, session.judging():
+    with judging_session(console, kill_all) as session, session.judging():
         results = _check_run(path, session, during, quiet=as_json, analyze=analyze)
     if as_json:
         write_bytes(msgspec.json.encode(results, enc_hook=stand_in) + b"\n")
@@ -220,7 +221,7 @@ def _analyze(folder: RunFolder, console: Console) -> Results:
         shutil.rmtree(folder.operations, ignore_errors=True)
         shutil.rmtree(folder.analysis, ignore_errors=True)
 
-    with judging_session(console) as session, session.judging():
+    with judging_session(console, kill_all) as session, session.judging():
         results = publishing.judge_and_publish(
             folder.root,
             analyze=True,

@@ -11,11 +11,11 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.harness.cli.command_app import Number, Repeatable, Whole, app
 from splitbrain.harness.cli.command_end import EXIT_BAD_USAGE
 from splitbrain.harness.console.standard_streams import output
 from splitbrain.history.errors import HistoryError
-from splitbrain.systems.registry import DEFAULT_SYSTEM
 
 _MODEL = "cas-register"
 
@@ -200,7 +200,7 @@ def _require_model(model: str) -> None:
     Raises:
         UsageError: there is none, or a user's own cannot be loaded.
     """
-    from splitbrain.checker.registry import history_checker
+    from splitbrain.checker.names import history_checker
     from splitbrain.harness.judge.own_models import make_known
 
     make_known(model)

@@ -5,7 +5,7 @@ is judged, the first signal ends what is not decided yet and the second leaves a
 exit code of the verdict where there is one already.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -14,7 +14,6 @@ from splitbrain.harness.console.interrupts import LEFT_EXIT_CODE, Interrupts
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.results import Results
-from splitbrain.harness.judge import analysis_process
 
 #: Reason of what stays undecided.
 INTERRUPTED = "interrupted"
@@ -23,8 +22,9 @@ INTERRUPTED = "interrupted"
 class Session:
     """What a command knows of its signals, and of its verdict so far."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, leave: Callable[[], None]) -> None:
         self.console = console
+        self._leave = leave
         #: Set when the user does not want to wait for the judging.
         self.stop = Stop()
         self.interrupts = Interrupts(self.say)
@@ -61,7 +61,7 @@ class Session:
         )
 
     def _farewell(self) -> tuple[str, int]:
-        analysis_process.kill_all()
+        self._leave()
         if self._results is None:
             return "left before there was a verdict; `splitbrain check RUN` makes one.", (
                 LEFT_EXIT_CODE
@@ -71,8 +71,15 @@ class Session:
 
 
 @contextmanager
-def judging_session(console: Console) -> Generator[Session]:
-    """A session that has the process' signals while the context lasts."""
-    session = Session(console)
+def judging_session(
+    console: Console, leave: Callable[[], None] = lambda: None
+) -> Generator[Session]:
+    """A session that has the process' signals while the context lasts.
+
+    Args:
+        console: where it is told.
+        leave: ends what the command has begun, when the user leaves at once.
+    """
+    session = Session(console, leave)
     with session.interrupts:
         yield session

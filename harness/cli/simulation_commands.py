@@ -6,9 +6,9 @@ Everything heavy is imported by the command that needs it. Source: design, secti
 from pathlib import Path
 from typing import Annotated
 
+from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.harness.cli.command_app import Number, Repeatable, Whole, app
 from splitbrain.harness.console.standard_streams import output
-from splitbrain.systems.registry import DEFAULT_SYSTEM
 
 
 @app.command(name="sim")

@@ -17,7 +17,7 @@ from cyclopts.exceptions import (
 )
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.nemesis.nearest import or_nearest
+from splitbrain.contracts.nearest import or_nearest
 
 _SUGGESTION = re.compile(r"Did you mean (\S+)\?")
 

@@ -5,7 +5,7 @@ Settled when the run is planned, and written into its plan: a judgement years la
 
 from collections.abc import Sequence
 
-from splitbrain.checker.registry import COMMITTED_LOGS, STATE_EVENTS, can_judge, evidence_needed
+from splitbrain.checker.names import COMMITTED_LOGS, STATE_EVENTS, can_judge, evidence_needed
 from splitbrain.contracts.scenario import LoadOptions
 from splitbrain.contracts.system import ReadsSpeakFor, System
 from splitbrain.harness.folder.simulation_outcome import SimulationOutcome

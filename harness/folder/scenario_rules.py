@@ -12,8 +12,9 @@ from typing import Any, cast, get_args
 import msgspec
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.fault import PINNED_NODES, Fault
 from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.scenario import NODES_MAX, SEED_MAX, Scenario
 from splitbrain.nemesis.awaiting import ANYWHERE, AT_LEADER
 from splitbrain.nemesis.fault_options import (
@@ -26,8 +27,7 @@ from splitbrain.nemesis.fault_options import (
     read_options,
 )
 from splitbrain.nemesis.kinds import fault_kind, world_kind_names
-from splitbrain.nemesis.nearest import or_nearest
-from splitbrain.nemesis.targets import PINNED_NODES, THERE, canonical, check_target
+from splitbrain.nemesis.targets import THERE, canonical, check_target
 from splitbrain.workloads.workload import workload_names
 
 #: What is to be done about a value that cannot be.

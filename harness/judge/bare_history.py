@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from splitbrain.checker.registry import history_checker
+from splitbrain.checker.names import history_checker
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.harness.folder.results import (
     RECORD_CHECKER,
@@ -18,7 +18,7 @@ from splitbrain.harness.folder.results import (
 )
 from splitbrain.harness.judge.bare_judging import (
     JudgedHistory,
-    judge_as_columns,
+    is_large,
     judge_as_operations,
     sense_of,
 )
@@ -72,8 +72,8 @@ def judge_history(
     judged = None
     with reading_within(limits.memory_budget_mib):
         # The page shows operations, and what is left out is told line by line.
-        if page is None and not skip_broken:
-            judged = judge_as_columns(path, name, history_format, limits, give_up, warm)
+        if page is None and not skip_broken and is_large(path):
+            judged = _as_columns(path, name, history_format, limits, give_up, warm)
         if judged is None:
             loaded = importers.load(
                 path, history_format, skip_broken=skip_broken, problem_with=sense_of(name)
@@ -114,6 +114,20 @@ def judge_history(
     if page is None or judged.loaded is None:
         return results
     return page(results, judged.loaded.operations)
+
+
+def _as_columns(
+    path: Path,
+    checker: str,
+    history_format: str | None,
+    limits: Limits,
+    give_up: Callable[[], str | None],
+    warm: WarmWorkers | None,
+) -> JudgedHistory | None:
+    # A small history is judged in the time that this takes to load.
+    from splitbrain.harness.judge.bare_columns import judge_as_columns
+
+    return judge_as_columns(path, checker, history_format, limits, give_up, warm)
 
 
 def _notes(judged: JudgedHistory) -> tuple[str, ...]:

@@ -1,8 +1,4 @@
-"""Judges the operations of a bare history: as columns where it is large, else as objects.
-
-Both ways have the same results. Columns know the way of a file without fault only; whatever is
-odd about a file or an operation is left to who reads objects, and can say where it stands.
-"""
+"""Judges the operations of a bare history; those of large ones as columns, ``bare_columns``."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -10,29 +6,24 @@ from pathlib import Path
 import msgspec
 
 from splitbrain.checker.evidence import Evidence
-from splitbrain.checker.linearizability.column_history import split_columns
 from splitbrain.checker.models.registry import model_named
+from splitbrain.checker.names import linearizability_model
 from splitbrain.checker.outcome_shapes import outcome_problem
-from splitbrain.checker.registry import linearizability_model
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.harness.folder.results import (
     OutcomeCounts,
 )
-from splitbrain.harness.judge import column_counts
 from splitbrain.harness.judge.checking import check_all
-from splitbrain.harness.judge.column_checking import ColumnCheck
-from splitbrain.harness.judge.shared_reading import read_shared
-from splitbrain.harness.judge.timeline import acknowledged_epochs, outcome_counts
-from splitbrain.harness.pool.framed_child import FramedChild
+from splitbrain.harness.judge.outcome_counts import (
+    acknowledged_epochs,
+    outcome_counts,
+)
 from splitbrain.harness.pool.limits import Limits
 from splitbrain.harness.pool.warm_workers import WarmWorkers
-from splitbrain.history.column_identity import columns_apart
-from splitbrain.history.columns import OperationColumns
-from splitbrain.history.formats import Format, guess_format, known_format
+from splitbrain.history.formats import Format
 from splitbrain.history.identity import operations_apart
 from splitbrain.history.importers import LoadedHistory
 from splitbrain.history.records import PairedOperation
-from splitbrain.history.value_shapes import wrong_shape
 
 #: Size of a file from which it is read into columns.
 COLUMNS_FROM_BYTES = 4 << 20
@@ -58,55 +49,6 @@ class JudgedHistory(msgspec.Struct, frozen=True):
         """Whether what is invalid stays so, whatever the file lacks at its end."""
         nothing_within = self.loaded is None or not self.loaded.broken_count
         return nothing_within and linearizability_model(self.check.checker) is not None
-
-
-def judge_as_columns(
-    path: Path,
-    checker: str,
-    history_format: str | None,
-    limits: Limits,
-    give_up: Callable[[], str | None],
-    warm: WarmWorkers | None,
-) -> JudgedHistory | None:
-    """Judge a large history without an object per operation; None where that cannot be.
-
-    Whoever reads objects then tells why, or judges it.
-    """
-    model = linearizability_model(checker)
-    if model is None or not _is_large(path):
-        return None
-    reading, judging = warm or WarmWorkers([], [])
-    columns = read_shared(path, history_format, limits, give_up, reading)
-    if columns is None:
-        return None
-    check = _check_columns(columns, model, limits, give_up, judging)
-    if check is None:
-        return None
-    told_apart = None
-    if columns.mixes_numbers:
-        apart = columns_apart(columns, one_kind_of_number=False)
-        again = _check_columns(apart, model, limits, give_up, judging)
-        told_apart = None if again is None else again.verdict
-    return JudgedHistory(
-        format=known_format(history_format) if history_format else guess_format(path),
-        operations=len(columns),
-        check=check,
-        counts=column_counts.outcome_counts(columns),
-        epochs=column_counts.acknowledged_epochs(columns),
-        told_apart=told_apart,
-    )
-
-
-def _check_columns(
-    columns: OperationColumns,
-    model: str,
-    limits: Limits,
-    give_up: Callable[[], str | None],
-    warm: list[FramedChild] | None,
-) -> CheckResult | None:
-    """Judge columns; None where operations have to be looked at one by one."""
-    parts = split_columns(columns, model_named(model), wrong_shape)
-    return None if parts is None else ColumnCheck(parts, model, limits, give_up, warm).run()
 
 
 def judge_as_operations(
@@ -156,7 +98,7 @@ def members_of(operations: Iterable[PairedOperation]) -> frozenset[str]:
     return frozenset(nodes) if has_final else frozenset()
 
 
-def _is_large(path: Path) -> bool:
+def is_large(path: Path) -> bool:
     """Whether columns pay off; an object per operation of a small history is quickly made."""
     return path.is_dir() or path.stat().st_size >= COLUMNS_FROM_BYTES
 

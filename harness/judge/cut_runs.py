@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from splitbrain.checker.registry import STATE_EVENTS, can_judge
+from splitbrain.checker.names import STATE_EVENTS, can_judge
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.fault import US_PER_MS
 from splitbrain.contracts.scenario import Violation

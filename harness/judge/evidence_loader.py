@@ -22,15 +22,17 @@ from splitbrain.harness.folder.store import is_alive
 from splitbrain.history.border import refuse_strays
 from splitbrain.history.course import LeaderSighting, Phase, phases_path
 from splitbrain.history.errors import HistoryError, PairingError
+from splitbrain.history.fault_windows import FaultWindow, fault_windows
 from splitbrain.history.functions import USUAL, Functions
 from splitbrain.history.identity import key_text, operations_apart
 from splitbrain.history.json_problems import in_words
+from splitbrain.history.leadership import Reign, reigns, sighted_reigns
 from splitbrain.history.pairing import pair
 from splitbrain.history.plan import Plan, decode_plan
 from splitbrain.history.reader import HistoryReader
 from splitbrain.history.records import Event, PairedOperation
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.nemesis.schedule_lines import is_planned, planned_fault
+from splitbrain.history.schedule_lines import is_planned, planned_fault
 
 _Line = TypeVar("_Line")
 
@@ -111,6 +113,18 @@ class RunRecord(msgspec.Struct, frozen=True):
     def reached(self, phase: str) -> bool:
         """Whether the run came as far as that phase."""
         return any(found.phase == phase for found in self.phases)
+
+    @property
+    def windows(self) -> list[FaultWindow]:
+        """When each injected fault was in force, in the order of their start."""
+        return fault_windows(self.faults, self.end_time)
+
+    @property
+    def reigns(self) -> list[Reign]:
+        """Who led when: as the nodes say, else as was seen from outside."""
+        if self.state_events:
+            return reigns(self.state_events, self.windows)
+        return sighted_reigns(self.sightings, self.end_time)
 
     @property
     def end_time(self) -> int:

@@ -4,18 +4,15 @@ import msgspec
 
 from splitbrain.harness.folder.results import FaultResult
 from splitbrain.harness.judge.evidence_loader import RunRecord
-from splitbrain.harness.judge.failovers import failovers_ns
 from splitbrain.harness.judge.fault_notice import Signs, notices
-from splitbrain.harness.judge.fault_results import fault_windows
+from splitbrain.history.outages import failovers_ns
 
 _NS_PER_MS = 1_000_000
 
 
 def with_failovers(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[FaultResult, ...]:
     """The results with how long each fault kept the system from acknowledging a write, ms."""
-    took = failovers_ns(
-        fault_windows(record.faults, record.end_time), record.operations, record.functions
-    )
+    took = failovers_ns(record.windows, record.operations, record.functions)
     return tuple(
         msgspec.structs.replace(fault, failover_ms=took[fault.index] // _NS_PER_MS)
         if fault.index in took
@@ -33,7 +30,7 @@ def with_notices(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[Fa
         sightings=record.sightings,
         phases=record.phases,
     )
-    found = notices(fault_windows(record.faults, record.end_time), signs)
+    found = notices(record.windows, signs)
     return tuple(
         msgspec.structs.replace(
             fault, noticed=found[fault.index].noticed, notice=found[fault.index].words

@@ -17,9 +17,9 @@ from splitbrain.harness.folder.coverage_cells import (
     sum_coverage,
 )
 from splitbrain.harness.judge.evidence_loader import RunRecord
-from splitbrain.harness.judge.fault_results import ENDING_KINDS, FaultWindow, fault_windows
 from splitbrain.harness.judge.node_roles import ClusterTale
 from splitbrain.history.course import LeaderSighting
+from splitbrain.history.fault_windows import FaultWindow, fault_windows
 
 
 def coverage_of(record: RunRecord) -> tuple[CoverageCell, ...]:
@@ -88,7 +88,7 @@ def _role_from_outside(
 ) -> Role:
     """The leader view's word: whoever is not the leader that it names follows."""
     for other in windows:
-        ends_it = other.kind in ENDING_KINDS and node in other.nodes and other.index != window.index
+        ends_it = other.may_end_processes and node in other.nodes and other.index != window.index
         if ends_it and other.start <= window.start <= other.end:
             is_down = other.seen is not None and other.seen <= window.start
             return "down" if is_down else "unknown"

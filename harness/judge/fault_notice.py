@@ -18,9 +18,9 @@ from typing import Final
 import msgspec
 
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.harness.judge.fault_results import ENDING_KINDS, FaultWindow
-from splitbrain.harness.judge.timeline import UNNAMED_ERROR
+from splitbrain.harness.judge.outcome_counts import UNNAMED_ERROR
 from splitbrain.history.course import LeaderSighting, Phase
+from splitbrain.history.fault_windows import FaultWindow
 from splitbrain.history.records import PairedOperation
 
 _NS_PER_MS: Final = 1_000_000
@@ -239,7 +239,7 @@ def _stalls(
     """Nodes whose log did not grow for long while that of another one did."""
     last = max((times[-1] for times in logs.values() if times), default=0)
     for node, times in logs.items():
-        if not times or (node in window.nodes and window.kind in ENDING_KINDS):
+        if not times or (node in window.nodes and window.may_end_processes):
             continue
         gaps = [*pairwise(times), (times[-1], last)]
         quiet = [

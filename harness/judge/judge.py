@@ -39,18 +39,12 @@ from splitbrain.harness.judge.fault_consequences import with_failovers, with_not
 from splitbrain.harness.judge.fault_coverage import coverage_of
 from splitbrain.harness.judge.fault_results import fault_results
 from splitbrain.harness.judge.judging_lock import exclusive
-from splitbrain.harness.judge.timeline import (
-    acknowledged_epochs,
-    leader_epochs,
-    longest_unavailability_ns,
-    outcome_counts,
-    sighted_epochs,
-)
+from splitbrain.harness.judge.outcome_counts import acknowledged_epochs, outcome_counts
 from splitbrain.harness.judge.vacuity import vacuous_reasons
 from splitbrain.harness.pool.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from splitbrain.history.course import LAST_PHASE
-from splitbrain.history.plan import Plan, reproduce_command
-from splitbrain.nemesis.plan_file import PLAN_FILE_ENDINGS
+from splitbrain.history.outages import longest_unavailability_ns
+from splitbrain.history.plan import PLAN_FILE_ENDINGS, Plan, reproduce_command
 from splitbrain.workloads.workload import checkers_fitting
 
 _NS_PER_MS = 1_000_000
@@ -268,14 +262,14 @@ def _assemble(
 ) -> Results:
     plan, root = record.plan, record.folder.root
     from_outside = not record.state_events
-    led = made("Who led", lambda: _led(record), set[tuple[int, str]]())
+    led = made("Who led", lambda: {reign.epoch for reign in record.reigns}, set[int]())
     gap = made(
         "The longest unavailability",
         lambda: longest_unavailability_ns(record.operations, record.functions),
         None,
     )
     acknowledged = made("The epochs", lambda: acknowledged_epochs(record.operations), set[int]())
-    epochs = {epoch for epoch, _ in led} | acknowledged
+    epochs = led | acknowledged
     coverage = made("What the faults met", lambda: coverage_of(record), None)
     counts = made(
         "The outcomes",
@@ -296,7 +290,7 @@ def _assemble(
         checkers=tuple(checked),
         operations=counts,
         faults=faults,
-        elections=len({epoch for epoch, _ in led}) if led else None,
+        elections=len(led) or None,
         elections_from_outside=bool(led) and from_outside,
         epochs=tuple(sorted(epochs)),
         longest_unavailability_ms=None if gap is None else gap // _NS_PER_MS,
@@ -305,13 +299,6 @@ def _assemble(
         coverage=coverage,
         not_run={} if plan is None else plan.checkers_not_run,
     )
-
-
-def _led(record: RunRecord) -> set[tuple[int, str]]:
-    """Who led which epoch: as the nodes say, else as seen from outside."""
-    if record.state_events:
-        return leader_epochs(record.state_events)
-    return sighted_epochs(record.sightings)
 
 
 def _runtime_words(plan: Plan) -> str:

@@ -19,16 +19,13 @@ from splitbrain.contracts.runtime import KILLED_CODE
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.results import NODE_CHECKER
 from splitbrain.harness.judge.evidence_loader import RunRecord
-from splitbrain.harness.judge.fault_results import ENDING_KINDS, FaultWindow, fault_windows
 from splitbrain.harness.judge.last_words import LastWords, last_words, node_logs
-from splitbrain.nemesis.kinds import known_kind
+from splitbrain.history.fault_windows import FaultWindow
 
 CHECKER_NAME = NODE_CHECKER
 
 #: A state event is stamped when the harness reads it, a fault when it is asked for.
 _STAMP_SLACK_NS = 2_000_000_000
-#: The fault under which the kernel kills, who states no reason.
-_STARVING = "memory"
 _TRACEBACK = b"Traceback (most recent call last)"
 _BLOCK_BYTES = 1 << 22
 #: How much of a line before a traceback, and of a log from there, is shown at most.
@@ -40,7 +37,7 @@ _VIOLATIONS_MAX = 20
 
 def judge_nodes(record: RunRecord) -> CheckResult:
     """Look at every node of a run."""
-    windows = fault_windows(record.faults, record.end_time)
+    windows = record.windows
     load_end = record.events[-1].time if record.events else 0
     violations: list[dict[str, Any]] = []
     unexplained: list[dict[str, Any]] = []
@@ -52,7 +49,7 @@ def judge_nodes(record: RunRecord) -> CheckResult:
         ended = list(_watched_exits(record, node, windows))
         known = bool(ended) or record.knows_its_faults
         # A world gives a node whose disk has rotted another one when everything heals.
-        staying = [window for window in windows if record.is_simulated and _stays(window)]
+        staying = [window for window in windows if record.is_simulated and window.traits.stays]
         replaced = [window.start for window in staying if node in window.nodes]
         ended = ended or list(_exits(node, events, windows, load_end, min(replaced, default=None)))
         for exit_ in ended:
@@ -152,7 +149,7 @@ def _has_lived_since(
     if any(event.incarnation > before for event in events):
         return True
     return any(
-        window.kind in ENDING_KINDS and node in window.nodes and window.end > time
+        window.may_end_processes and node in window.nodes and window.end > time
         for window in windows
     )
 
@@ -182,8 +179,8 @@ def _exits(
 ) -> Iterator[dict[str, Any]]:
     """Ends of the node's process that no fault on that node explains."""
     mine = [window for window in windows if node in window.nodes]
-    ending = [window for window in mine if window.kind in ENDING_KINDS]
-    starving = [window for window in mine if window.kind == _STARVING]
+    ending = [window for window in mine if window.may_end_processes]
+    starving = [window for window in mine if window.traits.starves]
     told: set[int] = set()
     previous: StateEvent | None = None
     for event in events:
@@ -223,7 +220,7 @@ def _asking(windows: Sequence[FaultWindow], node: str, time: int | None) -> list
     return [
         window
         for window in windows
-        if _reasons(window)
+        if window.traits.reasons
         and node in window.nodes
         and (_explained([window], time) or _has_left_a_bad_disk(window, time))
     ]
@@ -234,18 +231,7 @@ def _has_left_a_bad_disk(window: FaultWindow, time: int | None) -> bool:
 
     A node that a busy machine is slow to start does so.
     """
-    return _stays(window) and time is not None and time >= window.start
-
-
-def _stays(window: FaultWindow) -> bool:
-    kind = known_kind(window.kind)
-    return kind is not None and kind.stays
-
-
-def _reasons(window: FaultWindow) -> tuple[str, ...]:
-    """Words of who ends by itself at a fault, which a later version may have added."""
-    kind = known_kind(window.kind)
-    return () if kind is None else kind.reasons
+    return window.traits.stays and time is not None and time >= window.start
 
 
 def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | None) -> bool:
@@ -254,10 +240,10 @@ def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | No
     Its exit code is lost where the fault has started it again by the time that somebody asks.
     """
     if reason is None:
-        starves = any(window.kind == _STARVING for window in asking)
+        starves = any(window.traits.starves for window in asking)
         return starves and exit_code in (None, KILLED_CODE)
     said = reason.casefold()
-    return any(word in said for window in asking for word in _reasons(window))
+    return any(word in said for window in asking for word in window.traits.reasons)
 
 
 def _despite(asking: Sequence[FaultWindow]) -> str:

@@ -14,7 +14,7 @@ import msgspec
 
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.coverage_cells import EpochPhase, Role
-from splitbrain.harness.judge.fault_results import ENDING_KINDS, FaultWindow
+from splitbrain.history.fault_windows import FaultWindow
 
 #: What nodes call their roles, to ours; one that knows no leader is a candidate or may be one soon.
 _ROLES: Final[dict[str, Role]] = {
@@ -153,7 +153,7 @@ class ClusterTale:
     ) -> None:
         """``windows`` are those of all faults that were injected."""
         self._tales = {node: NodeTale(state_events.get(node, ())) for node in nodes}
-        self._endings = [window for window in windows if window.kind in ENDING_KINDS]
+        self._endings = [window for window in windows if window.may_end_processes]
 
     def standing(self, node: str, time: int, fault: int) -> Standing:
         """What a node was when a fault came, whatever that fault then did to it.

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from splitbrain.checker.models.registry import MODELS
-from splitbrain.checker.registry import linearizability_model
+from splitbrain.checker.names import linearizability_model
 from splitbrain.checker.verdict import Verdict, merge
 from splitbrain.contracts.analysis.parts import PartsAnswer, PartsRequest
 from splitbrain.contracts.distribution import PACKAGE

@@ -9,7 +9,7 @@ wrong: damage is never its doing.
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from splitbrain.checker.registry import STATE_EVENTS, can_judge
+from splitbrain.checker.names import STATE_EVENTS, can_judge
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.manifest import is_unsealed

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.results import FaultResult, counted
 from splitbrain.harness.judge.evidence_loader import RunRecord
-from splitbrain.harness.judge.fault_results import FaultWindow, fault_windows
+from splitbrain.history.fault_windows import FaultWindow
 from splitbrain.history.functions import Functions, effect_of
 from splitbrain.history.records import PairedOperation
 
@@ -23,7 +23,7 @@ OK_COUNT_MIN = 20
 
 def vacuous_reasons(record: RunRecord, faults: Sequence[FaultResult]) -> tuple[str, ...]:
     """Every reason why the run proves nothing, one sentence each; empty if it proves something."""
-    windows = fault_windows(record.faults, record.end_time)
+    windows = record.windows
     declares = record.plan.declares_state_events if record.plan else bool(record.state_events)
     reasons = [
         too_few_faults_bit(faults),

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import msgspec
 
 from splitbrain.harness.console.plain_text import printable
-from splitbrain.harness.judge.fault_results import FaultWindow
-from splitbrain.harness.judge.timeline import Reign
 from splitbrain.harness.report.series import LatencySeries, Throughput
+from splitbrain.history.fault_windows import FaultWindow
+from splitbrain.history.leadership import Reign
 
 _NS_PER_S = 1e9
 #: Bands and reigns drawn at most; the tables below the charts go on.
@@ -68,9 +68,12 @@ def bands(windows: Sequence[FaultWindow]) -> list[Band]:
     return shown
 
 
-def shown_reigns(reigns: Sequence[Reign], *, from_outside: bool = False) -> list[ShownReign]:
+def shown_reigns(
+    reigns: Sequence[Reign], end_time: int, *, from_outside: bool = False
+) -> list[ShownReign]:
     """Reigns in seconds, with clashes of one epoch marked.
 
+    Those never stamped are left out; those that never ended end with the run, at ``end_time``.
     Of what was seen ``from_outside`` none is marked: who answers and who believes are not the same.
     """
     leaders: dict[int, set[str]] = {}
@@ -81,8 +84,9 @@ def shown_reigns(reigns: Sequence[Reign], *, from_outside: bool = False) -> list
             node=reign.node,
             epoch=reign.epoch,
             start_s=reign.start / _NS_PER_S,
-            end_s=reign.end / _NS_PER_S,
+            end_s=max(reign.start, end_time if reign.end is None else reign.end) / _NS_PER_S,
             clash=not from_outside and len(leaders[reign.epoch]) > 1,
         )
         for reign in reigns[:REIGNS_MAX]
+        if reign.start is not None
     ]

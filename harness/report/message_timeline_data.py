@@ -49,7 +49,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
     detail: str
 
 
-class Reign(msgspec.Struct, frozen=True, array_like=True):
+class HeldRole(msgspec.Struct, frozen=True, array_like=True):
     """A stretch in which a node had one role in one epoch."""
 
     start: Microseconds
@@ -117,7 +117,7 @@ class PictureData(msgspec.Struct, frozen=True):
     #: Names of messages.
     names: list[str]
     messages: list[Message]
-    reigns: list[Reign]
+    reigns: list[HeldRole]
     outages: list[Outage]
     disks: list[Mark]
     logs: list[Mark]
@@ -265,17 +265,17 @@ def _messages(
 
 def _reigns(
     story: Sequence[TimelineRecord], lane: dict[str, int], begin: int, end: int
-) -> list[Reign]:
+) -> list[HeldRole]:
     """A role lasts until the node's next one, and no longer than the node runs."""
     held: dict[str, TimelineState] = {}
-    found: list[Reign] = []
+    found: list[HeldRole] = []
 
     def close(node: str, moment: int) -> None:
         state = held.pop(node, None)
         if state is None or moment < begin:
             return
         found.append(
-            Reign(
+            HeldRole(
                 max(state.time, begin),
                 moment,
                 lane[node],

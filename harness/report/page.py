@@ -16,8 +16,6 @@ from splitbrain.contracts.analysis.run import RunAnalysis
 from splitbrain.harness.console.plain_text import printable, value_text
 from splitbrain.harness.folder.results import Results, leading_sentence
 from splitbrain.harness.judge.evidence_loader import RunRecord
-from splitbrain.harness.judge.fault_results import fault_windows
-from splitbrain.harness.judge.timeline import reigns, sighted_reigns
 from splitbrain.harness.report.chart_data import ChartData, ShownReign, bands, shown_reigns
 from splitbrain.harness.report.coverage_tables import HEADER, NOTE, coverage_rows
 from splitbrain.harness.report.embedding import (
@@ -155,20 +153,14 @@ def _figure(value: object) -> str:
 def _chart_data(record: RunRecord) -> ChartData:
     calls = completed_calls(record.events)
     end_time = record.end_time
-    windows = fault_windows(record.faults, end_time)
     end_s = max(end_time / 1e9, 1.0)
     return ChartData(
         end_s=round(end_s, 3),
         nodes=[printable(node) for node in record.node_names],
         latency=latency_series(calls),
         throughput=throughput(calls, end_s),
-        faults=bands(windows),
-        reigns=shown_reigns(
-            reigns(record.state_events, windows, end_time)
-            if record.state_events
-            else sighted_reigns(record.sightings, end_time),
-            from_outside=not record.state_events,
-        ),
+        faults=bands(record.windows),
+        reigns=shown_reigns(record.reigns, end_time, from_outside=not record.state_events),
     )
 
 

@@ -13,7 +13,8 @@ import msgspec
 
 from splitbrain.contracts.errors import CapabilityError, UsageError
 from splitbrain.contracts.fault import Fault
-from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.names import DEFAULT_SYSTEM, NodeName
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import Runtime
 from splitbrain.contracts.scenario import NODES_MAX, SEED_MAX
 from splitbrain.contracts.simulation import SimulatedSystem
@@ -22,10 +23,8 @@ from splitbrain.harness.run.clients import Load
 from splitbrain.harness.run.load.routes import reader_slots
 from splitbrain.harness.run.plan_choice import failover_ms, plan_faults
 from splitbrain.history.plan import CONCURRENCY, OPERATION_TIMEOUT_S, RATE, sub_seeds
-from splitbrain.nemesis.nearest import or_nearest
 from splitbrain.nemesis.plan import needs, refuse_what_cannot_be_had
 from splitbrain.nemesis.targets import LAGGARD
-from splitbrain.systems.registry import DEFAULT_SYSTEM
 from splitbrain.systems.registry import names as system_names
 from splitbrain.workloads.workload import Workload, workload, workload_names
 

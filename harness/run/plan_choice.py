@@ -9,12 +9,12 @@ from pathlib import Path
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.fault import Fault
 from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.system import System
+from splitbrain.history.plan import PLAN_FILE_ENDINGS
 from splitbrain.nemesis.kinds import kind_names
-from splitbrain.nemesis.nearest import or_nearest
 from splitbrain.nemesis.plan import NONE, WantedFault, check_pace, parse, schedule
 from splitbrain.nemesis.plan_file import (
-    PLAN_FILE_ENDINGS,
     PlanFile,
     ReadPlan,
     from_file_faults,

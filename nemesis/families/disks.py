@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final, Literal
 
 from splitbrain.contracts.arms import DiskState, FileChange
-from splitbrain.contracts.fault import US_PER_MS, Milliseconds
+from splitbrain.contracts.fault import US_PER_MS, FaultTraits, Milliseconds
 from splitbrain.contracts.names import NodeName
 from splitbrain.nemesis.acts import (
     Act,
@@ -36,7 +36,7 @@ from splitbrain.nemesis.families.processes import (
     until_healed,
     until_started,
 )
-from splitbrain.nemesis.fault_kind import CORRUPT, FAILED, FaultKind
+from splitbrain.nemesis.fault_kind import AT_ONCE, CORRUPT, FAILED, FaultKind
 from splitbrain.nemesis.fault_options import FileOptions, FullDiskOptions, NoOptions, RestoreOptions
 from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, random_target
 
@@ -45,6 +45,7 @@ _FILES_PAGE: Final = "file-change"
 #: A changed file is met by its node this share of the fault's time after the change, at most.
 _MET_PART: Final = 3
 _MET_MS_MAX: Final = 1000
+_CHANGED: Final = FaultTraits("at-once", CORRUPT, stays=True)
 
 
 def _power(setting: Setting, _options: NoOptions) -> Course:
@@ -153,14 +154,14 @@ def _kind(name: str, summary: str, **fields: Any) -> FaultKind:
 KINDS: Final = (
     _kind(
         "power", "Cuts the target's power: what was not flushed is gone.",
-        needs=frozenset({"power"}), course=_power, ends_processes=True, exclusive=None,
+        needs=frozenset({"power"}), course=_power, traits=AT_ONCE, exclusive=None,
         other_targets=(FOLLOWER, random_target(1), ALL),
     ),
     _kind(
         "full-disk", "Leaves the target's disk no room.",
         needs=frozenset({"full-disk"}), course=_full, options=FullDiskOptions,
         exact_options=frozenset({"spare_bytes"}),
-        reasons=("disk full", "disk is full", "no space", "enospc"),
+        traits=FaultTraits(reasons=("disk full", "disk is full", "no space", "enospc")),
     ),
     _kind(
         "disk-stall", "Lets no write on the target's disk come to an end.",
@@ -169,28 +170,27 @@ KINDS: Final = (
     _kind(
         "disk-error", "Makes the target's file system report an error and go read-only.",
         needs=frozenset({"disk-error", "kill"}), course=_error,
-        reasons=(*FAILED, "read-only", "erofs"),
+        traits=FaultTraits("later", (*FAILED, "read-only", "erofs")),
     ),
     _kind(
         "flip", "Flips bits in a file of the stopped target, which then starts.",
         page=_FILES_PAGE, needs=frozenset({"file-change", "kill"}), course=_changed("flip"),
-        options=FileOptions, ends_processes=True, rule="forgets", needs_up=False,
-        reasons=CORRUPT, stays=True,
+        options=FileOptions, traits=_CHANGED, rule="forgets", needs_up=False,
     ),
     _kind(
         "truncate", "Cuts off the end of a file of the stopped target, which then starts.",
         page=_FILES_PAGE, needs=frozenset({"file-change", "truncate", "kill"}),
-        course=_changed("truncate"), options=FileOptions, ends_processes=True, rule="forgets",
-        needs_up=False, reasons=CORRUPT, stays=True,
+        course=_changed("truncate"), options=FileOptions, traits=_CHANGED, rule="forgets",
+        needs_up=False,
     ),
     _kind(
         "restore", "Puts a file of the stopped target back to an older state.",
         page=_FILES_PAGE, needs=frozenset({"file-change", "kill"}), course=_put_back,
-        options=RestoreOptions, ends_processes=True, rule="lies", reasons=CORRUPT,
+        options=RestoreOptions, traits=FaultTraits("later", CORRUPT), rule="lies",
     ),
     _kind(
         "wipe", "Empties the data folder of the stopped target, which comes back without a past.",
-        needs=frozenset({"wipe", "kill"}), course=_wipe, ends_processes=True, rule="forgets",
+        needs=frozenset({"wipe", "kill"}), course=_wipe, traits=AT_ONCE, rule="forgets",
         needs_up=False,
     ),
 )  # fmt: skip

@@ -11,6 +11,7 @@ did. Source: design, section 9.
 from collections.abc import Callable
 from typing import Any, Final
 
+from splitbrain.contracts.fault import FaultTraits
 from splitbrain.contracts.fault_draws import how, spread
 from splitbrain.nemesis.acts import (
     Act,
@@ -28,7 +29,7 @@ from splitbrain.nemesis.acts import (
     Start,
 )
 from splitbrain.nemesis.courses import Course, Setting, Step
-from splitbrain.nemesis.fault_kind import CORRUPT, FAILED, FaultKind
+from splitbrain.nemesis.fault_kind import CORRUPT, FAILED, LATER, FaultKind
 from splitbrain.nemesis.fault_options import (
     CallOptions,
     NoOptions,
@@ -45,6 +46,8 @@ _SLOW_DOUBLINGS: Final = 9
 #: One in so many kinds of rot is met by a node that is running.
 _RUNNING_ONE_IN: Final = 4
 _ROT_LIMIT: Final = 1 << 31
+#: Traits of calls that fail: their node may end by itself.
+_MEETS: Final = FaultTraits("perhaps", FAILED)
 
 
 def _slow(setting: Setting, options: SlowDiskOptions) -> Course:
@@ -113,7 +116,8 @@ def _roll_back(setting: Setting, _options: NoOptions) -> Course:
 
 
 def _failing_kind(name: str, summary: str, **fields: Any) -> FaultKind:
-    return _kind(name, summary, reasons=FAILED, exclusive="disk", **fields)
+    usual: dict[str, Any] = {"traits": FaultTraits(reasons=FAILED), "exclusive": "disk"}
+    return _kind(name, summary, **(usual | fields))
 
 
 def _kind(name: str, summary: str, **fields: Any) -> FaultKind:
@@ -131,9 +135,7 @@ def _kind_of_rot(name: str, summary: str, what: Rotten, **fields: Any) -> FaultK
         "options": RotOptions,
         "rule": "forgets",
         "needs_up": False,
-        "reasons": CORRUPT,
-        "stays": True,
-        "ends_processes": True,
+        "traits": FaultTraits("perhaps", CORRUPT, stays=True),
     }
     return _kind(name, summary, needs=frozenset({"exact-disk", "kill"}), **(usual | fields))
 
@@ -150,11 +152,11 @@ KINDS: Final = (
     _failing_kind("read-errors", "Lets every read of the target's log fail.", course=_reads_fail),
     _failing_kind(
         "write-fails", "Lets the next write fail, or all of them.",
-        course=_calls_fail("write"), options=CallOptions, ends_processes=True,
+        course=_calls_fail("write"), options=CallOptions, traits=_MEETS,
     ),
     _failing_kind(
         "rename-fails", "Lets the next rename fail, or all of them.",
-        course=_calls_fail("rename"), options=CallOptions, ends_processes=True,
+        course=_calls_fail("rename"), options=CallOptions, traits=_MEETS,
     ),
     _kind_of_rot("rot-log", "Flips bits of flushed records.", "log"),
     # The entry of an epoch comes before its first batch, which may be flushed and not yet marked.
@@ -173,6 +175,6 @@ KINDS: Final = (
     _kind(
         "roll-back", "Puts the whole disk of the target back to what it held at the injection.",
         course=_roll_back, needs=frozenset({"exact-disk", "file-change", "kill"}), rule="lies",
-        ends_processes=True,
+        traits=LATER,
     ),
 )  # fmt: skip

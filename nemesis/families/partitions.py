@@ -20,7 +20,7 @@ from splitbrain.nemesis.expectations import (
     PeersStall,
 )
 from splitbrain.nemesis.families.processes import exited, running
-from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.fault_kind import LATER, FaultKind
 from splitbrain.nemesis.fault_options import CutThenKillOptions, FlapOptions, GroupOptions
 from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, ClusterView, random_target, shuffled
 
@@ -251,7 +251,7 @@ KINDS: Final = (
         name="cut-then-kill", page=PAGE, needs=frozenset({"partition", "kill"}),
         course=_cut_then_kill_course, links=_between, options=CutThenKillOptions,
         other_targets=_ONE, leaves_one=True, refused_targets=frozenset({ALL}),
-        ends_processes=True,
+        traits=LATER,
         summary="Cuts the target off, kills it a while later, and brings it back connected.",
     ),
     FaultKind(

@@ -7,7 +7,7 @@ believed before.
 
 from typing import Any, Final
 
-from splitbrain.contracts.fault import US_PER_MS
+from splitbrain.contracts.fault import US_PER_MS, FaultTraits
 from splitbrain.contracts.names import NodeName
 from splitbrain.nemesis.acts import (
     Act,
@@ -31,7 +31,7 @@ from splitbrain.nemesis.expectations import (
     NodeIsSilent,
     ProcessorShare,
 )
-from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.fault_kind import AT_ONCE, LATER, FaultKind
 from splitbrain.nemesis.fault_options import (
     CpuOptions,
     CrashLoopOptions,
@@ -162,17 +162,17 @@ def _kind(name: str, summary: str, **fields: Any) -> FaultKind:
 KINDS: Final = (
     _kind(
         "kill", "Ends the target's processes at once (SIGKILL) and starts them again when healed.",
-        needs=frozenset({"kill"}), course=_kill, ends_processes=True,
+        needs=frozenset({"kill"}), course=_kill, traits=AT_ONCE,
     ),
     _kind(
         "terminate", "Asks the target to end (SIGTERM) and starts it again when healed.",
         needs=frozenset({"terminate"}), course=_terminate, options=TerminateOptions,
-        ends_processes=True,
+        traits=AT_ONCE,
     ),
     _kind(
         "restart", "Asks the target to end (SIGTERM) and starts it at once.",
         needs=frozenset({"terminate"}), course=_restart, options=TerminateOptions,
-        ends_processes=True,
+        traits=AT_ONCE,
     ),
     _kind(
         "pause", "Freezes every process of the target; it wakes up believing what it believed.",
@@ -181,12 +181,12 @@ KINDS: Final = (
     _kind(
         "rolling-restart", "Restarts the target's nodes one after the other, the leader last.",
         needs=frozenset({"terminate"}), course=_rolling_restart, options=TerminateOptions,
-        first_target=ALL, other_targets=(ALL,), ends_processes=True,
+        first_target=ALL, other_targets=(ALL,), traits=LATER,
     ),
     _kind(
         "crash-loop", "Kills the target again as soon as it has come back, several times.",
         needs=frozenset({"kill"}), course=_crash_loop, options=CrashLoopOptions,
-        ends_processes=True,
+        traits=AT_ONCE,
     ),
     _kind(
         "cpu", "Lets the target have a small share of one processor.",
@@ -196,6 +196,6 @@ KINDS: Final = (
     _kind(
         "memory", "Lets the target have little memory; what needs more is killed by the kernel.",
         needs=frozenset({"memory"}), course=_limit_memory, options=MemoryOptions,
-        reasons=("memory",), exclusive="memory",
+        traits=FaultTraits(reasons=("memory",), starves=True), exclusive="memory",
     ),
 )  # fmt: skip

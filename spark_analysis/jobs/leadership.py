@@ -4,8 +4,9 @@ Definitions, used by the jobs and by their reference in the tests:
 
 - A **reign** is one node in the role of leader in one epoch. It begins with the node's own state
   event and ends with the node's next change of role or epoch, its end, the first event of its next
-  incarnation, or the moment at which a kill of the node was seen; else with the last event of the
-  run, state events and operations alike.
+  incarnation, or a fault that ended its process: when that was seen, for a kind that ends it at
+  once; with the heal, where the kind does so later and the reign began before the fault. Else it
+  ends with the last event of the run, state events and operations alike.
 - Two reigns of different nodes **overlap**: always, where they are of one epoch, which no quorum
   may ever do (split-brain); and where they have common time, of different epochs, which is
   harmless by itself: a leader that is cut off cannot know yet. Of two reigns in one epoch that
@@ -23,8 +24,6 @@ from splitbrain.contracts.analysis.run import Leader, LeaderOverlap
 from splitbrain.spark_analysis.frames import conform
 from splitbrain.spark_analysis.schemas import table_of
 
-#: Faults that end the process of a node.
-KILLING_FAULTS: Final = ("kill", "power")
 #: Kinds of state events that can begin or end a reign.
 _LAST_WORDS: Final = ("stopped", "fatal")
 _BOUNDARIES: Final = ("started", "role", *_LAST_WORDS)
@@ -119,12 +118,16 @@ def _run_ends(stamped: DataFrame, operations: DataFrame) -> DataFrame:
 
 
 def _cut_by_kills(reigning: DataFrame, faults: DataFrame) -> DataFrame:
-    """End each reign at the first kill of its node: a killed node does not say that it ends."""
-    kills = faults.where(sql.col("kind").isin(*KILLING_FAULTS) & sql.col("verified")).select(
-        "run_id", sql.explode("nodes").alias("node"), sql.col("verified_ns").alias("killed_ns")
+    """End each reign with its process: a killed node does not say that it ends."""
+    at_once, later = (sql.col("ends_process") == ends for ends in ("at-once", "later"))
+    seen = sql.col("verified_ns")
+    kills = faults.where((at_once | later) & seen.isNotNull()).select(
+        *("run_id", sql.explode("nodes").alias("node")),
+        sql.when(at_once, seen).otherwise(sql.col("healing_ns")).alias("killed_ns"),
+        sql.when(at_once, seen).otherwise(sql.col("invoked_ns")).alias("met_ns"),
     )
     killed = sql.when(
-        (sql.col("killed_ns") > sql.col("start_ns")) & (sql.col("killed_ns") < sql.col("end_ns")),
+        (sql.col("met_ns") > sql.col("start_ns")) & (sql.col("killed_ns") < sql.col("end_ns")),
         sql.col("killed_ns"),
     )
     return (

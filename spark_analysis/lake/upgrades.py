@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.fault_traits import TRAITS_OF_OLD
 from splitbrain.spark_analysis.frames import conform
 from splitbrain.spark_analysis.schemas import Table, declare
 
@@ -36,6 +37,17 @@ def _faults_2(rows: DataFrame) -> DataFrame:
             "healed": sql.col("removed_ns").isNotNull(),
         }
     )
+
+
+def _faults_3(rows: DataFrame) -> DataFrame:
+    """Which kinds end processes stood in the code alone."""
+    ends = [
+        sql.lit(text)
+        for kind, traits in TRAITS_OF_OLD.items()
+        if traits.ends_process is not None
+        for text in (kind, traits.ends_process)
+    ]
+    return rows.withColumn("ends_process", sql.try_element_at(sql.create_map(*ends), "kind"))
 
 
 def _state_events_2(rows: DataFrame) -> DataFrame:
@@ -86,6 +98,15 @@ _RUNS_1: Final = (
     *_fields(pa.list_(pa.string()), "damage_kinds", "damage"),
     *_fields(pa.int64(), "operations"),
 )
+_FAULTS_1: Final = (
+    *_fields(pa.int64(), "index"),
+    *_fields(pa.string(), "kind", "target"),
+    *_fields(pa.list_(pa.string()), "nodes"),
+    *_fields(pa.string(), "leader", nullable=True),
+    *_fields(pa.int64(), "invoked_ns", "verified_ns", "healing_ns", nullable=True),
+    *_fields(pa.int64(), "removed_ns", "resumed_ns", nullable=True),
+    *_fields(pa.bool_(), "verified", "applicable"),
+)
 #: Table name and version to what it was.
 OLDER: Final[Versions] = {
     ("runs", 1): Older(
@@ -116,19 +137,17 @@ OLDER: Final[Versions] = {
         ),
         _operations_2,
     ),
-    ("faults", 1): Older(
+    ("faults", 1): Older(declare("faults", 1, *_FAULTS_1), _faults_2),
+    ("faults", 2): Older(
         declare(
             "faults",
-            1,
-            *_fields(pa.int64(), "index"),
-            *_fields(pa.string(), "kind", "target"),
-            *_fields(pa.list_(pa.string()), "nodes"),
-            *_fields(pa.string(), "leader", nullable=True),
-            *_fields(pa.int64(), "invoked_ns", "verified_ns", "healing_ns", nullable=True),
-            *_fields(pa.int64(), "removed_ns", "resumed_ns", nullable=True),
-            *_fields(pa.bool_(), "verified", "applicable"),
+            2,
+            *_FAULTS_1,
+            *_fields(pa.list_(pa.string()), "links"),
+            *_fields(pa.string(), "evidence", nullable=True),
+            *_fields(pa.bool_(), "healed"),
         ),
-        _faults_2,
+        _faults_3,
     ),
     ("state_events", 1): Older(
         declare(

@@ -5,7 +5,7 @@ It is longer than 400 lines because it is a table, one entry for each way to be 
 
 import gzip
 
-from splitbrain.checker.registry import history_models
+from splitbrain.checker.names import history_models
 from tests.bad_input.cause import Arrange, Cause, Chapter, Scene, file
 
 REPAIR = "Repair the line, or remove it with its whole operation; --skip-broken leaves it out"

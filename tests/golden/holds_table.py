@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, cast
 
 import msgspec
 
-from splitbrain.contracts.fault import ActualFault, Link
+from splitbrain.contracts.fault import PINNED_NODES, ActualFault, Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.nemesis import acts
 from splitbrain.nemesis.acts import Act, places
@@ -19,7 +19,7 @@ from splitbrain.nemesis.courses import Course
 from splitbrain.nemesis.expectations import Expectation
 from splitbrain.nemesis.fault_options import BEYOND_PROMISE
 from splitbrain.nemesis.kinds import fault_kind, machine_kind_names
-from splitbrain.nemesis.targets import PINNED_NODES, ClusterView
+from splitbrain.nemesis.targets import ClusterView
 from tests.golden.nemesis_rendering import compact, fields_set
 from tests.golden.story import NODES, planned
 

@@ -5,10 +5,10 @@
 
 import pytest
 
+from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.harness.campaign.sweep.trial import Trial, draw, run
 from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
 from splitbrain.harness.judge.simulated_outcomes import judged
-from splitbrain.systems.registry import DEFAULT_SYSTEM
 
 pytestmark = pytest.mark.slow
 

@@ -6,10 +6,10 @@ import pytest
 
 from splitbrain.checker.fingerprints import Fingerprint, fingerprint_of
 from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.harness.campaign.sweep.trial import Trial, draw, run
 from splitbrain.harness.folder.simulation_outcome import JudgedOutcome
 from splitbrain.harness.judge.simulated_outcomes import judged
-from splitbrain.systems.registry import DEFAULT_SYSTEM
 from tests.integration.test_planted_bugs_are_found import FOUND_BY, SEEDS_MAX
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

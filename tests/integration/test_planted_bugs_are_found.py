@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 import pytest
 
+from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.harness.campaign.sweep.trial import Trial, draw, run
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.systems.kraft.planted_bugs import REGISTRY
-from splitbrain.systems.registry import DEFAULT_SYSTEM
 
 #: Seeds that are tried; none of these bugs took more than half of them when it was measured.
 SEEDS_MAX = 20

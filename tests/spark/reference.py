@@ -14,6 +14,9 @@ import msgspec
 from splitbrain.contracts.committed import CommittedRecord
 from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.state_event import StateEvent
+from splitbrain.history import leadership
+from splitbrain.history.fault_windows import FaultWindow
+from splitbrain.history.fault_windows import fault_windows as windows_of
 from splitbrain.history.pairing import pair
 from splitbrain.history.reader import read_events
 from splitbrain.history.records import PairedOperation
@@ -22,17 +25,6 @@ from splitbrain.history.run_folder import RunFolder
 SLOT = 100_000_000
 CONTEXT = 5_000_000_000
 MS = 1e6
-
-
-class Window(msgspec.Struct):
-    index: int
-    kind: str
-    target: str
-    nodes: list[str]
-    start: int
-    end: int
-    removed: int | None
-    verified: bool
 
 
 class Run:
@@ -116,32 +108,8 @@ def throughput(run: Run) -> dict[int, tuple[int, int, int]]:
 # --- availability ---------------------------------------------------------------------------
 
 
-def windows(run: Run) -> list[Window]:
-    if not run.load:
-        return []
-    load_end = max(_seen_ns(operation) for operation in run.load)
-    found: list[Window] = []
-    for index in sorted({event.index for event in run.faults}):
-        events = {event.phase: event for event in reversed(run.faults) if event.index == index}
-        if "invoked" not in events:
-            continue
-        invoked = events["invoked"]
-        removed = events["removed"].time if "removed" in events else None
-        end = max(invoked.time, load_end if removed is None else removed)
-        nodes = [str(node) for node in invoked.nodes]
-        found.append(
-            Window(
-                index=index,
-                kind=invoked.kind,
-                target=invoked.target,
-                nodes=nodes,
-                start=invoked.time,
-                end=end,
-                removed=removed,
-                verified="verified" in events,
-            )
-        )
-    return found
+def windows(run: Run) -> list[FaultWindow]:
+    return windows_of(run.faults, max(map(_seen_ns, run.load))) if run.load else []
 
 
 def fault_windows(run: Run) -> dict[int, dict[str, Any]]:
@@ -171,7 +139,7 @@ def fault_windows(run: Run) -> dict[int, dict[str, Any]]:
             "recovery_ms": _recovery(run, window, others),
             "kind": window.kind,
             "target": window.target,
-            "nodes": window.nodes,
+            "nodes": list(window.nodes),
             "verified": window.verified,
             "start_ns": window.start,
             "end_ns": window.end,
@@ -190,7 +158,9 @@ def _served(run: Run, begin: int, end: int) -> tuple[float | None, float | None]
     return len(serving) / len(slots), ok / len(invoked) if invoked else None
 
 
-def _failover(run: Run, window: Window, others: list[Window]) -> tuple[float | None, int | None]:
+def _failover(
+    run: Run, window: FaultWindow, others: list[FaultWindow]
+) -> tuple[float | None, int | None]:
     acknowledged = [one for one in _acknowledgements(run.load) if one.position is not None]
     known = [
         one.position[0] for one in acknowledged if one.position and _seen_ns(one) <= window.start
@@ -212,16 +182,16 @@ def _failover(run: Run, window: Window, others: list[Window]) -> tuple[float | N
     return (told - window.start) / MS, epoch
 
 
-def _recovery(run: Run, window: Window, others: list[Window]) -> float | None:
-    if window.removed is None:
+def _recovery(run: Run, window: FaultWindow, others: list[FaultWindow]) -> float | None:
+    if not window.healed:
         return None
     until = min((o.start for o in others if o.start > window.end), default=None)
     told = [
         _seen_ns(one)
         for one in _acknowledgements(run.load)
-        if one.start >= window.removed and (until is None or _seen_ns(one) < until)
+        if one.start >= window.end and (until is None or _seen_ns(one) < until)
     ]
-    return (min(told) - window.removed) / MS if told else None
+    return (min(told) - window.end) / MS if told else None
 
 
 def longest_unavailability(run: Run) -> tuple[int, int] | None:
@@ -313,36 +283,11 @@ def reigns(run: Run) -> set[tuple[str, int, int, int]]:
     """Node, epoch, start, end."""
     times = [event.time for events in run.state_events.values() for event in events]
     run_end = max([*(_seen_ns(one) for one in run.operations), *times], default=0)
-    kills = [
-        (str(node), event.time)
-        for event in run.faults
-        if event.kind in ("kill", "power") and event.phase == "verified"
-        for node in event.nodes
-    ]
-    found: set[tuple[str, int, int, int]] = set()
-    for node, events in run.state_events.items():
-        led: StateEvent | None = None
-        moments = sorted(events, key=lambda event: (event.incarnation, event.sequence))
-        for event in [*moments, None]:
-            leads = event is not None and event.kind == "role" and event.role == "leader"
-            same = (
-                event is not None
-                and led is not None
-                and event.incarnation == led.incarnation
-                and (event.epoch == led.epoch if leads else event.kind not in _ENDS)
-            )
-            if led is not None and not same:
-                start = led.time or 0
-                end = run_end if event is None else event.time or 0
-                killed = [at for name, at in kills if name == node and start < at < end]
-                found.add((node, led.epoch, start, min([end, *killed])))
-                led = None
-            if led is None and leads:
-                led = event
-    return found
-
-
-_ENDS = ("started", "role", "stopped", "fatal")
+    return {
+        (one.node, one.epoch, one.start, run_end if one.end is None else one.end)
+        for one in leadership.reigns(run.state_events, windows_of(run.faults))
+        if one.start is not None
+    }
 
 
 def leader_overlaps(run: Run) -> set[tuple[int, int, str, str, int, int, bool]]:

@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from splitbrain.contracts.state_event import StateEvent
+from splitbrain.history.fault_windows import fault_windows
 from splitbrain.history.records import PairedOperation
 from tests.spark.reference import CONTEXT, MS, Run, reigns
 
@@ -49,11 +50,7 @@ def _ended(run: Run, node: str, epoch: int, start: int, end: int) -> str:
     first = told[place]
     after = next((one for one in told[place + 1 :] if _ends(first, one)), None)
     # A reign lasts until its node says otherwise; where it is shorter it was cut off by a kill.
-    kills = {
-        event.time
-        for event in run.faults
-        if event.kind in ("kill", "power") and event.phase == "verified" and node in event.nodes
-    }
+    kills = {window.ended for window in fault_windows(run.faults) if node in window.nodes}
     if end in kills and start < end and (after is None or end < (after.time or 0)):
         return "killed"
     if after is None:

@@ -137,8 +137,10 @@ class World:
             "removed": removed,
             "resumed": removed + 30 * MS,
         }
+        # Whatever kind kills the leader, its reign ends by it.
+        named = "crash-loop" if kind == "kill" and index % 2 else kind
         for phase, at in phases.items():
-            self._fault(index, kind, target, at, phase, [node])
+            self._fault(index, named, target, at, phase, [node])
 
     def _fault(
         self,

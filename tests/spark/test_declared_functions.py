@@ -11,10 +11,8 @@ from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.lost_commits import check
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.harness.judge.evidence_loader import load_run
-from splitbrain.harness.judge.failovers import failovers_ns
-from splitbrain.harness.judge.fault_results import fault_windows
-from splitbrain.harness.judge.timeline import longest_unavailability_ns
 from splitbrain.history.functions import Functions
+from splitbrain.history.outages import failovers_ns, longest_unavailability_ns
 from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.spark_analysis.jobs import availability, commits
 from splitbrain.spark_analysis.tables import open_tables
@@ -44,9 +42,7 @@ def test_figures_of_declared_functions_equal_the_checkers(
     assert longest is not None
     assert gap["gap_ms"] == longest / _MS
     moved = availability.fault_windows(tables.operations, tables.faults).collect()
-    expected = failovers_ns(
-        fault_windows(record.faults, record.end_time), record.operations, record.functions
-    )
+    expected = failovers_ns(record.windows, record.operations, record.functions)
     told = {row["index"]: row["failover_ms"] for row in moved if row["failover_ms"] is not None}
     assert told == {index: took / _MS for index, took in expected.items()}
     if functions is None:

@@ -165,25 +165,23 @@ def test_files_of_older_versions_are_read_beside_today_s(
     session: SparkSession, store: LocalStore, runs: list[Path]
 ) -> None:
     ingest_runs(store, runs)
-    write_older(
-        store,
-        OLDER["faults", 1].table,
-        {
-            "run_id": ["old", "old"],
-            "index": [0, 1],
-            "kind": ["kill", "pause"],
-            "target": ["leader", "n2"],
-            "nodes": [["n1"], ["n2"]],
-            "leader": ["n1", None],
-            "invoked_ns": [1, 5],
-            "verified_ns": [2, 6],
-            "healing_ns": [3, 7],
-            "removed_ns": [4, None],
-            "resumed_ns": [None, None],
-            "verified": [True, True],
-            "applicable": [True, True],
-        },
-    )
+    columns: dict[str, list[Any]] = {
+        "index": [0, 1],
+        "kind": ["cut-then-kill", "pause"],
+        "target": ["leader", "n2"],
+        "nodes": [["n1"], ["n2"]],
+        "leader": ["n1", None],
+        "invoked_ns": [1, 5],
+        "verified_ns": [2, 6],
+        "healing_ns": [3, 7],
+        "removed_ns": [4, None],
+        "resumed_ns": [None, None],
+        "verified": [True, True],
+        "applicable": [True, True],
+    }
+    write_older(store, OLDER["faults", 1].table, {"run_id": ["old", "old"], **columns})
+    since = {"links": [["n1>n2"], []], "evidence": ["seen", None], "healed": [True, False]}
+    write_older(store, OLDER["faults", 2].table, {"run_id": ["new", "new"], **columns, **since})
     write_older(
         store,
         OLDER["state_events", 1].table,
@@ -204,14 +202,18 @@ def test_files_of_older_versions_are_read_beside_today_s(
     )
     lake = open_lake(session, store)
     faults = rows(lake.faults.where("run_id = 'old'").orderBy("index"))
-    assert [row["healed"] for row in faults] == [True, False]
+    later = rows(lake.faults.where("run_id = 'new'").orderBy("index"))
+    assert [row["links"] for row in later] == since["links"]
+    for found in (faults, later):
+        assert [row["healed"] for row in found] == [True, False]
+        assert [row["ends_process"] for row in found] == ["later", None]
     assert [(row["links"], row["evidence"]) for row in faults] == [([], None)] * 2
     assert faults[0]["system"] == "kraft"
     (event,) = rows(lake.state_events.where("run_id = 'older'"))
     assert (event["epoch"], event["detail"], event["day"]) == (3, None, "2026-01-01")
-    assert lake.faults.where("run_id <> 'old'").count() == 3 * len(runs)
+    assert lake.faults.where("run_id not in ('old', 'new')").count() == 3 * len(runs)
     # Rows of an older version stay where they are, and stay readable.
-    assert compact(store, target_bytes=1 << 30).older == 2
+    assert compact(store, target_bytes=1 << 30).older == 3
     assert open_lake(session, store).faults.where("run_id = 'old'").count() == 2
 
 

@@ -7,10 +7,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from splitbrain.checker.evidence import Evidence
-from splitbrain.checker.leadership import overlaps, reigns
 from splitbrain.checker.lost_commits import check
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.harness.judge.evidence_loader import read_committed_log
+from splitbrain.history.fault_windows import fault_windows
+from splitbrain.history.leadership import overlaps, reigns
 from splitbrain.history.records import Event
 from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.spark_analysis.jobs import commits, leadership
@@ -181,7 +182,7 @@ def test_lost_commits_and_overlaps_equal_those_of_the_checker(
     assert commits.acknowledged_writes(tables.operations).count() == result.figures["acknowledged"]
     end_of_run = max(row["end_ns"] for row in leaders.collect())
     stamped = {node: tuple(events) for node, events in run.state_events.items()}
-    expected = overlaps(reigns(stamped, run.faults), end_of_run)
+    expected = overlaps(reigns(stamped, fault_windows(run.faults)), end_of_run)
     assert sorted(row["end_ns"] - row["start_ns"] for row in found) == sorted(
         overlap.duration_ns for overlap in expected
     )

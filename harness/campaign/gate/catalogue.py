@@ -7,14 +7,14 @@
 from collections.abc import Sequence
 from typing import Final
 
-from splitbrain.checker.registry import checker_names
+from splitbrain.checker.names import checker_names
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.figure import RUN_DIMENSIONS, Condition, Dimension, Figure
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.harness.folder.simulation_record import INVARIANTS
 from splitbrain.harness.judge import node_health, record_health
 from splitbrain.nemesis.kinds import kind_names
-from splitbrain.nemesis.nearest import or_nearest
 from splitbrain.runtimes.registry import runtime_names
 from splitbrain.spark_analysis.figure_catalogue import SPARK_FIGURES
 from splitbrain.systems import registry as systems

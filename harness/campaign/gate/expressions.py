@@ -19,8 +19,8 @@ import msgspec
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.figure import Condition, Dimension, Figure, Subject
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.harness.campaign.gate.catalogue import figure_named
-from splitbrain.nemesis.nearest import or_nearest
 
 Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
 

@@ -16,11 +16,11 @@ import msgspec
 from splitbrain.checker.fingerprints import is_fingerprint
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.figure import Subject
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.harness.campaign.gate.catalogue import figure_named, refuse_unknown_value
 from splitbrain.harness.campaign.gate.expressions import Threshold, parse_threshold
 from splitbrain.harness.campaign.gate.toml_lines import TomlLines
 from splitbrain.history.json_problems import in_words
-from splitbrain.nemesis.nearest import or_nearest
 
 #: Version of the policy file.
 POLICY_SCHEMA: Final = 1

@@ -15,6 +15,7 @@ import msgspec
 
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome, Selection
 from splitbrain.harness.campaign.gate.lake_runs import is_lake, runs_of_lake
 from splitbrain.harness.campaign.suite.ledger import Ledger, RunEnded
@@ -25,7 +26,6 @@ from splitbrain.harness.folder.results import read as read_results
 from splitbrain.history.border import stray
 from splitbrain.history.plan import Plan, decode_plan
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.nemesis.nearest import or_nearest
 
 _UNKNOWN = "unknown"
 _OUTCOMES: dict[str, Outcome] = {

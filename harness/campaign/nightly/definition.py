@@ -12,12 +12,12 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.harness.campaign.gate.policy import read_policy
 from splitbrain.harness.campaign.gate.toml_lines import TomlLines
 from splitbrain.harness.campaign.suite.definition import seconds_of
 from splitbrain.harness.campaign.suite.reading import SuiteFile, plan, read_suite
 from splitbrain.history.json_problems import in_words
-from splitbrain.nemesis.nearest import or_nearest
 
 #: Version of the file.
 NIGHTLY_SCHEMA: Final = 1

@@ -12,7 +12,7 @@ from splitbrain.harness.run.options import TestOptions
 from splitbrain.history.json_problems import in_words
 from splitbrain.history.plan import Plan, decode_plan
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.nemesis.schedule_lines import decode_schedule, pin
+from splitbrain.history.schedule_lines import decode_schedule, pin
 
 
 def replay_options(

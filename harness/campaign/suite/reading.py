@@ -15,6 +15,7 @@ from typing import Any, cast
 import msgspec
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import Runtime
 from splitbrain.harness.campaign.suite.cells import planned_runs
 from splitbrain.harness.campaign.suite.definition import (
@@ -28,7 +29,6 @@ from splitbrain.harness.campaign.suite.definition import (
 )
 from splitbrain.harness.run.options import TestOptions, prepare
 from splitbrain.history.json_problems import in_words
-from splitbrain.nemesis.nearest import or_nearest
 
 _UNKNOWN_FIELD = re.compile(
     r"^Object contains unknown field `(?P<field>.+?)`(?: - at `(?P<at>.+)`)?$"

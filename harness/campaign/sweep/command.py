@@ -12,6 +12,7 @@ import msgspec
 from rich.console import Console
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.contracts.scenario import SEED_MAX
 from splitbrain.harness.campaign.sweep.one_world import run_world
 from splitbrain.harness.campaign.sweep.sweep import Sweep, SweepOrder
@@ -26,7 +27,6 @@ from splitbrain.harness.run.options import (
     check_simulated,
     chosen_state_machine,
 )
-from splitbrain.systems.registry import DEFAULT_SYSTEM
 
 #: More worker processes than any machine has use for.
 JOBS_MAX = 256
@@ -252,7 +252,7 @@ def _check_numbers(options: SimOptions) -> None:
 
 
 def _check_system(options: SimOptions) -> None:
-    from splitbrain.nemesis.nearest import or_nearest
+    from splitbrain.contracts.nearest import or_nearest
     from splitbrain.systems.registry import names, system
 
     if options.system not in names():

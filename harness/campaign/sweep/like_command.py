@@ -17,6 +17,7 @@ import msgspec
 from rich.console import Console
 
 from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict, recorded_verdict
 from splitbrain.harness.campaign.shrinking.search_folder import runs_folder_of
@@ -35,7 +36,6 @@ from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.harness.run.options import check_bugs, check_simulated
 from splitbrain.harness.run.world.folder import keep_sweep_run
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.nemesis.nearest import or_nearest
 
 #: Seeds that are tried unless somebody says otherwise.
 SEEDS: Final = range(200)

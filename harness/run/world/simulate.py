@@ -16,6 +16,7 @@ from typing import Final
 from splitbrain.contracts.committed import CommittedLog
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.scenario import NodeCrashed, Scenario, Violation, ViolationError
 from splitbrain.contracts.simulation import SimulatedSystem
 from splitbrain.contracts.state_event import StateEvent
@@ -36,7 +37,6 @@ from splitbrain.history.course import Phase, PhaseName
 from splitbrain.history.plan import sub_seed
 from splitbrain.history.timeline_records import TimelineViolation
 from splitbrain.nemesis.fault_options import UNTIL
-from splitbrain.nemesis.nearest import or_nearest
 from splitbrain.simulation.world.world import SimulatedWorld
 from splitbrain.workloads.workload import workload
 

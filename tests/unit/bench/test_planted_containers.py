@@ -25,7 +25,7 @@ from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict
 from splitbrain.harness.campaign.suite.reading import check_cells, plan, read_suite
 from splitbrain.history.course import Phase, phases_path
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.nemesis.schedule_lines import decode_schedule
+from splitbrain.history.schedule_lines import decode_schedule
 from splitbrain.systems.kraft.planted_bugs import REGISTRY
 
 MS = 1_000_000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from splitbrain.checker.models.model import Model
 from splitbrain.checker.models.registry import MODELS
-from splitbrain.checker.registry import PROMISES, evidence_needed
+from splitbrain.checker.names import PROMISES, evidence_needed
 
 PAGE = Path(__file__).parents[3] / "docs" / "models-and-checkers.md"
 OWN_MODEL = PAGE.parent / "models" / "max_register.py"

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from splitbrain.checker import fault_attribution, set_full
 from splitbrain.checker.evidence import Evidence
-from splitbrain.checker.fault_attribution import FaultSpan, attribute, fault_spans
+from splitbrain.checker.fault_attribution import attribute
 from splitbrain.checker.losses import LISTED_MAX, Losses
 from splitbrain.checker.lost_commits import check as check_lost_commits
 from splitbrain.checker.registry import checker_named
@@ -15,6 +16,8 @@ from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.contracts.fault import FaultEvent, FaultPhase
 from splitbrain.contracts.names import NodeName
+from splitbrain.history import fault_windows as windows
+from splitbrain.history.fault_windows import FaultWindow, fault_windows
 from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation
 
@@ -38,7 +41,7 @@ TWO = [*story(0, N1, 10 * S, 20 * S), *story(1, N2, 40 * S, 42 * S, "kill")]
 
 
 def where(time_s: float, node: str | None, events: list[FaultEvent] = TWO) -> Any:
-    found = attribute(fault_spans(events), round(time_s * S), node)
+    found = attribute(fault_windows(events), round(time_s * S), node)
     return None if found is None else (found.fault.index, found.when, found.distance_ns / S)
 
 
@@ -79,9 +82,9 @@ def test_without_faults_nothing_falls_anywhere() -> None:
 
 
 def test_a_fault_is_named_by_what_it_did() -> None:
-    span = FaultSpan(3, "kill", "leader", ("n2",), 0, 1)
-    assert span.name() == "fault 3 (kill:leader on n2)"
-    assert FaultSpan(3, "kill", "n2", ("n2",), 0, 1).name() == "fault 3 (kill:n2)"
+    window = FaultWindow(3, "kill", ("n2",), 0, 1, None, healed=True, target="leader")
+    assert window.name == "fault 3 (kill:leader on n2)"
+    assert msgspec.structs.replace(window, target="n2").name == "fault 3 (kill:n2)"
 
 
 # --- told by the checkers --------------------------------------------------------------------
@@ -230,7 +233,7 @@ def nearest_ignores_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def windows_never_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fault_attribution, "_GONE", ())
+    monkeypatch.setattr(windows, "gone_with", lambda _phases: None)
 
 
 @pytest.mark.parametrize("mutate", [nearest_ignores_the_node, windows_never_end])

@@ -2,12 +2,8 @@ import pytest
 
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.models.registry import MODELS
-from splitbrain.checker.registry import (
-    checker_named,
-    checker_names,
-    history_checker,
-    linearizability_model,
-)
+from splitbrain.checker.names import checker_names, history_checker, linearizability_model
+from splitbrain.checker.registry import checker_named
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.contracts.errors import UsageError

@@ -2,14 +2,15 @@ from typing import Any
 
 import pytest
 
-from splitbrain.checker import committed_logs, leadership, split_brain
+from splitbrain.checker import committed_logs, split_brain
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.split_brain import check
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Unlimited
-from splitbrain.contracts.fault import FaultEvent
+from splitbrain.contracts.fault import FaultEvent, FaultPhase
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
+from splitbrain.history import leadership
 from tests.unit.checker.operations import log, logs, operation, record, role
 
 
@@ -78,22 +79,18 @@ def test_overlapping_beliefs_in_different_epochs_are_an_observation_with_their_d
     assert result.figures["longest-overlap-ms"] == 5.0
 
 
-@pytest.mark.parametrize("kind", ["kill", "power"])
-def test_a_killed_leader_believes_no_longer(kind: str) -> None:
-    killed = FaultEvent(
-        time=2_000_000,
-        index=0,
-        kind=kind,
-        phase="verified",
-        target="leader",
-        nodes=(NodeName("n1"),),
-    )
+def test_a_killed_leader_believes_no_longer() -> None:
+    times: dict[FaultPhase, int] = {"invoked": 2, "verified": 2, "healing": 9}
+    killed = [
+        FaultEvent(at * 1_000_000, 0, "crash-loop", phase, "leader", (NodeName("n1"),))
+        for phase, at in times.items()
+    ]
     state_events = events(
         role("n1", 0, "leader", 1, 1_000_000, leader=1),
         role("n2", 0, "leader", 2, 4_000_000, leader=2),
         role("n1", 0, "follower", 2, 9_000_000, leader=2, incarnation=1),
     )
-    assert judged(state_events=state_events, faults=(killed,)).figures["overlaps"] == 0
+    assert judged(state_events=state_events, faults=tuple(killed)).figures["overlaps"] == 0
     assert judged(state_events=state_events).figures["overlaps"] == 1
 
 

@@ -10,8 +10,8 @@ from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.fault_draws import where
 from splitbrain.contracts.scenario import SCENARIO_SCHEMA
 from splitbrain.harness.folder.scenario_file import OtherSchemaError, decode_scenario
+from splitbrain.history.schedule_lines import decode_schedule
 from splitbrain.history.upgrades import UPGRADES, upgraded_fault
-from splitbrain.nemesis.schedule_lines import decode_schedule
 from splitbrain.nemesis.sorts import SORTS
 
 WAITING_1 = {

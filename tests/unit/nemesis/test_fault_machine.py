@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.contracts.fault import Awaited, Fault, Link
+from splitbrain.contracts.fault import PINNED_NODES, Awaited, Fault, Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.nemesis import effects
 from splitbrain.nemesis.acts import Act, Kill, Pause, Resume, Start
@@ -21,7 +21,6 @@ from splitbrain.nemesis.gate import ToldPromise
 from splitbrain.nemesis.holds import Holds
 from splitbrain.nemesis.kinds import fault_kind, kind_names
 from splitbrain.nemesis.promise import VoterTold
-from splitbrain.nemesis.targets import PINNED_NODES
 from splitbrain.nemesis.undisturbed import undisturbed
 
 NODES = tuple(NodeName(f"n{number}") for number in range(1, 6))

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from splitbrain.contracts.errors import CapabilityError, UsageError
-from splitbrain.contracts.fault import ActualFault, Fault, Link
+from splitbrain.contracts.fault import PINNED_NODES, ActualFault, Fault, FaultTraits, Link
+from splitbrain.contracts.fault_traits import TRAITS_OF_OLD
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import EXACT_CAPABILITIES, Capability
 from splitbrain.nemesis import acts
@@ -15,7 +16,7 @@ from splitbrain.nemesis.courses import Course
 from splitbrain.nemesis.expectations import LinkIs, NodeAnswers, NodeIs, NodeIsSilent, PeersStall
 from splitbrain.nemesis.kinds import fault_kind, kind_names, machine_kind_names
 from splitbrain.nemesis.plan import refuse_what_cannot_be_had
-from splitbrain.nemesis.targets import PINNED_NODES, ClusterView
+from splitbrain.nemesis.targets import ClusterView
 
 N1, N2, N3, N4, N5 = FIVE = tuple(NodeName(f"n{number}") for number in range(1, 6))
 NODES = (N1, N2, N3)
@@ -260,3 +261,28 @@ def test_what_only_a_world_can_do_is_refused_with_the_runtime_that_can() -> None
         with pytest.raises(CapabilityError, match=refusal):
             refuse_what_cannot_be_had([fault], machine, "local")
     refuse_what_cannot_be_had([msgspec.structs.replace(full, options={})], machine, "local")
+
+
+# --- traits ----------------------------------------------------------------------------------
+
+
+def test_kinds_are_in_the_table_for_folders_that_recorded_no_traits() -> None:
+    told = {name: fault_kind(name).traits for name in kind_names()}
+    told |= {"stop": told["terminate"], "disk-full": told["full-disk"]}
+    plain = FaultTraits()
+    assert {name: traits for name, traits in told.items() if traits != plain} == TRAITS_OF_OLD
+
+
+@pytest.mark.parametrize("name", kind_names())
+def test_a_kind_says_when_its_course_ends_processes(name: str) -> None:
+    kind = fault_kind(name)
+    actual, course = settled(name, kind.first_target, WIDE)
+    first = [node for act in course.steps[0].acts for node in acts.ended_by(act)]
+    later = [act for step in course.steps[1:] for act in step.acts if acts.ended_by(act)]
+    later += [act for act in course.heal if acts.ended_by(act)]
+    if kind.traits.ends_process == "perhaps":
+        # Its node may end by itself.
+        return
+    all_at_once = set(first) == set(actual.nodes)
+    expected = "at-once" if all_at_once else "later" if first or later else None
+    assert kind.traits.ends_process == expected

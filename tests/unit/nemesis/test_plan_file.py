@@ -8,9 +8,9 @@ import pytest
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.fault import ActualFault, Awaited, Fault
 from splitbrain.contracts.names import NodeName
+from splitbrain.history.schedule_lines import decode_schedule, pin
 from splitbrain.nemesis.plan import Quiet
 from splitbrain.nemesis.plan_file import from_file_faults, line_of, parse_plan_file, with_options
-from splitbrain.nemesis.schedule_lines import decode_schedule, pin
 from splitbrain.nemesis.scripted import SCRIPTED, least_time_limit_ms
 
 NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))

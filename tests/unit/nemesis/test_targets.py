@@ -5,11 +5,10 @@ from collections import Counter
 import pytest
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.fault import PINNED_NODES, Fault
 from splitbrain.contracts.names import NodeName
 from splitbrain.nemesis.kinds import fault_kind
 from splitbrain.nemesis.targets import (
-    PINNED_NODES,
     ClusterView,
     check_target,
     nodes_hit,

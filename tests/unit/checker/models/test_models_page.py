@@ -1,7 +1,7 @@
 """The page of models and checkers is what the code says."""
 
 from splitbrain.checker.models.registry import MODELS
-from splitbrain.checker.registry import PROMISES, checker_names
+from splitbrain.checker.names import PROMISES, checker_names
 from tests.unit.checker.models_page import PAGE, page
 
 

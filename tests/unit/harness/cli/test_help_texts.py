@@ -2,7 +2,7 @@
 
 import pytest
 
-from splitbrain.checker.registry import history_models
+from splitbrain.checker.names import history_models
 from splitbrain.harness.cli.main import run
 from splitbrain.harness.cli.run_commands import check_command, run_test_command
 from splitbrain.nemesis.kinds import kind_names, machine_kind_names

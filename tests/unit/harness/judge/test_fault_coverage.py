@@ -13,7 +13,6 @@ from splitbrain.harness.folder.coverage_cells import CoverageCell, sum_coverage
 from splitbrain.harness.folder.results import read
 from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.harness.judge.fault_coverage import coverage_of, fault_coverage
-from splitbrain.harness.judge.fault_results import FaultWindow
 from splitbrain.harness.judge.node_roles import NodeTale
 from splitbrain.harness.report.coverage_tables import (
     HEADER,
@@ -23,6 +22,7 @@ from splitbrain.harness.report.coverage_tables import (
 )
 from splitbrain.harness.report.publishing import judge_and_publish as judge
 from splitbrain.history.course import LeaderSighting
+from splitbrain.history.fault_windows import FaultWindow
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.told_cluster import COVERAGE, MS, fault_lines, write_told_run
 

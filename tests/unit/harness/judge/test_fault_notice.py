@@ -6,14 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from splitbrain.contracts.fault import FaultTraits
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.results import FaultResult, OutcomeCounts, Results, leading_sentence
 from splitbrain.harness.judge import fault_notice
 from splitbrain.harness.judge.fault_notice import NOTHING_NOTICED, Notice, Signs, notices
-from splitbrain.harness.judge.fault_results import FaultWindow
 from splitbrain.harness.report.summary import to_markdown, unnoticed
 from splitbrain.history.course import LeaderSighting, Phase
+from splitbrain.history.fault_windows import FaultWindow
 from splitbrain.history.records import PairedOperation
 
 MS = 1_000_000
@@ -96,7 +97,7 @@ def test_saying_the_same_role_again_is_no_change() -> None:
 
 
 def test_a_killed_node_s_own_start_is_no_notice_of_the_others() -> None:
-    kill = msgspec.structs.replace(PAUSE, kind="kill")
+    kill = msgspec.structs.replace(PAUSE, kind="kill", traits=FaultTraits("at-once"))
     events = quiet_events()
     before = tuple(event for event in events["n3"] if (event.time or 0) < 10 * S)
     again = {"incarnation": 1, "role": "follower", "leader": 1}

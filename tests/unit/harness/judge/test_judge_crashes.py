@@ -85,7 +85,7 @@ def test_a_judge_that_crashes_makes_its_own_part_unknown(
         "splitbrain.harness.judge.judge.fault_results",
         "splitbrain.harness.judge.judge.outcome_counts",
         "splitbrain.harness.judge.judge.longest_unavailability_ns",
-        "splitbrain.harness.judge.judge.leader_epochs",
+        "splitbrain.harness.judge.evidence_loader.reigns",
         "splitbrain.harness.report.publishing.to_markdown",
         "splitbrain.harness.report.publishing.to_junit",
         "splitbrain.harness.report.publishing._make_report",

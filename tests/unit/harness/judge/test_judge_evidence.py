@@ -7,11 +7,11 @@ import pytest
 
 from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.judge.evidence_loader import load_run, read_committed_log, read_json_lines
-from splitbrain.harness.judge.fault_results import fault_results, fault_windows
-from splitbrain.harness.judge.timeline import longest_unavailability_ns, reigns
+from splitbrain.harness.judge.fault_results import fault_results
+from splitbrain.history.fault_windows import fault_windows
 from splitbrain.history.functions import USUAL
+from splitbrain.history.outages import longest_unavailability_ns
 from splitbrain.history.records import PairedOperation
 from tests.synthetic_runs import write_run
 
@@ -109,27 +109,6 @@ def test_a_fault_that_was_not_healed_lasts_to_the_end() -> None:
     assert not result.healed
     (window,) = fault_windows(events, 99 * S)
     assert window.end == 99 * S
-
-
-def role(at: int, role_name: str, epoch: int, incarnation: int = 0) -> StateEvent:
-    return StateEvent("n1", at, incarnation, "role", epoch, role=role_name, time=at * S)
-
-
-def test_a_reign_ends_with_the_next_role() -> None:
-    (reign,) = reigns({"n1": [role(1, "leader", 1), role(4, "follower", 2)]}, [], 9 * S)
-    assert (reign.start, reign.end, reign.epoch) == (S, 4 * S, 1)
-
-
-def test_a_reign_ends_when_its_node_is_seen_killed() -> None:
-    events = [fault_event("invoked", 3), fault_event("verified", 4), fault_event("removed", 7)]
-    story = {"n1": [role(1, "leader", 1), role(8, "follower", 2, 1)]}
-    (reign,) = reigns(story, fault_windows(events, 9 * S), 9 * S)
-    assert reign.end == 4 * S
-
-
-def test_leading_again_in_a_later_epoch_is_a_second_reign() -> None:
-    story = {"n1": [role(1, "leader", 1), role(4, "leader", 2)]}
-    assert [reign.epoch for reign in reigns(story, [], 9 * S)] == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,17 @@ def test_a_node_may_stop_for_the_reason_that_a_fault_gives_it(
     assert kinds(record(tmp_path, events, faults=kill(10, 20, kind=kind))) == expected
 
 
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("disk-error", []), ("roll-back", []), ("disk-stall", ["node-exited"])],
+)
+def test_a_node_whose_disk_asked_nothing_of_it_is_started_again_by_a_heal_that_kills(
+    tmp_path: Path, kind: str, expected: list[str]
+) -> None:
+    events = [event("started", 1), event("started", 21, 1)]
+    assert kinds(record(tmp_path, events, faults=kill(10, 20, kind=kind))) == expected
+
+
 def test_a_reason_that_does_not_fit_is_said_beside_the_fault(tmp_path: Path) -> None:
     events = [event("started", 1), event("stopped", 15, reason="bored")]
     result = judge_nodes(record(tmp_path, events, faults=kill(10, 20, kind="full-disk")))

@@ -5,7 +5,6 @@ import pytest
 
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.results import FaultResult
-from splitbrain.harness.judge.fault_results import FaultWindow
 from splitbrain.harness.judge.vacuity import (
     kinds_without_results,
     no_operation_met_a_fault,
@@ -13,6 +12,7 @@ from splitbrain.harness.judge.vacuity import (
     state_events_missing,
     too_few_faults_bit,
 )
+from splitbrain.history.fault_windows import FaultWindow
 from splitbrain.history.functions import USUAL
 from splitbrain.history.records import PairedOperation
 

@@ -12,13 +12,13 @@ from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.results import Results
-from splitbrain.harness.judge.timeline import longest_unavailability_ns
 from splitbrain.harness.report.publishing import judge_and_publish
 from splitbrain.harness.run.clients import SlotClient
 from splitbrain.harness.run.load.seat import Books
 from splitbrain.harness.run.processes import Processes
 from splitbrain.harness.run.traffic import Traffic
 from splitbrain.history.functions import Function, Functions, Refusal, effect_of, was_refused
+from splitbrain.history.outages import longest_unavailability_ns
 from splitbrain.history.plan import decode_plan, encode_plan
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.run_folder import RunFolder

@@ -15,7 +15,7 @@ from splitbrain.contracts.analysis.run import Lost, Phantom, RunAnalysis, Servic
 from splitbrain.harness.judge.analysis_process import analysis_of
 from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.harness.judge.fault_results import fault_results
-from splitbrain.harness.judge.timeline import outcome_counts
+from splitbrain.harness.judge.outcome_counts import outcome_counts
 from splitbrain.harness.report.embedding import (
     content_security_policy,
     json_for_script,

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from splitbrain.harness.judge.fault_results import FaultWindow
-from splitbrain.harness.judge.timeline import Reign
 from splitbrain.harness.report.chart_data import bands, shown_reigns
 from splitbrain.harness.report.series import Call, completed_calls, latency_series, thin, throughput
+from splitbrain.history.fault_windows import FaultWindow
+from splitbrain.history.leadership import Reign
 from splitbrain.history.records import Event
 
 S = 1_000_000_000
@@ -87,6 +87,7 @@ def test_labels_of_overlapping_faults_stand_in_different_rows() -> None:
 
 
 def test_two_leaders_of_one_epoch_are_marked() -> None:
-    reigns = [Reign(0, 5, "n1", 1), Reign(4, 9, "n2", 2), Reign(6, 9, "n3", 2)]
-    assert [reign.clash for reign in shown_reigns(reigns)] == [False, True, True]
-    assert msgspec.json.encode(shown_reigns(reigns))
+    reigns = [Reign("n1", 1, 0, 0, 5), Reign("n2", 2, 0, 4, None), Reign("n3", 2, 0, 6, None)]
+    shown = shown_reigns([*reigns, Reign("n4", 2, 0, None, None)], 9)
+    assert [reign.clash for reign in shown] == [False, True, True]
+    assert msgspec.json.encode(shown)

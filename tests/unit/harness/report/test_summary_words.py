@@ -11,7 +11,7 @@ from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.names import NodeName
 from splitbrain.harness.folder.results import OutcomeCounts, Results, leading_sentence
-from splitbrain.harness.judge.timeline import outcome_counts
+from splitbrain.harness.judge.outcome_counts import outcome_counts
 from splitbrain.harness.report.outcome_words import failures
 from splitbrain.harness.report.summary import show, to_markdown
 from splitbrain.harness.run.progress import Progress

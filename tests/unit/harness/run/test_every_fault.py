@@ -12,7 +12,8 @@ import pytest
 
 from splitbrain.contracts.arms import Shape
 from splitbrain.contracts.fault import FaultEvent, Link
-from splitbrain.harness.judge.fault_results import fault_results, fault_windows
+from splitbrain.harness.judge.fault_results import fault_results
+from splitbrain.history.fault_windows import fault_windows
 from splitbrain.nemesis.fault_options import BEYOND_PROMISE
 from splitbrain.nemesis.kinds import fault_kind, machine_kind_names
 from tests.unit.harness.run.armed_world import ArmedWorld

@@ -8,8 +8,9 @@ from splitbrain.contracts.fault import ActualFault
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.judge.fault_coverage import fault_coverage
-from splitbrain.harness.judge.fault_results import fault_results, fault_windows
+from splitbrain.harness.judge.fault_results import fault_results
 from splitbrain.harness.run.state_watch import StateWatch
+from splitbrain.history.fault_windows import fault_windows
 from splitbrain.nemesis.aim import Patience
 from splitbrain.nemesis.effects import AskTold, Doing, Present, Told, Wait
 from splitbrain.nemesis.fault_options import BEYOND_PROMISE

@@ -16,7 +16,6 @@ from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.results import Results
 from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.harness.judge.judge import _assemble
-from splitbrain.harness.judge.timeline import Reign, sighted_epochs, sighted_reigns
 from splitbrain.harness.report.chart_data import shown_reigns
 from splitbrain.harness.report.page import report_page
 from splitbrain.harness.report.summary import to_markdown
@@ -29,6 +28,7 @@ from splitbrain.harness.run.progress import Progress
 from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.traffic import Traffic
 from splitbrain.history.course import LeaderSighting
+from splitbrain.history.leadership import Reign, sighted_reigns
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.writer import LineWriter
 from splitbrain.nemesis.effects import Evidence
@@ -148,16 +148,15 @@ SIGHTINGS = (
 
 
 def test_a_sighting_lasts_until_something_else_is_seen() -> None:
-    assert sighted_reigns(SIGHTINGS, 100) == [Reign(10, 50, "n1", 0), Reign(70, 90, "n2", 1)]
-    assert sighted_reigns(SIGHTINGS[:1], 100) == [Reign(10, 100, "n1", 0)]
+    assert sighted_reigns(SIGHTINGS, 100) == [Reign("n1", 0, 0, 10, 50), Reign("n2", 1, 0, 70, 90)]
+    assert sighted_reigns(SIGHTINGS[:1], 100) == [Reign("n1", 0, 0, 10, 100)]
     assert sighted_reigns((), 100) == []
-    assert sighted_epochs(SIGHTINGS) == {(0, "n1"), (1, "n2")}
 
 
 def test_two_leaders_of_one_epoch_seen_from_outside_are_no_clash() -> None:
-    reigns = [Reign(0, 1, "n1", 3), Reign(1, 2, "n2", 3)]
-    assert all(reign.clash for reign in shown_reigns(reigns))
-    assert not any(reign.clash for reign in shown_reigns(reigns, from_outside=True))
+    reigns = [Reign("n1", 3, 0, 0, 1), Reign("n2", 3, 0, 1, None)]
+    assert all(reign.clash for reign in shown_reigns(reigns, 2))
+    assert not any(reign.clash for reign in shown_reigns(reigns, 2, from_outside=True))
 
 
 def write_sightings(folder: RunFolder) -> None:

@@ -17,7 +17,7 @@ from splitbrain.history.course import read_phases
 from splitbrain.history.pairing import pair
 from splitbrain.history.reader import read_events
 from splitbrain.history.records import Event
-from splitbrain.nemesis.schedule_lines import decode_schedule
+from splitbrain.history.schedule_lines import decode_schedule
 from tests.unit.harness.fake_quorum import FakeClient
 from tests.unit.harness.run_fake import FakeRun, fault
 

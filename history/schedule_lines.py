@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 
 from splitbrain.contracts.errors import UNREADABLE
-from splitbrain.contracts.fault import ActualFault, Fault
+from splitbrain.contracts.fault import PINNED_NODES, ActualFault, Fault
 from splitbrain.history.upgrades import upgraded_fault
-from splitbrain.nemesis.targets import PINNED_NODES
 
 _line = msgspec.json.Decoder(dict[str, Any])
 

@@ -1,4 +1,4 @@
-"""How long changes waited for another leader, fault by fault. Pure.
+"""How long a system did not serve: fault by fault, and at the worst. Pure.
 
 The failover of a fault is the time from when it was asked for to the first acknowledgement of a
 change that was invoked after that and placed in a new epoch: one greater than that of every change
@@ -9,9 +9,9 @@ leader, nor where the system gives no positions.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
-from splitbrain.harness.judge.fault_results import FaultWindow
+from splitbrain.history.fault_windows import FaultWindow
 from splitbrain.history.functions import Functions, only_reads
 from splitbrain.history.records import PairedOperation
 
@@ -52,3 +52,31 @@ def failovers_ns(
                 found[window.index] = told - window.start
                 break
     return found
+
+
+def longest_unavailability_ns(
+    operations: Iterable[PairedOperation], functions: Functions
+) -> int | None:
+    """Longest time without an acknowledged write while the clients loaded the system, ns.
+
+    Bounded by the first invocation of a write and the last event of one; None without writes.
+    ``spark_analysis`` defines the same figure in the same way.
+    """
+    writes = [
+        operation
+        for operation in operations
+        if not operation.final and not only_reads(functions, operation.f, operation.argument)
+    ]
+    if not writes:
+        return None
+    begin = min(operation.start for operation in writes)
+    finish = max(
+        operation.start if operation.end is None else operation.end for operation in writes
+    )
+    acknowledged = sorted(
+        operation.end
+        for operation in writes
+        if operation.type == "ok" and operation.end is not None
+    )
+    moments = [begin, *acknowledged, finish]
+    return max(later - earlier for earlier, later in pairwise(moments))

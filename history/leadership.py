@@ -1,22 +1,23 @@
-"""Who believed to lead when, from the nodes' own state events.
+"""Who led which epoch and when: as the nodes say, else as was seen from outside; pure.
 
-A node's belief begins with its event ``role: leader`` and ends with its next role, its end, its
-next start, or the first kill that hit it; a killed node cannot say that it stopped. Times are
-those of arrival at the harness, so a paused node's belief ends when it is heard again: durations
-are upper bounds. Must never join two incarnations into one belief.
+The one reading of it: the checker of split-brain, the figures of a judgement and the lanes of the
+report take it from here. A node's belief begins with its event ``role: leader`` and ends with its
+next role, its end, its next start, or a fault that ended its process, whatever the kind; a killed
+node cannot say that it stopped. Times are those of arrival at the harness, so a paused node's
+belief ends when it is heard again: durations are upper bounds. Must never join two incarnations
+into one belief, nor judge.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.state_event import StateEvent
+from splitbrain.history.course import LeaderSighting
+from splitbrain.history.fault_windows import FaultWindow
 
 #: Events after which a node leads no longer, whatever it said before.
 _ENDS = frozenset({"started", "stopped", "fatal"})
-#: Faults that end a node's process.
-_KILLING_FAULTS = frozenset({"kill", "power"})
 
 
 class Reign(msgspec.Struct, frozen=True):
@@ -40,31 +41,33 @@ class Overlap(msgspec.Struct, frozen=True):
 
 
 def reigns(
-    state_events: Mapping[str, Sequence[StateEvent]], faults: Iterable[FaultEvent] = ()
+    state_events: Mapping[str, Sequence[StateEvent]], windows: Sequence[FaultWindow] = ()
 ) -> list[Reign]:
-    """Every belief to lead, by epoch, then node."""
-    kills: dict[str, list[int]] = {}
-    for fault in faults:
-        if fault.kind in _KILLING_FAULTS and fault.phase == "verified":
-            for node in fault.nodes:
-                kills.setdefault(node, []).append(fault.time)
+    """Every belief to lead, by its start, those never stamped last; overlaps are real and kept.
+
+    Args:
+        state_events: node to what it said, in any order.
+        windows: of the run's faults.
+    """
     found: list[Reign] = []
     for node, events in state_events.items():
-        found.extend(_reigns_of(node, events, sorted(kills.get(node, []))))
-    return sorted(found, key=lambda reign: (reign.epoch, reign.node, reign.incarnation))
+        found.extend(_reigns_of(node, events, [one for one in windows if node in one.nodes]))
+    return sorted(found, key=lambda one: (one.start is None, one.start or 0, one.epoch, one.node))
 
 
-def _reigns_of(node: str, events: Sequence[StateEvent], kills: Sequence[int]) -> list[Reign]:
+def _reigns_of(
+    node: str, events: Sequence[StateEvent], windows: Sequence[FaultWindow]
+) -> list[Reign]:
     found: list[Reign] = []
     current: StateEvent | None = None
 
     def close(began: StateEvent, end: int | None) -> None:
-        if began.time is not None:
-            ends = [time for time in kills if time >= began.time]
-            if end is not None:
-                ends.append(end)
-            end = min(ends, default=None)
-        found.append(Reign(node, began.epoch, began.incarnation, began.time, end))
+        start = began.time
+        if start is not None:
+            ends = [end, *(window.ends_life_begun(start) for window in windows)]
+            end = min((time for time in ends if time is not None), default=None)
+            end = None if end is None else max(start, end)
+        found.append(Reign(node, began.epoch, began.incarnation, start, end))
 
     for event in sorted(events, key=lambda event: (event.incarnation, event.sequence)):
         leads = event.kind == "role" and event.role == "leader"
@@ -107,3 +110,16 @@ def overlaps(found: Sequence[Reign], end_of_run: int) -> list[Overlap]:
             if duration > 0 and second.epoch != first.epoch and second.node != first.node:
                 pairs.append(Overlap(first, second, duration))
     return sorted(pairs, key=lambda pair: -pair.duration_ns)
+
+
+def sighted_reigns(sightings: Sequence[LeaderSighting], end_time: int) -> list[Reign]:
+    """Who was seen to lead from outside, each until something else was seen; never two at a time.
+
+    Those without an epoch are left out.
+    """
+    ends = [*(later.time for later in sightings[1:]), end_time]
+    return [
+        Reign(seen.leader, seen.epoch, 0, seen.time, max(seen.time, end))
+        for seen, end in zip(sightings, ends, strict=False)
+        if seen.leader is not None and seen.epoch is not None
+    ]

@@ -1,0 +1,122 @@
+"""Names of checkers and what each promises, without the checkers themselves.
+
+A name is a checker, or a checker and its option after a colon: ``linearizability:cas-register``,
+``set-full``, ``set-full:stale-reads-allowed``, ``bank:total=100``, ``split-brain``.
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+from splitbrain.checker.models.registry import MODELS, knows
+from splitbrain.contracts.errors import UsageError
+
+_LINEARIZABILITY: Final = "linearizability"
+_SEPARATOR: Final = ":"
+_BANK_TOTAL: Final = "bank:total="
+
+#: What each checker holds a run to, for people; models speak for themselves.
+PROMISES: Final[dict[str, str]] = {
+    "set-full": "An element that was acknowledged or seen is shown by every read invoked after "
+    "that; nothing is shown twice, nor that nobody had asked to add. What one member's final reads "
+    "miss and another's show is missing at that member, in whatever order they came. Elements that "
+    "no read was invoked for are `unknown`.",
+    "set-full:stale-reads-allowed": "The same, but an element may be missing for a while, until "
+    "the final reads.",
+    "counter-bounds": "Every read of a counter lies between what was surely and what was possibly "
+    "added by then.",
+    "bank": "Every read of all balances (`read` answers `{account: balance}`) shows one total: "
+    "that of `bank:total=100`, else the one that most reads show. No balance is below zero.",
+    "bank:negative-balances-allowed": "The same, but for the last sentence.",
+    "queue-totals": "What was acknowledged is dequeued before the queue is found empty, nothing "
+    "more often than it was enqueued, and nothing that nobody enqueued. What nobody looked for is "
+    "`unknown`.",
+    "queue-totals:duplicates-allowed": "The same for queues that deliver at least once.",
+    "unique-ids": "No two `generate` answer the same id.",
+    "sessions": "Each process reads what it read or wrote before, or something newer (monotonic "
+    "reads, read your writes): of growing sets, and of registers whose changes have positions, or "
+    "whose written values are all distinct. Other keys are `unknown`.",
+    "fencing": "No guarded `write` is accepted with a lower token than one accepted "
+    "before it was invoked. Two believed holders of the lock, and a token that was given out "
+    "twice, are observations.",
+    "split-brain": "No two nodes lead in one epoch, by what the nodes themselves logged; no two "
+    "committed logs differ at an offset below both nodes' own commit position, whether the nodes "
+    "converged or not; no success is without its record. It looks at what there is of both.",
+    "lost-commits": "What was acknowledged stands in the logs at the end, in those of a majority, "
+    "and of a set in some final read; and the logs agree, as for `split-brain`. What the log of a "
+    "single node lacks is an observation. Nothing is called lost before the nodes converged.",
+    "broker-views": "Of two views at one broker the later never shows an earlier offset, and each "
+    "view (answered `[partitions, offset]`) shows its topic as the committed log has it there.",
+}
+
+#: Evidence besides the history that a checker cannot do without.
+STATE_EVENTS: Final = "state-events"
+COMMITTED_LOGS: Final = "committed-logs"
+
+_EVIDENCE_NEEDED: Final[dict[str, frozenset[str]]] = {
+    "split-brain": frozenset({STATE_EVENTS, COMMITTED_LOGS}),
+    "lost-commits": frozenset({COMMITTED_LOGS}),
+    "broker-views": frozenset({COMMITTED_LOGS}),
+}
+
+
+def evidence_needed(name: str) -> frozenset[str]:
+    """Evidence besides the history of which a checker needs any one kind; empty for none."""
+    return _EVIDENCE_NEEDED.get(name, frozenset())
+
+
+def can_judge(name: str, evidence: Collection[str]) -> bool:
+    """Whether a checker can say something, given these kinds of evidence besides the history."""
+    needed = evidence_needed(name)
+    return not needed or not needed.isdisjoint(evidence)
+
+
+def checker_names() -> tuple[str, ...]:
+    """Every name that ``checker_named`` knows."""
+    return (*(f"{_LINEARIZABILITY}{_SEPARATOR}{model}" for model in MODELS), *PROMISES)
+
+
+def linearizability_model(name: str) -> str | None:
+    """Model of a ``linearizability:MODEL`` checker, None for other checkers.
+
+    Those split into parts that can be judged apart, see ``checker.linearizability``.
+    """
+    checker, separator, model = name.partition(_SEPARATOR)
+    return model if checker == _LINEARIZABILITY and separator else None
+
+
+def history_models() -> tuple[str, ...]:
+    """What a bare history can be judged against."""
+    return (*MODELS, *(name for name in PROMISES if not evidence_needed(name)))
+
+
+def history_checker(model: str) -> str:
+    """Name of the checker that judges a bare history against a model, ``cas-register``.
+
+    Raises:
+        UsageError: there is no model of this name that needs nothing but a history.
+    """
+    names = history_models()
+    if knows(model):
+        return f"{_LINEARIZABILITY}{_SEPARATOR}{model}"
+    if model in names or bank_total(model) is not None:
+        return model
+    raise UsageError(
+        f"there is no model called {model!r} for a bare history",
+        f"Choose one of: {', '.join(names)}",
+    )
+
+
+def bank_total(name: str) -> int | None:
+    """The total that ``bank:total=N`` names, None for other names.
+
+    Raises:
+        UsageError: it is no whole number.
+    """
+    if not name.startswith(_BANK_TOTAL):
+        return None
+    try:
+        return int(name.removeprefix(_BANK_TOTAL))
+    except ValueError:
+        raise UsageError(
+            f"the total in {name!r} is no whole number", "Write it as in bank:total=100"
+        ) from None

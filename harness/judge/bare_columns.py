@@ -1,0 +1,129 @@
+"""Judges a large bare history as columns, with the same results as one that is judged as objects.
+
+Columns know the way of a file without fault only; whatever is odd about a file or an operation is
+left to who reads objects, and can say where it stands.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from splitbrain.checker.linearizability.column_history import split_columns
+from splitbrain.checker.models.registry import model_named
+from splitbrain.checker.names import linearizability_model
+from splitbrain.checker.verdict import CheckResult
+from splitbrain.harness.folder.results import OutcomeCounts
+from splitbrain.harness.judge.bare_judging import JudgedHistory
+from splitbrain.harness.judge.column_checking import ColumnCheck
+from splitbrain.harness.judge.outcome_counts import UNNAMED_ERROR
+from splitbrain.harness.judge.shared_reading import read_shared
+from splitbrain.harness.pool.framed_child import FramedChild
+from splitbrain.harness.pool.limits import Limits
+from splitbrain.harness.pool.warm_workers import WarmWorkers
+from splitbrain.history.column_identity import columns_apart
+from splitbrain.history.columns import OK, OUTCOMES, OperationColumns
+from splitbrain.history.formats import guess_format, known_format
+from splitbrain.history.functions import USUAL, was_refused
+from splitbrain.history.value_shapes import wrong_shape
+
+
+def judge_as_columns(
+    path: Path,
+    checker: str,
+    history_format: str | None,
+    limits: Limits,
+    give_up: Callable[[], str | None],
+    warm: WarmWorkers | None,
+) -> JudgedHistory | None:
+    """Judge a large history without an object per operation; None where that cannot be.
+
+    Whoever reads objects then tells why, or judges it.
+    """
+    model = linearizability_model(checker)
+    if model is None:
+        return None
+    reading, judging = warm or WarmWorkers([], [])
+    columns = read_shared(path, history_format, limits, give_up, reading)
+    if columns is None:
+        return None
+    check = _check_columns(columns, model, limits, give_up, judging)
+    if check is None:
+        return None
+    told_apart = None
+    if columns.mixes_numbers:
+        apart = columns_apart(columns, one_kind_of_number=False)
+        again = _check_columns(apart, model, limits, give_up, judging)
+        told_apart = None if again is None else again.verdict
+    return JudgedHistory(
+        format=known_format(history_format) if history_format else guess_format(path),
+        operations=len(columns),
+        check=check,
+        counts=outcome_counts(columns),
+        epochs=acknowledged_epochs(columns),
+        told_apart=told_apart,
+    )
+
+
+def _check_columns(
+    columns: OperationColumns,
+    model: str,
+    limits: Limits,
+    give_up: Callable[[], str | None],
+    warm: list[FramedChild] | None,
+) -> CheckResult | None:
+    """Judge columns; None where operations have to be looked at one by one."""
+    parts = split_columns(columns, model_named(model), wrong_shape)
+    return None if parts is None else ColumnCheck(parts, model, limits, give_up, warm).run()
+
+
+def outcome_counts(columns: OperationColumns) -> dict[str, OutcomeCounts]:
+    """Operation kind to how many ended how; see ``judge.outcome_counts``."""
+    counted: dict[str, Counter[str]] = {}
+    errors: dict[tuple[str, str], Counter[str]] = {}
+    packed = columns.kinds.astype(np.int64) * len(OUTCOMES) + columns.outcomes
+    packed = packed * len(columns.error_names) + columns.errors
+    codes, first, counts = np.unique(packed, return_index=True, return_counts=True)
+    # In the order in which they were first met, which decides between equal counts.
+    for at in np.argsort(first).tolist():
+        rest, error = divmod(int(codes[at]), len(columns.error_names))
+        kind, outcome = divmod(rest, len(OUTCOMES))
+        f, count = columns.kind_names[kind], int(counts[at])
+        counted.setdefault(f, Counter())[OUTCOMES[outcome]] += count
+        if outcome != OK:
+            by_error = errors.setdefault((f, OUTCOMES[outcome]), Counter())
+            by_error[columns.error_names[error] or UNNAMED_ERROR] += count
+    for f in counted.keys() & USUAL.keys():
+        if USUAL[f].refused is not None:
+            counted[f]["refused"] = _refused(columns, f)
+    return {
+        kind: OutcomeCounts(
+            ok=outcomes["ok"],
+            fail=outcomes["fail"],
+            info=outcomes["info"],
+            refused=outcomes["refused"],
+            fail_by_error=dict(errors.get((kind, "fail"), Counter()).most_common()),
+            info_by_error=dict(errors.get((kind, "info"), Counter()).most_common()),
+        )
+        for kind, outcomes in sorted(counted.items())
+    }
+
+
+def acknowledged_epochs(columns: OperationColumns) -> tuple[int, ...]:
+    """Epochs in which the system placed acknowledged operations, where it says so, ascending."""
+    positions = columns.positions
+    if positions is None:
+        return ()
+    epochs: list[int] = np.unique(
+        positions.epochs[positions.known & (columns.outcomes == OK)]
+    ).tolist()
+    return tuple(epochs)
+
+
+def _refused(columns: OperationColumns, f: str) -> int:
+    """Operations of a kind whose answer says that it was not done."""
+    asked = columns.kinds == columns.kind_names.index(f)
+    results = np.bincount(columns.results[asked & (columns.outcomes == OK)])
+    met: list[int] = np.flatnonzero(results).tolist()
+    return sum(int(results[code]) for code in met if was_refused(USUAL, f, columns.values[code]))
