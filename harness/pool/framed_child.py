@@ -3,17 +3,22 @@
 Must never wait for a child that says nothing, nor let one outlive whoever started it.
 """
 
+import atexit
 import contextlib
+import functools
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 from splitbrain.harness.pool.child_environment import child_environment
 from splitbrain.harness.pool.forked_process import ForkedProcess
 from splitbrain.harness.pool.frames import frame, taken_messages
+from splitbrain.patched.loading import module_words
 
 #: How long a child that has closed its answers gets to end, and so to say how.
 _END_PATIENCE_S = 2.0
@@ -156,9 +161,17 @@ class FramedChild:
             return None
 
 
+@functools.cache
+def _patch_folder() -> Path:
+    """A folder for the patches of this process, which goes with it."""
+    folder = Path(tempfile.mkdtemp(prefix="splitbrain-patches-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def _fresh(module: str, arguments: Sequence[str], errors: IO[bytes]) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", module, *arguments],
+        [sys.executable, "-P", *module_words(module, _patch_folder), *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,

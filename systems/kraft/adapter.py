@@ -25,6 +25,7 @@ from splitbrain.contracts.system import (
     SystemOptions,
 )
 from splitbrain.nodes.transport.client_protocol import NodeState
+from splitbrain.patched.loading import installed_patches
 from splitbrain.systems.kraft import committed_log as committed
 from splitbrain.systems.kraft import deployment as deploy
 from splitbrain.systems.kraft.client import KraftClient
@@ -197,12 +198,14 @@ class KraftSystem:
         return committed.record_at(file, before)
 
     def versions(self) -> dict[str, str]:
-        """Version of this distribution, and a digest of the nodes' source."""
+        """Version of this distribution, a digest of the nodes' source, and patches if any."""
         try:
             version = metadata.version("splitbrain")
         except metadata.PackageNotFoundError:
             version = "unpackaged"
-        return {"kraft": version, "kraft_source": deploy.source_digest()}
+        patches = ", ".join(patch.name for patch in installed_patches())
+        versions = {"kraft": version, "kraft_source": deploy.source_digest()}
+        return versions | {"kraft_patches": patches} if patches else versions
 
     def simulation(self) -> SimulatedSystem:
         """The same nodes on a virtual clock."""

@@ -23,6 +23,7 @@ from splitbrain.nodes.server.machine.configuration import (
     NodeConfiguration,
     encode_configuration,
 )
+from splitbrain.patched.loading import installed_patches, module_words
 from splitbrain.systems.kraft.state_machines import (
     broker_ids,
     check_options,
@@ -34,7 +35,9 @@ from splitbrain.systems.kraft.state_machines import (
 #: Port at which a node tells its figures.
 METRICS_PORT: Final = "metrics"
 #: What runtimes that have images start.
-IMAGE: Final = ImageSource("splitbrain-kraft", "kraft", sources=("nodes",), has_wheels=True)
+IMAGE: Final = ImageSource(
+    "splitbrain-kraft", "kraft", sources=("nodes", "patched"), has_wheels=True
+)
 #: Ports that the listeners get where each node has a network of its own.
 PORTS: Final = {CLIENT_PORT: 9190, PEER_PORT: 9193, METRICS_PORT: 9194}
 #: Names of the files in the configuration and state folders.
@@ -126,6 +129,9 @@ def _node(
         configuration_folder.mkdir(parents=True, exist_ok=True)
         state.mkdir(parents=True, exist_ok=True)
         (configuration_folder / CONFIGURATION_FILE).write_bytes(encode_configuration(configuration))
+        module = module_words(
+            f"{PACKAGE}.nodes", lambda: configuration_folder, placement.config_path
+        )
     except OSError as error:
         raise HarnessError(
             "write a node's configuration",
@@ -138,8 +144,7 @@ def _node(
         image=IMAGE.name,
         command=(
             placement.python,
-            "-m",
-            f"{PACKAGE}.nodes",
+            *module,
             "run",
             "--config",
             f"{placement.config_path}/{CONFIGURATION_FILE}",
@@ -157,10 +162,12 @@ def _node(
 
 
 def source_digest() -> str:
-    """Digest of the nodes' source: tells which build of them ran."""
+    """Digest of the nodes' source, patches of this process included: tells which build ran."""
     root = Path(__file__).resolve().parents[2] / "nodes"
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         digest.update(path.relative_to(root).as_posix().encode())
         digest.update(path.read_bytes())
+    for patch in installed_patches():
+        digest.update(patch.text.encode())
     return digest.hexdigest()[:16]

@@ -1,5 +1,6 @@
 """The deployment, its configurations, and the planted bugs that it knows."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from splitbrain.contracts.runtime import Placement
 from splitbrain.contracts.system import SystemOptions
 from splitbrain.nodes.server.machine.configuration import read_configuration
 from splitbrain.nodes.server.start.planted import BUG_NAMES, METADATA_BUG_NAMES
+from splitbrain.patched.loading import PatchedModules
+from splitbrain.patched.patch import read_patch
 from splitbrain.systems.kraft.adapter import KraftSystem
 from splitbrain.systems.kraft.deployment import IMAGE
 from splitbrain.systems.kraft.planted_bug import PlantedBug
@@ -82,6 +85,25 @@ def test_nodes_tell_their_durable_lengths_where_state_is_kept(tmp_path: Path) ->
     assert node.durable_lengths_path == "/state/durable_lengths.jsonl"
     configuration = read_configuration(node.mounts[0].host_path / "node.json")
     assert configuration.durable_length_file == node.durable_lengths_path
+
+
+def test_nodes_have_the_patches_of_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = KraftSystem().versions()
+    text = "--- a/rooms.py\n+++ b/rooms.py\n@@ -1 +1 @@\n-a\n+b\n"
+    (tmp_path / "rooms.py").write_text("a\n")
+    finder = PatchedModules([read_patch("a-bug", text)], tmp_path)
+    monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
+    (node,) = KraftSystem().deployment(RUN, tmp_path, SystemOptions(nodes=1), pod_place).nodes
+    assert node.command[1:7] == (
+        *("-m", "splitbrain.patched", f"{node.mounts[0].node_path}/0-a-bug.patch", "--"),
+        *("-m", "splitbrain.nodes"),
+    )
+    assert (node.mounts[0].host_path / "0-a-bug.patch").read_text() == text
+    versions = KraftSystem().versions()
+    assert versions["kraft_patches"] == "a-bug"
+    assert versions["kraft_source"] != plain["kraft_source"]
 
 
 @pytest.mark.parametrize("count", [0, NODE_COUNT_MAX + 1])

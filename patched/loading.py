@@ -1,0 +1,154 @@
+"""A finder that loads modules of ours with patches applied.
+
+Must never touch a file of the package: neither its source nor a ``.pyc``, in which an unpatched
+process would find the bug.
+"""
+
+import importlib.util
+import linecache
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Final
+
+from splitbrain.patched.patch import Patch, PatchError, apply_patch, read_patch
+
+#: The package that patches change, and its folder.
+_PACKAGE: Final = __name__.partition(".")[0]
+_ROOT: Final = Path(__file__).parents[1]
+
+
+class PatchedModules(MetaPathFinder):
+    """The modules that a process loads with changes.
+
+    Args:
+        patches: in the order in which they are applied.
+        root: the folder that the paths in patches are below.
+
+    Raises:
+        PatchError: a patch names a file that is not there, or does not fit it.
+    """
+
+    def __init__(self, patches: Sequence[Patch], root: Path) -> None:
+        self.patches = tuple(patches)
+        sources: dict[str, str] = {}
+        for patch in patches:
+            for part in patch.files:
+                source = sources.get(part.path) or _read(patch.name, root, part.path)
+                sources[part.path] = apply_patch(patch.name, source, part)
+        #: Module's full name to its changed source.
+        self.sources: Mapping[str, str] = {
+            _module_name(path): source for path, source in sources.items()
+        }
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Where a changed module is found; None for every other."""
+        source = self.sources.get(fullname)
+        spec = None if source is None else PathFinder.find_spec(fullname, path, target)
+        if source is None or spec is None:
+            return None
+        assert isinstance(spec.loader, SourceFileLoader)
+        spec.loader = _PatchedLoader(fullname, spec.loader.path, source)
+        spec.cached = None
+        return spec
+
+
+class _PatchedLoader(SourceFileLoader):
+    def __init__(self, fullname: str, path: str, source: str) -> None:
+        super().__init__(fullname, path)
+        self._source = source
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self._source, self.path)
+
+    def get_source(self, fullname: str) -> str:
+        return self._source
+
+    def exec_module(self, module: ModuleType) -> None:
+        # Tracebacks would show the lines of the file as it is on disk.
+        lines = self._source.splitlines(keepends=True)
+        linecache.cache[self.path] = (len(self._source), None, lines, self.path)
+        super().exec_module(module)
+
+
+def read_patch_file(path: Path) -> Patch:
+    """The patch of a file, named as the file is.
+
+    Raises:
+        PatchError: the file cannot be read, or holds no patch.
+    """
+    try:
+        return read_patch(path.stem, path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise PatchError(f"Patch {path} cannot be read: {problem}. Name a text file.") from error
+
+
+def install_patches(patches: Sequence[Patch]) -> None:
+    """Applies patches to what this process loads from now on; without any, does nothing.
+
+    Raises:
+        PatchError: one does not fit, this process has a set already, or has loaded such a module.
+    """
+    if not patches:
+        return
+    if installed_patches():
+        raise PatchError("This process has patches already. Start another one for others.")
+    finder = PatchedModules(patches, _ROOT)
+    if loaded := sorted(set(finder.sources) & set(sys.modules)):
+        raise PatchError(f"{loaded[0]} is loaded already. Start with {_PACKAGE}.patched.")
+    sys.meta_path.insert(0, finder)
+
+
+def installed_patches() -> tuple[Patch, ...]:
+    """The patches of this process."""
+    finders = [each for each in sys.meta_path if isinstance(each, PatchedModules)]
+    return finders[0].patches if finders else ()
+
+
+def module_words(module: str, folder: Callable[[], Path], seen_as: str | None = None) -> list[str]:
+    """``-m MODULE`` for an interpreter that is to have the patches of this process.
+
+    Args:
+        module: what it runs.
+        folder: where the patches are written, for a process that has some.
+        seen_as: path of that folder for the other interpreter, where it is another.
+
+    Raises:
+        OSError: a patch cannot be written.
+    """
+    if not (patches := installed_patches()):
+        return ["-m", module]
+    written = folder()
+    files: list[str] = []
+    for number, patch in enumerate(patches):
+        # Two may have one name; the order is the order of application.
+        name = f"{number}-{patch.name}.patch"
+        (written / name).write_text(patch.text, encoding="utf-8")
+        files.append(f"{seen_as or written}/{name}")
+    return ["-m", f"{_PACKAGE}.patched", *files, "--", "-m", module]
+
+
+def _module_name(path: str) -> str:
+    parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
+    return ".".join([_PACKAGE, *parts])
+
+
+def _read(name: str, root: Path, path: str) -> str:
+    parts = path.split("/")
+    # A path that leads elsewhere is no module, whatever stands there.
+    is_module = path.endswith(".py") and all(part not in {"", ".", ".."} for part in parts)
+    try:
+        if is_module:
+            return importlib.util.decode_source((root / path).read_bytes())
+    except (OSError, UnicodeDecodeError, SyntaxError):
+        pass
+    raise PatchError(
+        f"Patch {name} changes {path}, which is no module of this version. "
+        f"Name files as nodes/quorum/leader.py, from the folder of the rooms."
+    )
