@@ -28,8 +28,8 @@ from bench.failover_elections import Quiet, idle, loaded, whole_lines
 from bench.failover_measurement import FAULTS, Measurements, measure
 from bench.failover_writers import WriterOptions
 from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.contracts.system import SystemOptions
 
 PROFILES: Final = Path(__file__).with_name("failover_profiles.toml")
 
@@ -180,7 +180,7 @@ def main() -> int:
     options = _parser().parse_args()
     try:
         settings = settings_of(options.system, options.profile, options.setting)
-        chosen = SystemOptions(nodes=options.nodes, settings=settings)
+        chosen = Experiment(system=options.system, nodes=options.nodes, settings=settings)
         with deployed(options.system, options.runtime, chosen, "failover") as cluster:
             figures = asyncio.run(_bench(cluster, options))
     except HarnessError as error:

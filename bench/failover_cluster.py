@@ -14,9 +14,10 @@ from typing import Final
 import msgspec
 from tenacity import Retrying, stop_after_delay, wait_fixed
 
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import Runtime
-from splitbrain.contracts.system import System, SystemOptions
+from splitbrain.contracts.system import System
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.runtimes.registry import runtime as make_runtime
 from splitbrain.systems.registry import system as make_system
@@ -58,7 +59,7 @@ class Cluster(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def deployed(
-    system_name: str, runtime_name: str, options: SystemOptions, purpose: str
+    system_name: str, runtime_name: str, options: Experiment, purpose: str
 ) -> Generator[Cluster]:
     """A cluster that serves; gone afterwards.
 

@@ -12,8 +12,8 @@ import tenacity
 from bench.fuzz_connections import PATIENCE_S
 from bench.fuzz_frames import World
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
-from splitbrain.contracts.system import SystemOptions
 from splitbrain.nodes.broker.forwarding import FORWARDED
 from splitbrain.nodes.broker.serving import ANSWERED
 from splitbrain.nodes.server.controller.controller_service import SERVED
@@ -40,7 +40,7 @@ def _retrying(patience_s: float) -> tenacity.Retrying:
 class Cluster:
     """Node processes on loopback."""
 
-    def __init__(self, name: str, folder: Path, options: SystemOptions) -> None:
+    def __init__(self, name: str, folder: Path, options: Experiment) -> None:
         self.name = name
         self.folder = folder
         self.system = KraftSystem()

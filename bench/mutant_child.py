@@ -184,9 +184,10 @@ def _tests(paths: Sequence[str]) -> str | None:
 
 def _seeds(seeds: range) -> tuple[str | None, str]:
     from splitbrain.contracts.names import DEFAULT_SYSTEM
-    from splitbrain.harness.campaign.sweep.trial import Trial, try_seed
+    from splitbrain.harness.campaign.sweep.options import SimOptions
+    from splitbrain.harness.campaign.sweep.trial import try_seed
 
-    trial = Trial(system=DEFAULT_SYSTEM)
+    trial = SimOptions(system=DEFAULT_SYSTEM)
     traces = hashlib.blake2b(digest_size=8)
     for seed in seeds:
         result = try_seed(trial, seed, "first")

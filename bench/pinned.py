@@ -25,6 +25,7 @@ from bench.planted_containers import SUITE, Wanted, carried, series_of
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.fault import Fault, FaultEvent
 from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict, recorded_verdict
+from splitbrain.harness.campaign.suite.definition import choice_of
 from splitbrain.harness.campaign.suite.reading import read_suite
 from splitbrain.history.course import read_phases
 from splitbrain.history.run_folder import RunFolder
@@ -65,9 +66,9 @@ def pinned_cells(suite: Path = SUITE) -> tuple[str, ...]:
     return tuple(
         matrix.name
         for matrix in read_suite(suite).suite.matrix
-        if isinstance(matrix.nemesis, str)
-        and matrix.nemesis.endswith(".toml")
-        and "when = {" in Path(matrix.nemesis).read_text()
+        if isinstance(nemesis := choice_of(matrix, "nemesis"), str)
+        and nemesis.endswith(".toml")
+        and "when = {" in Path(nemesis).read_text()
     )
 
 

@@ -34,7 +34,8 @@ from splitbrain.checker.names import linearizability_model
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.contracts.runtime import SIMULATED
-from splitbrain.harness.campaign.sweep.trial import Trial, draw, simulated_system
+from splitbrain.harness.campaign.sweep.options import SimOptions
+from splitbrain.harness.campaign.sweep.trial import draw, simulated_system
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.harness.run.world.recovery import LIVENESS
 from splitbrain.harness.run.world.simulate import simulate
@@ -101,7 +102,7 @@ class BugResult(msgspec.Struct, frozen=True, kw_only=True):
 
 def search(order: Order) -> RangeResult:
     """Try the seeds of a range until everybody has found the bug, or none is left."""
-    trial = Trial(system=DEFAULT_SYSTEM, bugs=() if order.bug == _CORRECT else (order.bug,))
+    trial = SimOptions(system=DEFAULT_SYSTEM, bugs=() if order.bug == _CORRECT else (order.bug,))
     system = simulated_system(DEFAULT_SYSTEM)
     everything = outcomes = linearizability = found_by = found_at = None
     runs, cpu_s = 0, 0.0

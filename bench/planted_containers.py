@@ -24,7 +24,13 @@ import msgspec
 from bench.campaign import RunReport, as_expected, run_once
 from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.campaign.suite.cells import planned_runs
-from splitbrain.harness.campaign.suite.definition import Expectation, Matrix, PlannedRun, Suite
+from splitbrain.harness.campaign.suite.definition import (
+    Expectation,
+    Matrix,
+    PlannedRun,
+    Suite,
+    choice_of,
+)
 from splitbrain.harness.campaign.suite.reading import read_suite
 from splitbrain.systems.kraft.planted_bugs import REGISTRY
 
@@ -114,7 +120,7 @@ def series_of(suite: Suite, wanted: Wanted) -> list[Series]:
         )
     found: list[Series] = []
     for matrix in suite.matrix:
-        bug = matrix.bug
+        bug = choice_of(matrix, "bug")
         if not isinstance(bug, str):
             raise UsageError(f"the cell {matrix.name!r} is of no planted bug", "Name one bug")
         if wanted.bugs and bug not in wanted.bugs:

@@ -36,8 +36,9 @@ from bench.fuzz_connections import (
     OwnClient,
 )
 from bench.fuzz_frames import FrameMaker
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.system import CLIENT_PORT, PEER_PORT, SystemOptions
+from splitbrain.contracts.system import CLIENT_PORT, PEER_PORT
 from splitbrain.nodes.transport.client_protocol import ClientRequest, encode_frame
 from splitbrain.nodes.wire.calls import encode_call
 from splitbrain.nodes.wire.families.brokers import AllocateProducerIdsRequest
@@ -300,9 +301,11 @@ def _crowd_count(ports_count: int) -> int:
 
 def fuzz(seed: int, frames_count: int, folder: Path) -> list[str]:
     """Run it; what went wrong."""
-    controllers = SystemOptions(nodes=3, state_machine="metadata", settings={"brokers": "1"})
+    controllers = Experiment(
+        system="kraft", nodes=3, state_machine="metadata", settings={"brokers": "1"}
+    )
     clusters = [
-        Cluster("registers", folder / "registers", SystemOptions(nodes=3)),
+        Cluster("registers", folder / "registers", Experiment(system="kraft", nodes=3)),
         Cluster("metadata", folder / "metadata", controllers),
     ]
     try:

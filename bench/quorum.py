@@ -14,10 +14,11 @@ from pathlib import Path
 
 import msgspec
 
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.operations import Operation
 from splitbrain.contracts.runtime import NodeSample
-from splitbrain.contracts.system import Route, SystemOptions
+from splitbrain.contracts.system import Route
 from splitbrain.runtimes.local.runtime import LocalRuntime
 from splitbrain.systems.kraft.adapter import KraftSystem
 
@@ -105,7 +106,7 @@ def main() -> int:
         system = KraftSystem()
         cluster = LocalRuntime("processes")
         spec = system.deployment(
-            RunId("bench"), Path(folder), SystemOptions(nodes=3), cluster.place
+            RunId("bench"), Path(folder), Experiment(system="kraft", nodes=3), cluster.place
         )
         start = time.monotonic()
         cluster.deploy(spec)

@@ -24,7 +24,8 @@ from splitbrain.harness.campaign.shrinking.exact_oracle import (
     replay_for,
 )
 from splitbrain.harness.campaign.shrinking.words import Size, size_of
-from splitbrain.harness.campaign.sweep.trial import Trial, draw, run
+from splitbrain.harness.campaign.sweep.options import SimOptions
+from splitbrain.harness.campaign.sweep.trial import draw, run
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.nemesis.search import SearchBudget
 from splitbrain.nemesis.shrinking import shrink
@@ -59,7 +60,7 @@ class Order(msgspec.Struct, frozen=True):
 
 def shrunk_of(order: Order) -> list[Shrunk]:
     """Find failures of a bug and shrink them."""
-    trial = Trial(system=DEFAULT_SYSTEM, bugs=(order.bug,))
+    trial = SimOptions(system=DEFAULT_SYSTEM, bugs=(order.bug,))
     found: list[Shrunk] = []
     for seed in range(order.within):
         scenario = draw(seed, trial)

@@ -31,7 +31,8 @@ from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.contracts.simulation import SimulatedSystem
-from splitbrain.harness.campaign.sweep.trial import Trial, draw
+from splitbrain.harness.campaign.sweep.options import SimOptions
+from splitbrain.harness.campaign.sweep.trial import draw
 from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.harness.run.world.recovery import LIVENESS
@@ -183,7 +184,7 @@ def swarm(seeds: int) -> dict[str, object]:
     Raises:
         SystemExit: the correct code raised an alarm.
     """
-    trial = Trial(system=DEFAULT_SYSTEM)
+    trial = SimOptions(system=DEFAULT_SYSTEM)
     cpu_s: list[float] = []
     steps = virtual_us = acknowledged = 0
     for seed in range(seeds):

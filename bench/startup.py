@@ -20,9 +20,9 @@ import msgspec
 from docker import DockerClient
 from tenacity import Retrying, stop_after_delay, wait_fixed
 
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import RunId
 from splitbrain.contracts.runtime import Runtime
-from splitbrain.contracts.system import SystemOptions
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.runtimes.docker.engine import connect
 from splitbrain.runtimes.docker.images import Images
@@ -59,7 +59,9 @@ def measure(repeat: int, nodes: int, runtime_name: str) -> Startup:
         with RunFolder(run_folder).lock.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             run_id = RunId(f"startup-{run_folder.name[-8:]}-{repeat}")
-            spec = adapter.deployment(run_id, run_folder, SystemOptions(nodes=nodes), runtime.place)
+            spec = adapter.deployment(
+                run_id, run_folder, Experiment(system="kraft", nodes=nodes), runtime.place
+            )
             began = time.monotonic()
             try:
                 runtime.deploy(spec)

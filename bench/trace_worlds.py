@@ -74,6 +74,7 @@ def _worlds_with_bugs() -> Iterator[tuple[str, Callable[[], Scenario]]]:
 
 def _planned_worlds() -> Iterator[tuple[str, Callable[[], Scenario]]]:
     """Plans of every kind that a simulated world can carry out, at a time and after a commit."""
+    from splitbrain.contracts.experiment import Experiment
     from splitbrain.harness.campaign.sweep.planned import check_plan, scenario_of
     from splitbrain.harness.run.options import PlannedTest, TestOptions, plan_test
     from splitbrain.nemesis.kinds import fault_kind, kind_names
@@ -82,17 +83,17 @@ def _planned_worlds() -> Iterator[tuple[str, Callable[[], Scenario]]]:
     def planned(
         machine: str, seed: int, faults: tuple[Fault, ...] | None, kind: str
     ) -> PlannedTest:
-        options = TestOptions(
+        experiment = Experiment(
+            system=_SYSTEM,
             nemesis=kind,
-            nodes=max(TestOptions().nodes, fault_kind(kind).nodes_min),
-            schedule=faults,
+            nodes=max(3, fault_kind(kind).nodes_min),
             state_machine=machine,
             seed=seed,
             runtime="simulated",
             time_limit_s=_PLANNED_S,
             rate=_PLANNED_RATE,
         )
-        return plan_test(options, system(_SYSTEM))
+        return plan_test(TestOptions(experiment=experiment, schedule=faults), system(_SYSTEM))
 
     def drawn(machine: str, seed: int, kind: str) -> Scenario:
         return scenario_of(planned(machine, seed, None, kind))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import msgspec
 
 from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.image import ImageSource
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.operations import Client
@@ -30,18 +31,6 @@ class LeaderView(msgspec.Struct, frozen=True):
 
     leader: NodeName | None
     epoch: int | None
-
-
-class SystemOptions(msgspec.Struct, frozen=True):
-    """What the user chose for the system."""
-
-    nodes: int
-    #: Planted bugs to switch on, kebab-case.
-    bugs: tuple[str, ...] = ()
-    #: The system's own settings by the system's own names.
-    settings: dict[str, str] = {}
-    #: What stands above its log, of ``System.state_machines``; None: the usual one.
-    state_machine: str | None = None
 
 
 #: For whom the answer to a read speaks, when it is asked what the system still holds:
@@ -82,7 +71,7 @@ class System(Protocol):
         """
         ...
 
-    def observers(self, options: SystemOptions) -> Sequence[NodeName]:
+    def observers(self, options: Experiment) -> Sequence[NodeName]:
         """Nodes that the deployment has besides those that vote, whose names come before theirs.
 
         Clients that are pinned are pinned to them, where there are any. Faults that are aimed at a
@@ -97,7 +86,7 @@ class System(Protocol):
         """What the nodes' images are made of."""
         ...
 
-    def check_options(self, options: SystemOptions) -> None:
+    def check_options(self, options: Experiment) -> None:
         """Refuse what the system does not know, before anything is made.
 
         Raises:
@@ -106,7 +95,7 @@ class System(Protocol):
         ...
 
     def deployment(
-        self, run_id: RunId, run_folder: Path, options: SystemOptions, place: Place
+        self, run_id: RunId, run_folder: Path, options: Experiment, place: Place
     ) -> DeploymentSpec:
         """Describe the cluster; makes folders below the run folder, starts nothing."""
         ...

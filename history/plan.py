@@ -1,8 +1,8 @@
 """The plan record: everything that is needed to run a test again (design, section 5), pure.
 
-``plan.json`` holds one ``Plan``. It is written before the first node starts, so that a dead run can
-be judged and repeated too. The faults themselves stand in ``schedule.jsonl``, drawn from the
-sub-seed named ``nemesis``.
+``plan.json`` holds one ``Plan``, the fields of its experiment among its own. It is written before
+the first node starts, so that a dead run can be judged and repeated too. The faults themselves
+stand in ``schedule.jsonl``, drawn from the sub-seed named ``nemesis``.
 
 A sub-seed is derived by *name* from the master seed, so that adding a purpose never shifts the
 random stream of another one.
@@ -10,15 +10,21 @@ random stream of another one.
 
 import hashlib
 import shlex
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.system import ReadsSpeakFor
 from splitbrain.history.functions import Function
+from splitbrain.history.options import options_of
 from splitbrain.history.run_folder import RUN_FOLDER_SCHEMA, is_plain_name
 
+#: Fields of the experiment that are named whatever is usual.
+ALWAYS_SAID: Final = ("system", "workload", "nemesis", "nodes", "time_limit_s", "seed", "runtime")
+#: Those that every plan has.
+_ALWAYS_RECORDED: Final = (*ALWAYS_SAID, "concurrency", "rate", "operation_timeout_s")
 #: Purposes that have a random stream of their own.
 SUB_SEED_NAMES = ("workload", "nemesis")
 #: How names of plan files end; ``Plan.nemesis`` may be one.
@@ -33,28 +39,20 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     run_id: RunId
     #: Name of the test, the folder above the run's own: ``kraft-register``.
     test: str
-    system: str
-    #: Planted bugs that are switched on, kebab-case.
-    bugs: tuple[str, ...] = ()
-    #: What stands above the system's log; None where there is no choice.
-    state_machine: str | None = None
-    #: The system's own settings by the system's own names.
-    settings: dict[str, str] = {}
+    #: As it was chosen, with what is usual where nothing was.
+    experiment: Experiment
     system_versions: dict[str, str] = {}
     #: Whether the adapter promises state events; the vacuity rules depend on it.
     declares_state_events: bool = False
     declares_committed_logs: bool = True
     #: For whom the system's reads speak; None in plans of earlier versions, which do not say.
     reads_speak_for: ReadsSpeakFor | None = None
-    runtime: str
     #: Engine, kernel and image digests.
     runtime_versions: dict[str, str] = {}
     #: Those that vote.
     nodes: tuple[NodeName, ...]
     #: Those besides them.
     observers: tuple[NodeName, ...] = ()
-    workload: str
-    workload_options: dict[str, Any] = {}
     #: Effects of the workload's functions; empty in the plan of an older version, which knew them
     #: by their names (``history.functions.USUAL``).
     functions: dict[str, Function] = {}
@@ -64,18 +62,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     #: Checkers of the workload that cannot judge this run, each with the reason, a clause.
     checkers_not_run: dict[str, str] = {}
     checker_options: dict[str, Any] = {}
-    #: As the user asked: ``partition,kill:leader``, ``none``, a scripted plan or a plan file.
-    nemesis: str
     #: Number of faults that were planned, as in ``schedule.jsonl``.
     planned_faults: int = 0
-    seed: int
     sub_seeds: dict[str, int]
-    #: How long the clients load the system.
-    time_limit_s: float
-    concurrency: int
-    #: Operations per second over all worker slots.
-    rate: float
-    operation_timeout_s: float
     #: Wall clock at the start, ISO 8601 in UTC; for people only.
     started_at: str
     tool_version: str
@@ -86,23 +75,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     #: Whether the replay hit the recorded nodes instead of resolving the symbolic targets anew.
     pinned: bool = False
 
-
-#: Load of a run where the user chose nothing; in operations a second and seconds.
-CONCURRENCY: Final = 10
-RATE: Final = 200.0
-OPERATION_TIMEOUT_S: Final = 1.0
-
-
-class PlanDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """What a version of the tool takes where the user chose nothing."""
-
-    concurrency: int = CONCURRENCY
-    rate: float = RATE
-    operation_timeout_s: float = OPERATION_TIMEOUT_S
-    #: Of the plan's workload.
-    workload_options: dict[str, Any]
-    #: Of the plan's system.
-    state_machine: str | None = None
+    @property
+    def workload(self) -> str:
+        """What the clients do; settled by the time that there is a plan."""
+        return self.experiment.workload or ""
 
 
 def sub_seed(master_seed: int, name: str) -> int:
@@ -116,9 +92,22 @@ def sub_seeds(master_seed: int) -> dict[str, int]:
     return {name: sub_seed(master_seed, name) for name in SUB_SEED_NAMES}
 
 
+def voters(count: int) -> tuple[NodeName, ...]:
+    """Names of the nodes that vote; observers come after them."""
+    return tuple(NodeName(f"n{number}") for number in range(1, count + 1))
+
+
+def flat(plan: Plan) -> dict[str, Any]:
+    """The content of ``plan.json``, where the experiment's fields stand among the others."""
+    content = msgspec.to_builtins(plan)
+    # The names of the nodes tell how many there are.
+    experiment = content.pop("experiment")
+    return {**content, **experiment, "nodes": content["nodes"]}
+
+
 def encode_plan(plan: Plan) -> bytes:
     """The plan as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(plan), indent=2) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(flat(plan)), indent=2) + b"\n"
 
 
 def decode_plan(data: bytes) -> Plan:
@@ -127,58 +116,44 @@ def decode_plan(data: bytes) -> Plan:
     Raises:
         ValueError: the bytes are no plan, or one of a layout that this version does not know.
     """
-    plan = msgspec.json.decode(data, type=Plan)
+    content = msgspec.json.decode(data, type=dict[str, Any])
+    plan = msgspec.convert({**content, "experiment": {"system": ""}}, Plan)
     if plan.schema != RUN_FOLDER_SCHEMA:
         message = f"the plan has schema {plan.schema}, this version reads {RUN_FOLDER_SCHEMA}"
         raise ValueError(message)
     # Each is the name of a folder below the run's own.
     if not all(map(is_plain_name, (*plan.nodes, *plan.observers))):
         raise ValueError("one of its nodes has a name that leads out of the run folder")
-    return plan
+    missing = next((name for name in _ALWAYS_RECORDED if content.get(name) is None), None)
+    if missing is not None:
+        raise ValueError(f"Object missing required field `{missing}`")
+    experiment = msgspec.convert({**content, "nodes": len(plan.nodes)}, Experiment)
+    return msgspec.structs.replace(plan, experiment=experiment)
 
 
-def reproduce_command(plan: Plan, defaults: PlanDefaults | None = None) -> str:
+def reproduce_command(plan: Plan, usual: Experiment | None = None) -> str:
     """The command line that runs the plan again, fit for a shell.
 
     A pinned replay hit nodes that no option of a test can name, so it is replayed again.
 
     Args:
         plan: what to run again.
-        defaults: those of the tool version in the plan; numbers and workload options equal to
-            them are left out. Without them everything is named.
+        usual: what the tool version in the plan takes where nothing is chosen; what is equal to it
+            is left out, but for ``ALWAYS_SAID``. Without it everything is named.
     """
+    experiment = plan.experiment
     if plan.pinned and plan.replay_of is not None:
         # The replay may have had another runtime than the run that it replayed.
-        words = ["splitbrain", "replay", plan.replay_of, "--pinned", "--runtime", plan.runtime]
-        return shlex.join(words)
-    words = [
-        *("splitbrain", "test", "--system", plan.system, "--workload", plan.workload),
-        *("--nemesis", plan.nemesis, "--nodes", str(len(plan.nodes))),
-        *("--time-limit", _number(plan.time_limit_s), "--seed", str(plan.seed)),
-        *("--runtime", plan.runtime),
-    ]
-    if defaults is None or plan.concurrency != defaults.concurrency:
-        words += ["--concurrency", str(plan.concurrency)]
-    if defaults is None or plan.rate != defaults.rate:
-        words += ["--rate", _number(plan.rate)]
-    if defaults is None or plan.operation_timeout_s != defaults.operation_timeout_s:
-        words += ["--operation-timeout", _number(plan.operation_timeout_s)]
-    for bug in plan.bugs:
-        words += ["--bug", bug]
-    if plan.state_machine is not None and (
-        defaults is None or plan.state_machine != defaults.state_machine
-    ):
-        words += ["--state-machine", plan.state_machine]
-    for name, value in sorted(plan.settings.items()):
-        words += ["--setting", f"{name}={value}"]
-    usual = {} if defaults is None else defaults.workload_options
-    for name, value in sorted(plan.workload_options.items()):
-        if name not in usual or usual[name] != value:
-            words += ["--workload-option", f"{name}={value}"]
-    return " ".join(shlex.quote(word) for word in words)
-
-
-def _number(value: float) -> str:
-    """In short where that is the same number, else with all of its digits."""
-    short = f"{value:g}"
-    return short if float(short) == value else repr(value)
+        words = ["splitbrain", "replay", plan.replay_of, "--pinned"]
+        return shlex.join([*words, "--runtime", experiment.runtime])
+    words = ["splitbrain", "test"]
+    fields = {field.name: field for field in options_of(Experiment)}
+    for name in dict.fromkeys((*ALWAYS_SAID, *fields)):
+        value, left_out = getattr(experiment, name), getattr(usual, name, None)
+        if isinstance(value, dict):
+            chosen, known = cast("tuple[dict[str, Any], dict[str, Any]]", (value, left_out or {}))
+            value = {one: chosen[one] for one in sorted(chosen) if chosen[one] != known.get(one)}
+        elif name not in ALWAYS_SAID and value == left_out:
+            continue
+        words += fields[name].words(value)
+    return shlex.join(words)

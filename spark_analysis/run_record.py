@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from splitbrain.history.plan import Plan, decode_plan
+from splitbrain.history.plan import Plan, decode_plan, flat
 from splitbrain.history.run_folder import RunFolder, is_plain_name
 from splitbrain.spark_analysis.damage import Damage
 from splitbrain.spark_analysis.run_rows import Row, json_text
@@ -116,13 +116,13 @@ def identify(folder: RunFolder, damage: Damage) -> Identity:
     if plan is None:
         nodes = tuple(str(node) for node in folder.node_names())
         return Identity(f"{root.name}.{digest}", root.name, None, nodes, UNKNOWN, UNKNOWN)
-    started = _instant(plan.started_at)
+    started, system = _instant(plan.started_at), plan.experiment.system
     return Identity(
         run_id=f"{plan.run_id}.{digest}",
         name=plan.run_id,
         plan=plan,
         nodes=tuple(node for node in map(str, plan.nodes) if _is_folder_name(node)),
-        system=plan.system if _is_folder_name(plan.system) else UNKNOWN,
+        system=system if _is_folder_name(system) else UNKNOWN,
         day=UNKNOWN if started is None else started.date().isoformat(),
     )
 
@@ -177,19 +177,20 @@ def run_row(
     if plan is None:
         planned: Row = (*(None,) * 5, [], list(identity.nodes), *(None,) * 9)
     else:
+        experiment = plan.experiment
         planned = (
             plan.test,
-            plan.system_versions.get(plan.system),
-            plan.runtime,
+            plan.system_versions.get(experiment.system),
+            experiment.runtime,
             plan.workload,
-            plan.nemesis,
-            list(plan.bugs),
+            experiment.nemesis,
+            list(experiment.bugs),
             list(identity.nodes),
-            _column(plan.seed),
+            _column(experiment.seed),
             _column(plan.planned_faults),
-            plan.time_limit_s,
-            _column(plan.concurrency),
-            plan.rate,
+            experiment.time_limit_s,
+            _column(experiment.concurrency),
+            experiment.rate,
             identity.started_at,
             plan.tool_version,
             plan.tool_commit,
@@ -231,7 +232,7 @@ def plan_digest(plan: Plan) -> str:
 
     Left out is what tells a replay from what it replays: names, times, the machine, and the tool.
     """
-    chosen = msgspec.to_builtins(plan)
+    chosen = flat(plan)
     for name in _OF_ONE_RUN:
         del chosen[name]
     content = msgspec.json.encode(chosen, order="sorted")

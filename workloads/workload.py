@@ -84,11 +84,6 @@ def workload_names() -> tuple[str, ...]:
     return tuple(sorted(kind.name for kind in _WORKLOADS))
 
 
-def functions_of(name: str) -> Functions:
-    """Declaration of the workload with that name, one of ``workload_names()``."""
-    return next(kind.functions for kind in _WORKLOADS if kind.name == name)
-
-
 def checkers_fitting(functions: AbstractSet[str]) -> tuple[str, ...]:
     """Checkers of the workload that shares most of these functions, for runs without a plan."""
     best = max(_WORKLOADS, key=lambda kind: len(kind.functions.keys() & functions))

@@ -78,7 +78,7 @@ def dump_missing_logs(folder: RunFolder) -> None:
 
     try:
         refuse_strays(folder.root)
-        adapter = system(decode_plan(folder.plan.read_bytes()).system)
+        adapter = system(decode_plan(folder.plan.read_bytes()).experiment.system)
     except (OSError, ValueError, RecursionError, HarnessError):
         return
     # Data that cannot be read leave the dump missing, and the judge says so.

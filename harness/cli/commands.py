@@ -63,12 +63,12 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
     """
     from splitbrain.systems import registry as systems
 
-    _require(options.system, systems.names(), "system")
+    _require(options.experiment.system, systems.names(), "system")
     with judging_session(console, kill_all) as session:
         try:
             run = _ready_run(options, console, session)
         except KeyboardInterrupt:
-            is_simulated = options.runtime == SIMULATED
+            is_simulated = options.experiment.runtime == SIMULATED
             session.say(
                 "interrupted: a simulated run leaves nothing until it is over."
                 if is_simulated
@@ -83,7 +83,7 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
                     f"`splitbrain check {outcome.folder.root}` judges what was recorded."
                 )
                 return Judged(EXIT_HARNESS_FAILED, Verdict.UNKNOWN, interrupted=True)
-            is_simulated = options.runtime == SIMULATED
+            is_simulated = options.experiment.runtime == SIMULATED
             with_spark = not is_simulated if analyze is None else analyze
             results = judge_outcome(outcome, session, analyze=with_spark)
             if is_simulated and analyze is None:
@@ -103,13 +103,13 @@ def _ready_run(
     from splitbrain.runtimes import registry as runtimes
     from splitbrain.systems import registry as systems
 
-    system = systems.system(options.system)
-    if options.runtime == SIMULATED:
+    system = systems.system(options.experiment.system)
+    if options.experiment.runtime == SIMULATED:
         from splitbrain.harness.campaign.sweep.planned import run_planned
 
         outcome = run_planned(plan_test(options, system), console)
         return lambda: outcome
-    test = prepare(options, system, lambda: runtimes.runtime(options.runtime))
+    test = prepare(options, system, lambda: runtimes.runtime(options.experiment.runtime))
     test.runtime.prepare(test.system.images())
     return lambda: run_test(test, console, interrupts=session.interrupts)
 

@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.scenario import NODES_MAX
-from splitbrain.contracts.system import System, SystemOptions
+from splitbrain.contracts.system import System
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.console.standard_streams import write_bytes
 from splitbrain.nemesis.kinds import kind_names, machine_kind_names
@@ -82,7 +83,7 @@ def _workloads(system: System) -> tuple[str, ...]:
 
 def _takes(system: System, nodes: int) -> bool:
     try:
-        system.check_options(SystemOptions(nodes=nodes))
+        system.check_options(Experiment(system=system.name, nodes=nodes))
     except HarnessError:
         return False
     return True

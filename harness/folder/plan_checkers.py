@@ -9,7 +9,7 @@ from splitbrain.checker.names import COMMITTED_LOGS, STATE_EVENTS, can_judge, ev
 from splitbrain.contracts.scenario import LoadOptions
 from splitbrain.contracts.system import ReadsSpeakFor, System
 from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
-from splitbrain.workloads.workload import workload
+from splitbrain.workloads.workload import Workload, workload
 
 
 def reads_speak_for(system: System) -> ReadsSpeakFor:
@@ -42,14 +42,19 @@ def _declared(system: System) -> set[str]:
     return declared | ({COMMITTED_LOGS} if system.declares_committed_logs else set[str]())
 
 
-def checkers_of(load: LoadOptions) -> tuple[str, ...]:
-    """Names of the checkers that judge this load.
+def workload_of(load: LoadOptions) -> Workload:
+    """The workload of a load, for what it declares.
 
     Raises:
         UsageError: there is no such workload or option.
     """
     options = dict(load.workload_options)
-    return workload(load.workload, seed=0, slots=1, readers=frozenset(), options=options).checkers
+    return workload(load.workload, seed=0, slots=1, readers=frozenset(), options=options)
+
+
+def checkers_of(load: LoadOptions) -> tuple[str, ...]:
+    """Names of the checkers that judge this load; raises as ``workload_of``."""
+    return workload_of(load).checkers
 
 
 def checkers_not_asked(outcome: SimulationOutcome) -> dict[str, str]:

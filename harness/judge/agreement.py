@@ -44,8 +44,8 @@ def members(record: RunRecord, *, converged: bool) -> frozenset[str]:
     plan = record.plan
     claimed = None if plan is None else plan.reads_speak_for
     # Plans of earlier versions do not say, and their adapters do.
-    if claimed is None and plan is not None and plan.system in system_names():
-        claimed = reads_speak_for(system(plan.system))
+    if claimed is None and plan is not None and plan.experiment.system in system_names():
+        claimed = reads_speak_for(system(plan.experiment.system))
     if claimed == "cluster" or (claimed == "converged" and converged):
         return frozenset()
     return frozenset(record.node_names) - frozenset(record.observers)

@@ -5,19 +5,22 @@ out of a command line must mean the same there.
 """
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.harness.folder.tool_version import tool_version
-from splitbrain.history.plan import Plan, PlanDefaults
+from splitbrain.history.plan import Plan
 from splitbrain.systems.registry import system
 from splitbrain.workloads.workload import workload
 
 
-def defaults_of(plan: Plan) -> PlanDefaults | None:
+def defaults_of(plan: Plan) -> Experiment | None:
     """The defaults of the tool version in the plan, None if that is not this version."""
     if plan.tool_version != tool_version():
         return None
-    return PlanDefaults(
+    name = plan.experiment.system
+    return Experiment(
+        system=name,
         workload_options=_workload_options(plan.workload),
-        state_machine=_state_machine(plan.system),
+        state_machine=_state_machine(name),
     )
 
 

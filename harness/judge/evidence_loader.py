@@ -69,7 +69,7 @@ class RunRecord(msgspec.Struct, frozen=True):
         """Whether the run's world was a simulated one."""
         if self.simulation is not None:
             return True
-        return self.plan is not None and self.plan.runtime == SIMULATED
+        return self.plan is not None and self.plan.experiment.runtime == SIMULATED
 
     @property
     def is_drawn(self) -> bool:
@@ -78,7 +78,7 @@ class RunRecord(msgspec.Struct, frozen=True):
         Faults may then do what ends nodes, overlap, or miss; whether anything was wrong is told by
         the invariants, and whether enough was tried by the sweep.
         """
-        return self.is_simulated and self.plan is not None and self.plan.nemesis == DRAWN
+        return self.is_simulated and self.plan is not None and self.plan.experiment.nemesis == DRAWN
 
     @property
     def ended_at_violation(self) -> bool:

@@ -238,7 +238,7 @@ def _reproduce(record: RunRecord) -> str:
     if record.plan is None:
         return f"splitbrain check {root}"
     plan = record.plan
-    leans = plan.replay_of is not None or Path(plan.nemesis).suffix in PLAN_FILE_ENDINGS
+    leans = plan.replay_of is not None or Path(plan.experiment.nemesis).suffix in PLAN_FILE_ENDINGS
     if record.is_drawn or (record.is_simulated and leans):
         return f"splitbrain replay {root}"
     return reproduce_command(plan, defaults_of(plan))
@@ -280,9 +280,9 @@ def _assemble(
         schema=RESULTS_SCHEMA,
         run=plan.run_id if plan else root.name,
         test=plan.test if plan else root.parent.name,
-        system=plan.system if plan else "unknown system",
+        system=plan.experiment.system if plan else "unknown system",
         workload=plan.workload if plan else "unknown workload",
-        seed=plan.seed if plan else None,
+        seed=plan.experiment.seed if plan else None,
         runtime=_runtime_words(plan) if plan else "unknown runtime",
         verdict=merge(result.verdict for result in checked),
         vacuous=(),
@@ -304,7 +304,7 @@ def _assemble(
 def _runtime_words(plan: Plan) -> str:
     """The runtime, and what it could not do at all in this run."""
     limits = plan.runtime_versions.get("limits")
-    return plan.runtime if limits is None else f"{plan.runtime} ({limits})"
+    return plan.experiment.runtime if limits is None else f"{plan.experiment.runtime} ({limits})"
 
 
 def _checker_names(record: RunRecord) -> list[str]:

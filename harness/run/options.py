@@ -4,7 +4,6 @@ Names are resolved, the plan is drawn, and what is missing is refused. Starts no
 nothing.
 """
 
-import math
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -12,50 +11,29 @@ from pathlib import Path
 import msgspec
 
 from splitbrain.contracts.errors import CapabilityError, UsageError
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.fault import Fault
-from splitbrain.contracts.names import DEFAULT_SYSTEM, NodeName
+from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import Runtime
-from splitbrain.contracts.scenario import NODES_MAX, SEED_MAX
 from splitbrain.contracts.simulation import SimulatedSystem
-from splitbrain.contracts.system import System, SystemOptions
-from splitbrain.harness.run.clients import Load
+from splitbrain.contracts.system import System
 from splitbrain.harness.run.load.routes import reader_slots
 from splitbrain.harness.run.plan_choice import failover_ms, plan_faults
-from splitbrain.history.plan import CONCURRENCY, OPERATION_TIMEOUT_S, RATE, sub_seeds
+from splitbrain.history.options import check_numbers
+from splitbrain.history.plan import sub_seeds, voters
 from splitbrain.nemesis.plan import needs, refuse_what_cannot_be_had
 from splitbrain.nemesis.targets import LAGGARD
 from splitbrain.systems.registry import names as system_names
 from splitbrain.workloads.workload import Workload, workload, workload_names
 
-#: A week; the whole schedule of a run is drawn before it starts.
-TIME_LIMIT_S_MAX = 7 * 24 * 3600.0
-CONCURRENCY_MAX = 10_000
-RATE_MAX = 10_000_000.0
-OPERATION_TIMEOUT_S_MAX = 3600.0
-
 
 class TestOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``splitbrain test`` was asked for."""
+    """An experiment that is to be run, and where its folder is made."""
 
     __test__ = False  # not a test case, whatever pytest makes of its name
 
-    system: str = DEFAULT_SYSTEM
-    #: None: the usual one of the system and its state machine.
-    workload: str | None = None
-    workload_options: dict[str, str] = {}
-    nemesis: str = "partition,pause,kill"
-    nodes: int = 3
-    time_limit_s: float = 60.0
-    seed: int = 1
-    runtime: str = "docker"
-    concurrency: int = CONCURRENCY
-    rate: float = RATE
-    operation_timeout_s: float = OPERATION_TIMEOUT_S
-    bugs: tuple[str, ...] = ()
-    settings: dict[str, str] = {}
-    #: None: the system's usual one.
-    state_machine: str | None = None
+    experiment: Experiment
     runs_folder: Path = Path("runs")
     #: Keep the nodes' data folders also when the verdict is valid.
     keep_data: bool = False
@@ -68,11 +46,10 @@ class TestOptions(msgspec.Struct, frozen=True, kw_only=True):
 class PlannedTest(msgspec.Struct, frozen=True, kw_only=True):
     """All of a run but where its nodes live."""
 
+    #: As asked for; of the experiment what was left open is settled.
     options: TestOptions
     system: System
     workload: Workload
-    system_options: SystemOptions
-    load: Load
     #: Those that vote.
     nodes: tuple[NodeName, ...]
     #: Those besides them.
@@ -81,25 +58,20 @@ class PlannedTest(msgspec.Struct, frozen=True, kw_only=True):
     schedule: tuple[Fault, ...]
 
     @property
+    def experiment(self) -> Experiment:
+        """What is run."""
+        return self.options.experiment
+
+    @property
     def all_nodes(self) -> tuple[NodeName, ...]:
         """Those that vote, then the others."""
         return (*self.nodes, *self.observers)
-
-    @property
-    def runtime_name(self) -> str:
-        """Where it is to run."""
-        return self.options.runtime
 
 
 class PreparedTest(PlannedTest, frozen=True, kw_only=True):
     """A run that can be started."""
 
     runtime: Runtime
-
-    @property
-    def runtime_name(self) -> str:
-        """Where it runs."""
-        return self.runtime.name
 
 
 def prepare(
@@ -143,61 +115,49 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
     Raises:
         UsageError: something does not exist or does not fit.
     """
-    _check_numbers(options)
+    experiment = options.experiment
+    check_numbers(experiment)
     check_runs_folder(options.runs_folder)
-    state_machine = chosen_state_machine(options.state_machine, system)
-    workload_name = chosen_workload(options.workload, system, state_machine)
-    check_bugs(options.bugs, system)
-    nodes = tuple(NodeName(f"n{number}") for number in range(1, options.nodes + 1))
-    seeds = sub_seeds(options.seed)
+    state_machine = chosen_state_machine(experiment.state_machine, system)
+    experiment = msgspec.structs.replace(
+        experiment,
+        state_machine=state_machine,
+        workload=chosen_workload(experiment.workload, system, state_machine),
+    )
+    check_bugs(experiment.bugs, system)
+    nodes = voters(experiment.nodes)
+    seeds = sub_seeds(experiment.seed)
     faults = options.schedule
     if faults is None:
         faults, settings = plan_faults(
-            options.nemesis,
+            experiment.nemesis,
             nodes,
             seeds["nemesis"],
-            round(options.time_limit_s * 1000),
-            timeout_ms=round(options.operation_timeout_s * 1000),
-            failover_ms=failover_ms(system, options.settings),
-            observers=tuple(system.observers(_system_options(options, state_machine))),
+            round(experiment.time_limit_s * 1000),
+            timeout_ms=round(experiment.operation_timeout_s * 1000),
+            failover_ms=failover_ms(system, experiment.settings),
+            observers=tuple(system.observers(experiment)),
         )
-        _check_settings(settings, options.nemesis, {*system_names(), system.name})
-        if not options.settings:
-            options = msgspec.structs.replace(options, settings=settings.get(system.name, {}))
-    system_options = _system_options(options, state_machine)
-    system.check_options(system_options)
-    observers = tuple(system.observers(system_options))
-    operations = workload(
-        workload_name,
-        seed=seeds["workload"],
-        slots=options.concurrency,
-        readers=reader_slots(nodes, options.concurrency, observers),
-        options=options.workload_options,
-    )
+        _check_settings(settings, experiment.nemesis, {*system_names(), system.name})
+        if not experiment.settings:
+            of_plan = settings.get(system.name, {})
+            experiment = msgspec.structs.replace(experiment, settings=of_plan)
+    system.check_options(experiment)
+    observers = tuple(system.observers(experiment))
     return PlannedTest(
-        options=options,
+        options=msgspec.structs.replace(options, experiment=experiment),
         system=system,
-        workload=operations,
-        system_options=system_options,
-        load=Load(
-            concurrency=options.concurrency,
-            rate=options.rate,
-            time_limit_s=options.time_limit_s,
-            operation_timeout_s=options.operation_timeout_s,
+        workload=workload(
+            experiment.workload or "",
+            seed=seeds["workload"],
+            slots=experiment.concurrency,
+            readers=reader_slots(nodes, experiment.concurrency, observers),
+            options={name: str(value) for name, value in experiment.workload_options.items()},
         ),
         nodes=nodes,
         observers=observers,
         sub_seeds=seeds,
         schedule=faults,
-    )
-
-
-def _system_options(options: TestOptions, state_machine: str | None) -> SystemOptions:
-    return SystemOptions(
-        nodes=options.nodes,
-        bugs=options.bugs,
-        settings=options.settings,
-        state_machine=state_machine,
     )
 
 
@@ -324,24 +284,3 @@ def _check_settings(settings: Iterable[str], plan: str, systems: set[str]) -> No
                 f"the plan {plan!r} has settings for {name!r}, which is no system",
                 or_nearest(name, systems, "systems"),
             )
-
-
-def _check_numbers(options: TestOptions) -> None:
-    rules = (
-        ("--nodes", options.nodes, 1, NODES_MAX),
-        ("--concurrency", options.concurrency, 1, CONCURRENCY_MAX),
-        ("--rate", options.rate, 0, RATE_MAX),
-        ("--time-limit", options.time_limit_s, 0, TIME_LIMIT_S_MAX),
-        ("--operation-timeout", options.operation_timeout_s, 0, OPERATION_TIMEOUT_S_MAX),
-        ("--seed", options.seed, 0, SEED_MAX),
-    )
-    for name, value, low, high in rules:
-        if isinstance(value, int):
-            holds, range_ = low <= value <= high, f"between {low:,} and {high:,}"
-        else:
-            # A rate or a time of 0 is none; nan compares with nothing and is refused too.
-            holds = math.isfinite(value) and low < value <= high
-            range_ = f"above {low} and at most {high:,.0f}"
-        if not holds:
-            shown = f"{value:g}" if isinstance(value, float) else str(value)
-            raise UsageError(f"{name} cannot be {shown}", f"Choose a number {range_}")

@@ -1,8 +1,14 @@
 """Makes and writes the plan record of a run; see ``history.plan`` for what it holds."""
 
 import datetime as dt
+from collections.abc import Mapping
+from typing import Any
 
+import msgspec
+
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import RunId
+from splitbrain.contracts.system import System
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.plan_checkers import (
     reads_speak_for,
@@ -12,45 +18,59 @@ from splitbrain.harness.folder.plan_checkers import (
 from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.harness.folder.tool_version import tool_commit, tool_version
 from splitbrain.harness.run.options import PlannedTest
-from splitbrain.history.plan import Plan, encode_plan
+from splitbrain.history.plan import Plan, encode_plan, sub_seeds, voters
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.workloads.workload import Workload
 
 
 def plan_of(test: PlannedTest, name: str, run_id: RunId) -> Plan:
     """The plan of a test that is about to run; the runtime's versions are not known yet."""
-    options = test.options
-    return Plan(
-        run_id=run_id,
+    return new_plan(
+        msgspec.structs.replace(test.experiment, workload_options=test.workload.options()),
+        test.system,
+        test.workload,
         test=name,
-        system=test.system.name,
-        bugs=options.bugs,
-        settings=options.settings,
-        state_machine=test.system_options.state_machine,
-        system_versions=test.system.versions(),
-        declares_state_events=test.system.declares_state_events,
-        declares_committed_logs=test.system.declares_committed_logs,
-        reads_speak_for=reads_speak_for(test.system),
-        runtime=test.runtime_name,
-        nodes=test.nodes,
+        run_id=run_id,
         observers=test.observers,
-        workload=test.workload.name,
-        workload_options=test.workload.options(),
-        functions=dict(test.workload.functions),
-        checkers=usable_checkers(test.workload.checkers, test.system),
-        checkers_not_run=unusable_checkers(test.workload.checkers, test.system),
-        nemesis=options.nemesis,
         planned_faults=len(test.schedule),
-        seed=options.seed,
-        sub_seeds=test.sub_seeds,
-        time_limit_s=options.time_limit_s,
-        concurrency=options.concurrency,
-        rate=options.rate,
-        operation_timeout_s=options.operation_timeout_s,
+        replay_of=test.options.replay_of,
+        pinned=test.options.pinned,
+    )
+
+
+def new_plan(
+    experiment: Experiment,
+    system: System,
+    workload: Workload,
+    not_asked: Mapping[str, str] | None = None,
+    **others: Any,
+) -> Plan:
+    """The plan of a run that begins now.
+
+    Args:
+        experiment: what is run, settled.
+        system: under test.
+        workload: of the experiment.
+        not_asked: checkers of the workload that can say nothing of this run, each with the reason.
+        others: further fields of the plan.
+    """
+    not_asked = not_asked or {}
+    checkers = [name for name in workload.checkers if name not in not_asked]
+    return Plan(
+        experiment=experiment,
+        system_versions=system.versions(),
+        declares_state_events=system.declares_state_events,
+        declares_committed_logs=system.declares_committed_logs,
+        reads_speak_for=reads_speak_for(system),
+        nodes=voters(experiment.nodes),
+        functions=dict(workload.functions),
+        checkers=usable_checkers(checkers, system),
+        checkers_not_run={**unusable_checkers(workload.checkers, system), **not_asked},
+        sub_seeds=sub_seeds(experiment.seed),
         started_at=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
         tool_version=tool_version(),
         tool_commit=tool_commit(),
-        replay_of=options.replay_of,
-        pinned=options.pinned,
+        **others,
     )
 
 

@@ -22,6 +22,7 @@ from splitbrain.harness.folder.manifest import open_manifest, write_manifest
 from splitbrain.harness.folder.store import LivingRun, create_run
 from splitbrain.harness.run import convergence
 from splitbrain.harness.run.attempts import Attempts
+from splitbrain.harness.run.clients import Load
 from splitbrain.harness.run.down_nodes import DownNodes
 from splitbrain.harness.run.ending import ACT_TIMEOUT_S, Ending
 from splitbrain.harness.run.evidence import Observer
@@ -90,10 +91,10 @@ def run_test(
         if interrupts is None:
             interrupts = context.enter_context(Interrupts(console.print))
         living = context.enter_context(
-            create_run(test.options.runs_folder, name, test.options.seed)
+            create_run(test.options.runs_folder, name, test.experiment.seed)
         )
         run = _Run(test, name, living, timing or Timing())
-        title = f"splitbrain {name}, seed {test.options.seed}, {living.run_id}"
+        title = f"splitbrain {name}, seed {test.experiment.seed}, {living.run_id}"
         display = LiveDisplay(console, run.progress, title)
 
         def farewell() -> tuple[str, int]:
@@ -220,7 +221,7 @@ class _Run:
         spec = self._system.deployment(
             self._living.run_id,
             self._folder.root,
-            self._test.system_options,
+            self._test.experiment,
             self._runtime.place,
         )
         spec = equipped(spec, needs(self._test.schedule))
@@ -316,7 +317,7 @@ class _Run:
             nodes=self._test.nodes,
             observers=self._test.observers,
             workload=self._test.workload,
-            load=self._test.load,
+            load=msgspec.convert(self._test.experiment, Load, from_attributes=True),
             open_client=lambda route: system.open_client(runtime, route),
             nemesis=nemesis,
             history=self._history,

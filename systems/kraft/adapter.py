@@ -12,6 +12,7 @@ from typing import Final
 
 from splitbrain.contracts.committed import CommittedLog
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.image import ImageSource
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import DeploymentSpec
@@ -22,7 +23,6 @@ from splitbrain.contracts.system import (
     Place,
     ReadsSpeakFor,
     Route,
-    SystemOptions,
 )
 from splitbrain.nodes.transport.client_protocol import NodeState
 from splitbrain.patched.loading import installed_patches
@@ -60,7 +60,7 @@ class KraftSystem:
         """Registers and sets, or topics."""
         return WORKLOADS["metadata" if state_machine == "metadata" else "registers"]
 
-    def observers(self, options: SystemOptions) -> Sequence[NodeName]:
+    def observers(self, options: Experiment) -> Sequence[NodeName]:
         """The brokers.
 
         Raises:
@@ -72,7 +72,7 @@ class KraftSystem:
         """One image, made from the source of ``nodes``."""
         return (deploy.IMAGE,)
 
-    def check_options(self, options: SystemOptions) -> None:
+    def check_options(self, options: Experiment) -> None:
         """Refuse a number of nodes, a bug or a setting that does not exist.
 
         Raises:
@@ -81,7 +81,7 @@ class KraftSystem:
         check_options(options)
 
     def deployment(
-        self, run_id: RunId, run_folder: Path, options: SystemOptions, place: Place
+        self, run_id: RunId, run_folder: Path, options: Experiment, place: Place
     ) -> DeploymentSpec:
         """Write the nodes' configuration and describe the cluster."""
         self._run_folder = run_folder

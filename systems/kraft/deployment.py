@@ -11,10 +11,11 @@ from typing import Final
 
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.image import ImageSource
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import DeploymentSpec, Mount, NodeSpec, Placement
-from splitbrain.contracts.system import CLIENT_PORT, PEER_PORT, Place, SystemOptions
+from splitbrain.contracts.system import CLIENT_PORT, PEER_PORT, Place
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.nodes.quorum.identifiers import DirectoryId, NodeId
 from splitbrain.nodes.quorum.persistent import Voter
@@ -68,7 +69,7 @@ def state_folder(run_folder: Path, node: NodeName) -> Path:
 
 
 def deployment(
-    run_id: RunId, run_folder: Path, options: SystemOptions, place: Place
+    run_id: RunId, run_folder: Path, options: Experiment, place: Place
 ) -> DeploymentSpec:
     """Write every node's configuration below the run folder and describe the cluster.
 
@@ -101,7 +102,7 @@ def deployment(
 def _node(
     run_id: RunId,
     run_folder: Path,
-    options: SystemOptions,
+    options: Experiment,
     voters: tuple[Voter, ...],
     node_id: int,
     placement: Placement,

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.system import SystemOptions
 from splitbrain.nodes.server.host.state_machine import StateMachineName
 from splitbrain.nodes.server.start.controller_settings import controller_settings
 from splitbrain.nodes.server.start.metadata_settings import quorums_part
@@ -37,12 +37,12 @@ def node_name(node_id: int) -> NodeName:
     return NodeName(f"n{node_id}")
 
 
-def state_machine_of(options: SystemOptions) -> StateMachineName:
+def state_machine_of(options: Experiment) -> StateMachineName:
     """The state machine chosen, or the usual one."""
     return "metadata" if options.state_machine == "metadata" else "registers"
 
 
-def broker_ids(options: SystemOptions) -> range:
+def broker_ids(options: Experiment) -> range:
     """Node ids of the brokers.
 
     Raises:
@@ -62,7 +62,7 @@ def broker_ids(options: SystemOptions) -> range:
     return range(options.nodes + 1, options.nodes + int(text) + 1)
 
 
-def node_settings(options: SystemOptions) -> dict[str, str]:
+def node_settings(options: Experiment) -> dict[str, str]:
     """The settings that are the nodes' own."""
     if state_machine_of(options) != "metadata":
         return dict(options.settings)
@@ -92,7 +92,7 @@ def _check_replicas(settings: Mapping[str, str], brokers: int) -> None:
         raise ValueError(f"{_REPLICAS[0]} {replicas} cannot be met by {brokers} brokers")
 
 
-def check_options(options: SystemOptions) -> None:
+def check_options(options: Experiment) -> None:
     """Refuse what the nodes would refuse, before anything is made.
 
     Raises:

@@ -11,10 +11,11 @@ from typing import Final
 
 from splitbrain.contracts.committed import CommittedLog
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.image import ImageSource
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import DeploymentSpec
-from splitbrain.contracts.system import LeaderView, Place, ReadsSpeakFor, Route, SystemOptions
+from splitbrain.contracts.system import LeaderView, Place, ReadsSpeakFor, Route
 from splitbrain.systems.questions import Endpoints, ask_all
 from splitbrain.systems.redis import deployment as deploy
 from splitbrain.systems.redis.client import RedisClient
@@ -49,7 +50,7 @@ class RedisSystem:
         """Registers and sets."""
         return ("register", "set")
 
-    def observers(self, options: SystemOptions) -> Sequence[NodeName]:
+    def observers(self, options: Experiment) -> Sequence[NodeName]:
         """None: every node may become the primary."""
         return ()
 
@@ -57,7 +58,7 @@ class RedisSystem:
         """One image: the base and Debian's packages."""
         return (deploy.IMAGE,)
 
-    def check_options(self, options: SystemOptions) -> None:
+    def check_options(self, options: Experiment) -> None:
         """Refuse a number of nodes, a bug or a setting that does not exist.
 
         Raises:
@@ -66,7 +67,7 @@ class RedisSystem:
         deploy.check_options(options)
 
     def deployment(
-        self, run_id: RunId, run_folder: Path, options: SystemOptions, place: Place
+        self, run_id: RunId, run_folder: Path, options: Experiment, place: Place
     ) -> DeploymentSpec:
         """Write the nodes' configuration and describe the cluster; ``n1`` is the first primary."""
         spec, self._membership = deploy.deployment(run_id, run_folder, options, place)

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.image import HostProgram, ImageSource
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import DeploymentSpec, Mount, NodeSpec, Placement
-from splitbrain.contracts.system import Place, SystemOptions
+from splitbrain.contracts.system import Place
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.systems.redis import run_node
 from splitbrain.systems.redis.membership import (
@@ -44,7 +45,7 @@ PROGRAM: Final = "run_node.py"
 NODE_COUNT_MAX: Final = 9
 
 
-def check_options(options: SystemOptions) -> None:
+def check_options(options: Experiment) -> None:
     """Refuse what cannot be deployed, before anything is made.
 
     Raises:
@@ -62,7 +63,7 @@ def check_options(options: SystemOptions) -> None:
 
 
 def deployment(
-    run_id: RunId, run_folder: Path, options: SystemOptions, place: Place
+    run_id: RunId, run_folder: Path, options: Experiment, place: Place
 ) -> tuple[DeploymentSpec, Membership]:
     """Write every node's configuration below the run folder and describe the cluster.
 

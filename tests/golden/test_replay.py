@@ -53,7 +53,9 @@ def replay_lines(kind: str, folder: Path) -> Iterator[str]:
 
 def options_lines(options: TestOptions, folder: Path) -> Iterator[str]:
     """All fields of the options that repeat a run."""
-    for name, value in msgspec.structs.asdict(options).items():
+    fields = msgspec.structs.asdict(options.experiment) | msgspec.structs.asdict(options)
+    del fields["experiment"]
+    for name, value in fields.items():
         told = [planned_words(one) for one in value] if name == "schedule" else value
         yield f"{name} {told}".replace(str(folder), "FOLDER")
 

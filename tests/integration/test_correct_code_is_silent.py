@@ -6,7 +6,8 @@
 import pytest
 
 from splitbrain.contracts.names import DEFAULT_SYSTEM
-from splitbrain.harness.campaign.sweep.trial import Trial, draw, run
+from splitbrain.harness.campaign.sweep.options import SimOptions
+from splitbrain.harness.campaign.sweep.trial import draw, run
 from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
 from splitbrain.harness.judge.simulated_outcomes import judged
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.slow
 SLICES = [range(20, 40), range(40, 60)]
 
 
-def alarms(seeds: range, trial: Trial) -> tuple[list[str], list[SimulationOutcome]]:
+def alarms(seeds: range, trial: SimOptions) -> tuple[list[str], list[SimulationOutcome]]:
     """What is said against these worlds, and how they went."""
     found: list[str] = []
     outcomes: list[SimulationOutcome] = []
@@ -30,7 +31,7 @@ def alarms(seeds: range, trial: Trial) -> tuple[list[str], list[SimulationOutcom
 
 @pytest.mark.parametrize("seeds", SLICES, ids=str)
 def test_the_correct_code_raises_no_alarm_under_drawn_faults(seeds: range) -> None:
-    found, outcomes = alarms(seeds, Trial(system=DEFAULT_SYSTEM))
+    found, outcomes = alarms(seeds, SimOptions(system=DEFAULT_SYSTEM))
     assert found == []
 
     def sum_of(figure: str) -> int:
@@ -44,5 +45,5 @@ def test_the_correct_code_raises_no_alarm_under_drawn_faults(seeds: range) -> No
 
 
 def test_beyond_the_promise_nothing_is_demanded_that_cannot_be_kept() -> None:
-    found, _ = alarms(range(20), Trial(system=DEFAULT_SYSTEM, beyond_promise=True))
+    found, _ = alarms(range(20), SimOptions(system=DEFAULT_SYSTEM, beyond_promise=True))
     assert found == []

@@ -7,7 +7,8 @@ import pytest
 from splitbrain.checker.fingerprints import Fingerprint, fingerprint_of
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.names import DEFAULT_SYSTEM
-from splitbrain.harness.campaign.sweep.trial import Trial, draw, run
+from splitbrain.harness.campaign.sweep.options import SimOptions
+from splitbrain.harness.campaign.sweep.trial import draw, run
 from splitbrain.harness.folder.simulation_outcome import JudgedOutcome
 from splitbrain.harness.judge.simulated_outcomes import judged
 from tests.integration.test_planted_bugs_are_found import FOUND_BY, SEEDS_MAX
@@ -34,7 +35,7 @@ def failures() -> dict[str, list[list[Fingerprint]]]:
     """Bug to the fingerprints of each of its first failures."""
     found: dict[str, list[list[Fingerprint]]] = defaultdict(list)
     for bug in FOUND_BY:
-        trial = Trial(system=DEFAULT_SYSTEM, bugs=(bug,))
+        trial = SimOptions(system=DEFAULT_SYSTEM, bugs=(bug,))
         for seed in range(SEEDS_MAX):
             fingerprints = fingerprints_of(judged(run(draw(seed, trial))))
             if fingerprints:

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 import pytest
 
 from splitbrain.contracts.names import DEFAULT_SYSTEM
-from splitbrain.harness.campaign.sweep.trial import Trial, draw, run
+from splitbrain.harness.campaign.sweep.options import SimOptions
+from splitbrain.harness.campaign.sweep.trial import draw, run
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.systems.kraft.planted_bugs import REGISTRY
 
@@ -88,7 +89,7 @@ def found(
 ) -> tuple[int, str, str] | None:
     """The first seed that finds something, what finds it, and how it says so."""
     bugs = () if bug is None else (bug,)
-    trial = Trial(system=DEFAULT_SYSTEM, bugs=bugs, state_machine=state_machine)
+    trial = SimOptions(system=DEFAULT_SYSTEM, bugs=bugs, state_machine=state_machine)
     for seed in seeds:
         outcome = judged(run(draw(seed, trial)))
         if outcome.failed_by:

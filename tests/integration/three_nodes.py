@@ -7,9 +7,10 @@ from typing import TypeVar
 
 import tenacity
 
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.operations import Completion, Operation
-from splitbrain.contracts.system import Route, SystemOptions
+from splitbrain.contracts.system import Route
 from splitbrain.runtimes.local.runtime import LocalRuntime
 from splitbrain.systems.kraft.adapter import KraftSystem
 
@@ -24,7 +25,7 @@ class Cluster:
     def __init__(self, folder: Path, bugs: tuple[str, ...]) -> None:
         self.folder = folder
         self.system = KraftSystem()
-        options = SystemOptions(nodes=3, bugs=bugs)
+        options = Experiment(system="kraft", nodes=3, bugs=bugs)
         self.runtime = LocalRuntime("processes")
         self.spec = self.system.deployment(
             RunId("integration"), folder, options, self.runtime.place

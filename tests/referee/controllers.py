@@ -7,10 +7,11 @@ from typing import Final, Protocol
 
 import msgspec
 
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.image import ImageSource
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import Mount, NodeSpec, Placement
-from splitbrain.contracts.system import PEER_PORT, Place, SystemOptions
+from splitbrain.contracts.system import PEER_PORT, Place
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, NodeId
 from splitbrain.nodes.quorum.persistent import Voter
@@ -140,7 +141,7 @@ class OwnControllers:
             for name, value in self.settings.items()
             if name not in CONTROLLER_SETTING_NAMES
         }
-        options = SystemOptions(nodes=COUNT, settings=of_quorum)
+        options = Experiment(system="kraft", nodes=COUNT, settings=of_quorum)
         spec = kraft.deployment(run_id, run_folder, options, place)
         voters: tuple[Voter, ...] = ()
         nodes: list[NodeSpec] = []

@@ -149,11 +149,11 @@ def _unjudged(folder: RunFolder, name: str, plan: Plan | None, why: str) -> Gate
         name=name,
         folder=folder.root,
         has_history=folder.history.is_file(),
-        system=_UNKNOWN if plan is None else plan.system,
+        system=_UNKNOWN if plan is None else plan.experiment.system,
         version=_version(plan),
         workload=_UNKNOWN if plan is None else plan.workload,
-        runtime=_UNKNOWN if plan is None else plan.runtime,
-        seed=None if plan is None else plan.seed,
+        runtime=_UNKNOWN if plan is None else plan.experiment.runtime,
+        seed=None if plan is None else plan.experiment.seed,
         outcome="unjudged",
         sentence=f"{why}: {command} does.",
         reproduce=command,
@@ -175,7 +175,7 @@ def _plan_of(folder: RunFolder) -> Plan | None:
 
 
 def _version(plan: Plan | None) -> str:
-    return _UNKNOWN if plan is None else plan.system_versions.get(plan.system, _UNKNOWN)
+    return _UNKNOWN if plan is None else plan.system_versions.get(plan.experiment.system, _UNKNOWN)
 
 
 def _replayed(plan: Plan | None) -> str | None:

@@ -1,31 +1,45 @@
 """The command line of ``splitbrain replay``."""
 
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.experiment import Option
 
 
 class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The command line; None: not given."""
+    """What ``splitbrain replay`` was asked for; None: not given."""
 
-    run: Path | None = None
-    #: A world that belongs to no run.
-    scenario: Path | None = None
-    #: Hit the nodes that were hit, instead of resolving each symbolic target anew.
-    pinned: bool = False
-    times: int = 1
-    #: Another runtime than the recorded one.
-    runtime: str | None = None
-    #: Where new run folders are made; None: beside the recorded run's test.
-    runs_folder: Path | None = None
-    #: Whether the Spark analysis is run; None: unless the run is simulated.
-    analyze: bool | None = None
-    #: Print the story, from a step to a step, both included.
-    trace: bool = False
-    from_step: int | None = None
-    until_step: int | None = None
+    run: Annotated[Path | None, Option("Run folder, or runs/latest.", is_positional=True)] = None
+    scenario: Annotated[
+        Path | None,
+        Option(
+            "Instead of a run, a simulated world that is run as it is, such as an edited "
+            "scenario.json."
+        ),
+    ] = None
+    pinned: Annotated[
+        bool, Option("Hit the nodes that were hit, instead of whoever leads this time.")
+    ] = False
+    times: Annotated[
+        int, Option("How often; the number that failed with the same verdict is reported.", 1)
+    ] = 1
+    runtime: Annotated[str | None, Option("Another runtime than the recorded one.")] = None
+    runs_folder: Annotated[
+        Path | None,
+        Option("Where the new run folders are made; by default beside the recorded one."),
+    ] = None
+    analyze: Annotated[
+        bool | None,
+        Option("Run the Spark analysis after each run; by default unless it is a simulated one."),
+    ] = None
+    trace: Annotated[
+        bool, Option("Print what happened inside of a simulated run, one line each.")
+    ] = False
+    from_step: Annotated[int | None, Option("First step of the trace.", 1)] = None
+    until_step: Annotated[int | None, Option("End a simulated run after this step.", 1)] = None
 
     @property
     def is_debugging(self) -> bool:
@@ -38,8 +52,6 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: says what.
         """
-        if self.times < 1:
-            raise UsageError(f"--times cannot be {self.times}", "Choose a number of at least 1")
         is_of_run = self.run is not None or self.runtime is not None or self.runs_folder is not None
         if self.scenario is not None and (is_of_run or self.pinned):
             raise UsageError(
@@ -53,9 +65,6 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: says why.
         """
-        for name, step in (("--from-step", self.from_step), ("--until-step", self.until_step)):
-            if step is not None and step < 1:
-                raise UsageError(f"{name} cannot be {step}", "Choose a number of at least 1")
         if self.from_step is not None and not self.trace:
             raise UsageError("--from-step is given without --trace", "Add --trace")
         if (

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import msgspec
+
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
@@ -50,21 +52,11 @@ def replay_options(
                 f"{path} was changed since the run, so it is the plan of another run",
                 "Replay a run that is as it was; a plan of one's own is for test --nemesis",
             )
+    experiment = plan.experiment
+    if runtime is not None:
+        experiment = msgspec.structs.replace(experiment, runtime=runtime)
     return TestOptions(
-        system=plan.system,
-        workload=plan.workload,
-        workload_options={name: str(value) for name, value in plan.workload_options.items()},
-        nemesis=plan.nemesis,
-        nodes=len(plan.nodes),
-        time_limit_s=plan.time_limit_s,
-        seed=plan.seed,
-        runtime=runtime or plan.runtime,
-        concurrency=plan.concurrency,
-        rate=plan.rate,
-        operation_timeout_s=plan.operation_timeout_s,
-        bugs=plan.bugs,
-        settings=plan.settings,
-        state_machine=plan.state_machine,
+        experiment=experiment,
         runs_folder=runs_folder or folder.root.parent.parent,
         replay_of=str(folder.root),
         pinned=pinned,
@@ -78,8 +70,8 @@ def is_exact(folder: RunFolder, options: ReplayOptions) -> bool:
     Raises:
         UsageError: the plan cannot be read, or an option does not fit what is to be done.
     """
-    plan = read_plan(folder)
-    is_simulated = plan.runtime == SIMULATED
+    experiment = read_plan(folder).experiment
+    is_simulated = experiment.runtime == SIMULATED
     if is_simulated and options.runtime in (None, SIMULATED):
         if options.pinned or options.runs_folder is not None:
             option = "--pinned" if options.pinned else "--runs-folder"
@@ -94,7 +86,7 @@ def is_exact(folder: RunFolder, options: ReplayOptions) -> bool:
             "--trace, --from-step and --until-step are for exact replays of simulated runs",
             "Leave them out, or name a simulated run",
         )
-    if is_simulated and plan.nemesis == DRAWN:
+    if is_simulated and experiment.nemesis == DRAWN:
         raise UsageError(
             f"{folder.root} is one world of a sweep, and its faults strike at moments that "
             "nothing but a simulation knows",

@@ -121,18 +121,15 @@ def with_plan(
     options: TestOptions, plan: Scenario, *, nemesis: str, runs_folder: Path
 ) -> TestOptions:
     """The options of the searched run, made as small as the plan is."""
-    return msgspec.structs.replace(
-        options,
+    experiment = msgspec.structs.replace(
+        options.experiment,
         nemesis=nemesis,
-        schedule=None,
-        pinned=False,
-        replay_of=None,
         nodes=plan.nodes,
         time_limit_s=plan.load_us / _US_PER_S,
         concurrency=plan.load.clients,
         rate=plan.load.rate,
-        runs_folder=runs_folder,
     )
+    return TestOptions(experiment=experiment, keep_data=options.keep_data, runs_folder=runs_folder)
 
 
 def ready_test(options: TestOptions) -> PreparedTest:
@@ -145,7 +142,7 @@ def ready_test(options: TestOptions) -> PreparedTest:
     from splitbrain.runtimes.registry import runtime
     from splitbrain.systems.registry import system
 
-    adapter = system(options.system)
-    test = prepare(options, adapter, lambda: runtime(options.runtime))
+    adapter = system(options.experiment.system)
+    test = prepare(options, adapter, lambda: runtime(options.experiment.runtime))
     test.runtime.prepare(adapter.images())
     return test

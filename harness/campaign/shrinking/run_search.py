@@ -21,7 +21,12 @@ from splitbrain.contracts.scenario import Scenario
 from splitbrain.harness.campaign.replaying.recorded import read_plan, replay_options
 from splitbrain.harness.campaign.shrinking import words
 from splitbrain.harness.campaign.shrinking.display import SearchDisplay
-from splitbrain.harness.campaign.shrinking.options import ShrinkOptions, run_limits
+from splitbrain.harness.campaign.shrinking.options import (
+    RUN_LIMITS,
+    Limits,
+    ShrinkOptions,
+    search_limits,
+)
 from splitbrain.harness.campaign.shrinking.plan_runs import LoudInterrupts, PlanRuns
 from splitbrain.harness.campaign.shrinking.rehearsal import Rehearse
 from splitbrain.harness.campaign.shrinking.run_oracle import Answer, RunOracle, Try
@@ -35,6 +40,7 @@ from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.results import read as read_results
 from splitbrain.harness.folder.store import point_latest
 from splitbrain.harness.run.options import PreparedTest, TestOptions
+from splitbrain.history.options import refuse_unfit
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.nemesis.k_of_n import Asking
 from splitbrain.nemesis.plan_text import fits
@@ -47,6 +53,8 @@ _SIMULATION_SHARE: Final = 0.25
 _SIMULATION_S_MAX: Final = 600.0
 #: Time between two lines where the output is no terminal; a run takes about as long.
 _PLAIN_INTERVAL_S: Final = 30.0
+#: Runs of a plan, and how many must fail, unless somebody says otherwise.
+_ASKING: Final = Asking(tries=3, at_least=2)
 
 
 class RunSearch:
@@ -66,7 +74,7 @@ class RunSearch:
     ) -> None:
         self._options, self._folder, self._name = options, folder, words.name_of(folder)
         self._stop, self._ready, self._rehearse = stop, ready, rehearse
-        self.limits, self._asking = run_limits(options)
+        self.limits, self._asking = _run_limits(options)
         self._verdict = wanted_verdict(folder)
         self._runs_folder = options.runs_folder or runs_folder_of(folder)
         self._test = replay_options(
@@ -260,3 +268,24 @@ def _command_of(best: Answer, run: Path, folder: SearchFolder) -> str:
         return told
     tried = folder.plan_file(best.plan, best.number)
     return told.replace(shlex.quote(str(tried)), shlex.quote(str(folder.plan)))
+
+
+def _run_limits(options: ShrinkOptions) -> tuple[Limits, Asking]:
+    """Limits, and how often a plan must fail; raises UsageError for an option that does not fit."""
+    refuse_unfit(
+        options,
+        "runs",
+        f"{options.run}, which is no simulated run",
+        "Leave it out; --runs limits the runs in containers, and `splitbrain sim --like RUN` "
+        "looks for the failure in simulation",
+    )
+    tries = _ASKING.tries if options.tries is None else options.tries
+    at_least = min(_ASKING.at_least, max(1, tries))
+    asking = Asking(tries, at_least if options.at_least is None else options.at_least)
+    limits = search_limits(options, options.runs, RUN_LIMITS)
+    if asking.at_least > asking.tries:
+        raise UsageError(
+            f"--at-least {asking.at_least} of --tries {asking.tries} can never fail",
+            f"Choose at most --at-least {asking.tries}",
+        )
+    return limits, asking

@@ -22,16 +22,14 @@ from splitbrain.harness.campaign.suite.definition import (
     Program,
     Seeds,
     Suite,
+    choice_of,
     seconds_of,
 )
-from splitbrain.harness.run.options import TestOptions
 from splitbrain.history.plan import sub_seed
 
 #: Fresh seeds lie below it: easy to read aloud.
 _FRESH_SEED_END = 1_000_000
 _SEEDS_MAX = 100_000
-#: Options whose value is one thing although it is written as a table or list.
-_PAIR_AXES = ("setting", "workload_option")
 
 Cell = dict[str, Any]
 
@@ -63,7 +61,7 @@ def cells_of(matrix: Matrix) -> list[Cell]:
     Raises:
         ValueError: nothing is left, or an exclusion meets no cell.
     """
-    axes = {name: _values(name, getattr(matrix, name)) for name in AXES}
+    axes = {name: _values(name, choice_of(matrix, name)) for name in AXES}
     given = {name: values for name, values in axes.items() if values is not None}
     for name, values in given.items():
         if not values:
@@ -149,7 +147,7 @@ def _lanes(suite: Suite, matrix: Matrix, night_seed: int) -> list[list[PlannedRu
         at_least = len(seeds) if matrix.at_least == "all" else matrix.at_least
         if at_least > len(seeds):
             raise ValueError(f"at_least is {at_least}, but each cell has {len(seeds)} seeds only")
-        limit_s = float(cell.get("time_limit", TestOptions().time_limit_s))
+        limit_s = float(cell.get("time_limit", AXES["time_limit"].default))
         lanes.append(
             [
                 PlannedRun(
@@ -202,16 +200,7 @@ def _round_robin(lanes: Sequence[Sequence[PlannedRun]]) -> list[PlannedRun]:
 
 
 def _arguments(matrix: Matrix, cell: Cell, seed: int) -> tuple[str, ...]:
-    words: list[str] = []
-    for name, value in cell.items():
-        option = "--" + name.replace("_", "-")
-        if isinstance(value, dict):
-            pairs = cast("dict[str, str]", value)
-            words += [word for pair in pairs.items() for word in (option, "=".join(pair))]
-        elif isinstance(value, list):
-            words += [word for part in cast("list[str]", value) for word in (option, part)]
-        else:
-            words += [option, _text(value)]
+    words = [word for name, value in cell.items() for word in AXES[name].words(value)]
     words += ["--seed", str(seed), "--analyze" if matrix.analyze else "--no-analyze"]
     return (*words, *matrix.arguments)
 
@@ -225,18 +214,19 @@ def _values(name: str, written: Any) -> list[Any] | None:
 
 
 def _value(name: str, written: Any) -> Any:
-    if name in _PAIR_AXES:
-        return {key: _text(value) for key, value in written.items()}
-    if name == "bug":
+    if isinstance(written, dict):
+        pairs = cast("dict[str, Any]", written)
+        return {key: _text(value) for key, value in pairs.items()}
+    if AXES[name].is_repeatable:
         return [written] if isinstance(written, str) else list(written)
     return written
 
 
 def _values_of(pattern: CellPattern) -> Cell:
     return {
-        name: _value(name, written)
+        name: _value(name, chosen)
         for name in AXES
-        if (written := getattr(pattern, name)) is not None
+        if (chosen := choice_of(pattern, name)) is not None
     }
 
 

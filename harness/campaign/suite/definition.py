@@ -6,9 +6,14 @@ A suite is a list of matrices and programs. In a matrix every field that is also
 """
 
 import re
-from typing import Annotated, Literal
+from collections.abc import Callable
+from types import NoneType
+from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 import msgspec
+
+from splitbrain.contracts.experiment import Experiment
+from splitbrain.history.options import OptionField, options_of
 
 #: A name that may stand in file names and in columns.
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}$")]
@@ -35,43 +40,44 @@ class FreshSeeds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 Seeds = int | str | tuple[int, ...] | FreshSeeds
 
 
-class CellPattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+#: Options of ``splitbrain test`` that are axes of a matrix, in the order of cell names.
+AXES: Final = {field.key: field for field in options_of(Experiment) if field.name != "seed"}
+
+
+def _value_type(axis: OptionField) -> Any:
+    """Type of one value as it is written; several bugs may be switched on together."""
+    if get_origin(axis.type) is dict:
+        return Pairs
+    if axis.is_repeatable:
+        return str | tuple[str, ...]
+    return next(one for one in get_args(axis.type) or (axis.type,) if one is not NoneType)
+
+
+def _values_type(axis: OptionField) -> Any:
+    value = _value_type(axis)
+    one = str if get_origin(axis.type) is tuple else value
+    return one | tuple[value, ...]
+
+
+def _axes(name: str, type_of: Callable[[OptionField], Any]) -> type[msgspec.Struct]:
+    """A record with a field for each axis; None leaves the command its own default."""
+    return msgspec.defstruct(
+        name, [(key, type_of(axis) | None, None) for key, axis in AXES.items()], kw_only=True
+    )
+
+
+_CellAxes = _axes("_CellAxes", _value_type)
+_MatrixAxes = _axes("_MatrixAxes", _values_type)
+
+
+class CellPattern(_CellAxes, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One value for some options: which cells to leave out, or one cell to add."""
 
-    system: str | None = None
-    state_machine: str | None = None
-    workload: str | None = None
-    nemesis: str | None = None
-    runtime: str | None = None
-    nodes: int | None = None
-    time_limit: float | None = None
-    concurrency: int | None = None
-    rate: float | None = None
-    operation_timeout: float | None = None
-    bug: str | tuple[str, ...] | None = None
-    setting: Pairs | None = None
-    workload_option: Pairs | None = None
 
-
-class Matrix(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Matrix(_MatrixAxes, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Cells of one kind: their options, their seeds, and what is expected of them."""
 
     name: Name
-    #: Options of ``splitbrain test``; None leaves the command its own default.
-    system: str | tuple[str, ...] | None = None
-    state_machine: str | tuple[str, ...] | None = None
-    workload: str | tuple[str, ...] | None = None
-    nemesis: str | tuple[str, ...] | None = None
-    runtime: str | tuple[str, ...] | None = None
-    nodes: int | tuple[int, ...] | None = None
-    time_limit: float | tuple[float, ...] | None = None
-    concurrency: int | tuple[int, ...] | None = None
-    rate: float | tuple[float, ...] | None = None
-    operation_timeout: float | tuple[float, ...] | None = None
-    #: Each element is one bug, or a list of bugs that are switched on together.
-    bug: str | tuple[str | tuple[str, ...], ...] | None = None
-    setting: Pairs | tuple[Pairs, ...] | None = None
-    workload_option: Pairs | tuple[Pairs, ...] | None = None
     #: Cells that are left out of the product, and cells that are added to it.
     exclude: tuple[CellPattern, ...] = ()
     include: tuple[CellPattern, ...] = ()
@@ -117,8 +123,9 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     program: tuple[Program, ...] = ()
 
 
-#: Options of ``splitbrain test`` that are axes of a matrix, in the order of cell names.
-AXES: tuple[str, ...] = CellPattern.__struct_fields__
+def choice_of(cells: Matrix | CellPattern, axis: str) -> Any:
+    """What the file says of an axis; None: nothing."""
+    return getattr(cells, axis)
 
 
 class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,8 @@ from typing import Any, cast
 import msgspec
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.experiment import Experiment
+from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import Runtime
 from splitbrain.harness.campaign.suite.cells import planned_runs
@@ -113,14 +115,15 @@ def check_cells(path: Path, runs: Iterable[PlannedRun]) -> None:
         if run.is_program or run.cell in checked:
             continue
         checked.add(run.cell)
-        options = _options(run)
+        experiment = experiment_of(run)
         try:
-            if options.runtime not in runtime_names():
+            if experiment.runtime not in runtime_names():
                 raise UsageError(
-                    f"there is no runtime {options.runtime!r}",
-                    or_nearest(options.runtime, runtime_names(), "runtimes"),
+                    f"there is no runtime {experiment.runtime!r}",
+                    or_nearest(experiment.runtime, runtime_names(), "runtimes"),
                 )
-            prepare(options, systems.system(options.system), _no_runtime)
+            system = systems.system(experiment.system)
+            prepare(TestOptions(experiment=experiment), system, _no_runtime)
         except _CheckedError:
             continue
         except UsageError as error:
@@ -148,16 +151,10 @@ def _no_runtime() -> Runtime:
     raise _CheckedError
 
 
-def _options(run: PlannedRun) -> TestOptions:
-    renamed = {
-        "time_limit": "time_limit_s",
-        "operation_timeout": "operation_timeout_s",
-        "bug": "bugs",
-        "setting": "settings",
-        "workload_option": "workload_options",
-    }
-    given = {renamed.get(name, name): value for name, value in run.options.items()}
-    return msgspec.convert({**given, "seed": run.seed}, TestOptions)
+def experiment_of(run: PlannedRun) -> Experiment:
+    """What a run of a night runs."""
+    given = {AXES[name].name: value for name, value in run.options.items()}
+    return msgspec.convert({"system": DEFAULT_SYSTEM, **given, "seed": run.seed}, Experiment)
 
 
 def _with_plan_files(data: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict, recorded_verdict
 from splitbrain.harness.campaign.shrinking.search_folder import runs_folder_of
 from splitbrain.harness.campaign.sweep.likeness import Likeness, like_scenario, likeness_of
+from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.sweep import Sweep, SweepOrder
 from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay
 from splitbrain.harness.campaign.sweep.trial import Purpose, SeedResult, result_of, run
@@ -108,20 +109,20 @@ def order_of(folder: RunFolder, runs_folder: Path) -> LikeOrder:
 
     record = load_run(folder.root)
     plan = record.plan
-    if plan is not None and plan.runtime == SIMULATED:
+    if plan is not None and plan.experiment.runtime == SIMULATED:
         raise UsageError(
             f"{folder.root} is a simulated run, which is exact already",
             f"`splitbrain shrink {folder.root}` makes it small",
         )
     verdict = wanted_verdict(folder)
     if plan is not None:
-        if plan.system not in names():
+        name = plan.experiment.system
+        if name not in names():
             raise UsageError(
-                f"there is no system called {plan.system!r}",
-                or_nearest(plan.system, names(), "systems"),
+                f"there is no system called {name!r}", or_nearest(name, names(), "systems")
             )
-        check_bugs(plan.bugs, system(plan.system))
-        happenings = check_simulated(system(plan.system)).happenings
+        check_bugs(plan.experiment.bugs, system(name))
+        happenings = check_simulated(system(name)).happenings
     else:
         happenings = ()
     likeness = likeness_of(record, happenings)
@@ -194,12 +195,9 @@ def search(order: LikeOrder, console: Console, seeds: range, *, jobs: int, stop:
     likeness = order.likeness
     sweep = Sweep(
         SweepOrder(
+            options=SimOptions(jobs=jobs, check_share=0.0, fail_fast=True, keep=1),
             seeds=seeds,
             try_seed=partial(try_like, order),
-            jobs=jobs,
-            check_share=0.0,
-            fail_fast=True,
-            keep_max=1,
         ),
         stop,
     )

@@ -93,9 +93,10 @@ def likeness_of(record: RunRecord, happenings: Sequence[str]) -> Likeness:
             f"no client ever worked in {root}, so no simulated world can be like it",
             "Name a run that came to its load",
         )
-    if plan.concurrency > CLIENTS_MAX:
+    clients = plan.experiment.concurrency
+    if clients > CLIENTS_MAX:
         raise UsageError(
-            f"{root} had {plan.concurrency:,} clients, and one thread does the work of at most "
+            f"{root} had {clients:,} clients, and one thread does the work of at most "
             f"{CLIENTS_MAX:,}",
             "Name a run with fewer",
         )

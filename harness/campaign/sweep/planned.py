@@ -7,12 +7,13 @@ folder appears when the run is over: nothing in a simulation may touch a disk. S
 sections 2 and 9.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 from rich.console import Console
 
 from splitbrain.contracts.errors import CapabilityError
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.fault import Fault
 from splitbrain.contracts.runtime import SIMULATED, SIMULATED_CAPABILITIES, SIMULATED_LACKS
 from splitbrain.contracts.scenario import (
@@ -26,7 +27,7 @@ from splitbrain.harness.console.waiting import Waiting
 from splitbrain.harness.folder.scenario_rules import CLIENTS_MAX
 from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
 from splitbrain.harness.folder.store import create_run
-from splitbrain.harness.run.options import PlannedTest, TestOptions, check_simulated
+from splitbrain.harness.run.options import PlannedTest, check_simulated
 from splitbrain.harness.run.plan_record import plan_of
 from splitbrain.harness.run.progress import fault_sentence, phase_sentence, stamped_line
 from splitbrain.harness.run.run_clock import NANOSECONDS
@@ -48,55 +49,39 @@ STORY_OPERATIONS_MAX = 50_000
 
 def scenario_of(test: PlannedTest) -> Scenario:
     """The world in which a plan runs; every fault strikes at the time that the plan says."""
-    options, chosen = test.options, test.system_options
-    record = _record_of(options, options.nodes, test.workload.name, chosen.settings, test.schedule)
-    return as_chosen(record, chosen.state_machine, len(test.observers))
+    return _record_of(test.experiment, test.schedule, len(test.observers))
 
 
 def record_of_plan(plan: Plan, faults: Sequence[Fault]) -> Scenario:
     """A recorded plan with these faults, as the record that searches and worlds share."""
-    record = _record_of(plan, len(plan.nodes), plan.workload, plan.settings, faults)
-    return as_chosen(record, plan.state_machine, len(plan.observers))
+    return _record_of(plan.experiment, faults, len(plan.observers))
 
 
-def _record_of(
-    options: TestOptions | Plan,
-    nodes: int,
-    workload: str,
-    settings: Mapping[str, str],
-    faults: Sequence[Fault],
-) -> Scenario:
-    return Scenario(
-        system=options.system,
-        seed=options.seed,
-        nodes=nodes,
-        bugs=options.bugs,
-        settings=dict(settings),
+def _record_of(experiment: Experiment, faults: Sequence[Fault], observers: int) -> Scenario:
+    options = experiment.workload_options.items()
+    record = Scenario(
+        system=experiment.system,
+        seed=experiment.seed,
+        nodes=experiment.nodes,
+        bugs=experiment.bugs,
+        settings=experiment.settings,
         load=LoadOptions(
-            workload=workload,
-            workload_options={name: str(value) for name, value in options.workload_options.items()},
-            clients=options.concurrency,
-            rate=options.rate,
-            timeout_us=max(1, round(options.operation_timeout_s * _US_PER_S)),
+            workload=experiment.workload or "",
+            workload_options={name: str(value) for name, value in options},
+            clients=experiment.concurrency,
+            rate=experiment.rate,
+            timeout_us=max(1, round(experiment.operation_timeout_s * _US_PER_S)),
         ),
         faults=tuple(faults),
         beyond_promise=any(fault.options.get(BEYOND_PROMISE) for fault in faults),
-        load_us=round(options.time_limit_s * _US_PER_S),
+        load_us=round(experiment.time_limit_s * _US_PER_S),
         recovery=RecoveryOptions(patience_us=PATIENCE_US),
     )
-
-
-def as_chosen(scenario: Scenario, state_machine: str | None, observers: int) -> Scenario:
-    """The world with the state machine of a plan, and with those that follow it.
-
-    Args:
-        scenario: the world.
-        state_machine: None where the system has no choice.
-        observers: how many nodes there are besides those that vote.
-    """
-    if state_machine is None:
-        return scenario
-    return msgspec.structs.replace(scenario, state_machine=state_machine, observers=observers)
+    if experiment.state_machine is None:
+        return record
+    return msgspec.structs.replace(
+        record, state_machine=experiment.state_machine, observers=observers
+    )
 
 
 def _refuse_what_never_happens(schedule: Sequence[Fault], happenings: set[str]) -> None:
@@ -122,18 +107,18 @@ def check_plan(test: PlannedTest) -> SimulatedSystem:
         test.schedule, SIMULATED_CAPABILITIES, SIMULATED, because=SIMULATED_LACKS
     )
     _refuse_what_never_happens(test.schedule, {*system.happenings, *system.happenings_undrawn})
-    options = test.options
-    if options.concurrency > CLIENTS_MAX:
+    experiment = test.experiment
+    if experiment.concurrency > CLIENTS_MAX:
         raise CapabilityError(
             "simulate the clients",
-            f"--concurrency {options.concurrency}",
+            f"--concurrency {experiment.concurrency}",
             f"one thread does the work of at most {CLIENTS_MAX:,} of them",
             "Choose fewer, or another --runtime.",
         )
-    if options.rate * options.time_limit_s > OPERATIONS_MAX:
+    if experiment.rate * experiment.time_limit_s > OPERATIONS_MAX:
         raise CapabilityError(
             "simulate the load",
-            f"--rate {options.rate:g} for --time-limit {options.time_limit_s:g}",
+            f"--rate {experiment.rate:g} for --time-limit {experiment.time_limit_s:g}",
             f"a simulated run is held in memory, and takes at most {OPERATIONS_MAX:,} operations",
             "Choose a lower rate, less time, or another --runtime.",
         )
@@ -153,8 +138,8 @@ def run_planned(test: PlannedTest, console: Console) -> RunOutcome:
     system = check_plan(test)
     scenario = scenario_of(test)
     name = f"{test.system.name}-{test.workload.name}"
-    seconds = f"{test.options.time_limit_s:g}"
-    say(console, f"splitbrain {name}, seed {test.options.seed}, simulated")
+    seconds = f"{test.experiment.time_limit_s:g}"
+    say(console, f"splitbrain {name}, seed {test.experiment.seed}, simulated")
     untold = why_untold(test)
     with Waiting(console).during(f"simulating {seconds} s"):
         outcome = simulate(scenario, system, is_recording=untold is None)
@@ -180,7 +165,7 @@ def keep_planned_run(
     Raises:
         HarnessError: the disk refuses.
     """
-    with create_run(test.options.runs_folder, name, test.options.seed) as living:
+    with create_run(test.options.runs_folder, name, test.experiment.seed) as living:
         plan = msgspec.structs.replace(
             plan_of(test, name, living.run_id), runtime_versions=runtime_versions()
         )
@@ -219,7 +204,7 @@ def why_untold(test: PlannedTest) -> str | None:
 
     A timeline of more messages than a browser can show helps nobody, and takes memory.
     """
-    operations = round(test.options.rate * test.options.time_limit_s)
+    operations = round(test.experiment.rate * test.experiment.time_limit_s)
     if operations <= STORY_OPERATIONS_MAX:
         return None
     return (

@@ -15,6 +15,7 @@ import msgspec
 
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.sweep_tally import SweepTally
 from splitbrain.harness.campaign.sweep.trial import Purpose, SeedResult
 from splitbrain.harness.console.stop import Stop
@@ -35,18 +36,10 @@ _SUB_SEED_LIMIT = 2**63
 class SweepOrder(msgspec.Struct, frozen=True, kw_only=True):
     """What a sweep is to do."""
 
+    options: SimOptions
     seeds: range
-    #: Tries a seed, as ``harness.campaign.sweep.trial.try_seed`` with its trial; pickles.
+    #: Tries a seed, as ``harness.campaign.sweep.trial.try_seed`` with its options; pickles.
     try_seed: Callable[[int, Purpose], SeedResult]
-    jobs: int = 1
-    #: Share of the seeds that are run twice.
-    check_share: float = 0.05
-    #: End with the first seed that fails.
-    fail_fast: bool = False
-    #: Failures whose run folder is kept.
-    keep_max: int = 100
-    #: Remember every seed's trace hash.
-    keeps_hashes: bool = False
 
 
 def is_checked(seed: int, share: float) -> bool:
@@ -87,7 +80,7 @@ class Sweep:
         open_child: Callable[[], FramedChild | None] = lambda: None,
     ) -> None:
         """``open_child`` gives workers a process; None: a fresh one. For tests."""
-        self.tally = SweepTally(keeps_hashes=order.keeps_hashes, first_seed=order.seeds.start)
+        self.tally = SweepTally(keeps_hashes=order.options.trace_hash, first_seed=order.seeds.start)
         #: What it is to do.
         self.order = order
         #: Set by whoever does not want to wait for the end.
@@ -122,7 +115,7 @@ class Sweep:
         self._told = told
         try:
             while not self.stop.is_set():
-                self._workers.fill(max(1, min(self.order.jobs, len(self.order.seeds))))
+                self._workers.fill(max(1, min(self.order.options.jobs, len(self.order.seeds))))
                 for worker in self._workers.all:
                     if worker.idle and (work := self._next_for(worker)) is not None:
                         worker.start(work, _FUNCTION, (self.order.try_seed, *work))
@@ -168,16 +161,16 @@ class Sweep:
             result = SeedResult(seed=seed, purpose=purpose, crash=outcome.failure)
         self.tally.take(result)
         if result.crash is not None:
-            self._is_closing |= self.order.fail_fast or self.tally.crashed >= CRASHES_MAX
+            self._is_closing |= self.order.options.fail_fast or self.tally.crashed >= CRASHES_MAX
         elif result.purpose == "first":
             is_failure = bool(result.failed_by)
-            self._is_closing |= is_failure and self.order.fail_fast
-            if is_failure and self._kept < self.order.keep_max:
+            self._is_closing |= is_failure and self.order.options.fail_fast
+            if is_failure and self._kept < self.order.options.keep:
                 # It is compared with the first run too.
                 self._kept += 1
                 self._to_keep.append(seed)
                 self.tally.await_second(result)
-            elif is_checked(seed, self.order.check_share):
+            elif is_checked(seed, self.order.options.check_share):
                 self._again.append(_Again(seed, ended.worker, ended.worker.done))
                 self.tally.await_second(result)
         self._told(result)

@@ -5,13 +5,13 @@ Everything shown comes from the tally; nothing is judged here.
 
 import io
 import shlex
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.sweep import SweepOrder
 from splitbrain.harness.campaign.sweep.sweep_coverage import coverage_blocks
 from splitbrain.harness.campaign.sweep.sweep_display import failure_line, replay_command
@@ -25,9 +25,7 @@ from splitbrain.harness.campaign.sweep.trial import SeedResult
 from splitbrain.harness.console.console_lines import write_lines
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.folder.results import counted
-
-if TYPE_CHECKING:
-    from splitbrain.harness.campaign.sweep.command import SimOptions
+from splitbrain.history.options import given
 
 _US_PER_S = 1_000_000
 #: Classes of failures that are listed, and seeds of each; of the others their counts are told.
@@ -40,21 +38,21 @@ _PLAIN_WIDTH = 100_000
 _STYLES = {"FAILED": "bold white on red", "CLEAN": "bold black on green"}
 
 
-def sim_command(options: "SimOptions", seed: int) -> str:
+#: Options that settle what world a seed is.
+_OF_WORLDS = ("bugs", "state_machine", "beyond_promise")
+
+
+def sim_command(options: SimOptions, seed: int) -> str:
     """The command line that runs one seed of a sweep again."""
     words = ["splitbrain", "sim", "--seeds", f"{seed}:{seed + 1}", "--system", options.system]
-    for bug in options.bugs:
-        words += ["--bug", bug]
-    if options.state_machine is not None:
-        words += ["--state-machine", options.state_machine]
-    if options.beyond_promise:
-        words.append("--beyond-promise")
+    for field in given(options):
+        if field.name in _OF_WORLDS:
+            words += field.words(getattr(options, field.name))
     return shlex.join(words)
 
 
 def show_summary(
     tally: SweepTally,
-    options: "SimOptions",
     order: SweepOrder,
     console: Console,
     elapsed_s: float,
@@ -63,12 +61,12 @@ def show_summary(
 ) -> None:
     """Print what came of a sweep; the verdict stands last."""
     if console.is_terminal:
-        _render(tally, options, order, console, elapsed_s, interrupted=interrupted)
+        _render(tally, order, console, elapsed_s, interrupted=interrupted)
         return
     # Read by programs and in files: neither wrapped nor filled up with blanks.
     drawn = io.StringIO()
     plain = Console(file=drawn, width=_PLAIN_WIDTH, color_system=None)
-    _render(tally, options, order, plain, elapsed_s, interrupted=interrupted)
+    _render(tally, order, plain, elapsed_s, interrupted=interrupted)
     write_lines(console, [line.rstrip() for line in drawn.getvalue().splitlines()])
 
 
@@ -104,7 +102,6 @@ def show_hashes(tally: SweepTally, console: Console) -> None:
 
 def _render(
     tally: SweepTally,
-    options: "SimOptions",
     order: SweepOrder,
     console: Console,
     elapsed_s: float,
@@ -120,6 +117,7 @@ def _render(
         if table.row_count:
             console.print(Text(name, style="bold"))
             console.print(Padding(table, (0, 0, 1, 2)))
+    options = order.options
     if options.coverage:
         for block in coverage_blocks(tally.coverage, beyond_promise=options.beyond_promise):
             console.print(block, soft_wrap=isinstance(block, Text))
@@ -133,7 +131,7 @@ def _render(
     console.print(Text.assemble((f" {headline} ", style), " ", sentence), soft_wrap=True)
 
 
-def _show_failures(tally: SweepTally, options: "SimOptions", console: Console) -> None:
+def _show_failures(tally: SweepTally, options: SimOptions, console: Console) -> None:
     console.print(Text("Failures", style="bold"))
     groups = failure_groups(tally.failures)
     for group in groups[:_LISTED_MAX]:
@@ -159,7 +157,7 @@ def _show_failures(tally: SweepTally, options: "SimOptions", console: Console) -
 
 
 def _show_group(
-    group: list[SeedResult], tally: SweepTally, options: "SimOptions", console: Console
+    group: list[SeedResult], tally: SweepTally, options: SimOptions, console: Console
 ) -> None:
     """Failures that say the same: one of them, how many, and which seeds."""
     failure = next((one for one in group if one.seed in tally.folders), group[0])
@@ -175,7 +173,7 @@ def _show_group(
     console.print(Text(f"    {printable(again)}", style="dim"), soft_wrap=True)
 
 
-def _problems(tally: SweepTally, options: "SimOptions") -> list[str]:
+def _problems(tally: SweepTally, options: SimOptions) -> list[str]:
     sentences = [mismatch.sentence for mismatch in tally.mismatches]
     for crash in tally.crashes:
         again = sim_command(options, crash.seed)

@@ -15,6 +15,7 @@ import msgspec
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.scenario import Scenario, Violation
 from splitbrain.contracts.simulation import SimulatedSystem
+from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.folder.coverage_cells import CoverageCell
 
 if TYPE_CHECKING:
@@ -25,18 +26,6 @@ Purpose = Literal["first", "again", "keep"]
 
 
 _NS_PER_US = 1_000
-
-
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """How the seeds of a sweep are tried; the same for all."""
-
-    system: str
-    bugs: tuple[str, ...] = ()
-    beyond_promise: bool = False
-    #: What stands above the log; None: the usual.
-    state_machine: str | None = None
-    #: Where run folders of failures go; absolute.
-    runs_folder: str = "runs"
 
 
 class SeedResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,24 +75,24 @@ def simulated_system(name: str) -> SimulatedSystem:
     return check_simulated(system(name))
 
 
-def draw(seed: int, trial: Trial) -> Scenario:
+def draw(seed: int, options: SimOptions) -> Scenario:
     """The world that a seed stands for."""
     from splitbrain.harness.campaign.sweep.swarm import draw_scenario
     from splitbrain.simulation.world.streams import Streams
 
-    simulation = simulated_system(trial.system)
+    simulation = simulated_system(options.system)
     scenario = draw_scenario(
         seed,
-        system=trial.system,
-        bugs=trial.bugs,
-        beyond_promise=trial.beyond_promise,
+        system=options.system,
+        bugs=options.bugs,
+        beyond_promise=options.beyond_promise,
         happenings=simulation.happenings,
         hints=simulation,
     )
-    if trial.state_machine is None:
+    if options.state_machine is None:
         return scenario
-    stream = Streams(seed, "state machine").stream(trial.state_machine)
-    return simulation.dressed(scenario, trial.state_machine, stream)
+    stream = Streams(seed, "state machine").stream(options.state_machine)
+    return simulation.dressed(scenario, options.state_machine, stream)
 
 
 def run(scenario: Scenario, *, is_recording: bool = False) -> "SimulationOutcome":
@@ -113,7 +102,7 @@ def run(scenario: Scenario, *, is_recording: bool = False) -> "SimulationOutcome
     return simulate(scenario, simulated_system(scenario.system), is_recording=is_recording)
 
 
-def try_seed(trial: Trial, seed: int, purpose: Purpose) -> SeedResult:
+def try_seed(options: SimOptions, seed: int, purpose: Purpose) -> SeedResult:
     """Draw, run and judge one seed; its folder is written for ``keep``.
 
     Never raises: what goes wrong is the result's ``crash``.
@@ -122,8 +111,8 @@ def try_seed(trial: Trial, seed: int, purpose: Purpose) -> SeedResult:
 
     began = time.perf_counter()
     try:
-        outcome = judged(run(draw(seed, trial), is_recording=purpose == "keep"))
-        folder = _keep(outcome, trial) if purpose == "keep" else None
+        outcome = judged(run(draw(seed, options), is_recording=purpose == "keep"))
+        folder = _keep(outcome, options) if purpose == "keep" else None
     except HarnessError as error:
         return SeedResult(seed=seed, purpose=purpose, crash=str(error))
     # A defect of ours ends this seed alone, and is told with its traceback.
@@ -164,7 +153,7 @@ def result_of(
     )
 
 
-def _keep(outcome: "JudgedOutcome", trial: Trial) -> Path:
+def _keep(outcome: "JudgedOutcome", options: SimOptions) -> Path:
     from splitbrain.harness.run.world.folder import keep_sweep_run
 
-    return keep_sweep_run(outcome, Path(trial.runs_folder))
+    return keep_sweep_run(outcome, options.runs_folder)

@@ -7,7 +7,6 @@ outside. Must never be written while the run goes on: nothing in a simulation ma
 Source: design, section 5; issue 5.
 """
 
-import datetime as dt
 import platform
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,20 +14,15 @@ from typing import Any
 
 import msgspec
 
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.fault import Fault
-from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.names import RunId
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.contracts.system import System
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.manifest import open_manifest, write_manifest
-from splitbrain.harness.folder.plan_checkers import (
-    checkers_not_asked,
-    checkers_of,
-    reads_speak_for,
-    unusable_checkers,
-    usable_checkers,
-)
+from splitbrain.harness.folder.plan_checkers import checkers_not_asked, workload_of
 from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.harness.folder.scenario_file import encode_scenario
 from splitbrain.harness.folder.simulation_outcome import (
@@ -37,16 +31,12 @@ from splitbrain.harness.folder.simulation_outcome import (
 )
 from splitbrain.harness.folder.simulation_record import DRAWN, encode_record, record_of
 from splitbrain.harness.folder.store import create_run
-from splitbrain.harness.folder.tool_version import tool_commit, tool_version
 from splitbrain.harness.run.log_collection import write_committed_log
-from splitbrain.harness.run.plan_record import (
-    write_plan,
-)
+from splitbrain.harness.run.plan_record import new_plan, write_plan
 from splitbrain.history.course import Phase, phases_path
-from splitbrain.history.plan import Plan, sub_seeds
+from splitbrain.history.plan import Plan, voters
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.timeline_records import TimelineViolation
-from splitbrain.workloads.workload import functions_of
 
 _US_PER_S = 1_000_000
 #: Steps that every folder has, whatever the run tells of its course.
@@ -99,43 +89,31 @@ def plan_of_scenario(
         not_asked: checkers of its load that can say nothing of it, each with the reason.
     """
     load = scenario.load
-    of_load = checkers_of(load)
-    checkers = [one for one in of_load if one not in not_asked]
-    return Plan(
-        run_id=run_id,
-        test=name,
+    experiment = Experiment(
         system=scenario.system,
         bugs=scenario.bugs,
-        settings=dict(scenario.settings),
-        system_versions=system.versions(),
-        declares_state_events=system.declares_state_events,
-        declares_committed_logs=system.declares_committed_logs,
-        reads_speak_for=reads_speak_for(system),
+        settings=scenario.settings,
         runtime=SIMULATED,
-        runtime_versions=runtime_versions(),
-        nodes=voters(scenario.nodes),
+        nodes=scenario.nodes,
         workload=load.workload,
         workload_options=dict(load.workload_options),
-        functions=dict(functions_of(load.workload)),
-        checkers=usable_checkers(checkers, system),
-        checkers_not_run={**unusable_checkers(of_load, system), **not_asked},
         nemesis=DRAWN,
-        planned_faults=len(scenario.faults),
         seed=scenario.seed,
-        sub_seeds=sub_seeds(scenario.seed),
         time_limit_s=scenario.load_us / _US_PER_S,
         concurrency=load.clients,
         rate=load.rate,
         operation_timeout_s=load.timeout_us / _US_PER_S,
-        started_at=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
-        tool_version=tool_version(),
-        tool_commit=tool_commit(),
     )
-
-
-def voters(count: int) -> tuple[NodeName, ...]:
-    """Names of the nodes that vote; observers come after them and stand in no plan."""
-    return tuple(NodeName(f"n{number}") for number in range(1, count + 1))
+    return new_plan(
+        experiment,
+        system,
+        workload_of(load),
+        not_asked,
+        test=name,
+        run_id=run_id,
+        runtime_versions=runtime_versions(),
+        planned_faults=len(scenario.faults),
+    )
 
 
 def runtime_versions() -> dict[str, str]:

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import RunId
 from splitbrain.contracts.operations import Operation
-from splitbrain.contracts.system import SystemOptions
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.nodes.storage.layout import EPOCH_CHECKPOINT, LOG_FOLDER
 from splitbrain.runtimes.docker.runtime import DockerRuntime
@@ -35,7 +35,7 @@ class PodCluster(Cluster):
         spec = self.system.deployment(
             RunId(f"test-{uuid.uuid4().hex[:8]}"),
             folder,
-            SystemOptions(nodes=3, bugs=bugs),
+            Experiment(system="kraft", nodes=3, bugs=bugs),
             self.runtime.place,
         )
         self.spec = msgspec.structs.replace(spec, disks="own", disk_mib=64)

@@ -11,7 +11,8 @@ from bench import trace_hashes
 from bench.trace_hashes import differences, evidence, main, read_baseline, run, seeds_of
 from bench.trace_projection import projection
 from bench.trace_worlds import METADATA, guard_worlds, swarm_world
-from splitbrain.harness.campaign.sweep.trial import Trial, draw
+from splitbrain.harness.campaign.sweep.options import SimOptions
+from splitbrain.harness.campaign.sweep.trial import draw
 from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
 
 #: A seed whose faults strike and heal, with five clients.
@@ -28,7 +29,7 @@ def outcome() -> SimulationOutcome:
 @pytest.mark.parametrize("bugs", [(), ("ack-before-fsync",)])
 @pytest.mark.parametrize("state_machine", ["registers", METADATA])
 def test_the_worlds_are_those_of_a_sweep(bugs: tuple[str, ...], state_machine: str) -> None:
-    trial = Trial(
+    trial = SimOptions(
         system="kraft",
         bugs=bugs,
         state_machine=None if state_machine == "registers" else state_machine,

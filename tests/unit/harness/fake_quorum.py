@@ -19,6 +19,7 @@ import msgspec
 
 from splitbrain.contracts.committed import CommittedLog, CommittedRecord
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.image import ImageSource
 from splitbrain.contracts.names import NodeName, RunId
@@ -29,7 +30,7 @@ from splitbrain.contracts.runtime import (
     NodeStatus,
 )
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.contracts.system import LeaderView, Place, ReadsSpeakFor, Route, SystemOptions
+from splitbrain.contracts.system import LeaderView, Place, ReadsSpeakFor, Route
 from splitbrain.history.run_folder import RunFolder
 
 ELECTION_S = 0.1
@@ -202,19 +203,19 @@ class FakeSystem:
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         return ("register", "set")
 
-    def observers(self, options: SystemOptions) -> Sequence[NodeName]:
+    def observers(self, options: Experiment) -> Sequence[NodeName]:
         return ()
 
     def images(self) -> Sequence[ImageSource]:
         return ()
 
-    def check_options(self, options: SystemOptions) -> None:
+    def check_options(self, options: Experiment) -> None:
         for name in options.settings:
             if not name.endswith("_ms"):
                 raise UsageError(f"the fake has no setting {name!r}", "Leave it out.")
 
     def deployment(
-        self, run_id: RunId, run_folder: Path, options: SystemOptions, place: Place
+        self, run_id: RunId, run_folder: Path, options: Experiment, place: Place
     ) -> DeploymentSpec:
         self.quorum.bugs = options.bugs
         names = [NodeName(f"n{number}") for number in range(1, options.nodes + 1)]

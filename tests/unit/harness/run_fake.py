@@ -7,9 +7,10 @@ from rich.console import Console
 
 from splitbrain.contracts.fault import Fault
 from splitbrain.harness.judge.evidence_loader import read_json_lines
-from splitbrain.harness.run.options import TestOptions, prepare
+from splitbrain.harness.run.options import prepare
 from splitbrain.harness.run.runner import RunOutcome, Timing, run_test
 from splitbrain.nemesis.aim import Patience
+from tests.plans import options_with
 from tests.unit.harness.fake_quorum import FakeQuorum, FakeSystem
 from tests.unit.harness.fake_runtime import FakeRuntime
 
@@ -49,7 +50,7 @@ class FakeRun:
             "nemesis": "none",
             "runs_folder": runs_folder,
         }
-        self.options = TestOptions(**(defaults | options))
+        self.options = options_with(**(defaults | options))
         self.timing = TIMING
         #: Clients that were opened by the time the run began, and by the run.
         self.clients_before = self.clients_opened = 0

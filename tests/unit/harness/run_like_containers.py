@@ -12,11 +12,12 @@ from splitbrain.harness.campaign.sweep.trial import run
 from splitbrain.harness.folder.manifest import write_manifest
 from splitbrain.harness.folder.store import create_run
 from splitbrain.harness.report.publishing import judge_and_publish
-from splitbrain.harness.run.options import TestOptions, plan_test
+from splitbrain.harness.run.options import plan_test
 from splitbrain.harness.run.plan_record import plan_of
 from splitbrain.harness.run.world.folder import write_run
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.systems.registry import system
+from tests.plans import options_with
 from tests.unit.harness.in_process import judge_in_process
 
 SETTINGS = {
@@ -49,10 +50,10 @@ def failed_run(
         "runtime": "docker",
         "runs_folder": runs_folder,
     }
-    test = plan_test(TestOptions(**{**usual, **options}), system("kraft"))
+    test = plan_test(options_with(**{**usual, **options}), system("kraft"))
     scenario = msgspec.structs.replace(scenario_of(test), unwatched=True)
     outcome = run(scenario)
-    with create_run(runs_folder, "kraft-register", test.options.seed) as living:
+    with create_run(runs_folder, "kraft-register", test.experiment.seed) as living:
         plan = plan_of(test, "kraft-register", living.run_id)
         write_run(living.folder, plan, outcome, schedule=test.schedule)
         folder = living.folder

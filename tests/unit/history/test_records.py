@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import RunId
 from splitbrain.history.plan import (
-    PlanDefaults,
     decode_plan,
     encode_plan,
     reproduce_command,
@@ -25,7 +25,7 @@ from splitbrain.history.timeline_records import (
     TimelineState,
     TimelineViolation,
 )
-from tests.plans import plan_with
+from tests.plans import changed, plan_with
 
 PLAN = plan_with(
     run_id=RunId("20260101T000000Z-7"),
@@ -38,9 +38,7 @@ PLAN = plan_with(
     concurrency=10,
     rate=200.0,
 )
-DEFAULTS = PlanDefaults(
-    concurrency=10, rate=200.0, operation_timeout_s=1.0, workload_options={"values": "small"}
-)
+DEFAULTS = Experiment(system="kraft", workload_options={"values": "small"})
 
 
 def test_a_plan_comes_back_as_it_was_written() -> None:
@@ -49,7 +47,7 @@ def test_a_plan_comes_back_as_it_was_written() -> None:
 
 def test_a_plan_of_another_layout_is_refused() -> None:
     with pytest.raises(ValueError, match="schema 99"):
-        decode_plan(encode_plan(msgspec.structs.replace(PLAN, schema=99)))
+        decode_plan(encode_plan(changed(PLAN, schema=99)))
 
 
 def test_sub_seeds_are_the_same_everywhere_and_differ_by_name() -> None:
@@ -88,11 +86,11 @@ def test_the_reproducing_command_leaves_out_what_is_usual() -> None:
 
 
 def test_a_pinned_replay_is_reproduced_by_a_pinned_replay() -> None:
-    replayed = msgspec.structs.replace(PLAN, replay_of="runs/kraft register/1", pinned=True)
+    replayed = changed(PLAN, replay_of="runs/kraft register/1", pinned=True)
     assert reproduce_command(replayed, DEFAULTS) == (
         "splitbrain replay 'runs/kraft register/1' --pinned --runtime docker"
     )
-    loose = msgspec.structs.replace(replayed, pinned=False)
+    loose = changed(replayed, pinned=False)
     assert reproduce_command(loose, DEFAULTS) == reproduce_command(PLAN, DEFAULTS)
 
 
@@ -110,7 +108,7 @@ def test_the_reproducing_command_names_what_was_chosen(
     changes: dict[str, object], named: str
 ) -> None:
     usual = set(shlex.split(reproduce_command(PLAN, DEFAULTS)))
-    words = shlex.split(reproduce_command(msgspec.structs.replace(PLAN, **changes), DEFAULTS))
+    words = shlex.split(reproduce_command(changed(PLAN, **changes), DEFAULTS))
     assert [word for word in words if word not in usual] == named.split()
 
 

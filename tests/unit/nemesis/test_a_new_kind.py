@@ -13,10 +13,11 @@ from splitbrain.contracts.errors import CapabilityError, UsageError
 from splitbrain.contracts.fault import Fault
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.harness.campaign.sweep.planned import check_plan
-from splitbrain.harness.run.options import TestOptions, plan_test
+from splitbrain.harness.run.options import plan_test
 from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.nemesis import families, kinds
 from splitbrain.systems.registry import system
+from tests.plans import options_with
 from tests.unit.harness.fake_cluster import FakeSystem, scenario
 from tests.unit.harness.run.driven import Driven
 
@@ -70,11 +71,12 @@ def test_a_new_kind_is_one_file() -> None:
         kinds.fault_kind("nugde")
     for runtime in (SIMULATED, "local"):
         plan = plan_test(
-            TestOptions(runtime=runtime, nodes=3, time_limit_s=30.0, nemesis="nudge"),
+            options_with(runtime=runtime, nodes=3, time_limit_s=30.0, nemesis="nudge"),
             system("kraft"),
         )
         assert {fault.kind for fault in plan.schedule} == {"nudge"}
-    check_plan(plan_test(TestOptions(runtime=SIMULATED, nodes=3, nemesis="nudge"), system("kraft")))
+    options = options_with(runtime=SIMULATED, nodes=3, nemesis="nudge")
+    check_plan(plan_test(options, system("kraft")))
 
 
 def test_its_act_is_one_line_for_machines(dummy: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from splitbrain.contracts.names import RunId
 from splitbrain.spark_analysis.run_record import plan_digest
-from tests.plans import plan_with
+from tests.plans import changed, plan_with
 
 PLAN = plan_with(runtime="simulated", system_versions={"kraft": "1.0"})
 
@@ -38,4 +38,4 @@ def test_a_replay_has_the_plan_of_what_it_replays() -> None:
     ids=lambda change: next(iter(change)),
 )
 def test_whatever_was_chosen_tells_plans_apart(change: dict[str, Any]) -> None:
-    assert plan_digest(msgspec.structs.replace(PLAN, **change)) != plan_digest(PLAN)
+    assert plan_digest(changed(PLAN, **change)) != plan_digest(PLAN)

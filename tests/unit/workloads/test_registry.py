@@ -47,7 +47,7 @@ def test_the_workloads_of_the_folder_are_found() -> None:
 @pytest.mark.usefixtures("dummy")
 def test_a_new_workload_is_one_file() -> None:
     assert registry.workload_names() == ("pings", "register", "set", "topics")
-    assert set(registry.functions_of("pings")) == {"ping"}
     assert registry.checkers_fitting({"ping"}) == ("split-brain",)
     made = registry.workload("pings", seed=1, slots=4, readers=frozenset(), options={})
+    assert set(made.functions) == {"ping"}
     assert made.operation(3, 2).value == 5

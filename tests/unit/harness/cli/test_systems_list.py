@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from splitbrain.contracts.errors import HarnessError, UsageError
-from splitbrain.contracts.system import SystemOptions
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.harness.cli.systems_list import ListedSystem, list_systems
 from tests.unit.harness.fake_quorum import FakeQuorum, FakeSystem
 
@@ -15,7 +15,7 @@ from tests.unit.harness.fake_quorum import FakeQuorum, FakeSystem
 class OddSystem(FakeSystem):
     """Takes odd clusters of at least three, and knows its version in a cluster only."""
 
-    def check_options(self, options: SystemOptions) -> None:
+    def check_options(self, options: Experiment) -> None:
         if options.nodes < 3 or options.nodes % 2 == 0:
             raise UsageError("an even cluster", "Choose an odd one")
 

@@ -46,11 +46,11 @@ def test_an_old_run_is_read_without_a_problem_and_judged(
     assert record.plan is not None
     assert len(record.scheduled) == record.plan.planned_faults > 0
     # Times came over: each fault was planned within the load.
-    limit_us = record.plan.time_limit_s * 1_000_000
+    limit_us = record.plan.experiment.time_limit_s * 1_000_000
     assert all(0 <= fault.at_us <= limit_us for fault in record.scheduled)
     assert max(fault.at_us for fault in record.scheduled) > limit_us / 10
     # Plans that were run for two seconds are vacuous: too few operations succeeded.
-    expected = 1 if record.plan.bugs else 0 if "sim-" in folder.root.parent.name else 2
+    expected = 1 if record.plan.experiment.bugs else 0 if "sim-" in folder.root.parent.name else 2
     assert cli.run(["check", str(folder.root), "--no-analyze"]) == expected
     told = capsys.readouterr().out
     assert "changed" not in told

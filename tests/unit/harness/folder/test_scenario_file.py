@@ -10,7 +10,8 @@ import pytest
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.scenario import Scenario
-from splitbrain.harness.campaign.sweep.trial import Trial, draw
+from splitbrain.harness.campaign.sweep.options import SimOptions
+from splitbrain.harness.campaign.sweep.trial import draw
 from splitbrain.harness.cli import main as cli
 from splitbrain.harness.folder.scenario_file import (
     decode_scenario,
@@ -36,7 +37,7 @@ def fault(**fields: Any) -> Fault:
 @pytest.mark.parametrize("beyond_promise", [False, True])
 def test_whatever_a_sweep_draws_can_be_read(beyond_promise: bool) -> None:
     for seed in range(150):
-        drawn = draw(seed, Trial(system="kraft", beyond_promise=beyond_promise))
+        drawn = draw(seed, SimOptions(system="kraft", beyond_promise=beyond_promise))
         assert decode_scenario(encode_scenario(drawn)) == drawn
 
 

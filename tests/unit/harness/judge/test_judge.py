@@ -24,6 +24,7 @@ from splitbrain.harness.pool.limits import Limits
 from splitbrain.harness.report.publishing import judge_and_publish
 from splitbrain.history.plan import decode_plan, encode_plan
 from splitbrain.history.run_folder import RunFolder
+from tests.plans import changed as with_changes
 from tests.synthetic_runs import seal, write_run
 from tests.unit.harness.fake_spark import fake_spark
 
@@ -115,9 +116,7 @@ def small_run(root: Path, **changes: Any) -> Path:
     run = write_run(root / "run", operations_per_second=40)
     plan = RunFolder(run).plan
     changed = {"checkers": ("split-brain",), **changes}
-    plan.write_bytes(
-        encode_plan(msgspec.structs.replace(decode_plan(plan.read_bytes()), **changed))
-    )
+    plan.write_bytes(encode_plan(with_changes(decode_plan(plan.read_bytes()), **changed)))
     seal(RunFolder(run))
     return run
 

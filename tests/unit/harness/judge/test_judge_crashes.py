@@ -19,6 +19,7 @@ from splitbrain.harness.report.publishing import judge_and_publish
 from splitbrain.harness.report.summary import show
 from splitbrain.history.plan import decode_plan, encode_plan
 from splitbrain.history.run_folder import RunFolder
+from tests.plans import changed as changed_plan
 from tests.synthetic_runs import seal, write_run
 from tests.unit.harness.fake_spark import fake_spark
 from tests.unit.harness.in_process import judge_in_process
@@ -350,9 +351,7 @@ def test_a_run_that_never_loaded_says_nothing_of_the_system(
 
 def changed(run: Path, **changes: Any) -> None:
     path = RunFolder(run).plan
-    path.write_bytes(
-        encode_plan(msgspec.structs.replace(decode_plan(path.read_bytes()), **changes))
-    )
+    path.write_bytes(encode_plan(changed_plan(decode_plan(path.read_bytes()), **changes)))
 
 
 def test_a_violation_wins_over_everything_at_once(

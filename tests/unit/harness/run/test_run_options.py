@@ -1,6 +1,5 @@
 """Options, and recorded runs turned into options again."""
 
-import inspect
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +7,14 @@ import msgspec
 import pytest
 
 from splitbrain.contracts.errors import CapabilityError, UsageError
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.fault import Awaited
 from splitbrain.contracts.names import RunId
 from splitbrain.harness.campaign.replaying.recorded import replay_options
-from splitbrain.harness.cli.run_commands import run_test_command
 from splitbrain.harness.judge.defaults import defaults_of
-from splitbrain.harness.run.options import TestOptions, prepare
+from splitbrain.harness.run.options import prepare
 from splitbrain.harness.run.plan_record import plan_of
-from splitbrain.history.plan import Plan, reproduce_command
+from splitbrain.history.plan import Plan, decode_plan, reproduce_command
 from tests.unit.harness.run_fake import FakeRun, fault
 
 
@@ -96,7 +95,7 @@ def test_a_plan_file_brings_its_settings_unless_the_user_has_some(tmp_path: Path
     def settings(**options: Any) -> dict[str, str]:
         run = FakeRun(tmp_path, nemesis=str(plan_file), time_limit_s=12.0, **options)
         run.system.name = "fake"
-        return prepare(run.options, run.system, lambda: run.runtime).options.settings
+        return prepare(run.options, run.system, lambda: run.runtime).experiment.settings
 
     assert settings() == {"fetch_timeout_ms": "2000"}
     assert settings(settings={"a_ms": "1"}) == {"a_ms": "1"}
@@ -106,8 +105,9 @@ def test_a_replay_repeats_plan_and_schedule_and_pins_on_demand(tmp_path: Path) -
     first = FakeRun(tmp_path, schedule=(fault("kill", duration_ms=200),), time_limit_s=0.7)
     folder = first.run().folder
     again = replay_options(folder.root, pinned=False)
+    recorded = decode_plan(folder.plan.read_bytes()).experiment
     assert again.schedule == first.options.schedule
-    assert (again.seed, again.replay_of) == (first.options.seed, str(folder.root))
+    assert (again.experiment, again.replay_of) == (recorded, str(folder.root))
     assert again.runs_folder == tmp_path
     pinned = replay_options(folder.root, pinned=True)
     assert pinned.schedule is not None
@@ -131,7 +131,7 @@ def test_a_replay_of_a_torn_schedule_is_refused(tmp_path: Path) -> None:
 
 
 def plan(tmp_path: Path, **options: Any) -> Plan:
-    usual = TestOptions()
+    usual = Experiment(system="fake")
     run = FakeRun(
         tmp_path,
         **{"rate": usual.rate, "operation_timeout_s": usual.operation_timeout_s} | options,
@@ -154,13 +154,3 @@ def test_a_plan_of_usual_choices_gives_a_short_command(tmp_path: Path) -> None:
 
 def test_the_defaults_of_another_version_are_not_known(tmp_path: Path) -> None:
     assert defaults_of(msgspec.structs.replace(plan(tmp_path), tool_version="0.0.0")) is None
-
-
-def test_the_command_line_has_the_defaults_that_are_left_out() -> None:
-    parameters = inspect.signature(run_test_command).parameters
-    usual = TestOptions()
-    assert {name: parameters[name].default for name in ("concurrency", "rate")} == {
-        "concurrency": usual.concurrency,
-        "rate": usual.rate,
-    }
-    assert parameters["operation_timeout"].default == usual.operation_timeout_s

@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 import msgspec
 import uvloop
 
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.operations import Operation
 from splitbrain.contracts.runtime import Address
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.contracts.system import Route, SystemOptions
+from splitbrain.contracts.system import Route
 from splitbrain.nodes.quorum.bugs import NO_BUGS
 from splitbrain.nodes.server.host import exit_codes
 from splitbrain.nodes.server.host.state_machine import StateMachineName
@@ -49,7 +50,7 @@ class Nodes:
         # It gives each node an address of its own, and starts nothing here.
         runtime = LocalRuntime("processes")
         self.spec = self.system.deployment(
-            RunId("unit"), folder, SystemOptions(nodes=3), runtime.place
+            RunId("unit"), folder, Experiment(system="kraft", nodes=3), runtime.place
         )
         runtime.teardown()
         self.servers: dict[NodeName, Server] = {}

@@ -9,7 +9,8 @@ import pytest
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.scenario import Scenario
-from splitbrain.harness.campaign.sweep.trial import Trial, draw, run
+from splitbrain.harness.campaign.sweep.options import SimOptions
+from splitbrain.harness.campaign.sweep.trial import draw, run
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.nodes.quorum.identifiers import Epoch, Offset
 from splitbrain.nodes.quorum.persistent import SnapshotId
@@ -94,18 +95,18 @@ def test_a_scenario_of_an_unknown_state_machine_is_refused() -> None:
 
 #: An image is larger than registers, and a broker has to catch up with it.
 SNAPSHOTS = ("snapshot_max_new_record_bytes", "fetch_snapshot_max_bytes")
-TRIAL = Trial(system="kraft", state_machine="metadata")
+TRIAL = SimOptions(system="kraft", state_machine="metadata")
 
 
 def test_the_usual_state_machine_leaves_a_world_as_it_was() -> None:
     for seed in range(20):
-        named = draw(seed, Trial(system="kraft", state_machine="registers"))
-        assert named == draw(seed, Trial(system="kraft"))
+        named = draw(seed, SimOptions(system="kraft", state_machine="registers"))
+        assert named == draw(seed, SimOptions(system="kraft"))
 
 
 def test_a_world_with_metadata_is_the_same_world_but_for_what_that_needs() -> None:
     for seed in range(20):
-        plain, dressed = draw(seed, Trial(system="kraft")), draw(seed, TRIAL)
+        plain, dressed = draw(seed, SimOptions(system="kraft")), draw(seed, TRIAL)
         assert 1 <= dressed.observers <= 3
         assert dressed.load.workload == "topics"
         others = {name: text for name, text in plain.settings.items() if name not in SNAPSHOTS}
@@ -132,7 +133,7 @@ def test_a_session_is_several_heartbeats_long() -> None:
     simulation, stream = KraftSimulation(), random.Random(1)
     brokers: Counter[int] = Counter()
     for seed in range(60):
-        world = simulation.dressed(draw(seed, Trial(system="kraft")), "metadata", stream)
+        world = simulation.dressed(draw(seed, SimOptions(system="kraft")), "metadata", stream)
         brokers[world.observers] += 1
         session_ms = int(world.settings["broker_session_timeout_ms"])
         assert session_ms // int(world.settings["heartbeat_interval_ms"]) >= 3
@@ -142,7 +143,7 @@ def test_a_session_is_several_heartbeats_long() -> None:
 def test_brokers_end_in_order_and_crash_besides_what_befalls_any_node() -> None:
     kinds: Counter[str] = Counter()
     for seed in range(40):
-        plain, dressed = draw(seed, Trial(system="kraft")), draw(seed, TRIAL)
+        plain, dressed = draw(seed, SimOptions(system="kraft")), draw(seed, TRIAL)
         added = dressed.faults[len(plain.faults) :]
         brokers = {f"n{dressed.nodes + 1 + place}" for place in range(dressed.observers)}
         assert {fault.target for fault in added} <= brokers

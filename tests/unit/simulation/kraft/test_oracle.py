@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from splitbrain.contracts.scenario import LoadOptions, RecoveryOptions, Scenario, ViolationError
-from splitbrain.harness.campaign.sweep.trial import Trial, draw
+from splitbrain.harness.campaign.sweep.options import SimOptions
+from splitbrain.harness.campaign.sweep.trial import draw
 from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.nodes.quorum.effects import SendAnswer, SendRequest
 from splitbrain.nodes.quorum.identifiers import DirectoryId, Epoch, NodeId
@@ -38,7 +39,7 @@ RED = [
 
 @pytest.mark.parametrize(("bug", "invariant"), RED)
 def test_a_planted_bug_is_seen(bug: str, invariant: str) -> None:
-    trial = Trial(system="kraft", bugs=(bug,))
+    trial = SimOptions(system="kraft", bugs=(bug,))
     outcomes = (simulate(draw(seed, trial), KraftSimulation()) for seed in range(10))
     violations = (outcome.violation for outcome in outcomes if outcome.violation is not None)
     first = next(violations, None)
@@ -117,7 +118,9 @@ def test_the_world_misses_the_rule(
     monkeypatch: Patch, mutate: Callable[[Patch], None], invariant: str
 ) -> None:
     mutate(monkeypatch)
-    outcomes = (simulate(draw(seed, Trial(system="kraft")), KraftSimulation()) for seed in range(5))
+    outcomes = (
+        simulate(draw(seed, SimOptions(system="kraft")), KraftSimulation()) for seed in range(5)
+    )
     violations = (outcome.violation for outcome in outcomes if outcome.violation is not None)
     first = next(violations, None)
     assert first is not None

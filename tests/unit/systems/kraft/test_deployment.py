@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import Placement
-from splitbrain.contracts.system import SystemOptions
 from splitbrain.nodes.server.machine.configuration import read_configuration
 from splitbrain.nodes.server.start.planted import BUG_NAMES, METADATA_BUG_NAMES
 from splitbrain.patched.loading import PatchedModules
@@ -29,7 +29,7 @@ def pod_place(node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Pl
 
 
 def test_a_pod_deployment_is_complete(tmp_path: Path) -> None:
-    spec = KraftSystem().deployment(RUN, tmp_path, SystemOptions(nodes=3), pod_place)
+    spec = KraftSystem().deployment(RUN, tmp_path, Experiment(system="kraft", nodes=3), pod_place)
     assert [node.name for node in spec.nodes] == ["n1", "n2", "n3"]
     for node in spec.nodes:
         assert node.image == IMAGE.name
@@ -44,7 +44,8 @@ def test_a_pod_deployment_is_complete(tmp_path: Path) -> None:
 
 
 def test_every_node_can_read_its_configuration(tmp_path: Path) -> None:
-    options = SystemOptions(
+    options = Experiment(
+        system="kraft",
         nodes=3,
         bugs=("ack-before-commit",),
         settings={"controller.quorum.fetch.timeout.ms": "500"},
@@ -63,7 +64,9 @@ def test_every_node_can_read_its_configuration(tmp_path: Path) -> None:
 
 def test_the_same_run_gives_the_same_identities(tmp_path: Path) -> None:
     def identities(run_id: RunId, folder: Path) -> tuple[str, ...]:
-        spec = KraftSystem().deployment(run_id, folder, SystemOptions(nodes=1), pod_place)
+        spec = KraftSystem().deployment(
+            run_id, folder, Experiment(system="kraft", nodes=1), pod_place
+        )
         configuration = read_configuration(spec.nodes[0].mounts[0].host_path / "node.json")
         return configuration.cluster_id, configuration.directory_id
 
@@ -74,14 +77,18 @@ def test_the_same_run_gives_the_same_identities(tmp_path: Path) -> None:
 
 def test_state_events_are_where_the_node_writes_them(tmp_path: Path) -> None:
     kraft = KraftSystem()
-    spec = kraft.deployment(RUN, tmp_path, SystemOptions(nodes=1), pod_place)
+    spec = kraft.deployment(RUN, tmp_path, Experiment(system="kraft", nodes=1), pod_place)
     path = kraft.state_event_file(tmp_path, NodeName("n1"))
     assert path is not None
     assert path.parent == spec.nodes[0].mounts[1].host_path
 
 
 def test_nodes_tell_their_durable_lengths_where_state_is_kept(tmp_path: Path) -> None:
-    (node,) = KraftSystem().deployment(RUN, tmp_path, SystemOptions(nodes=1), pod_place).nodes
+    (node,) = (
+        KraftSystem()
+        .deployment(RUN, tmp_path, Experiment(system="kraft", nodes=1), pod_place)
+        .nodes
+    )
     assert node.durable_lengths_path == "/state/durable_lengths.jsonl"
     configuration = read_configuration(node.mounts[0].host_path / "node.json")
     assert configuration.durable_length_file == node.durable_lengths_path
@@ -95,7 +102,11 @@ def test_nodes_have_the_patches_of_this_process(
     (tmp_path / "rooms.py").write_text("a\n")
     finder = PatchedModules([read_patch("a-bug", text)], tmp_path)
     monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
-    (node,) = KraftSystem().deployment(RUN, tmp_path, SystemOptions(nodes=1), pod_place).nodes
+    (node,) = (
+        KraftSystem()
+        .deployment(RUN, tmp_path, Experiment(system="kraft", nodes=1), pod_place)
+        .nodes
+    )
     assert node.command[1:7] == (
         *("-m", "splitbrain.patched", f"{node.mounts[0].node_path}/0-a-bug.patch", "--"),
         *("-m", "splitbrain.nodes"),
@@ -109,24 +120,26 @@ def test_nodes_have_the_patches_of_this_process(
 @pytest.mark.parametrize("count", [0, NODE_COUNT_MAX + 1])
 def test_an_impossible_number_of_nodes_is_refused(tmp_path: Path, count: int) -> None:
     with pytest.raises(UsageError, match=str(count)):
-        KraftSystem().deployment(RUN, tmp_path, SystemOptions(nodes=count), pod_place)
+        KraftSystem().deployment(RUN, tmp_path, Experiment(system="kraft", nodes=count), pod_place)
 
 
 def test_an_unknown_bug_is_refused(tmp_path: Path) -> None:
-    options = SystemOptions(nodes=3, bugs=("no-such-bug",))
+    options = Experiment(system="kraft", nodes=3, bugs=("no-such-bug",))
     with pytest.raises(UsageError, match="no-such-bug"):
         KraftSystem().deployment(RUN, tmp_path, options, pod_place)
 
 
 def test_an_unknown_setting_is_refused(tmp_path: Path) -> None:
-    options = SystemOptions(nodes=3, settings={"speed": "1"})
+    options = Experiment(system="kraft", nodes=3, settings={"speed": "1"})
     with pytest.raises(UsageError, match="speed"):
         KraftSystem().deployment(RUN, tmp_path, options, pod_place)
 
 
 # --- controllers and brokers ------------------------------------------------------------------
-def metadata(nodes: int = 3, **options: Any) -> SystemOptions:
-    return SystemOptions(nodes=nodes, state_machine="metadata", **options)
+
+
+def metadata(nodes: int = 3, **options: Any) -> Experiment:
+    return Experiment(system="kraft", nodes=nodes, state_machine="metadata", **options)
 
 
 def test_brokers_come_behind_the_controllers_and_vote_not(tmp_path: Path) -> None:
@@ -166,7 +179,7 @@ def test_replicas_follow_from_the_cluster_as_it_is_meant_to_be(
 
 def test_there_are_two_brokers_where_nobody_says_how_many() -> None:
     assert list(KraftSystem().observers(metadata(nodes=5))) == ["n6", "n7"]
-    assert list(KraftSystem().observers(SystemOptions(nodes=5))) == []
+    assert list(KraftSystem().observers(Experiment(system="kraft", nodes=5))) == []
 
 
 @pytest.mark.parametrize(
@@ -182,11 +195,17 @@ def test_there_are_two_brokers_where_nobody_says_how_many() -> None:
         (metadata(nodes=9), "Choose at most 8 nodes that vote"),
         (metadata(settings={"broker.session.timeout.ms": "soon"}), "not a whole number"),
         (metadata(settings={"speed": "1"}), "speed"),
-        (SystemOptions(nodes=3, settings={"brokers": "2"}), "unknown setting 'brokers'"),
-        (SystemOptions(nodes=3, bugs=("unfenced-too-early",)), "state machine metadata"),
+        (
+            Experiment(system="kraft", nodes=3, settings={"brokers": "2"}),
+            "unknown setting 'brokers'",
+        ),
+        (
+            Experiment(system="kraft", nodes=3, bugs=("unfenced-too-early",)),
+            "state machine metadata",
+        ),
     ],
 )
-def test_what_fits_no_state_machine_is_refused(options: SystemOptions, says: str) -> None:
+def test_what_fits_no_state_machine_is_refused(options: Experiment, says: str) -> None:
     with pytest.raises(UsageError) as refusal:
         KraftSystem().check_options(options)
     assert says in str(refusal.value)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import DeploymentSpec, Placement
-from splitbrain.contracts.system import SystemOptions
 from splitbrain.systems.redis import run_node
 from splitbrain.systems.redis.adapter import RedisSystem
 from splitbrain.systems.redis.deployment import IMAGE
@@ -37,8 +37,10 @@ def shared_place(node: NodeName, host_folder: Path, ports: Mapping[str, int]) ->
 
 
 def deployed(folder: Path, place: object = pod_place, **given: str) -> DeploymentSpec:
-    options = SystemOptions(
-        nodes=3, settings={name.replace("_", "-"): value for name, value in given.items()}
+    options = Experiment(
+        system="redis",
+        nodes=3,
+        settings={name.replace("_", "-"): value for name, value in given.items()},
     )
     return RedisSystem().deployment(RUN, folder, options, place)  # type: ignore[arg-type]
 
@@ -169,16 +171,16 @@ def test_each_setting_goes_to_the_part_that_knows_it() -> None:
 )
 def test_a_wrong_setting_is_refused_with_what_would_fit(name: str, value: str, told: str) -> None:
     with pytest.raises(UsageError, match=told):
-        RedisSystem().check_options(SystemOptions(nodes=3, settings={name: value}))
+        RedisSystem().check_options(Experiment(system="redis", nodes=3, settings={name: value}))
 
 
 @pytest.mark.parametrize("count", [0, 10])
 def test_an_impossible_number_of_nodes_is_refused(count: int) -> None:
     with pytest.raises(UsageError, match=str(count)):
-        RedisSystem().check_options(SystemOptions(nodes=count))
+        RedisSystem().check_options(Experiment(system="redis", nodes=count))
 
 
 def test_there_is_no_planted_bug() -> None:
     assert not RedisSystem().planted_bugs
     with pytest.raises(UsageError, match="no planted bug"):
-        RedisSystem().check_options(SystemOptions(nodes=3, bugs=("ack-before-fsync",)))
+        RedisSystem().check_options(Experiment(system="redis", nodes=3, bugs=("ack-before-fsync",)))

@@ -33,6 +33,7 @@ from splitbrain.harness.run.options import TestOptions
 from splitbrain.harness.run.world.folder import keep_sweep_run
 from splitbrain.history.plan import decode_plan, encode_plan
 from splitbrain.history.run_folder import RunFolder
+from tests.plans import changed
 from tests.synthetic_runs import write_run
 from tests.unit.harness.small_worlds import (
     broken,
@@ -140,7 +141,7 @@ def test_a_simulated_run_is_replayed_exactly_unless_another_runtime_is_named(
     tmp_path: Path, runtime: str | None, exact: bool
 ) -> None:
     folder = kept(calm(), tmp_path)
-    plan = msgspec.structs.replace(decode_plan(folder.plan.read_bytes()), nemesis="none")
+    plan = changed(decode_plan(folder.plan.read_bytes()), nemesis="none")
     folder.plan.write_bytes(encode_plan(plan))
     assert is_exact(folder, ReplayOptions(runtime=runtime)) is exact
 

@@ -74,8 +74,12 @@ def test_a_run_is_shrunk_by_running_smaller_plans_of_it(
     assert left.root.parent.parent == runs / "shrinking" / failed.name
     assert f"--nemesis {runs}/shrinking/{failed.name}/plan.toml" in told
     plan = decode_plan(left.plan.read_bytes())
-    assert (plan.planned_faults, plan.bugs, plan.seed) == (1, ("ack-before-commit",), 3)
-    assert plan.nemesis.endswith(".toml")
+    assert (plan.planned_faults, plan.experiment.bugs, plan.experiment.seed) == (
+        1,
+        ("ack-before-commit",),
+        3,
+    )
+    assert plan.experiment.nemesis.endswith(".toml")
     assert json.loads(left.results.read_bytes())["verdict"] == "invalid"
     assert (runs / "shrinking" / failed.name / "tries.log").read_text()
     # What is left can be shrunk again; the searches lie side by side.

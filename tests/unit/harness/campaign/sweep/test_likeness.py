@@ -26,6 +26,7 @@ from splitbrain.harness.folder.scenario_rules import check_values
 from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.nemesis.plan_text import fits
+from tests.plans import changed
 from tests.unit.harness.judged_runs import edit_plan
 from tests.unit.harness.run_like_containers import SCHEDULE, SETTINGS, failed_run
 
@@ -59,15 +60,13 @@ def test_a_world_has_the_state_machine_of_the_run_and_those_that_follow_it(
     likeness: Likeness,
 ) -> None:
     observers = (NodeName("n4"), NodeName("n5"))
-    plan = msgspec.structs.replace(
-        likeness.plan, state_machine="metadata", workload="topics", observers=observers
-    )
+    plan = changed(likeness.plan, state_machine="metadata", workload="topics", observers=observers)
     made = like_scenario(msgspec.structs.replace(likeness, plan=plan), 0)
     assert (made.state_machine, made.observers) == ("metadata", 2)
 
 
 def test_a_world_ends_soon_after_the_last_fault_of_the_run(likeness: Likeness) -> None:
-    longer = msgspec.structs.replace(likeness.plan, time_limit_s=60.0)
+    longer = changed(likeness.plan, time_limit_s=60.0)
     made = like_scenario(msgspec.structs.replace(likeness, plan=longer), 0)
     assert abs(made.load_us - (1_900_000 + 200_000 + 6_000_000)) < 20_000
     calm = msgspec.structs.replace(likeness, plan=longer, faults=())

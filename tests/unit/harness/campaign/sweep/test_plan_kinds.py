@@ -8,13 +8,14 @@ from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.runtime import SIMULATED, SIMULATED_LACKS
 from splitbrain.harness.campaign.sweep.planned import check_plan, scenario_of
 from splitbrain.harness.folder.scenario_file import decode_scenario, encode_scenario
-from splitbrain.harness.run.options import PlannedTest, TestOptions, plan_test
+from splitbrain.harness.run.options import PlannedTest, plan_test
 from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.nemesis.fault_options import BEYOND_PROMISE
 from splitbrain.nemesis.kinds import fault_kind, kind_names, machine_kind_names, world_kind_names
 from splitbrain.nemesis.sorts import SORTS
 from splitbrain.simulation.kraft.system import KraftSimulation
 from splitbrain.systems.registry import system
+from tests.plans import options_with
 from tests.unit.harness.fake_cluster import FakeSystem, scenario
 
 WHOLE = ["invoked", "verified", "healing", "removed", "resumed"]
@@ -22,7 +23,7 @@ CARRIED_OUT = world_kind_names()
 
 
 def planned(*schedule: Fault) -> PlannedTest:
-    options = TestOptions(
+    options = options_with(
         runtime=SIMULATED, nodes=5, time_limit_s=10.0, schedule=schedule, nemesis="kill"
     )
     return plan_test(options, system("kraft"))

@@ -4,7 +4,6 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from rich.console import Console
 
@@ -24,13 +23,14 @@ from splitbrain.harness.judge.node_health import judge_nodes
 from splitbrain.harness.judge.record_health import judge_record
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.harness.report.message_timeline_section import why_no_timeline
-from splitbrain.harness.run.options import PlannedTest, TestOptions, plan_test
+from splitbrain.harness.run.options import PlannedTest, plan_test
 from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.history.course import read_phases
 from splitbrain.history.pairing import pair
 from splitbrain.history.plan import reproduce_command, sub_seeds
 from splitbrain.systems.registry import system
 from splitbrain.workloads.workload import workload
+from tests.plans import changed, options_with
 from tests.unit.harness.small_worlds import broken
 
 SETTINGS = {
@@ -49,7 +49,7 @@ def planned(**options: Any) -> PlannedTest:
         "concurrency": 4,
         "seed": 11,
     }
-    return plan_test(TestOptions(**{**usual, **options}), system("kraft"))
+    return plan_test(options_with(**{**usual, **options}), system("kraft"))
 
 
 def fault(index: int, kind: str, at_ms: int) -> Fault:
@@ -117,7 +117,10 @@ def test_a_run_of_another_state_machine_leaves_what_all_its_nodes_have_committed
     record = load_run(run_planned(test, Console(file=StringIO(), width=120)).folder.root)
     assert record.problems == ()
     assert record.plan is not None
-    assert (record.plan.state_machine, record.plan.observers) == ("metadata", ("n4", "n5"))
+    assert (record.plan.experiment.state_machine, record.plan.observers) == (
+        "metadata",
+        ("n4", "n5"),
+    )
     assert set(record.committed_logs) == {"n1", "n2", "n3", "n4", "n5"}
     for log in record.committed_logs.values():
         kinds = {one.f for one in log.records}
@@ -155,7 +158,7 @@ def test_a_run_leaves_a_whole_folder_that_is_judged_as_any_other(
     record, _ = left
     assert record.problems == ()
     assert record.plan is not None
-    assert (record.plan.runtime, record.plan.planned_faults) == (SIMULATED, 2)
+    assert (record.plan.experiment.runtime, record.plan.planned_faults) == (SIMULATED, 2)
     assert not record.is_drawn
     assert judge_record(record).verdict == "valid", judge_record(record).reason
     assert judge_nodes(record).verdict == "valid", judge_nodes(record).reason
@@ -203,7 +206,7 @@ def test_what_one_thread_cannot_carry_is_refused_before_the_run(
 
 
 def test_a_system_without_simulated_nodes_is_a_request_that_cannot_be_carried_out() -> None:
-    test = plan_test(TestOptions(system="redis", nemesis="none"), system("redis"))
+    test = plan_test(options_with(system="redis", nemesis="none"), system("redis"))
     with pytest.raises(UsageError, match="'redis' has no simulated nodes") as refused:
         check_plan(test)
     assert refused.value.exit_code == 64
@@ -238,6 +241,6 @@ def test_the_line_that_reproduces_a_run_names_its_numbers_to_the_last_digit(
 ) -> None:
     plan = left[0].plan
     assert plan is not None
-    words = reproduce_command(msgspec.structs.replace(plan, **options))
+    words = reproduce_command(changed(plan, **options))
     assert " --rate 33.3333333 " in f"{words} "
     assert " --time-limit 1234567.5 " in words

@@ -15,7 +15,8 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.harness.campaign.sweep import sweep as sweeps
-from splitbrain.harness.campaign.sweep.command import SimOptions, run_sweep
+from splitbrain.harness.campaign.sweep.command import run_sweep
+from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.sweep import Sweep, SweepOrder, is_checked
 from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay
 from splitbrain.harness.campaign.sweep.sweep_tally import SweepTally, failure_class
@@ -27,7 +28,8 @@ from tests.unit.harness.campaign.sweep.tried_seeds import tried
 
 
 def order(count: int, ways: dict[int, str] | None = None, **fields: Any) -> SweepOrder:
-    return SweepOrder(seeds=range(count), try_seed=partial(tried, ways or {}), **fields)
+    options = SimOptions(seeds=f"0:{count}", **fields)
+    return SweepOrder(options=options, seeds=range(count), try_seed=partial(tried, ways or {}))
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def sweep_here(given: SweepOrder) -> Sweep:
 
 def test_every_seed_is_tried_once_and_a_share_of_them_twice() -> None:
     told: list[SeedResult] = []
-    sweep = sweep_here(order(40, jobs=2, check_share=0.3, keeps_hashes=True))
+    sweep = sweep_here(order(40, jobs=2, check_share=0.3, trace_hash=True))
     sweep.carry_out(told.append)
     tally = sweep.tally
     again = [result.seed for result in told if result.purpose == "again"]
@@ -87,7 +89,7 @@ def test_every_seed_is_tried_once_and_a_share_of_them_twice() -> None:
 
 def test_what_fails_is_run_again_for_its_folder_and_no_more_than_wanted() -> None:
     ways = {2: "fails", 4: "fails", 5: "puzzles", 6: "fails"}
-    sweep = sweep_here(order(8, ways, keep_max=2, check_share=0.0))
+    sweep = sweep_here(order(8, ways, keep=2, check_share=0.0))
     sweep.carry_out()
     tally = sweep.tally
     assert tally.folders == {2: "/runs/2", 4: "/runs/4"}
@@ -167,11 +169,9 @@ def test_an_interrupted_sweep_keeps_what_it_has_and_leaves_no_process() -> None:
             os.kill(process, 0)
 
 
-def swept(order_: SweepOrder, **options: Any) -> tuple[int, str]:
+def swept(given: SweepOrder) -> tuple[int, str]:
     text = StringIO()
-    console = Console(file=text, width=120)
-    given = SimOptions(seeds=f"0:{len(order_.seeds)}", **options)
-    code = run_sweep(given, console, sweep=sweep_here(order_))
+    code = run_sweep(sweep_here(given), Console(file=text, width=120))
     return code, text.getvalue()
 
 
@@ -186,7 +186,7 @@ def test_a_clean_sweep_tells_its_bound() -> None:
 
 
 def test_a_failing_sweep_tells_seed_finder_sentence_and_replay() -> None:
-    code, said = swept(order(9, {4: "fails", 7: "fails"}, keep_max=1), bugs=("some-bug",))
+    code, said = swept(order(9, {4: "fails", 7: "fails"}, keep=1, bugs=("some-bug",)))
     assert code == 1
     assert "FAILED seed 4, INV-01: Two leaders." in said
     assert "splitbrain replay /runs/4" in said
@@ -197,7 +197,7 @@ def test_a_failing_sweep_tells_seed_finder_sentence_and_replay() -> None:
 
 def test_failures_that_say_the_same_are_one_in_the_summary() -> None:
     ways = {2: "fails", 4: "strays", **dict.fromkeys(range(10, 30), "fails")}
-    code, said = swept(order(40, ways, keep_max=2))
+    code, said = swept(order(40, ways, keep=2))
     assert code == 1
     summary = said[said.index("\nFailures\n") :]
     assert summary.count("FAILED") == 3, "two kinds and the verdict"
@@ -227,7 +227,7 @@ def test_what_differs_in_numbers_only_is_one_kind_of_failure() -> None:
 
 def test_what_faults_met_is_added_up_and_told_when_asked_for() -> None:
     # One seed is run twice, and a failing one for its folder; neither counts again.
-    _, said = swept(order(9, {4: "fails"}, check_share=1.0), coverage=True)
+    _, said = swept(order(9, {4: "fails"}, check_share=1.0, coverage=True))
     assert re.search(r"\n  kill +leader +0 +0 +18 \(9 bit\) +0\n", said)
     assert re.search(r"\n  fault +register\n  kill +18 \(9 bit\)\n", said)
     assert re.search(r"\n  Never tried at all: clock-jump, .*, partition, ", said)
@@ -241,7 +241,7 @@ def test_what_faults_met_is_added_up_and_told_when_asked_for() -> None:
 
 
 def test_hashes_are_the_last_lines_in_the_order_of_the_seeds() -> None:
-    _, said = swept(order(12, jobs=2, keeps_hashes=True), trace_hash=True)
+    _, said = swept(order(12, jobs=2, trace_hash=True))
     assert said.splitlines()[-12:] == [f"{seed} {seed:032x}" for seed in range(12)]
 
 
@@ -266,7 +266,7 @@ def test_ctrl_c_sums_up_what_was_done_so_far(monkeypatch: pytest.MonkeyPatch) ->
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(SweepDisplay, "took", interrupt)
-    code, said = swept(order(10_000_000, {7: "fails"}, keep_max=0))
+    code, said = swept(order(10_000_000, {7: "fails"}, keep=0))
     assert code == 1, "what has failed has failed"
     assert "splitbrain sim --seeds 7:8 --system kraft" in said
     code, said = swept(order(10_000_000))

@@ -11,9 +11,10 @@ import msgspec
 import pytest
 
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import Address, NodeSpec, Placement
-from splitbrain.contracts.system import CLIENT_PORT, Route, SystemOptions
+from splitbrain.contracts.system import CLIENT_PORT, Route
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.run.clients import Clients, Load
 from splitbrain.harness.run.load.openers import FixedEndpoints, SystemClients, fixed_endpoints
@@ -101,7 +102,7 @@ def test_every_system_opens_its_clients_in_another_process(name: str, tmp_path: 
     run = RunId("20260101T000000Z-1")
     for node in NODES:
         (tmp_path / "nodes" / node).mkdir(parents=True)
-    deployment = adapter.deployment(run, tmp_path, SystemOptions(nodes=3), place)
+    deployment = adapter.deployment(run, tmp_path, Experiment(system="kraft", nodes=3), place)
     endpoints = fixed_endpoints(Endpoints(), deployment.nodes)  # type: ignore[arg-type]
     opener = pickle.loads(pickle.dumps(SystemClients(adapter, endpoints)))
     for kind in ("leader", "pinned"):

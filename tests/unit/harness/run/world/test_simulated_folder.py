@@ -26,6 +26,7 @@ from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.history.plan import decode_plan, encode_plan
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.timeline_records import TimelineLife, TimelineViolation
+from tests.plans import changed
 from tests.unit.harness.small_worlds import (
     broken,
     calm,
@@ -209,7 +210,7 @@ def test_a_run_that_a_violation_ended_says_so_for_every_checker(
 ) -> None:
     folder = kept(broken(), tmp_path)
     plan = decode_plan(folder.plan.read_bytes())
-    asked = msgspec.structs.replace(plan, checkers=("lost-commits",), nemesis="none")
+    asked = changed(plan, checkers=("lost-commits",), nemesis="none")
     folder.plan.write_bytes(encode_plan(asked))
     write_manifest(folder)
     unknown = CheckResult("lost-commits", Verdict.UNKNOWN, "The nodes did not converge.")

@@ -1,0 +1,108 @@
+"""An experiment: all that ``splitbrain test`` is asked to run, and what a run of it records.
+
+One field is one option of the command line, one field of ``plan.json`` and one axis of a suite.
+``history.options`` reads help texts and bounds off the fields. Source: design, section 6.
+"""
+
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from splitbrain.contracts.scenario import NODES_MAX, SEED_MAX
+
+#: A week; the whole schedule of a run is drawn before it starts.
+TIME_LIMIT_S_MAX: Final = 7 * 24 * 3600.0
+CONCURRENCY_MAX: Final = 10_000
+RATE_MAX: Final = 10_000_000.0
+OPERATION_TIMEOUT_S_MAX: Final = 3600.0
+
+
+class Option(msgspec.Struct, frozen=True):
+    """Says beside a field's type that it is an option, and how the command line takes it."""
+
+    help: str
+    #: Bounds of a number; ``above`` is none of its values.
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    #: Words that a refusal of a number puts before ``above``: "of seconds".
+    unit: str = ""
+    #: Ways of the command that it fits, by the command's own names; empty: all.
+    only: tuple[str, ...] = ()
+    #: A word of the command line without the option's name.
+    is_positional: bool = False
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+    """What is run: system, load, faults, runtime, seed."""
+
+    system: Annotated[str, Option("System under test; 'splitbrain systems' lists them.")]
+    #: None: the system's usual one.
+    state_machine: Annotated[
+        str | None,
+        Option("What stands above the system's log, where it has a choice: registers or metadata."),
+    ] = None
+    #: None: the usual one of the system and its state machine; never in a plan.
+    workload: Annotated[
+        str | None,
+        Option(
+            "What clients do: register, set or topics; by default what is usual for the system."
+        ),
+    ] = None
+    nemesis: Annotated[
+        str,
+        Option(
+            "Faults as kind[:target], comma-separated (partition:leader,kill); or a scripted plan, "
+            "a plan file (.json, .toml), or none. Kinds: black-hole, bridge, clock-drift, "
+            "clock-jump, clock-strobe, cpu, crash-loop, cut-then-kill, delay, disk-error, "
+            "disk-stall, duplicate, flap, flip, full-disk, kill, loss, majorities-ring, memory, "
+            "minority-third, one-way-in, one-way-out, partial, partition, pause, power, rate, "
+            "reorder, reset, restart, restore, rolling-restart, slow-link, terminate, truncate, "
+            "wipe. With --runtime simulated also: disconnect, fsync-fails, read-errors, "
+            "rename-fails, roll-back, rot-checkpoint, rot-identity, rot-log, rot-mark, rot-state, "
+            "slow-disk, write-fails. Targets: leader, follower, last-leader, laggard, random:K, "
+            "halves, all, or a node's name. Scripted plans: isolate-leader, isolate-leader-8s, "
+            "isolate-leader-again, leader-kill, leader-pause, raft-figure-8, stale-leader, "
+            "partial-partition, power-loss-of-all, rolling-restart-with-a-laggard, "
+            "leader-cut-then-killed."
+        ),
+    ] = "partition,pause,kill"
+    runtime: Annotated[
+        str,
+        Option(
+            "Where nodes live: docker, local (processes of this machine, no engine needed), or "
+            "simulated (a virtual clock in one thread; exact, and over in seconds)."
+        ),
+    ] = "docker"
+    #: Those that vote.
+    nodes: Annotated[int, Option("Number of nodes.", 1, NODES_MAX)] = 3
+    time_limit_s: Annotated[float, Option("Seconds of load.", above=0, most=TIME_LIMIT_S_MAX)] = (
+        60.0
+    )
+    seed: Annotated[int, Option("Master seed; drawn and printed if not given.", 0, SEED_MAX)] = 1
+    concurrency: Annotated[
+        int,
+        Option("Worker slots, about half of them pinned to one node each.", 1, CONCURRENCY_MAX),
+    ] = 10
+    rate: Annotated[
+        float, Option("Operations per second over all slots.", above=0, most=RATE_MAX)
+    ] = 200.0
+    operation_timeout_s: Annotated[
+        float,
+        Option(
+            "Seconds after which an operation's outcome is unknown.",
+            above=0,
+            most=OPERATION_TIMEOUT_S_MAX,
+        ),
+    ] = 1.0
+    #: Kebab-case.
+    bugs: Annotated[tuple[str, ...], Option("Planted bug to switch on; repeatable.")] = ()
+    #: By the system's own names.
+    settings: Annotated[
+        dict[str, str],
+        Option("NAME=VALUE, a setting of the system by its own name; repeatable."),
+    ] = {}
+    #: In a plan those in force, defaults included.
+    workload_options: Annotated[
+        dict[str, Any], Option("NAME=VALUE, an option of the workload; repeatable.")
+    ] = {}

@@ -1,0 +1,82 @@
+"""The command line of ``splitbrain sim``, and how each seed of a sweep is tried.
+
+There are three ways: ``seeds`` sweeps, ``scenario`` runs one world, ``like`` looks near a run.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from splitbrain.contracts.experiment import Option
+from splitbrain.contracts.names import DEFAULT_SYSTEM
+
+#: More worker processes than any machine has use for.
+JOBS_MAX = 256
+
+
+class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``splitbrain sim`` was asked for; pickles."""
+
+    seeds: Annotated[
+        str | None,
+        Option("FIRST:END, such as 0:1000; END itself is not run.", only=("seeds", "like")),
+    ] = None
+    scenario: Annotated[
+        Path | None,
+        Option(
+            "Instead of seeds, one world: a scenario.json, as it is or edited.", only=("scenario",)
+        ),
+    ] = None
+    like: Annotated[
+        Path | None,
+        Option(
+            "Folder of a failed run in containers: worlds near its schedule are tried until one "
+            "fails with the same verdict; --seeds is 0:200 if not given.",
+            only=("like",),
+        ),
+    ] = None
+    jobs: Annotated[int, Option("Worker processes.", 1, JOBS_MAX, only=("seeds", "like"))] = 1
+    system: Annotated[str, Option("System to be simulated.", only=("seeds",))] = DEFAULT_SYSTEM
+    bugs: Annotated[
+        tuple[str, ...], Option("Planted bug to switch on; repeatable.", only=("seeds",))
+    ] = ()
+    #: None: the usual one of the system.
+    state_machine: Annotated[
+        str | None,
+        Option(
+            "What stands above the nodes' log, as splitbrain systems lists it.", only=("seeds",)
+        ),
+    ] = None
+    fail_fast: Annotated[bool, Option("End with the first seed that fails.", only=("seeds",))] = (
+        False
+    )
+    trace_hash: Annotated[
+        bool,
+        Option(
+            "Print one line a seed at the end, seed and trace hash.", only=("seeds", "scenario")
+        ),
+    ] = False
+    coverage: Annotated[
+        bool,
+        Option(
+            "Show which faults met nodes of which role, in which phase of the leader epoch, under "
+            "which workload, and what was never tried.",
+            only=("seeds",),
+        ),
+    ] = False
+    beyond_promise: Annotated[
+        bool,
+        Option("Let faults also do what the system does not promise to survive.", only=("seeds",)),
+    ] = False
+    runs_folder: Annotated[Path, Option("Where the run folders of failing seeds are made.")] = Path(
+        "runs"
+    )
+    check_share: Annotated[
+        float,
+        Option("Share of the seeds that are run twice and compared.", 0, 1, only=("seeds", "like")),
+    ] = 0.05
+    keep: Annotated[
+        int,
+        Option("Failures of which a run folder is kept, at most.", 0, only=("seeds", "scenario")),
+    ] = 100
