@@ -9,7 +9,7 @@ from typing import Final
 
 from splitbrain.checker.names import checker_names
 from splitbrain.contracts.errors import UsageError
-from splitbrain.contracts.figure import RUN_DIMENSIONS, Condition, Dimension, Figure
+from splitbrain.contracts.figure import RUN_DIMENSIONS, Better, Condition, Dimension, Figure
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.harness.folder.simulation_record import INVARIANTS
@@ -24,13 +24,16 @@ _BY_CHECKER: Final[tuple[Dimension, ...]] = (*RUN_DIMENSIONS, "checker")
 _BY_FAULT: Final[tuple[Dimension, ...]] = (*RUN_DIMENSIONS, "fault")
 
 
-def _runs(name: str, meaning: str, *, bad: bool) -> Figure:
+def _counted(
+    name: str, meaning: str, better: Better, dimensions: tuple[Dimension, ...] = RUN_DIMENSIONS
+) -> Figure:
     return Figure(
         name=name,
         unit="count",
-        better="lower" if bad else "higher",
+        better=better,
         over="all runs",
         meaning=meaning,
+        dimensions=dimensions,
         samples_of="runs",
     )
 
@@ -49,18 +52,20 @@ def _faults(name: str, meaning: str) -> Figure:
 
 
 VERDICT_FIGURES: Final = (
-    _runs("runs", "runs, whatever came of them", bad=False),
-    _runs("runs_valid", "runs that are valid and not vacuous", bad=False),
-    _runs("runs_invalid", "runs in which a checker found a violation", bad=True),
-    _runs("runs_unknown", "runs in which nothing was found and a checker was undecided", bad=True),
-    _runs("runs_vacuous", "runs that prove nothing", bad=True),
-    _runs("runs_failed", "runs whose harness failed, or that nobody has judged", bad=True),
-    _runs("runs_flaky", "runs that failed, and whose replay did not", bad=True),
-    _runs("seeds", "different seeds among the valid runs", bad=False),
-    _runs(
+    _counted("runs", "runs, whatever came of them", "higher"),
+    _counted("runs_valid", "runs that are valid and not vacuous", "higher"),
+    _counted("runs_invalid", "runs in which a checker found a violation", "lower"),
+    _counted(
+        "runs_unknown", "runs in which nothing was found and a checker was undecided", "lower"
+    ),
+    _counted("runs_vacuous", "runs that prove nothing", "lower"),
+    _counted("runs_failed", "runs whose harness failed, or that nobody has judged", "lower"),
+    _counted("runs_flaky", "runs that failed, and whose replay did not", "lower"),
+    _counted("seeds", "different seeds among the valid runs", "higher"),
+    _counted(
         "canaries_missed",
         "planted-bug runs that did not fail, of cells in which too few did",
-        bad=True,
+        "lower",
     ),
     Figure(
         name="valid_share",
@@ -70,41 +75,24 @@ VERDICT_FIGURES: Final = (
         meaning="share of the runs that are valid and not vacuous",
         samples_of="runs",
     ),
-    Figure(
-        name="violations",
-        unit="count",
-        better="lower",
-        over="all runs",
-        meaning="checkers that said invalid, of each run; quarantined ones apart",
-        dimensions=_BY_CHECKER,
-        samples_of="runs",
+    _counted(
+        "violations",
+        "checkers that said invalid, of each run; quarantined ones apart",
+        "lower",
+        _BY_CHECKER,
     ),
-    Figure(
-        name="violations_quarantined",
-        unit="count",
-        better="lower",
-        over="all runs",
-        meaning="checkers that said invalid, of each run, in a failure that is quarantined",
-        dimensions=_BY_CHECKER,
-        samples_of="runs",
+    _counted(
+        "violations_quarantined",
+        "checkers that said invalid, of each run, in a failure that is quarantined",
+        "lower",
+        _BY_CHECKER,
     ),
-    Figure(
-        name="failures_new",
-        unit="count",
-        better="lower",
-        over="all runs",
-        meaning="fingerprints that the baseline did not meet; quarantined ones apart",
-        samples_of="runs",
+    _counted(
+        "failures_new",
+        "fingerprints that the baseline did not meet; quarantined ones apart",
+        "lower",
     ),
-    Figure(
-        name="undecided",
-        unit="count",
-        better="lower",
-        over="all runs",
-        meaning="checkers that said unknown, of each run",
-        dimensions=_BY_CHECKER,
-        samples_of="runs",
-    ),
+    _counted("undecided", "checkers that said unknown, of each run", "lower", _BY_CHECKER),
     Figure(
         name="lost_commits",
         unit="count",
@@ -113,15 +101,7 @@ VERDICT_FIGURES: Final = (
         meaning="acknowledged changes that are gone; those of quarantined failures apart",
         samples_of="judged runs",
     ),
-    Figure(
-        name="faults",
-        unit="count",
-        better="higher",
-        over="all runs",
-        meaning="faults that were injected",
-        dimensions=_BY_FAULT,
-        samples_of="runs",
-    ),
+    _counted("faults", "faults that were injected", "higher", _BY_FAULT),
     _faults("faults_applied", "share of the planned faults whose target existed"),
     _faults("faults_verified", "share of the injected faults that were seen to bite"),
     _faults("faults_healed", "share of the injected faults that were seen to be gone"),

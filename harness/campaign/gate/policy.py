@@ -6,10 +6,8 @@ asks no clock: whether a quarantine has expired is ``failures``' business.
 """
 
 import datetime as dt
-import hashlib
-import tomllib
 from pathlib import Path
-from typing import Any, Final, NoReturn, cast
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -19,8 +17,7 @@ from splitbrain.contracts.figure import Subject
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.harness.campaign.gate.catalogue import figure_named, refuse_unknown_value
 from splitbrain.harness.campaign.gate.expressions import Threshold, parse_threshold
-from splitbrain.harness.campaign.gate.toml_lines import TomlLines
-from splitbrain.history.json_problems import in_words
+from splitbrain.harness.campaign.gate.toml_file import TomlFile
 
 #: Version of the policy file.
 POLICY_SCHEMA: Final = 1
@@ -98,36 +95,15 @@ def read_policy(path: Path) -> Policy:
     Raises:
         UsageError: it cannot be read, or something in it is wrong.
     """
-    try:
-        content = path.read_bytes()
-        text = content.decode("utf-8")
-        data = tomllib.loads(text)
-    except OSError as error:
-        raise UsageError(
-            f"the policy {path} cannot be read: {error.strerror}", "Name a file that exists"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"the policy {path} is no TOML: {in_words(error)}", _NEXT) from error
-    return _Reading(path, text, data).policy(hashlib.sha256(content).hexdigest())
+    return _Reading(path, "policy", _NEXT).policy()
 
 
-class _Reading:
+class _Reading(TomlFile):
     """One policy file being read."""
 
-    def __init__(self, path: Path, text: str, data: dict[str, Any]) -> None:
-        self._path, self._data = path, data
-        self._lines = TomlLines(text)
-
-    def policy(self, digest: str) -> Policy:
-        self._refuse_unknown_keys(self._data, _TOP_KEYS, "", 0)
-        schema = self._data.get("schema")
-        if schema != POLICY_SCHEMA:
-            said = "says no schema" if schema is None else f"has schema {schema!r}"
-            self._refuse(
-                f"it {said}, and this version reads {POLICY_SCHEMA}",
-                f"Begin it with schema = {POLICY_SCHEMA}",
-                self._lines.key("", "schema"),
-            )
+    def policy(self) -> Policy:
+        self._refuse_unknown_keys(self._data, _TOP_KEYS)
+        self._refuse_other_schema(POLICY_SCHEMA)
         tiers = self._tiers()
         default = self._data.get("default_tier")
         if default is not None and default not in tiers:
@@ -137,7 +113,7 @@ class _Reading:
             )
         return Policy(
             path=str(self._path),
-            digest=digest,
+            digest=self._digest,
             tiers=tiers,
             default_tier=default,
             samples_min=self._samples_min(),
@@ -156,7 +132,7 @@ class _Reading:
             if not isinstance(content, dict):
                 self._refuse(f"tier {name!r} is no table", _NEXT, self._lines.key("tier", name))
             tier = cast("dict[str, Any]", content)
-            self._refuse_unknown_keys(tier, _TIER_KEYS, place, 0)
+            self._refuse_unknown_keys(tier, _TIER_KEYS, place)
             own[name] = self._thresholds(tier, place)
             if "inherits" in tier:
                 parents[name] = self._parent(tier["inherits"], name, declared)
@@ -283,19 +259,6 @@ class _Reading:
         if not isinstance(value, dict):
             self._refuse(f"{name} is no table", f"Write it as [{name}]", self._lines.key("", name))
         return cast("dict[str, Any]", value)
-
-    def _refuse_unknown_keys(
-        self, content: dict[str, Any], known: tuple[str, ...], place: str, occurrence: int
-    ) -> None:
-        for key in content:
-            if key not in known:
-                at = self._lines.key(place, key, occurrence)
-                at = at or self._lines.header(f"{place}.{key}" if place else key)
-                self._refuse(f"there is no key {key!r}", or_nearest(key, known, "keys"), at)
-
-    def _refuse(self, problem: str, next_step: str, line: int | None = None) -> NoReturn:
-        where = "" if line is None else f", line {line}"
-        raise UsageError(f"the policy {self._path}{where}: {problem}", next_step)
 
 
 def _replaced(

@@ -4,20 +4,16 @@
 the same from everywhere. Reads that file and those that it names; starts nothing.
 """
 
-import hashlib
-import tomllib
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 import msgspec
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.contracts.nearest import or_nearest
 from splitbrain.harness.campaign.gate.policy import read_policy
-from splitbrain.harness.campaign.gate.toml_lines import TomlLines
+from splitbrain.harness.campaign.gate.toml_file import TomlFile
 from splitbrain.harness.campaign.suite.definition import seconds_of
 from splitbrain.harness.campaign.suite.reading import SuiteFile, plan, read_suite
-from splitbrain.history.json_problems import in_words
 
 #: Version of the file.
 NIGHTLY_SCHEMA: Final = 1
@@ -66,39 +62,15 @@ def read_nightly(path: Path, time_budget: str | None = None) -> Nightly:
     Raises:
         UsageError: it cannot be read, or something in it or in a file that it names is wrong.
     """
-    try:
-        content = path.read_bytes()
-        text = content.decode("utf-8")
-        data = tomllib.loads(text)
-    except OSError as error:
-        raise UsageError(
-            f"the nightly file {path} cannot be read: {error.strerror}", "Name a file that exists"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"the nightly file {path} is no TOML: {in_words(error)}", _NEXT) from error
-    reading = _Reading(path, data, TomlLines(text))
-    return reading.nightly(hashlib.sha256(content).hexdigest(), time_budget)
+    return _Reading(path, "nightly file", _NEXT).nightly(time_budget)
 
 
-class _Reading:
+class _Reading(TomlFile):
     """One file being read."""
 
-    def __init__(self, path: Path, data: dict[str, Any], lines: TomlLines) -> None:
-        self._path, self._data, self._lines = path, data, lines
-
-    def nightly(self, digest: str, time_budget: str | None) -> Nightly:
-        for key in self._data:
-            if key not in _KEYS:
-                line = self._lines.key("", key) or self._lines.header(key)
-                self._refuse(f"there is no key {key!r}", or_nearest(key, _KEYS, "keys"), line)
-        schema = self._data.get("schema")
-        if schema is True or schema != NIGHTLY_SCHEMA:
-            said = "says no schema" if schema is None else f"has schema {schema!r}"
-            self._refuse(
-                f"it {said}, and this version reads {NIGHTLY_SCHEMA}",
-                f"Begin it with schema = {NIGHTLY_SCHEMA}",
-                self._lines.key("", "schema"),
-            )
+    def nightly(self, time_budget: str | None) -> Nightly:
+        self._refuse_unknown_keys(self._data, _KEYS)
+        self._refuse_other_schema(NIGHTLY_SCHEMA)
         texts = {key: self._text(key) for key in _TEXTS}
         keep_valid = self._data.get("keep_valid", False)
         if not isinstance(keep_valid, bool):
@@ -109,7 +81,7 @@ class _Reading:
         budget_s, analysis_s = self._budgets(time_budget)
         return Nightly(
             path=self._path,
-            digest=digest,
+            digest=self._digest,
             suite=suite,
             policy=policy,
             tier=tier,
@@ -183,7 +155,3 @@ class _Reading:
 
     def _refuse_value(self, key: str, why: str) -> NoReturn:
         self._refuse(f"{key} {self._data.get(key)!r} {why}", _NEXT, self._lines.key("", key))
-
-    def _refuse(self, problem: str, next_step: str, line: int | None = None) -> NoReturn:
-        place = "" if line is None else f", line {line}"
-        raise UsageError(f"the nightly file {self._path}{place}: {problem}", next_step)

@@ -1,0 +1,125 @@
+"""A TOML file that somebody wrote, read so that what is wrong in it is refused with its line.
+
+The standard parser does not tell lines. ``TomlLines`` reads just as much as a message needs:
+headers of tables, keys, and the texts of an array. What it does not find it says nothing about.
+"""
+
+import hashlib
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, NoReturn
+
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.nearest import or_nearest
+from splitbrain.history.json_problems import in_words
+
+_HEADER = re.compile(r"^\s*\[\[?\s*(?P<name>[^\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r"^\s*(?P<name>[A-Za-z0-9_.\"'-]+)\s*=")
+
+
+class TomlFile:
+    """One file being read; base of whoever knows what belongs into it.
+
+    Args:
+        path: of the file.
+        called: the file's kind, as sentences call it.
+        next_step: for who wrote something wrong.
+
+    Raises:
+        UsageError: it cannot be read, or is no TOML.
+    """
+
+    def __init__(self, path: Path, called: str, next_step: str) -> None:
+        self._path = path
+        self._called = called
+        try:
+            content = path.read_bytes()
+            text = content.decode("utf-8")
+            self._data: dict[str, Any] = tomllib.loads(text)
+        except OSError as error:
+            raise UsageError(
+                f"the {called} {path} cannot be read: {error.strerror}", "Name a file that exists"
+            ) from error
+        except (ValueError, RecursionError) as error:
+            raise UsageError(
+                f"the {called} {path} is no TOML: {in_words(error)}", next_step
+            ) from error
+        #: Of its bytes.
+        self._digest = hashlib.sha256(content).hexdigest()
+        self._lines = TomlLines(text)
+
+    def _refuse_other_schema(self, schema: int) -> None:
+        """Refuse a file of another version."""
+        found = self._data.get("schema")
+        if found is True or found != schema:
+            said = "says no schema" if found is None else f"has schema {found!r}"
+            self._refuse(
+                f"it {said}, and this version reads {schema}",
+                f"Begin it with schema = {schema}",
+                self._lines.key("", "schema"),
+            )
+
+    def _refuse_unknown_keys(
+        self, content: dict[str, Any], known: tuple[str, ...], table: str = "", occurrence: int = 0
+    ) -> None:
+        """Refuse what a table has and should not."""
+        for key in content:
+            if key not in known:
+                line = self._lines.key(table, key, occurrence)
+                line = line or self._lines.header(f"{table}.{key}" if table else key)
+                self._refuse(f"there is no key {key!r}", or_nearest(key, known, "keys"), line)
+
+    def _refuse(self, problem: str, next_step: str, line: int | None = None) -> NoReturn:
+        """Refuse the file; raises UsageError."""
+        where = "" if line is None else f", line {line}"
+        raise UsageError(f"the {self._called} {self._path}{where}: {problem}", next_step)
+
+
+class TomlLines:
+    """The lines of one TOML text."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.splitlines()
+
+    def header(self, name: str, occurrence: int = 0) -> int | None:
+        """Number, from 1, of the line ``[name]`` or of the so-manieth ``[[name]]``."""
+        for number, line in enumerate(self._lines, start=1):
+            match = _HEADER.match(line)
+            if match is not None and _plain(match["name"]) == name:
+                if occurrence == 0:
+                    return number
+                occurrence -= 1
+        return None
+
+    def key(self, table: str, key: str, occurrence: int = 0) -> int | None:
+        """The line on which a key of a table stands; of the table ``""`` at the beginning."""
+        start = self._begin(table, occurrence)
+        if start is None:
+            return None
+        for number, line in enumerate(self._lines[start:], start=start + 1):
+            if _HEADER.match(line):
+                break
+            match = _KEY.match(line)
+            if match is not None and _plain(match["name"]) == key:
+                return number
+        return None
+
+    def text(self, table: str, text: str) -> int | None:
+        """The line of a table on which a quoted text stands."""
+        start = self._begin(table, 0)
+        if start is None:
+            return None
+        for number, line in enumerate(self._lines[start:], start=start + 1):
+            if _HEADER.match(line):
+                break
+            if f'"{text}"' in line or f"'{text}'" in line:
+                return number
+        return None
+
+    def _begin(self, table: str, occurrence: int) -> int | None:
+        return 0 if not table else self.header(table, occurrence)
+
+
+def _plain(name: str) -> str:
+    return "".join(name.split()).replace('"', "").replace("'", "")
