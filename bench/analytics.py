@@ -20,13 +20,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.analyze import analyze
+from splitbrain.spark_analysis.frames import RunTables, open_tables
 from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.spark_analysis.jobs.availability import fault_windows, longest_unavailability
 from splitbrain.spark_analysis.jobs.commits import lost_commits, phantom_commits
 from splitbrain.spark_analysis.jobs.latency import latency_quantiles, throughput
 from splitbrain.spark_analysis.jobs.leadership import leader_overlaps, reigns
 from splitbrain.spark_analysis.session import spark_session
-from splitbrain.spark_analysis.tables import RunTables, open_tables
 from tests.spark.run_folders import Shape, World
 
 #: Events a second that the synthetic clients make at the pace below, measured.

@@ -15,12 +15,12 @@ from typing import Any
 
 from bench.histories import HistoryOptions, generate
 from bench.history_columns import HistoryColumns, columns_of, load
-from bench.own_register import OwnRegister
 from splitbrain.checker.linearizability.check import check_part
 from splitbrain.checker.linearizability.column_history import judge_columns
 from splitbrain.checker.linearizability.part.parts import Part, split
 from splitbrain.checker.linearizability.part_source import ObjectSource
 from splitbrain.checker.linearizability.portfolio import COMPILED
+from splitbrain.checker.models.model import Call, KeyedModel
 from splitbrain.checker.models.registry import add_own, model_named
 from splitbrain.checker.verdict import merge
 
@@ -121,3 +121,22 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+class OwnRegister(KeyedModel):
+    """A register with compare-and-set, told in a few lines."""
+
+    name = "own-register"
+    functions = frozenset({"read", "write", "cas"})
+
+    def step(self, state: Any, call: Call) -> tuple[bool, Any]:
+        """The answer that the state gives, where there is one."""
+        if call.f == "read":
+            return not call.known or call.result == state, state
+        if call.f == "write":
+            return True, call.argument
+        expected, new = call.argument
+        matches = state == expected
+        if call.known and matches != call.result[2]:
+            return False, state
+        return True, new if matches else state

@@ -20,10 +20,10 @@ from pyspark.sql import SparkSession
 
 from splitbrain.spark_analysis.jobs.commits import lost_commits
 from splitbrain.spark_analysis.jobs.latency import latency_quantiles
-from splitbrain.spark_analysis.lake.cleaning import clean
 from splitbrain.spark_analysis.lake.compaction import compact
 from splitbrain.spark_analysis.lake.ingest import ingest_runs
 from splitbrain.spark_analysis.lake.reader import LakeTables, open_lake
+from splitbrain.spark_analysis.lake.snapshot import clean
 from splitbrain.spark_analysis.lake.store import LocalStore
 from splitbrain.spark_analysis.session import spark_session
 from tests.lake_runs import make_run

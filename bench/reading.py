@@ -26,7 +26,7 @@ import msgspec
 
 from bench.histories import HistoryOptions, generate
 from splitbrain.checker.linearizability.part.parts import Part
-from splitbrain.harness.judge.packed_operations import Packed
+from splitbrain.harness.judge.checking import Packed
 from splitbrain.history.column_reader import read_columns
 from splitbrain.history.edn import parse
 from splitbrain.history.importers import load
@@ -85,7 +85,6 @@ def _measured(path: Path) -> dict[str, Any]:
 
 def _read(path: Path) -> None:
     """In a process of its own: read one file as ``splitbrain check`` does."""
-    import_module("splitbrain.history.table_columns")
     before = _peak_kib()
     cpu = time.process_time()
     columns = read_columns(path)

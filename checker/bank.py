@@ -3,7 +3,7 @@
 A ``read`` answers ``{account: balance}``. Every read must show the same total (the one that is
 given, else the one that most reads show), no balance that is no number, and, unless that is
 allowed, none below zero. A read after which none is right is ``unknown`` as long as a member that
-may hold what it lacks was not read: see ``checker.unread_members``. Linear in the balances read.
+may hold what it lacks was not read: see ``checker.evidence``. Linear in the balances read.
 Source: Jepsen's bank test.
 """
 
@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from splitbrain.checker.evidence import told_unread, unread, wrong_for_good
 from splitbrain.checker.findings import Findings, Undecided, by_key, counted, of_key
-from splitbrain.checker.unread_members import told_unread, unread, wrong_for_good
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
 from splitbrain.history.edn_values import is_number, size_of

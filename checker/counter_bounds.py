@@ -6,7 +6,7 @@ decrements that may have happened before it returned, and at most the other way 
 their invocation on, failed ones never.
 
 A read that would be right but for what another member may hold is ``unknown`` as long as that
-member was not read at the end and no read after it is right: see ``checker.unread_members``.
+member was not read at the end and no read after it is right: see ``checker.evidence``.
 
 Finds far less than the model ``counter`` (no two reads are compared), at any size. Equal times are
 concurrent. Source: Jepsen's counter checker.
@@ -17,8 +17,8 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+from splitbrain.checker.evidence import told_unread, unread, wrong_for_good
 from splitbrain.checker.findings import Findings, by_key, counted, end_of, number_of, of_key
-from splitbrain.checker.unread_members import told_unread, unread, wrong_for_good
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
 from splitbrain.history.records import PairedOperation

@@ -1,18 +1,55 @@
 """Counts what is lost by who acknowledged it and by the fault that it falls to. Pure.
 
-For people a few words, for programs every single one: ``lists`` of a result name all that is lost,
-where its violations describe the first only. See ``checker.fault_attribution`` for what "falls to"
-means. Must never drop a loss because nothing is known of its node or fault.
+A loss falls to the fault in force at that moment, else to the nearest one; a fault that hit the
+node that acknowledged comes before one that hit others. That says where to look and proves no
+cause. Faults that found no target are left out. For people a few words, for programs every single
+one: ``lists`` of a result name all that is lost, where its violations describe the first only.
+Must never drop a loss because nothing is known of its node or fault.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from splitbrain.checker.fault_attribution import Attribution, When, attribute
 from splitbrain.history.fault_windows import FaultWindow
 from splitbrain.history.records import PairedOperation
+
+When = Literal["during", "after", "before"]
+
+
+class Attribution(msgspec.Struct, frozen=True):
+    """Where a moment lies, seen from one fault."""
+
+    fault: FaultWindow
+    when: When
+    #: Time from the end, or to the start, of the fault; 0 during it.
+    distance_ns: int
+
+
+def attribute(windows: Sequence[FaultWindow], time: int, node: str | None) -> Attribution | None:
+    """The fault to which a moment on a node falls; None where there was no fault at all.
+
+    Of the faults in force one that hit the node is taken; with none in force the nearest of those
+    that hit the node, before or after; faults of other nodes only where none ever hit this one.
+    """
+    hit = [window for window in windows if node in window.nodes]
+    for candidates in (hit, windows):
+        for window in reversed(candidates):
+            if window.start <= time <= window.end:
+                return Attribution(window, "during", 0)
+    return min(
+        (_beside(window, time) for window in hit or windows),
+        key=lambda found: (found.distance_ns, found.when, -found.fault.index),
+        default=None,
+    )
+
+
+def _beside(window: FaultWindow, time: int) -> Attribution:
+    if time < window.start:
+        return Attribution(window, "before", window.start - time)
+    return Attribution(window, "after", time - window.end)
+
 
 #: Names of the lists in ``CheckResult.lists``: every single loss, and how many there are by node
 #: and fault.

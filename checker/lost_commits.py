@@ -24,11 +24,10 @@ from splitbrain.checker.committed_logs import (
     conflicts_at,
     differing_offsets,
 )
-from splitbrain.checker.evidence import Evidence, acknowledged_change, describe_operation
+from splitbrain.checker.evidence import Evidence, acknowledged_change, describe_operation, unread
 from splitbrain.checker.findings import by_key, counted
 from splitbrain.checker.losses import Losses
 from splitbrain.checker.models.model import freeze
-from splitbrain.checker.unread_members import unread
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget
 from splitbrain.history.fault_windows import fault_windows

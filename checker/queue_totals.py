@@ -8,7 +8,7 @@
 A ``dequeue`` answers an element, or null where it found nothing; a ``drain`` answers a list of all
 that it took until it found nothing. Elements that nobody dequeued, and after which nobody found the
 queue empty, are ``unknown``: nobody looked. So are those that are missing while a member that may
-hold them did not say at the end that it has none: see ``checker.unread_members``. No order is
+hold them did not say at the end that it has none: see ``checker.evidence``. No order is
 looked at: that is for the models ``fifo-queue`` and ``unordered-queue``. Source: Jepsen's
 total-queue.
 """
@@ -20,6 +20,7 @@ from typing import Any, cast
 
 import msgspec
 
+from splitbrain.checker.evidence import told_unread, unread
 from splitbrain.checker.findings import (
     NAMED_MAX,
     Findings,
@@ -30,7 +31,6 @@ from splitbrain.checker.findings import (
     of_key,
 )
 from splitbrain.checker.models.model import freeze, text_of
-from splitbrain.checker.unread_members import told_unread, unread
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
 from splitbrain.history.records import PairedOperation

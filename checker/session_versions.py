@@ -12,14 +12,37 @@ Assumes that a register has one order of versions. Linear, apart from what is in
 from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
 from itertools import islice, pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import networkx as nx
 
+from splitbrain.checker.evidence import cas_succeeded
 from splitbrain.checker.findings import Findings, of_key
-from splitbrain.checker.models.model import freeze, text_of
-from splitbrain.checker.session_kinds import MONOTONIC_READS, NOTHING, READ_YOUR_WRITES, written_by
+from splitbrain.checker.models.model import freeze, is_list_of, text_of
 from splitbrain.history.records import PairedOperation
+
+MONOTONIC_READS: Final = "monotonic-reads"
+READ_YOUR_WRITES: Final = "read-your-writes"
+
+
+class _Nothing:
+    """No value at all, as opposed to null."""
+
+
+NOTHING: Final = _Nothing()
+
+
+def written_by(operation: PairedOperation) -> Hashable:
+    """The value that an operation writes, or may have written; ``NOTHING`` for none."""
+    if operation.f == "write":
+        return freeze(operation.argument)
+    if operation.f == "cas" and is_list_of(operation.argument, 2):
+        expected, new = (freeze(value) for value in operation.argument)
+        happened = operation.type == "info" or cas_succeeded(operation.result)
+        if happened and expected != new:
+            return new
+    return NOTHING
+
 
 _CAS = "cas"
 #: Words of one circle that are told.

@@ -1,4 +1,4 @@
-"""Session guarantees, process by process: monotonic reads, and read your writes; linear.
+"""Session guarantees, process by process: monotonic reads, and read your writes; n log n.
 
 - *monotonic reads*: what a process has read, or something newer, it reads from then on.
 - *read your writes*: a process reads what it wrote itself and was told of, or something newer.
@@ -7,27 +7,139 @@ Nothing is asked of what different processes see at one time, so a system that r
 can keep both. Kinds of objects are told apart by what their reads answer:
 
 - Sets that only grow (``add``; reads answer lists): every element that is due must be shown.
-- Registers (``write``, ``cas``) whose acknowledged changes all have a position (offset, revision):
-  see ``checker.session_positions``.
+- Registers (``write``, ``cas``) whose acknowledged changes all have a position (epoch and offset,
+  revision): the order of versions is known, also where values repeat. A read that has a position is
+  held to it; one that has none may have seen any change that left its value, and goes back only if
+  all of them lie before what its process had read, or had written and was told of. A change without
+  answer and position may stand anywhere, so a read of its value accuses nobody. Whether positions
+  are true is not asked: ``lost-commits`` looks into the logs.
 - Registers whose written values are all distinct: see ``checker.session_versions``.
 
 Other keys cannot be judged, and where nothing is wrong the verdict is ``unknown`` then.
 Source: Terry et al. 1994, "Session guarantees for weakly consistent replicated data".
 """
 
+from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from splitbrain.checker.findings import Findings, by_key, of_key
 from splitbrain.checker.models.model import freeze, text_of
-from splitbrain.checker.session_kinds import MONOTONIC_READS, READ_YOUR_WRITES
-from splitbrain.checker.session_positions import has_positions, judge_positions
-from splitbrain.checker.session_versions import judge_versions
+from splitbrain.checker.session_versions import (
+    MONOTONIC_READS,
+    NOTHING,
+    READ_YOUR_WRITES,
+    judge_versions,
+    written_by,
+)
 from splitbrain.checker.set_sightings import elements_of
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
 from splitbrain.history.records import PairedOperation
+
+#: Epoch and offset; a revision has the epoch that its reader gave it.
+Position = tuple[int, int]
+
+#: Where the value is that stands before any change.
+_BEGINNING: Final[Position] = (-1, -1)
+
+
+class _Known(NamedTuple):
+    """What a process must not go back behind."""
+
+    position: Position
+    by: PairedOperation
+    guarantee: str
+
+
+class _Changes(NamedTuple):
+    """Which positions left which value."""
+
+    positions: dict[Hashable, list[Position]]
+    #: Values that may have been left anywhere.
+    anywhere: set[Hashable]
+
+
+def has_positions(members: Sequence[PairedOperation]) -> bool:
+    """Whether every acknowledged change of the register has a position, and there is one."""
+    changes = [o for o in members if o.type == "ok" and written_by(o) is not NOTHING]
+    return bool(changes) and all(change.position is not None for change in changes)
+
+
+def judge_positions(members: Sequence[PairedOperation], findings: Findings) -> None:
+    """Judge a register that ``has_positions``.
+
+    Args:
+        members: ``read``, ``write`` and ``cas`` of one key in the order of their index, not failed.
+        findings: where violations go.
+    """
+    changes = _changes(members)
+    known: dict[int, _Known] = {}
+    for operation in members:
+        findings.poll()
+        if operation.type != "ok":
+            continue
+        before = known.get(operation.process)
+        if operation.f == "read":
+            position = operation.position or _seen(operation, before, changes)
+            guarantee = MONOTONIC_READS
+        else:
+            changed = written_by(operation) is not NOTHING
+            position, guarantee = operation.position if changed else None, READ_YOUR_WRITES
+        if position is None:
+            continue
+        if before is None or position >= before.position:
+            known[operation.process] = _Known(position, operation, guarantee)
+        elif operation.f == "read":
+            _note(before, operation, position, findings)
+            # Told once; from here on the process is held to what it read now.
+            known[operation.process] = _Known(position, operation, guarantee)
+
+
+def _changes(members: Sequence[PairedOperation]) -> _Changes:
+    positions: dict[Hashable, list[Position]] = {None: [_BEGINNING]}
+    anywhere: set[Hashable] = set()
+    for operation in members:
+        value = written_by(operation)
+        if value is NOTHING:
+            continue
+        if operation.position is None:
+            anywhere.add(value)
+        else:
+            positions.setdefault(value, []).append(operation.position)
+    for found in positions.values():
+        found.sort()
+    return _Changes(positions, anywhere)
+
+
+def _seen(read: PairedOperation, before: _Known | None, changes: _Changes) -> Position | None:
+    """The first change that it can have seen without going back, else the last one at all.
+
+    None where it may have seen one whose position is not known, or that nobody wrote.
+    """
+    value = freeze(read.result)
+    candidates = changes.positions.get(value, [])
+    if value in changes.anywhere or not candidates:
+        return None
+    first = 0 if before is None else bisect_left(candidates, before.position)
+    return candidates[min(first, len(candidates) - 1)]
+
+
+def _note(before: _Known, read: PairedOperation, position: Position, findings: Findings) -> None:
+    first = before.by
+    verb = "read" if first.f == "read" else "wrote"
+    value = first.result if first.f == "read" else written_by(first)
+    place = "as at the beginning" if position == _BEGINNING else f"of position {list(position)}"
+    findings.note(
+        before.guarantee,
+        [first, read],
+        lambda: (
+            f"Process {read.process} {verb} {text_of(value)}{of_key(read.key)} of position "
+            f"{list(before.position)} (index {first.index}) and later read {text_of(read.result)} "
+            f"{place} (index {read.index})."
+        ),
+    )
 
 
 def check(operations: Iterable[PairedOperation], budget: Budget) -> CheckResult:

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
+from splitbrain.checker.evidence import told_unread
 from splitbrain.checker.findings import counted
 from splitbrain.checker.losses import LISTED_MAX, Losses
-from splitbrain.checker.unread_members import told_unread
 from splitbrain.checker.verdict import CheckResult, Verdict
 
 #: Violations of each kind that are told one by one.

@@ -8,7 +8,7 @@ nobody looked after it was known; a *duplicate* if one read shows it twice; a *p
 shows it that nobody had asked to add, or whose add certainly did not happen.
 
 What would be lost is *perhaps elsewhere*, and so ``unknown``, as long as a member that may hold it
-was not read at the end: see ``checker.unread_members``.
+was not read at the end: see ``checker.evidence``.
 
 Lost elements are told with the node that acknowledged them and the fault that they fall to.
 
@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from splitbrain.checker.committed_logs import listed
-from splitbrain.checker.evidence import describe_operation
+from splitbrain.checker.evidence import describe_operation, unread
 from splitbrain.checker.losses import Losses
 from splitbrain.checker.models.model import freeze, plain
 from splitbrain.checker.set_findings import AT_MEMBER, NAMED_MAX, Findings, no_findings, result_of
@@ -38,7 +38,6 @@ from splitbrain.checker.set_sightings import (
     first_misses,
     last_sights,
 )
-from splitbrain.checker.unread_members import unread
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.fault import FaultEvent

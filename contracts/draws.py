@@ -1,12 +1,14 @@
-"""Numbers that depend on (seed, slot, n) alone, without a stream in between.
+"""Numbers that depend on (seed, slot, n), or on a fault's integer, without a stream in between.
 
 An operation can be computed from its place, whatever was issued before it, so that a slot that
-lost time to a dead node still issues the same operations as in any other run.
+lost time to a dead node still issues the same operations as in any other run. A fault's integer
+settles which nodes it hits besides its target's, and how; each use has numbers of its own, so that
+another draw for one leaves the other as it was.
 """
 
 import hashlib
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 _Item = TypeVar("_Item")
 _WORD_BYTES = 4
@@ -39,3 +41,23 @@ class Draws:
             if place < 0:
                 return item
         raise AssertionError("the weights do not add up")  # unreachable: place is below their sum
+
+
+_WHERE: Final = 1
+_HOW: Final = 2
+
+
+def where(draw: int) -> Draws:
+    """Settle which nodes and links a fault hits."""
+    return Draws(draw, _WHERE, 0)
+
+
+def how(draw: int) -> Draws:
+    """Settle everything else of it."""
+    return Draws(draw, _HOW, 0)
+
+
+def spread(draws: Draws, low: int, doublings: int) -> int:
+    """An integer from ``low`` on, its size spread evenly over the doublings; two draws."""
+    size = low << draws.below(doublings)
+    return size + draws.below(size)

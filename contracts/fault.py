@@ -1,5 +1,6 @@
 """Faults as data: what a plan asks for and what was really done."""
 
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import msgspec
@@ -137,5 +138,32 @@ class FaultEvent(msgspec.Struct, frozen=True, omit_defaults=True):
     #: What was seen, in words and figures.
     evidence: str | None = None
     #: Traits of its kind, when it is invoked; None also in folders that recorded none, for which
-    #: ``contracts.fault_traits`` speaks.
+    #: ``TRAITS_OF_OLD`` speaks.
     traits: FaultTraits | None = None
+
+
+_FAILED: Final = ("fsync", "sync failed", "input/output error", "i/o error", "eio")
+_CORRUPT: Final = ("corrupt", "checksum", "crc")
+_CHANGED: Final = FaultTraits("at-once", _CORRUPT, stays=True)
+_ROT: Final = FaultTraits("perhaps", _CORRUPT, stays=True)
+
+#: Traits of kinds by name, for run folders and lakes made before faults recorded theirs, when
+#: ``stop`` and ``disk-full`` were names of sweeps. A test holds it to what the kinds say.
+TRAITS_OF_OLD: Final[Mapping[str, FaultTraits]] = {
+    **dict.fromkeys(
+        ("crash-loop", "kill", "power", "restart", "stop", "terminate", "wipe"),
+        FaultTraits("at-once"),
+    ),
+    **dict.fromkeys(("cut-then-kill", "roll-back", "rolling-restart"), FaultTraits("later")),
+    **dict.fromkeys(("flip", "truncate"), _CHANGED),
+    **dict.fromkeys(("rot-checkpoint", "rot-identity", "rot-log", "rot-mark", "rot-state"), _ROT),
+    **dict.fromkeys(("fsync-fails", "read-errors"), FaultTraits(reasons=_FAILED)),
+    **dict.fromkeys(("rename-fails", "write-fails"), FaultTraits("perhaps", _FAILED)),
+    "disk-error": FaultTraits("later", (*_FAILED, "read-only", "erofs")),
+    **dict.fromkeys(
+        ("disk-full", "full-disk"),
+        FaultTraits(reasons=("disk full", "disk is full", "no space", "enospc")),
+    ),
+    "memory": FaultTraits(reasons=("memory",), starves=True),
+    "restore": FaultTraits("later", _CORRUPT),
+}

@@ -8,10 +8,9 @@ import msgspec
 
 from splitbrain.contracts.committed import CommittedLog
 from splitbrain.contracts.experiment import Experiment
-from splitbrain.contracts.image import ImageSource
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.operations import Client
-from splitbrain.contracts.runtime import DeploymentSpec, Placement, Runtime
+from splitbrain.contracts.runtime import DeploymentSpec, ImageSource, Placement, Runtime
 
 if TYPE_CHECKING:
     # Imports this module for what clients and leaders are.

@@ -1,10 +1,17 @@
-"""What is wrong with a history, as opposed to what the history proves.
+"""Errors of a history itself, as opposed to what the history proves.
 
 A malformed history says nothing about the system under test, so these are errors of the input
-(exit code 3), never a verdict.
+(exit code 3), never a verdict. A broken line, or an operation that cannot be used, is left out and
+counted only for users who ask for it; whoever judges what is left must say that something is
+missing and can call nothing proven.
 """
 
+from pathlib import Path
+
+import msgspec
+
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.history.json_problems import in_words
 
 
 class HistoryError(HarnessError):
@@ -46,3 +53,106 @@ class PairingError(HistoryError):
             "check how the history was recorded or imported.",
             index=index,
         )
+
+
+REPAIR = "Repair the line, or remove it with its whole operation; --skip-broken leaves it out"
+#: Broken lines told singly; the others are counted.
+_TOLD_MAX = 1000
+
+
+class BrokenLine(msgspec.Struct, frozen=True):
+    """Something in the file that could not be used."""
+
+    #: From 1; None where only the place among the operations is known.
+    line: int | None
+    byte_offset: int | None
+    problem: str
+
+    @property
+    def place(self) -> str:
+        """``line 3 at byte 71``, empty where it is not known."""
+        if self.line is None:
+            return ""
+        return f"line {self.line}" + (
+            "" if self.byte_offset is None else f" at byte {self.byte_offset}"
+        )
+
+
+class BrokenLines:
+    """Collects broken lines, or raises for the first.
+
+    Args:
+        path: the file, for the error.
+        skip: collect instead of raising.
+    """
+
+    def __init__(self, path: Path, *, skip: bool = False) -> None:
+        self._path = path
+        self._skip = skip
+        #: The first of them, in the order in which they were found.
+        self.told: list[BrokenLine] = []
+        #: All of them.
+        self.count = 0
+        #: Length of torn last lines that were left out, None if there was none.
+        self.torn_bytes: int | None = None
+
+    @property
+    def skips(self) -> bool:
+        """Whether broken lines are left out."""
+        return self._skip
+
+    def tear(self, torn_bytes: int) -> None:
+        """Leave out a last line that was cut, as a writer leaves it that was killed.
+
+        Never an error: what stands before it can be judged, as the beginning that it is.
+        """
+        self.torn_bytes = (self.torn_bytes or 0) + torn_bytes
+
+    def add_error(
+        self, line: int, byte_offset: int, error: Exception, *, path: Path | None = None
+    ) -> None:
+        """Leave out a line that a decoder refused; see ``add``.
+
+        Raises:
+            HistoryError: nothing may be left out.
+        """
+        next_step: str = getattr(error, "next_step", REPAIR)
+        self.add(line, byte_offset, in_words(error), next_step=next_step, path=path)
+
+    def add(
+        self,
+        line: int | None,
+        byte_offset: int | None,
+        problem: str,
+        *,
+        next_step: str = REPAIR,
+        index: int | None = None,
+        path: Path | None = None,
+    ) -> None:
+        """Leave something out.
+
+        Args:
+            line: its line, from 1, where it has one.
+            byte_offset: where that starts.
+            problem: what is wrong, in one clause.
+            next_step: what the user can do about it.
+            index: index of the event, where the line is one.
+            path: the file, where the history is a folder of several.
+
+        Raises:
+            HistoryError: nothing may be left out.
+        """
+        broken = BrokenLine(line, byte_offset, problem)
+        if not self._skip:
+            place = f", {broken.place}" if broken.place else ""
+            raise HistoryError(
+                f"{path or self._path}{place}",
+                problem,
+                next_step,
+                index=index,
+                line=line,
+                byte_offset=byte_offset,
+            )
+        self.count += 1
+        if len(self.told) < _TOLD_MAX:
+            self.told.append(broken)

@@ -24,8 +24,7 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.history.broken_lines import BrokenLines
-from splitbrain.history.errors import HistoryError
+from splitbrain.history.errors import BrokenLines, HistoryError
 from splitbrain.history.etcd_records import (
     Answers,
     Found,

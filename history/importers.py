@@ -11,13 +11,16 @@ from pathlib import Path
 
 import msgspec
 
-from splitbrain.history.broken_lines import BrokenLine, BrokenLines
-from splitbrain.history.errors import HistoryError, PairingError
+from splitbrain.history.errors import BrokenLine, BrokenLines, HistoryError, PairingError
 from splitbrain.history.formats import Format, beginning, guess_format, known_format
 from splitbrain.history.identity import operations_apart
 from splitbrain.history.pairing import events_of, pair, pair_leniently
-from splitbrain.history.processes import ProcessNumbers
-from splitbrain.history.raw_operations import RawOperation, has_independent_keys, to_events
+from splitbrain.history.raw_operations import (
+    ProcessNumbers,
+    RawOperation,
+    has_independent_keys,
+    to_events,
+)
 from splitbrain.history.reader import HistoryReader
 from splitbrain.history.records import Event, PairedOperation
 from splitbrain.history.run_folder import RunFolder

@@ -13,14 +13,13 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from splitbrain.history.broken_lines import BrokenLines
 from splitbrain.history.edn import EdnError, parse_all
 from splitbrain.history.edn_values import EdnMap, Name, Tagged, size_of
+from splitbrain.history.errors import BrokenLines
 from splitbrain.history.formats import KV_FUNCTIONS, LOG_LINE
 from splitbrain.history.json_problems import DEPTH_MAX
 from splitbrain.history.opening import NumberedLine, numbered_lines
-from splitbrain.history.processes import is_nemesis, whole_number
-from splitbrain.history.raw_operations import RawOperation
+from splitbrain.history.raw_operations import RawOperation, is_nemesis, whole_number
 from splitbrain.history.records import EventType
 
 #: The first line of a history that is one vector: an operation or a remark behind the bracket.

@@ -16,10 +16,9 @@ import msgspec
 import numpy as np
 
 from splitbrain.contracts.errors import UNREADABLE
-from splitbrain.history.broken_lines import BrokenLines
-from splitbrain.history.errors import HistoryError
+from splitbrain.history.errors import BrokenLines, HistoryError
 from splitbrain.history.json_problems import TOO_DEEP, in_words, is_too_deep
-from splitbrain.history.processes import EXACT_MAX, ProcessNumbers, is_nemesis
+from splitbrain.history.raw_operations import EXACT_MAX, ProcessNumbers, is_nemesis
 from splitbrain.history.records import PairedOperation
 
 # The library has no types; a plain import would make each of its names an error.

@@ -16,11 +16,11 @@ import msgspec
 
 from splitbrain.contracts.errors import UNREADABLE
 from splitbrain.contracts.names import Int64
-from splitbrain.history.broken_lines import BrokenLines
+from splitbrain.history.errors import BrokenLines
 from splitbrain.history.identity import key_text
 from splitbrain.history.json_problems import TOO_DEEP, is_json, is_too_deep, refuse_other_bytes
 from splitbrain.history.opening import opened
-from splitbrain.history.processes import ProcessNumbers, is_nemesis, whole_number
+from splitbrain.history.raw_operations import ProcessNumbers, is_nemesis, whole_number
 from splitbrain.history.records import Event, EventType
 
 _BLOCK_BYTES = 1 << 20

@@ -9,8 +9,8 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from splitbrain.contracts.draws import how, spread, where
 from splitbrain.contracts.fault import US_PER_MS, Awaited, Fault
-from splitbrain.contracts.fault_draws import how, spread, where
 from splitbrain.contracts.names import Int64
 
 Content = dict[str, Any]

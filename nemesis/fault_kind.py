@@ -1,7 +1,8 @@
-"""What a fault kind is: data, and the functions that make its course.
+"""Fault kinds, and a fault's course over time: data, and the functions that make it.
 
 A kind turns a scheduled fault into an ``ActualFault`` when its symbolic target is settled, and that
-into a ``Course``: what is done when, how it is healed, and what must be seen. Must never act.
+into a ``Course`` of timed steps: what is done when, how it is healed, and what must be seen.
+Healing is part of the fault and is done also where it never bit. Must never act.
 """
 
 from collections.abc import Callable
@@ -11,17 +12,90 @@ import msgspec
 
 from splitbrain.contracts.fault import (
     PINNED_NODES,
+    US_PER_MS,
     ActualFault,
     Fault,
     FaultTraits,
     Link,
     Microseconds,
+    Milliseconds,
 )
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Capability
-from splitbrain.nemesis.courses import Course, Setting
+from splitbrain.nemesis.acts import Act
+from splitbrain.nemesis.expectations import Expectation
 from splitbrain.nemesis.fault_options import NoOptions, filled, read_options
 from splitbrain.nemesis.targets import LEADER, ClusterView, nodes_hit, random_target
+
+
+class Step(msgspec.Struct, frozen=True):
+    """Some acts at one time."""
+
+    acts: tuple[Act, ...]
+    #: Since the injection.
+    after_us: Microseconds = 0
+    #: What must be seen once they are done; nothing where only an exact world can do them, which
+    #: knows what it did.
+    seen: tuple[Expectation, ...] = ()
+    #: Whether a node must start before it can be seen, which takes longer than a fault to bite.
+    awaits_start: bool = False
+
+
+#: Between strokes that come faster than this there is no time to look: a probe of what is cut waits
+#: its whole timeout.
+LOOK_MS_MIN: Final[Milliseconds] = 600
+
+
+def looks_at(number: int, count: int, apart_ms: Milliseconds) -> bool:
+    """Whether a stroke of several is looked at: all of them, of fast ones the first and last two.
+
+    Two, since there may be strokes of two sorts in turn.
+
+    Args:
+        number: of the stroke, from 0.
+        count: of all strokes.
+        apart_ms: from one stroke to the next.
+    """
+    return apart_ms >= LOOK_MS_MIN or number == 0 or number >= count - 2
+
+
+class Course(msgspec.Struct, frozen=True, kw_only=True):
+    """One fault from its injection to what shows that it is over."""
+
+    #: By their times; the first is the injection.
+    steps: tuple[Step, ...]
+    #: What must be seen before the heal: a node may still be about to meet what was done to it.
+    settled: tuple[Expectation, ...] = ()
+    #: Undoes every step, whichever of them were done.
+    heal: tuple[Act, ...]
+    #: What must be seen once it is healed, else the environment has failed.
+    healed: tuple[Expectation, ...] = ()
+    #: What must be seen of the system's own traffic then, else the system has not recovered.
+    resumed: tuple[Expectation, ...] = ()
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """What a kind's course is made for."""
+
+    #: All nodes of the cluster.
+    nodes: tuple[NodeName, ...]
+    #: The nodes hit.
+    hit: tuple[NodeName, ...]
+    #: The links hit.
+    links: tuple[Link, ...]
+    #: Who led when the target was resolved.
+    leader: NodeName | None
+    duration_us: Microseconds
+    #: Settles what is open.
+    draw: int
+    #: How long the probe of a cut link takes; 0 where nobody probes.
+    probe_us: Microseconds = 0
+
+    @property
+    def duration_ms(self) -> Milliseconds:
+        """The duration in whole milliseconds, as most courses are made of."""
+        return self.duration_us // US_PER_MS
+
 
 #: How a kind stands to what consensus promises (design, section 9). ``forgets``: a voter loses what
 #: it had flushed, which the cluster must be able to bear; ``lies``: and nobody can tell.

@@ -17,7 +17,6 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import KILLED_CODE
 from splitbrain.nemesis.acts import Act, forgets, started_by
 from splitbrain.nemesis.aim import Patience, await_moment, settle
-from splitbrain.nemesis.courses import Course, Step
 from splitbrain.nemesis.effects import (
     Acknowledged,
     AreBack,
@@ -37,11 +36,10 @@ from splitbrain.nemesis.effects import (
     TellExits,
 )
 from splitbrain.nemesis.expectations import Expectation, NodeIs
-from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.fault_kind import Course, FaultKind, Step
 from splitbrain.nemesis.gate import FaultGate, Promise, SparedError
-from splitbrain.nemesis.holds import Holds
+from splitbrain.nemesis.holds import Ended, Holds, undisturbed
 from splitbrain.nemesis.kinds import fault_kind
-from splitbrain.nemesis.undisturbed import Ended, undisturbed
 
 #: Of many strokes so many are told one by one.
 _TOLD_MAX: Final = 10

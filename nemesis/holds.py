@@ -3,14 +3,31 @@
 A node that two faults hold down comes back when both are healed, a link that two faults cut opens
 with the second heal, and of two shapes the one that is left is in force again. Says which part of
 an act is to be done; must never act. Entered by one thread at a time.
+
+Other faults may also keep from being seen what one is looked at for: that is left out, and it is
+said; it is no failure of a heal, and no proof of a bite.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final
+
+import msgspec
 
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.nemesis import expectations
 from splitbrain.nemesis.acts import Act, Held, Kill, Place, ShapeLinks, Terminate, at, places
+from splitbrain.nemesis.effects import Doing, Evidence, Look
+from splitbrain.nemesis.expectations import (
+    ClockIs,
+    Expectation,
+    LinkIs,
+    MemoryFree,
+    NodeAnswers,
+    NodeIs,
+    PeersFlow,
+    ProcessorShare,
+)
 
 #: What only a process that exists can be put in.
 _OF_PROCESSES: tuple[Held, ...] = ("paused", "cpu", "memory")
@@ -162,3 +179,61 @@ def _part(act: Act, kept: list[Place]) -> tuple[Act, ...]:
     if not kept:
         return ()
     return (at(act, kept),)
+
+
+#: Further looks, where others act amid each.
+_AGAIN: Final = 2
+#: Expectations that only a process that runs can meet.
+_SEEN_OF_PROCESSES: Final = (NodeIs, NodeAnswers, PeersFlow, ProcessorShare, MemoryFree, ClockIs)
+
+#: Which of these nodes have ended by themselves: nothing that is healed brings them back.
+Ended = Callable[[Sequence[NodeName]], Doing[Collection[NodeName]]]
+
+
+def undisturbed(
+    holds: Holds, index: int, look: Look, *, ended: Ended | None = None
+) -> Doing[Evidence]:
+    """See what a look for the undisturbed of its expectations shows.
+
+    Args:
+        holds: what all faults hold.
+        index: the fault whose expectations they are.
+        look: for all of them.
+        ended: asks for nodes that have ended; None: the look is to show a bite, and no heal.
+    """
+    is_healed = ended is not None
+    away: dict[NodeName, None] = {}
+
+    def of(those: Sequence[Expectation]) -> Doing[tuple[Expectation, ...]]:
+        kept = [item for item in those if not holds.disturbs(index, item, is_healed=is_healed)]
+        if ended is not None:
+            nodes = dict.fromkeys(node for item in kept for node in _processes_of(item))
+            gone = yield from ended(tuple(nodes))
+            away.update(dict.fromkeys(sorted(gone)))
+            kept = [item for item in kept if not any(one in gone for one in _processes_of(item))]
+        return tuple(kept)
+
+    def left_out() -> str:
+        others = len(look.expectations) - len(wanted)
+        words = f"; {others} not looked for beside other faults" if others and not away else ""
+        return words + "".join(f"; {node} has ended by itself" for node in away)
+
+    wanted = yield from of(look.expectations)
+    for is_last in (*(False for _ in range(_AGAIN)), True):
+        if not wanted:
+            break
+        before = holds.changes()
+        seen: Evidence = yield msgspec.structs.replace(look, expectations=wanted)
+        # Others have begun or ended meanwhile, and may have kept from being seen what is missing.
+        still = wanted if seen.seen or is_last else (yield from of(wanted))
+        if seen.seen or is_last or (holds.changes() == before and len(still) == len(wanted)):
+            return msgspec.structs.replace(seen, sentence=seen.sentence + left_out())
+        wanted = still
+    return Evidence(is_healed, left_out().removeprefix("; ") or "nothing to be seen")
+
+
+def _processes_of(item: Expectation) -> tuple[NodeName, ...]:
+    """Nodes whose processes must run for it to be seen."""
+    if isinstance(item, LinkIs):
+        return (item.link.source, item.link.destination)
+    return (item.node,) if isinstance(item, _SEEN_OF_PROCESSES) else ()

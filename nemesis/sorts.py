@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from splitbrain.contracts.fault_draws import how, spread
+from splitbrain.contracts.draws import how, spread
 from splitbrain.nemesis.kinds import fault_kind
 from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, LEADER, random_target
 

@@ -19,8 +19,8 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
+from splitbrain.contracts.draws import where
 from splitbrain.contracts.fault import Awaited, Fault
-from splitbrain.contracts.fault_draws import where
 from splitbrain.nemesis.fault_options import (
     AFTER,
     OTHER,

@@ -27,14 +27,19 @@ from splitbrain.contracts.analysis.across import (
 )
 from splitbrain.spark_analysis.frames import rows_of
 from splitbrain.spark_analysis.jobs.availability import fault_windows
-from splitbrain.spark_analysis.jobs.coverage import fault_coverage
 from splitbrain.spark_analysis.jobs.outcomes import (
     failures_since,
     flakes,
     outcome_matrix,
     run_fingerprints,
 )
-from splitbrain.spark_analysis.jobs.trends import POINTS_MAX, TREND, trend_changes, trend_points
+from splitbrain.spark_analysis.jobs.trends import (
+    POINTS_MAX,
+    TREND,
+    fault_coverage,
+    trend_changes,
+    trend_points,
+)
 from splitbrain.spark_analysis.lake.reader import LakeTables, lake_at
 from splitbrain.spark_analysis.owned_process import answer
 from splitbrain.spark_analysis.session import one_sentence, spark_session

@@ -42,10 +42,9 @@ from splitbrain.contracts.analysis.run import (
     Unavailability,
 )
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.spark_analysis.frames import figures, rows_of
+from splitbrain.spark_analysis.frames import RunTables, figures, open_tables, rows_of, store_result
 from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.spark_analysis.jobs.availability import fault_windows, longest_unavailability
-from splitbrain.spark_analysis.jobs.client_errors import client_errors
 from splitbrain.spark_analysis.jobs.commits import (
     acknowledged_writes,
     lost_commits,
@@ -56,11 +55,11 @@ from splitbrain.spark_analysis.jobs.duplicates import duplicates
 from splitbrain.spark_analysis.jobs.elections import election_timeline, reigns_of
 from splitbrain.spark_analysis.jobs.latency import latency_quantiles, throughput
 from splitbrain.spark_analysis.jobs.leadership import leader_overlaps
+from splitbrain.spark_analysis.jobs.outcomes import client_errors
 from splitbrain.spark_analysis.jobs.stale_reads import stale_reads
 from splitbrain.spark_analysis.schemas import table_of
 from splitbrain.spark_analysis.session import one_sentence, spark_session
 from splitbrain.spark_analysis.table_writer import replace_file
-from splitbrain.spark_analysis.tables import RunTables, open_tables, store_result
 
 #: Rows of a list in the summary; beyond it the Parquet files have the rest.
 ROWS_MAX: Final = 20_000

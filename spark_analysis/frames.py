@@ -1,21 +1,39 @@
-"""Declared tables as Spark knows them: the type of a row, a frame brought into its shape.
+"""Declared tables as Spark knows them: opened, stored, and frames brought into their shape.
 
-And the way back: the first rows of a result as the records that declare them.
+And the way back: the first rows of a result as the records that declare them. The schema of a table
+is never read from its files: a column that an older file lacks is null. Effects of operations are
+written by an ingest as the workload declares them; in runs of older versions, which have none, the
+usual names of functions tell.
 """
 
 import contextlib
+import os
+import shutil
 import warnings
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from splitbrain.contracts.analysis.run import Moment, Row, Value
-from splitbrain.spark_analysis.schemas import Table, columns_of
+from splitbrain.history.functions import USUAL
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.ingest import table_folder
+from splitbrain.spark_analysis.schemas import (
+    COMMITTED,
+    FAULTS,
+    LOGS,
+    OPERATIONS,
+    STATE_EVENTS,
+    Table,
+    columns_of,
+)
+from splitbrain.spark_analysis.table_writer import PART_FILE
 
 
 def struct_type(table: Table) -> StructType:
@@ -111,3 +129,70 @@ def few_or_many(frame: DataFrame) -> Counted:
     """
     rows = frame.localCheckpoint()
     return Counted(rows, rows.limit(FEW_ROWS + 1).count())
+
+
+_READS: Final = tuple(sorted(f for f, function in USUAL.items() if function.effect == "reads"))
+
+
+def is_write() -> Column:
+    """Whether it was asked to change something, whatever came of it."""
+    return sql.coalesce(sql.col("effect") != "reads", ~sql.col("f").isin(*_READS))
+
+
+def is_refused() -> Column:
+    """Whether it is a change whose result says that it was not done.
+
+    ``[expected, new, false]`` of a compare-and-set, ``[number, false]`` of a create, ``false`` of a
+    delete.
+    """
+    by_last = sql.col("f").isin("cas", "create") & sql.col("result").endswith("false]")
+    by_name = by_last | ((sql.col("f") == "delete") & (sql.col("result") == "false"))
+    return sql.coalesce(sql.col("effect") == "refused", by_name, sql.lit(False))
+
+
+def has_record() -> Column:
+    """Whether it has a record in the committed logs, given that it was acknowledged."""
+    return sql.coalesce(sql.col("effect") == "records", is_write() & ~is_refused())
+
+
+class RunTables(NamedTuple):
+    """The ingested tables, of any number of runs."""
+
+    operations: DataFrame
+    faults: DataFrame
+    state_events: DataFrame
+    committed: DataFrame
+    logs: DataFrame
+
+
+def open_tables(session: SparkSession, run_folders: Sequence[Path]) -> RunTables:
+    """The tables of ingested runs, each table as one DataFrame over all of them."""
+    folders = [RunFolder(path) for path in run_folders]
+
+    def open_table(table: Table) -> DataFrame:
+        paths = [str(table_folder(folder, table).absolute()) for folder in folders]
+        return session.read.schema(struct_type(table)).parquet(*paths)
+
+    return RunTables(
+        *(open_table(table) for table in (OPERATIONS, FAULTS, STATE_EVENTS, COMMITTED, LOGS))
+    )
+
+
+def store_result(
+    session: SparkSession, result: DataFrame, table: Table, folder: RunFolder
+) -> DataFrame:
+    """Compute a result, put it in the place of an older one, and open what was stored.
+
+    The new file takes the old one's place in one step, as at ingest.
+    """
+    place = folder.analysis_result(table.name)
+    place.mkdir(parents=True, exist_ok=True)
+    aside = place / f"_computing.{os.getpid()}"
+    try:
+        # One file: results are small beside the tables that they come from.
+        result.coalesce(1).write.mode("overwrite").parquet(str(aside.absolute()))
+        (part,) = aside.glob("part-*.parquet")
+        part.replace(place / PART_FILE)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return session.read.schema(struct_type(table)).parquet(str((place / PART_FILE).absolute()))

@@ -27,6 +27,7 @@ from splitbrain.spark_analysis.figure_catalogue import (
     THROUGHPUT_FIGURES,
     WINDOW_FIGURES,
 )
+from splitbrain.spark_analysis.frames import RunTables
 from splitbrain.spark_analysis.gate_selection import Columns, Selection, one_row
 from splitbrain.spark_analysis.jobs.availability import fault_windows
 from splitbrain.spark_analysis.jobs.commits import phantom_commits
@@ -36,7 +37,6 @@ from splitbrain.spark_analysis.jobs.elections import election_timeline, reigns_o
 from splitbrain.spark_analysis.jobs.latency import throughput
 from splitbrain.spark_analysis.jobs.leadership import leader_overlaps
 from splitbrain.spark_analysis.jobs.stale_reads import stale_reads
-from splitbrain.spark_analysis.tables import RunTables
 
 #: Result: one row per subject; ``value`` is null where there are no samples.
 FIGURES: Final = StructType(

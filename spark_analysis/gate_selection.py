@@ -8,7 +8,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import StringType, StructField, StructType
 
 from splitbrain.contracts.figure import Condition
-from splitbrain.spark_analysis.tables import RunTables
+from splitbrain.spark_analysis.frames import RunTables
 
 #: One row per selected run: what conditions on runs look at.
 SELECTED_RUNS: Final = StructType(

@@ -24,12 +24,12 @@ from splitbrain.contracts.analysis.parts import (
     PartVerdict,
 )
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.frames import open_tables, store_result
 from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.spark_analysis.jobs.linearizability import part_verdicts
 from splitbrain.spark_analysis.owned_process import answer
 from splitbrain.spark_analysis.schemas import table_of
 from splitbrain.spark_analysis.session import one_sentence, spark_session
-from splitbrain.spark_analysis.tables import open_tables, store_result
 
 #: Parts that are named, the worst first.
 EXAMPLES_MAX: Final = 20

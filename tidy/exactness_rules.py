@@ -18,7 +18,7 @@ from tidy.tree import Finding
 
 #: Modules in which a simulated world lives: folders with all that they hold, and single modules.
 SIMULATED: Final = (
-    "contracts/draws", "contracts/fault_draws", "nodes/metadata/*", "nodes/quorum/*",
+    "contracts/draws", "nodes/metadata/*", "nodes/quorum/*",
     "nodes/registers/*", "nodes/storage/*", "nodes/wire/*", "nodes/server/broker/*",
     "nodes/server/controller/*", "nodes/server/host/*", "nodes/server/registers/*",
     "nodes/server/start/*", "nodes/transport/back_off", "nodes/transport/client_protocol",

@@ -10,6 +10,8 @@ from collections import Counter
 
 import msgspec
 
+from splitbrain.contracts.errors import UsageError
+
 #: Operations on one key, over all slots, after which it is given up.
 OPERATIONS_PER_KEY = 200
 #: Operations of unknown outcome after which a key is given up early.
@@ -68,3 +70,25 @@ class KeyRotation:
     def used(self) -> tuple[str, ...]:
         """Every key named so far, in the order of their first use."""
         return tuple(self._used)
+
+
+def chosen(
+    workload: str, options: dict[str, str], allowed: dict[str, tuple[str, ...]]
+) -> dict[str, str]:
+    """Every allowed option with its value, the first allowed value where the user chose none.
+
+    Raises:
+        UsageError: an option or a value does not exist.
+    """
+    for name, value in options.items():
+        if name not in allowed:
+            raise UsageError(
+                f"the workload {workload!r} has no option {name!r}",
+                f"Its options are: {', '.join(sorted(allowed)) or 'none'}",
+            )
+        if value not in allowed[name]:
+            raise UsageError(
+                f"the option {name!r} of the workload {workload!r} cannot be {value!r}",
+                f"Choose one of: {', '.join(allowed[name])}",
+            )
+    return {name: options.get(name, values[0]) for name, values in allowed.items()}

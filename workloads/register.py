@@ -12,8 +12,7 @@ from typing import Any, Final
 from splitbrain.contracts.draws import Draws
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.history.functions import COMPARE_AND_SET, READ, RECORD, Functions
-from splitbrain.workloads.chosen_options import chosen
-from splitbrain.workloads.keys import KeyRotation
+from splitbrain.workloads.keys import KeyRotation, chosen
 
 #: Keys that live at once: few enough for contention, enough to spread unknown outcomes.
 LANES = 2

@@ -9,8 +9,7 @@ from typing import Any, Final
 from splitbrain.contracts.draws import Draws
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.history.functions import READ, RECORD, Functions
-from splitbrain.workloads.chosen_options import chosen
-from splitbrain.workloads.keys import KeyRotation
+from splitbrain.workloads.keys import KeyRotation, chosen
 
 #: Sets that grow at once.
 LANES = 2

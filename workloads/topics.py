@@ -14,8 +14,7 @@ from typing import Any, Final
 from splitbrain.contracts.draws import Draws
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.history.functions import CREATE, DELETE, READ, Functions
-from splitbrain.workloads.chosen_options import chosen
-from splitbrain.workloads.keys import KeyRotation
+from splitbrain.workloads.keys import KeyRotation, chosen
 
 #: Topics that live at once.
 LANES = 2

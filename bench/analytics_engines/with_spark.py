@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
 from splitbrain.spark_analysis.jobs.availability import fault_windows, longest_unavailability
-from splitbrain.spark_analysis.jobs.client_errors import client_errors
 from splitbrain.spark_analysis.jobs.commits import lost_commits, phantom_commits
 from splitbrain.spark_analysis.jobs.divergence import first_divergences
 from splitbrain.spark_analysis.jobs.duplicates import duplicates
 from splitbrain.spark_analysis.jobs.latency import latency_quantiles, throughput
+from splitbrain.spark_analysis.jobs.outcomes import client_errors
 from splitbrain.spark_analysis.jobs.stale_reads import stale_reads
 from splitbrain.spark_analysis.session import spark_session
 

@@ -17,8 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.reader_fuzz.fuzzing import Difference, file_of, fuzzed, looked_at
-from bench.reader_fuzz.shrinking import shrunk
+from bench.reader_fuzz.fuzzing import Difference, file_of, fuzzed, looked_at, shrunk
 
 #: Differences that are shrunk and told singly.
 _TOLD_MAX = 12

@@ -9,10 +9,8 @@ from random import Random
 from typing import NamedTuple
 
 from bench.reader_fuzz import spellings
-from bench.reader_fuzz.damage import damaged
-from bench.reader_fuzz.etcd_files import etcd_file
 from bench.reader_fuzz.stories import Story, StoryOptions, Told
-from bench.reader_fuzz.tables import table_of
+from bench.reader_fuzz.tables import damaged, etcd_file, table_of
 
 FORMATS = ("jsonl", "edn", "kv", "jepsen-log", "parquet", "etcd-robustness")
 _WEIGHTS = (42, 33, 7, 9, 5, 4)

@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.checker.linearizability.part.algorithms import GUIDED, ZONES
-from splitbrain.checker.linearizability.part.outcome import Ending
+from splitbrain.checker.linearizability.part.outcome import GUIDED, ZONES, Ending
 from splitbrain.checker.linearizability.part.parts import (
     Part,
     PartResult,
@@ -21,8 +20,7 @@ from splitbrain.checker.linearizability.part.parts import (
     undecided_part,
     valid_part,
 )
-from splitbrain.checker.linearizability.part_registers import narrowed
-from splitbrain.checker.linearizability.part_source import ObjectSource
+from splitbrain.checker.linearizability.part_source import ObjectSource, narrowed
 from splitbrain.checker.linearizability.portfolio import SEARCHES, Decision, Portfolio
 from splitbrain.checker.models.model import Model
 from splitbrain.checker.models.registry import model_named

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
-from splitbrain.checker.linearizability.part.transitions import Transitions
+from splitbrain.checker.linearizability.part.problem import Transitions
 from splitbrain.checker.models.model import Call, KeyedModel, Model, call_of
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.history.columns import OK, UNKNOWN, OperationColumns

@@ -30,14 +30,14 @@ from splitbrain.checker.linearizability.methods.guided import order_by_positions
 from splitbrain.checker.linearizability.methods.reachability import unreachable
 from splitbrain.checker.linearizability.methods.search import Search
 from splitbrain.checker.linearizability.methods.zones import judge_zones
-from splitbrain.checker.linearizability.part.algorithms import (
+from splitbrain.checker.linearizability.part.outcome import (
     EXACT,
     GUIDED,
     REACHABLE,
     REPEATED,
     ZONES,
+    Outcome,
 )
-from splitbrain.checker.linearizability.part.outcome import Outcome
 from splitbrain.checker.linearizability.part_source import PartSource
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Budget
@@ -58,7 +58,7 @@ COMPILED = find_spec("numba") is not None
 class Decision(msgspec.Struct, frozen=True):
     """What decided a part."""
 
-    #: One of ``checker.linearizability.part.algorithms``.
+    #: One of ``checker.linearizability.part.outcome``.
     algorithm: str
     outcome: Outcome
     #: Whether the open operations could be used any number of times, see ``PartSource.repeated``.

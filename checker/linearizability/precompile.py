@@ -20,10 +20,10 @@ def compile_ahead() -> None:
         CompiledModel,
         CompiledSearch,
     )
-    from splitbrain.checker.linearizability.kernel.kernel_codes import FREE
+    from splitbrain.checker.linearizability.kernel.kernel_layout import FREE
     from splitbrain.checker.linearizability.kernel.kernel_memo import rehash
     from splitbrain.checker.linearizability.methods.zones import RegisterColumns, agree_at_once
-    from splitbrain.checker.linearizability.part.transitions import Transitions
+    from splitbrain.checker.linearizability.part.problem import Transitions
     from splitbrain.checker.models.model import Call
     from splitbrain.checker.models.registry import model_named
     from splitbrain.contracts.budget import Unlimited

@@ -8,13 +8,10 @@ from typing import Final
 
 from splitbrain.checker.models.counter import Counter
 from splitbrain.checker.models.element_set import ElementSet
-from splitbrain.checker.models.fenced_register import FencedRegister
-from splitbrain.checker.models.key_value import KeyValue
+from splitbrain.checker.models.locks import FencedRegister, Mutex
 from splitbrain.checker.models.model import Model
-from splitbrain.checker.models.multi_register import MultiRegister
-from splitbrain.checker.models.mutex import Mutex
 from splitbrain.checker.models.queues import FifoQueue, UnorderedQueue
-from splitbrain.checker.models.register import CasRegister, Register
+from splitbrain.checker.models.register import CasRegister, KeyValue, MultiRegister, Register
 from splitbrain.checker.models.topics import Topics
 from splitbrain.contracts.errors import UsageError
 

@@ -17,10 +17,10 @@ from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.store import is_alive
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.spark_analysis.lake.cleaning import clean
 from splitbrain.spark_analysis.lake.compaction import compact
 from splitbrain.spark_analysis.lake.ingest import ReadRun, Report, ingest_runs
 from splitbrain.spark_analysis.lake.opening import open_store
+from splitbrain.spark_analysis.lake.snapshot import clean
 from splitbrain.spark_analysis.lake.sources import find_runs
 from splitbrain.spark_analysis.lake.store import Store, local_root
 

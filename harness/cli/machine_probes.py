@@ -115,7 +115,7 @@ def look_at_images() -> Sequence[Finding]:
 
 def look_at_disks() -> Sequence[Finding]:
     """Whether the engine lets nodes have disks of their own, tried with a small one."""
-    from splitbrain.runtimes.docker.disk_probe import why_no_disks
+    from splitbrain.runtimes.docker.disks import why_no_disks
 
     problem = why_no_disks()
     if problem:
@@ -146,7 +146,7 @@ def _look_at(runtime_name: str) -> Look:
 
 def look_at_programs() -> Sequence[Finding]:
     """What nodes are started from where no image brings it, one finding for each such system."""
-    from splitbrain.runtimes.local.programs import how_to_get, missing_programs
+    from splitbrain.runtimes.local.mode import how_to_get, missing_programs
     from splitbrain.systems import registry as systems
 
     findings: list[Finding] = []

@@ -22,7 +22,7 @@ from splitbrain.harness.judge.shared_reading import read_shared
 from splitbrain.harness.pool.framed_child import FramedChild
 from splitbrain.harness.pool.limits import Limits
 from splitbrain.harness.pool.warm_workers import WarmWorkers
-from splitbrain.history.column_identity import columns_apart
+from splitbrain.history.column_reader import columns_apart
 from splitbrain.history.columns import OK, OUTCOMES, OperationColumns
 from splitbrain.history.formats import guess_format, known_format
 from splitbrain.history.functions import USUAL, was_refused

@@ -1,29 +1,29 @@
-"""Judges the operations of a bare history; those of large ones as columns, ``bare_columns``."""
+"""Judges the operations of a bare history; those of large ones as columns, ``bare_columns``.
 
-from collections.abc import Callable, Iterable
+Operations of a shape that a checker of outcomes cannot read are refused, with their line.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from splitbrain.checker.evidence import Evidence
-from splitbrain.checker.models.registry import model_named
+from splitbrain.checker.models.registry import MODELS, model_named
 from splitbrain.checker.names import linearizability_model
-from splitbrain.checker.outcome_shapes import outcome_problem
 from splitbrain.checker.verdict import CheckResult, Verdict
-from splitbrain.harness.folder.results import (
-    OutcomeCounts,
-)
+from splitbrain.harness.folder.results import OutcomeCounts
 from splitbrain.harness.judge.checking import check_all
-from splitbrain.harness.judge.outcome_counts import (
-    acknowledged_epochs,
-    outcome_counts,
-)
+from splitbrain.harness.judge.outcome_counts import acknowledged_epochs, outcome_counts
 from splitbrain.harness.pool.limits import Limits
 from splitbrain.harness.pool.warm_workers import WarmWorkers
 from splitbrain.history.formats import Format
 from splitbrain.history.identity import operations_apart
 from splitbrain.history.importers import LoadedHistory
 from splitbrain.history.records import PairedOperation
+from splitbrain.history.value_shapes import shown, wrong_echo
 
 #: Size of a file from which it is read into columns.
 COLUMNS_FROM_BYTES = 4 << 20
@@ -115,3 +115,61 @@ def sense_of(checker: str) -> Callable[[PairedOperation], str | None]:
         return model.problem_with(operation) if operation.f in model.functions else None
 
     return problem_with
+
+
+#: What is wrong with an operation, as a clause; None for nothing.
+Problem = Callable[[PairedOperation], str | None]
+
+
+def outcome_problem(checker: str) -> Problem:
+    """Find operations that make no sense to a checker of outcomes; checkers of runs find none."""
+    return _PROBLEMS.get(checker.partition(":")[0], lambda _operation: None)
+
+
+def _as_models(*names: str) -> Problem:
+    models = [MODELS[name] for name in names]
+
+    def problem(operation: PairedOperation) -> str | None:
+        for model in models:
+            if operation.f in model.functions:
+                return model.problem_with(operation)
+        return None
+
+    return problem
+
+
+def _bank(operation: PairedOperation) -> str | None:
+    if operation.f != "read" or operation.type != "ok" or isinstance(operation.result, Mapping):
+        return None
+    return f"the answer of a read is balances by account, and not {shown(operation.result)}"
+
+
+def _queue(operation: PairedOperation) -> str | None:
+    if operation.f == "enqueue" and operation.result is not False:
+        return wrong_echo(operation)
+    if operation.f == "drain" and not isinstance(
+        operation.result, (list, tuple, AbstractSet, type(None))
+    ):
+        return f"the answer of a drain is a list of elements, and not {shown(operation.result)}"
+    return None
+
+
+def _sessions(operation: PairedOperation) -> str | None:
+    return wrong_echo(operation) if operation.f in ("write", "add") else None
+
+
+def _unique_ids(operation: PairedOperation) -> str | None:
+    if operation.f != "generate" or operation.type != "ok" or operation.result is not None:
+        return None
+    return "it answers no id"
+
+
+_PROBLEMS: Final[dict[str, Problem]] = {
+    "set-full": _as_models("set"),
+    "counter-bounds": _as_models("counter"),
+    "bank": _bank,
+    "queue-totals": _queue,
+    "unique-ids": _unique_ids,
+    "sessions": _sessions,
+    "fencing": _as_models("fenced-register", "mutex"),
+}

@@ -2,10 +2,16 @@
 
 Counts faults that were injected, by what the nodes that they hit were at that moment. A fault that
 hits nodes in two roles counts once in each. What is not known counts as ``unknown``. Judges
-nothing: no verdict rests on it. Definitions: ``docs/faults/coverage.md``.
+nothing: no verdict rests on it. Roles and epoch phases are read from state events; what these do
+not tell is ``unknown`` and never guessed: a node without them, one that was ended by another fault
+a moment ago, an epoch that a silent node may have left. Definitions: ``docs/faults/coverage.md``.
 """
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
 
 from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.state_event import StateEvent
@@ -17,9 +23,180 @@ from splitbrain.harness.folder.coverage_cells import (
     sum_coverage,
 )
 from splitbrain.harness.judge.evidence_loader import RunRecord
-from splitbrain.harness.judge.node_roles import ClusterTale
 from splitbrain.history.course import LeaderSighting
 from splitbrain.history.fault_windows import FaultWindow, fault_windows
+
+#: What nodes call their roles, to ours; one that knows no leader is a candidate or may be one soon.
+_ROLES: Final[dict[str, Role]] = {
+    "leader": "leader",
+    "follower": "follower",
+    "candidate": "candidate",
+    "prospective": "candidate",
+    "unattached": "candidate",
+    "resigned": "candidate",
+    "observer": "observer",
+}
+_LAST_WORDS = frozenset({"stopped", "fatal"})
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """What one node was at a moment."""
+
+    role: Role
+    #: Leader epoch that it was in; None where nothing tells.
+    epoch: int | None = None
+
+
+UNKNOWN: Final = Standing("unknown")
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """From here on the node was in this role and epoch."""
+
+    time: int
+    role: Role
+    epoch: int
+    #: The highest epoch that it was in so far.
+    highest: int
+
+
+class _Life(msgspec.Struct):
+    """One start of the node's process."""
+
+    incarnation: int
+    first: int
+    last: int
+    #: Whether it said that it ends.
+    said_end: bool = False
+
+
+class NodeTale:
+    """What one node told in a run; one whose events bear no times told nothing."""
+
+    def __init__(self, events: Sequence[StateEvent]) -> None:
+        self._changes: list[_Change] = []
+        self._lives: list[_Life] = []
+        #: Epoch to when the node, leading it, first said that a record of it is committed.
+        self.commits: dict[int, int] = {}
+        #: Whether the node ever told of a commit.
+        self.tells_commits = False
+        #: Where each epoch's own records begin, as its leader said.
+        self._begins: dict[int, int] = {}
+        timed = [(event.time, event) for event in events if event.time is not None]
+        if len(timed) == len(events):
+            for time, event in sorted(timed, key=lambda one: one[0]):
+                self._hear(time, event)
+
+    def highest_epoch(self, time: int) -> int | None:
+        """The highest epoch that the node was in by then."""
+        change = self._change_at(time)
+        return None if change is None else change.highest
+
+    def standing(self, time: int, endings: Iterable[FaultWindow]) -> Standing:
+        """What the node was.
+
+        Args:
+            time: ns since the run's start.
+            endings: other faults that end this node's process, in any order.
+        """
+        change = self._change_at(time)
+        place = bisect_right(self._lives, time, key=lambda life: life.first) - 1
+        if change is None or place < 0:
+            return UNKNOWN
+        life = self._lives[place]
+        told = Standing(change.role, change.epoch)
+        if time <= life.last:
+            return told
+        if life.said_end:
+            return Standing("down", change.epoch)
+        for window in endings:
+            # A fault that is over before the node's last word, or before this start of it, has
+            # not ended it.
+            begun_since = window.end < time and window.start < life.first
+            if window.start > time or window.end < life.last or begun_since:
+                continue
+            seen_down = window.seen is not None and window.seen <= time <= window.end
+            came_back = window.start < life.first
+            return Standing("down", change.epoch) if seen_down and not came_back else UNKNOWN
+        return told
+
+    def _change_at(self, time: int) -> _Change | None:
+        place = bisect_right(self._changes, time, key=lambda change: change.time) - 1
+        return self._changes[place] if place >= 0 else None
+
+    def _hear(self, time: int, event: StateEvent) -> None:
+        if not self._lives or self._lives[-1].incarnation != event.incarnation:
+            self._lives.append(_Life(event.incarnation, time, time))
+        life = self._lives[-1]
+        life.last = time
+        life.said_end = life.said_end or event.kind in _LAST_WORDS
+        before = self._changes[-1] if self._changes else None
+        role = before.role if before is not None else "unknown"
+        if event.kind in ("started", "role"):
+            role = _ROLES.get(event.role or "", "unknown")
+        if before is None or (role, event.epoch) != (before.role, before.epoch):
+            highest = event.epoch if before is None else max(event.epoch, before.highest)
+            self._changes.append(_Change(time, role, event.epoch, highest))
+        self._hear_of_log(time, event, leads=role == "leader")
+
+    def _hear_of_log(self, time: int, event: StateEvent, *, leads: bool) -> None:
+        """A leader's first commit in its own epoch; commits of earlier records are none."""
+        if event.kind == "append" and leads and event.base_offset is not None:
+            self._begins.setdefault(event.epoch, event.base_offset)
+        if event.kind not in ("commit", "high-watermark"):
+            return
+        self.tells_commits = True
+        begin = self._begins.get(event.epoch)
+        is_own = begin is None or event.offset is None or event.offset > begin
+        if leads and is_own:
+            self.commits.setdefault(event.epoch, time)
+
+
+class ClusterTale:
+    """What all nodes told in a run."""
+
+    def __init__(
+        self,
+        nodes: Sequence[str],
+        state_events: Mapping[str, Sequence[StateEvent]],
+        windows: Sequence[FaultWindow],
+    ) -> None:
+        """``windows`` are those of all faults that were injected."""
+        self._tales = {node: NodeTale(state_events.get(node, ())) for node in nodes}
+        self._endings = [window for window in windows if window.may_end_processes]
+
+    def standing(self, node: str, time: int, fault: int) -> Standing:
+        """What a node was when a fault came, whatever that fault then did to it.
+
+        Args:
+            node: its name.
+            time: ns since the run's start.
+            fault: the fault's index.
+        """
+        tale = self._tales.get(node)
+        if tale is None:
+            return UNKNOWN
+        others = [one for one in self._endings if one.index != fault and node in one.nodes]
+        return tale.standing(time, others)
+
+    def phase(self, time: int, fault: int) -> EpochPhase:
+        """Where the newest epoch stood when a fault came; arguments as of ``standing``."""
+        tales = list(self._tales.values())
+        highest = [tale.highest_epoch(time) for tale in tales]
+        known = [epoch for epoch in highest if epoch is not None]
+        if not tales or len(known) < len(tales):
+            return "unknown"
+        newest = max(known)
+        standings = [self.standing(node, time, fault) for node in self._tales]
+        roles = [standing.role for standing in standings]
+        if Standing("leader", newest) not in standings:
+            return "unknown" if "unknown" in roles else "election"
+        if 2 * roles.count("candidate") > len(roles) - roles.count("observer"):
+            return "election"
+        if not any(tale.tells_commits for tale in tales):
+            return "unknown"
+        committed = [tale.commits[newest] for tale in tales if newest in tale.commits]
+        return "settled" if committed and min(committed) <= time else "new-leader"
 
 
 def coverage_of(record: RunRecord) -> tuple[CoverageCell, ...]:

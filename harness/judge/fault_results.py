@@ -1,4 +1,4 @@
-"""Turns the phases of ``faults.jsonl`` into one result per planned fault.
+"""Turns the phases of ``faults.jsonl`` into one result per planned fault, with what came of it.
 
 Only what was seen from outside counts: a fault that was asked for and never verified did not bite,
 one that was never reached (a run that died) was not applied. Source: design, sections 5 and 7.
@@ -6,9 +6,20 @@ one that was never reached (a run that died) was not applied. Source: design, se
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
 from splitbrain.contracts.fault import Fault, FaultEvent, FaultPhase
 from splitbrain.harness.folder.results import FaultResult
-from splitbrain.history.fault_windows import Phases, by_fault, gone_with, has_bitten, nodes_hit
+from splitbrain.harness.judge.evidence_loader import RunRecord
+from splitbrain.harness.judge.fault_notice import Signs, notices
+from splitbrain.history.fault_windows import (
+    Phases,
+    by_fault,
+    failovers_ns,
+    gone_with,
+    has_bitten,
+    nodes_hit,
+)
 
 _NS_PER_MS = 1_000_000
 #: Phases whose evidence tells what became of a fault, the most telling first.
@@ -66,3 +77,34 @@ def _first_of(
 
 def _milliseconds(event: FaultEvent | None) -> int | None:
     return None if event is None else event.time // _NS_PER_MS
+
+
+def with_failovers(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[FaultResult, ...]:
+    """The results with how long each fault kept the system from acknowledging a write, ms."""
+    took = failovers_ns(record.windows, record.operations, record.functions)
+    return tuple(
+        msgspec.structs.replace(fault, failover_ms=took[fault.index] // _NS_PER_MS)
+        if fault.index in took
+        else fault
+        for fault in faults
+    )
+
+
+def with_notices(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[FaultResult, ...]:
+    """The results with the signs by which the system noticed each fault."""
+    signs = Signs(
+        operations=record.operations,
+        state_events=record.state_events,
+        nodes=record.node_names,
+        sightings=record.sightings,
+        phases=record.phases,
+    )
+    found = notices(record.windows, signs)
+    return tuple(
+        msgspec.structs.replace(
+            fault, noticed=found[fault.index].noticed, notice=found[fault.index].words
+        )
+        if fault.index in found
+        else fault
+        for fault in faults
+    )

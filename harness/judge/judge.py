@@ -32,18 +32,20 @@ from splitbrain.harness.folder.simulation_record import INVARIANTS, invariants_r
 from splitbrain.harness.judge import agreement, node_health, record_health
 from splitbrain.harness.judge.analysis_process import AnalysisProcess
 from splitbrain.harness.judge.checking import check_all
-from splitbrain.harness.judge.cut_runs import how_the_world_ended, with_reasons_of_a_cut_run
 from splitbrain.harness.judge.defaults import defaults_of
 from splitbrain.harness.judge.evidence_loader import RunRecord, load_run
-from splitbrain.harness.judge.fault_consequences import with_failovers, with_notices
 from splitbrain.harness.judge.fault_coverage import coverage_of
-from splitbrain.harness.judge.fault_results import fault_results
+from splitbrain.harness.judge.fault_results import fault_results, with_failovers, with_notices
 from splitbrain.harness.judge.judging_lock import exclusive
 from splitbrain.harness.judge.outcome_counts import acknowledged_epochs, outcome_counts
+from splitbrain.harness.judge.simulated_outcomes import (
+    how_the_world_ended,
+    with_reasons_of_a_cut_run,
+)
 from splitbrain.harness.judge.vacuity import vacuous_reasons
 from splitbrain.harness.pool.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from splitbrain.history.course import LAST_PHASE
-from splitbrain.history.outages import longest_unavailability_ns
+from splitbrain.history.fault_windows import longest_unavailability_ns
 from splitbrain.history.plan import PLAN_FILE_ENDINGS, Plan, reproduce_command
 from splitbrain.workloads.workload import checkers_fitting
 

@@ -12,8 +12,7 @@ from splitbrain.harness.pool import workers
 from splitbrain.harness.pool.framed_child import FramedChild
 from splitbrain.harness.pool.limits import Limits
 from splitbrain.harness.pool.warm_workers import SHARED_FROM_BYTES
-from splitbrain.history.column_identity import columns_apart
-from splitbrain.history.column_reader import read_columns
+from splitbrain.history.column_reader import columns_apart, read_columns
 from splitbrain.history.columns import OperationColumns
 from splitbrain.history.event_columns import EventColumns, paired_columns
 from splitbrain.history.formats import guess_format, known_format

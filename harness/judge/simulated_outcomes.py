@@ -3,14 +3,21 @@
 The same checkers as for runs in containers; only their budget counts questions instead of seconds,
 so that a verdict never depends on how busy the machine is. A checker that crashes, or that gives
 up, is ``unknown`` and never ``valid``. Must never look at the invariants: they have spoken already.
-Source: design, section 9.
+
+After a violated invariant the world ends: nothing is healed, comes to agree or is read back. What
+the checkers miss in a run that was cut so is no doing of the system. Source: design, section 9.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.names import STATE_EVENTS, can_judge
 from splitbrain.checker.registry import checker_named
 from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.fault import US_PER_MS
+from splitbrain.contracts.scenario import Violation
 from splitbrain.harness.folder.plan_checkers import checkers_not_asked, checkers_of
 from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
 from splitbrain.history.pairing import pair
@@ -90,3 +97,31 @@ def _check(name: str, evidence: Evidence, polls_max: int) -> CheckResult:
 def _undecided(names: Sequence[str], error: Exception) -> tuple[CheckResult, ...]:
     reason = f"The checker crashed: {type(error).__name__}: {error}."
     return tuple(CheckResult(name, Verdict.UNKNOWN, reason) for name in names)
+
+
+def how_the_world_ended(violation: Violation) -> str:
+    """Where the run was cut, and what that means for all other checkers; one sentence."""
+    return (
+        f"The world ended {violation.time_us / US_PER_MS:,.3f} ms into the run, in step "
+        f"{violation.step:,}, where {violation.invariant} was violated: nothing was healed or read "
+        "back after that, and all other checkers judged the run as cut there."
+    )
+
+
+def with_reasons_of_a_cut_run(
+    checks: Iterable[CheckResult], violation: Violation
+) -> list[CheckResult]:
+    """The results; what could not be decided blames the cut instead of what never came."""
+    return [
+        check if check.verdict is not Verdict.UNKNOWN else _excused(check, violation)
+        for check in checks
+    ]
+
+
+def _excused(check: CheckResult, violation: Violation) -> CheckResult:
+    reason = f"Not decided: the world ended where {violation.invariant} was violated"
+    if not can_judge(check.checker, {STATE_EVENTS}):
+        told = f"{reason}, before its nodes could agree."
+    else:
+        told = f"{reason} ({check.reason.rstrip('.')})."
+    return msgspec.structs.replace(check, reason=told)

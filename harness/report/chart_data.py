@@ -1,13 +1,19 @@
-"""What the charts draw, as one record that becomes the JSON inside the page. Pure."""
+"""The charts' data, as one record that becomes the JSON inside the page, out of a history. Pure.
 
-from collections.abc import Sequence
+Bounded, whatever the length of the run: points are thinned so that the slowest and the fastest of
+every stretch stay, and what failed or is unknown is thinned last. Times are in seconds and
+milliseconds here, since a browser's numbers cannot hold nanoseconds since long ago.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from splitbrain.harness.console.plain_text import printable
-from splitbrain.harness.report.series import LatencySeries, Throughput
 from splitbrain.history.fault_windows import FaultWindow
 from splitbrain.history.leadership import Reign
+from splitbrain.history.records import Event
 
 _NS_PER_S = 1e9
 #: Bands and reigns drawn at most; the tables below the charts go on.
@@ -15,6 +21,52 @@ BANDS_MAX = 400
 REIGNS_MAX = 2_000
 #: Rows of band labels before they overlap.
 _LABEL_ROWS_MAX = 4
+#: Points of the latency chart.
+POINTS_MAX = 20_000
+#: Stretches of the throughput chart; each is a whole number of seconds long.
+STRETCHES_MAX = 1_200
+#: What a log scale shows for "no time at all".
+_LATENCY_MS_MIN = 0.001
+_NS_PER_MS = 1e6
+OUTCOMES = ("ok", "fail", "info")
+#: Later series are drawn over earlier ones: the rare and telling last.
+_DRAWING_ORDER = ("fail", "ok", "info")
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One completed operation as the client saw it; unknown outcomes have a length too."""
+
+    #: Operation kind.
+    kind: str
+    outcome: str
+    #: Seconds since the run's start.
+    start_s: float
+    latency_ms: float
+
+
+class LatencySeries(msgspec.Struct, frozen=True):
+    """Points of one kind and outcome, ascending in time."""
+
+    kind: str
+    outcome: str
+    times_s: list[float]
+    latencies_ms: list[float]
+    #: Calls that the points stand for.
+    count: int
+
+
+class Throughput(msgspec.Struct, frozen=True):
+    """Calls per second, stretch by stretch, by the time of the completion."""
+
+    #: Begin of each stretch.
+    times_s: list[float]
+    stretch_s: int
+    ok: list[float]
+    fail: list[float]
+    info: list[float]
+    #: Of the ok ones; None where a stretch has none.
+    p50_ms: list[float | None]
+    p99_ms: list[float | None]
 
 
 class Band(msgspec.Struct, frozen=True):
@@ -90,3 +142,102 @@ def shown_reigns(
         for reign in reigns[:REIGNS_MAX]
         if reign.start is not None
     ]
+
+
+def completed_calls(events: Iterable[Event]) -> list[Call]:
+    """The completed calls of a history, in the order of their completion."""
+    open_by_process: dict[int, Event] = {}
+    calls: list[Call] = []
+    for event in events:
+        if event.type == "invoke":
+            open_by_process[event.process] = event
+            continue
+        invoked = open_by_process.pop(event.process, None)
+        if invoked is not None:
+            calls.append(
+                Call(
+                    kind=event.f,
+                    outcome=event.type,
+                    start_s=invoked.time / _NS_PER_S,
+                    latency_ms=max((event.time - invoked.time) / _NS_PER_MS, _LATENCY_MS_MIN),
+                )
+            )
+    return calls
+
+
+def latency_series(calls: Sequence[Call], points_max: int = POINTS_MAX) -> list[LatencySeries]:
+    """The latency chart's points, at most ``points_max`` in all, in the order of drawing."""
+    groups: dict[tuple[str, str], list[Call]] = {}
+    for call in calls:
+        groups.setdefault((call.kind, call.outcome), []).append(call)
+    rare = sum(len(group) for (_, outcome), group in groups.items() if outcome != "ok")
+    common = len(calls) - rare
+    rare_max = max(points_max - common, points_max // 2)
+    common_max = points_max - min(rare, rare_max)
+    series: list[LatencySeries] = []
+    for (kind, outcome), group in sorted(groups.items(), key=_drawing_order):
+        total, share_max = (common, common_max) if outcome == "ok" else (rare, rare_max)
+        share = len(group) if total <= share_max else share_max * len(group) // total
+        kept = thin(sorted(group, key=lambda call: call.start_s), share)
+        series.append(
+            LatencySeries(
+                kind=kind,
+                outcome=outcome,
+                times_s=[round(call.start_s, 6) for call in kept],
+                latencies_ms=[round(call.latency_ms, 3) or _LATENCY_MS_MIN for call in kept],
+                count=len(group),
+            )
+        )
+    return series
+
+
+def thin(calls: Sequence[Call], count_max: int) -> list[Call]:
+    """At most ``count_max`` of the calls; the slowest and fastest of every stretch among them."""
+    if len(calls) <= count_max:
+        return list(calls)
+    stretches = count_max // 3
+    if stretches == 0:
+        return sorted(calls, key=lambda call: -call.latency_ms)[:count_max]
+    kept: list[Call] = []
+    for number in range(stretches):
+        stretch = range(number * len(calls) // stretches, (number + 1) * len(calls) // stretches)
+        fastest = min(stretch, key=lambda place: calls[place].latency_ms)
+        slowest = max(stretch, key=lambda place: calls[place].latency_ms)
+        kept += [calls[place] for place in sorted({stretch.start, fastest, slowest})]
+    return kept
+
+
+def throughput(calls: Sequence[Call], end_s: float) -> Throughput:
+    """The throughput chart's figures from the run's start to its end."""
+    stretch_s = max(1, math.ceil(end_s / STRETCHES_MAX))
+    count = max(1, math.ceil(end_s / stretch_s))
+    rates = {outcome: [0.0] * count for outcome in OUTCOMES}
+    latencies: list[list[float]] = [[] for _ in range(count)]
+    for call in calls:
+        ended_s = call.start_s + call.latency_ms / 1000
+        place = min(int(ended_s / stretch_s), count - 1)
+        rates[call.outcome][place] += 1 / stretch_s
+        if call.outcome == "ok":
+            latencies[place].append(call.latency_ms)
+    return Throughput(
+        times_s=[float(place * stretch_s) for place in range(count)],
+        stretch_s=stretch_s,
+        ok=[round(rate, 6) for rate in rates["ok"]],
+        fail=[round(rate, 6) for rate in rates["fail"]],
+        info=[round(rate, 6) for rate in rates["info"]],
+        p50_ms=[_quantile(values, 0.50) for values in latencies],
+        p99_ms=[_quantile(values, 0.99) for values in latencies],
+    )
+
+
+def _drawing_order(item: tuple[tuple[str, str], list[Call]]) -> tuple[int, str]:
+    (kind, outcome), _ = item
+    return _DRAWING_ORDER.index(outcome), kind
+
+
+def _quantile(values: list[float], share: float) -> float | None:
+    """Nearest rank: a latency that a call really had."""
+    if not values:
+        return None
+    values.sort()
+    return round(values[min(len(values) - 1, math.ceil(share * len(values)) - 1)], 3)

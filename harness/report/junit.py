@@ -1,11 +1,19 @@
-"""Writes ``junit.xml``, for CI servers: one suite per run, one case per checker, and vacuity.
+"""Writes JUnit XML as CI servers read it (xunit2, ``junit-10.xsd``), ``junit.xml`` of a run first.
 
-Invalid is a failure, unknown an error, vacuous a failure of its own case.
+Of a run: one case per checker, and vacuity; invalid is a failure, unknown an error, vacuous a
+failure of its own case. A case can also be *flaky*: it passes, and servers that know the word show
+that it did not always. Nothing is ever reported as skipped, since most servers show that in green.
+Properties belong to a suite: the schema allows none in a case.
 """
 
+import re
+from collections.abc import Iterable, Mapping
+from typing import Literal
+from xml.etree import ElementTree as ET
+
 from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.folder.results import Results, leading_sentence
-from splitbrain.harness.report.junit_document import JunitSuite, document
 
 _SENTENCES_MAX = 10
 
@@ -50,3 +58,98 @@ def violation_text(result: CheckResult, reproduce: str) -> str:
         str(violation["sentence"]) for violation in result.violations if "sentence" in violation
     ]
     return "\n".join([result.reason, *sentences[:_SENTENCES_MAX], reproduce])
+
+
+#: What XML 1.0 cannot hold, not even escaped.
+_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+Trouble = Literal["failure", "error", "flakyFailure", "flakyError"]
+
+
+class JunitSuite:
+    """One ``testsuite`` in the making.
+
+    Args:
+        name: what is tested.
+        suite_id: the run, the night.
+        properties: shown beside the suite.
+    """
+
+    def __init__(self, name: str, suite_id: str, properties: Mapping[str, str] = {}) -> None:
+        self._element = ET.Element("testsuite", {"name": xml_text(name), "id": xml_text(suite_id)})
+        self._counts = {"tests": 0, "failures": 0, "errors": 0}
+        self._seconds = 0.0
+        if properties:
+            listed = ET.SubElement(self._element, "properties")
+            for key, value in properties.items():
+                ET.SubElement(listed, "property", {"name": key, "value": xml_text(value)})
+
+    def case(self, class_name: str, name: str, seconds: float = 0.0) -> "JunitCase":
+        """Add a case that passes as long as nothing is said of it."""
+        self._counts["tests"] += 1
+        self._seconds += seconds
+        attributes = {
+            "classname": xml_text(class_name),
+            "name": xml_text(name),
+            "time": f"{seconds:.3f}",
+        }
+        return JunitCase(ET.SubElement(self._element, "testcase", attributes), self._counts)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """``tests``, ``failures`` and ``errors``."""
+        return self._counts
+
+    def element(self) -> ET.Element:
+        """The suite with its sums."""
+        for name, count in self._counts.items():
+            self._element.set(name, str(count))
+        self._element.set("time", f"{self._seconds:.3f}")
+        return self._element
+
+
+class JunitCase:
+    """One ``testcase`` in the making."""
+
+    def __init__(self, element: ET.Element, counts: dict[str, int]) -> None:
+        self._element, self._counts = element, counts
+
+    def add(self, trouble: Trouble, kind: str, message: str, body: str) -> None:
+        """Say what is wrong with it.
+
+        Args:
+            trouble: a failure or an error, or one that does not count.
+            kind: a word, ``invalid``.
+            message: one sentence.
+            body: all of it, lines.
+        """
+        attributes = {"type": xml_text(kind), "message": xml_text(message)}
+        ET.SubElement(self._element, trouble, attributes).text = xml_text(body)
+        if trouble == "failure":
+            self._counts["failures"] += 1
+        elif trouble == "error":
+            self._counts["errors"] += 1
+
+    def note(self, text: str) -> None:
+        """Add to what the case printed."""
+        ET.SubElement(self._element, "system-out").text = xml_text(text)
+
+
+def document(suites: Iterable[JunitSuite], name: str | None = None) -> bytes:
+    """The file: of one suite without a name that suite, else all of them in ``testsuites``."""
+    made = list(suites)
+    if name is None and len(made) == 1:
+        root = made[0].element()
+    else:
+        root = ET.Element("testsuites", {"name": xml_text(name or "splitbrain")})
+        for key in ("tests", "failures", "errors"):
+            root.set(key, str(sum(suite.counts[key] for suite in made)))
+        root.extend(suite.element() for suite in made)
+    ET.indent(root)
+    return ET.tostring(root, encoding="utf-8", xml_declaration=True)
+
+
+def xml_text(text: str) -> str:
+    """Text that XML can hold; control characters become visible escapes."""
+    lines = "\n".join(printable(line) for line in text.split("\n"))
+    return _NOT_IN_XML.sub("\ufffd", lines)

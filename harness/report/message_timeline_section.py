@@ -14,9 +14,9 @@ from markupsafe import Markup
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.judge.evidence_loader import RunRecord
-from splitbrain.harness.report.embedding import json_for_script
 from splitbrain.harness.report.message_timeline import ReadTimeline, read_timeline
 from splitbrain.harness.report.message_timeline_data import ROLELESS, idle_messages, picture_data
+from splitbrain.harness.report.page_assets import json_for_script
 from splitbrain.history.timeline_records import (
     TimelineDisk,
     TimelineFault,

@@ -8,13 +8,13 @@ most ``OPERATIONS_MAX`` operations, nearest to the violation first, of at most `
 processes. Must never leave out an operation that is outlined.
 """
 
+import heapq
 from collections.abc import Sequence
 
 import msgspec
 
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.harness.console.plain_text import printable
-from splitbrain.harness.report.busiest_stretch import busiest
 from splitbrain.harness.report.chart_data import Band, ShownReign
 from splitbrain.harness.report.operations_picture import choose, label_of
 from splitbrain.harness.report.violations import core_operations
@@ -198,3 +198,32 @@ def contradicting(view: ViewData) -> list[tuple[str, str, str, str, int]]:
 
 def _moment(view: ViewData, moment: float) -> str:
     return f"{moment:,.6f} s" if view.timed else f"event {moment:,.0f}"
+
+
+def busiest(operations: Sequence[PairedOperation]) -> list[PairedOperation]:
+    """What was open on one object at the first moment at which most of its operations were.
+
+    Only answered operations count: those without answer never end, and would make the end of
+    every history its busiest moment. Empty where nothing was answered. n log n.
+    """
+    ends_by_key: dict[str | None, list[int]] = {}
+    most, place = 0, None
+    answered = [operation for operation in operations if operation.type == "ok"]
+    for operation in sorted(answered, key=lambda one: (one.start, one.index)):
+        if operation.end is None:
+            continue
+        ends = ends_by_key.setdefault(operation.key, [])
+        while ends and ends[0] < operation.start:
+            heapq.heappop(ends)
+        heapq.heappush(ends, operation.end)
+        if len(ends) > most:
+            most, place = len(ends), operation
+    if place is None:
+        return []
+    return [
+        operation
+        for operation in answered
+        if operation.key == place.key
+        and operation.end is not None
+        and operation.start <= place.start <= operation.end
+    ]

@@ -1,7 +1,7 @@
 """Puts the report together: gathers what the template shows and renders it.
 
 Text from the system under test reaches the page through the template engine's escaping or through
-``embedding`` only. The page needs nothing but itself: no connection, no other file. Its size is
+``page_assets`` only. The page needs nothing but itself: no connection, no other file. Its size is
 bounded whatever the length of the run.
 """
 
@@ -16,14 +16,16 @@ from splitbrain.contracts.analysis.run import RunAnalysis
 from splitbrain.harness.console.plain_text import printable, value_text
 from splitbrain.harness.folder.results import Results, leading_sentence
 from splitbrain.harness.judge.evidence_loader import RunRecord
-from splitbrain.harness.report.chart_data import ChartData, ShownReign, bands, shown_reigns
-from splitbrain.harness.report.coverage_tables import HEADER, NOTE, coverage_rows
-from splitbrain.harness.report.embedding import (
-    content_security_policy,
-    json_for_script,
-    own_script,
-    own_style,
+from splitbrain.harness.report.chart_data import (
+    ChartData,
+    ShownReign,
+    bands,
+    completed_calls,
+    latency_series,
+    shown_reigns,
+    throughput,
 )
+from splitbrain.harness.report.coverage_tables import HEADER, NOTE, coverage_rows
 from splitbrain.harness.report.findings import analysis_tables
 from splitbrain.harness.report.message_timeline_section import (
     SCRIPTS,
@@ -32,15 +34,17 @@ from splitbrain.harness.report.message_timeline_section import (
     message_timeline,
     why_no_timeline,
 )
-from splitbrain.harness.report.operations_view import (
-    SCRIPT,
-    STYLE,
-    contradicting,
-    operations_view,
-)
+from splitbrain.harness.report.operations_view import SCRIPT, STYLE, contradicting, operations_view
 from splitbrain.harness.report.outcome_words import failures, outcome_cells, outcome_columns
-from splitbrain.harness.report.page_assets import VENDOR, page_assets, template_environment
-from splitbrain.harness.report.series import completed_calls, latency_series, throughput
+from splitbrain.harness.report.page_assets import (
+    VENDOR,
+    content_security_policy,
+    json_for_script,
+    own_script,
+    own_style,
+    page_assets,
+    template_environment,
+)
 from splitbrain.harness.report.shown_table import AnalysisTable
 from splitbrain.harness.report.static_charts import draw_static_charts
 from splitbrain.harness.report.violations import ShownViolation, show_violations

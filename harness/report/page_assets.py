@@ -1,15 +1,21 @@
-"""What our pages are made of: templates, styles, scripts, and the chart library where it is there.
+"""Templates, styles, scripts and the chart library of our pages, and how data get into a page.
 
-The report of a run and the page over all runs take theirs from here. A page carries all of it
-inside; nothing is fetched when it is opened.
+A page carries all of it inside; nothing is fetched when it is opened. Everything that a system
+under test said may be hostile. Text goes through the template engine's escaping; data goes into a
+script element that is never run, with every character escaped that could end it; and a content
+security policy allows the page's own scripts by their hash and nothing else, no connection among
+it.
 """
 
+import base64
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import jinja2
 import msgspec
+from markupsafe import Markup
 
 _FOLDER: Final = Path(__file__).parent
 ASSETS: Final = _FOLDER / "assets"
@@ -67,3 +73,56 @@ def template_environment(filters: Mapping[str, Callable[..., Any]]) -> jinja2.En
 
 def _asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
+
+
+_ESCAPES = {
+    "<": "\\u003c",
+    ">": "\\u003e",
+    "&": "\\u0026",
+    "\u2028": "\\u2028",
+    "\u2029": "\\u2029",
+}
+
+
+def json_for_script(data: Any) -> Markup:
+    """JSON that can stand inside a script element, whatever strings are in it."""
+    text = msgspec.json.encode(data).decode()
+    for character, escape in _ESCAPES.items():
+        text = text.replace(character, escape)
+    return Markup(text)  # noqa: S704 - the characters that could leave the element are gone
+
+
+def own_script(source: str) -> Markup:
+    """A script of ours as the content of a script element.
+
+    Raises:
+        ValueError: the source would end the element early.
+    """
+    if "</script" in source.lower() or "<!--" in source:
+        message = "a script of the report contains a closing tag"
+        raise ValueError(message)
+    return Markup(source)  # noqa: S704 - part of the project, checked above
+
+
+def own_style(source: str) -> Markup:
+    """A style sheet of ours as the content of a style element.
+
+    Raises:
+        ValueError: the source would end the element early.
+    """
+    if "</style" in source.lower():
+        message = "a style sheet of the report contains a closing tag"
+        raise ValueError(message)
+    return Markup(source)  # noqa: S704 - part of the project, checked above
+
+
+def content_security_policy(scripts: list[str]) -> str:
+    """A policy under which only these scripts run and nothing is fetched or sent."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        for script in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
-from splitbrain.harness.report.chart_data import Band, ShownReign
-from splitbrain.harness.report.series import Throughput
+from splitbrain.harness.report.chart_data import Band, ShownReign, Throughput
 
 STRETCHES_MAX = 300
 _WIDTH_PX = 1040

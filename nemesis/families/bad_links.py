@@ -9,15 +9,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from splitbrain.contracts.arms import LARGE_PROBE_BYTES, Shape
+from splitbrain.contracts.draws import how, spread, where
 from splitbrain.contracts.fault import Link, Microseconds, in_ms
-from splitbrain.contracts.fault_draws import how, spread, where
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Capability
 from splitbrain.nemesis.acts import Disconnect, ResetLinks, ShapeLinks, UnresetLinks, UnshapeLinks
-from splitbrain.nemesis.courses import Course, Setting, Step
 from splitbrain.nemesis.expectations import Expectation, LinkBehaves, LinkIs, LinkShaped
 from splitbrain.nemesis.families.partitions import flows, links_between
-from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.fault_kind import Course, FaultKind, Setting, Step
 from splitbrain.nemesis.fault_options import (
     BlackHoleOptions,
     DelayOptions,

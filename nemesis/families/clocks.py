@@ -8,10 +8,9 @@ from typing import Any, Final
 from splitbrain.contracts.arms import ClockWarp
 from splitbrain.contracts.fault import US_PER_MS, in_ms
 from splitbrain.nemesis.acts import Unwarp, Warp
-from splitbrain.nemesis.courses import Course, Setting, Step, looks_at
 from splitbrain.nemesis.expectations import ClockIs, ClockOff, Expectation
 from splitbrain.nemesis.families.processes import running
-from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.fault_kind import Course, FaultKind, Setting, Step, looks_at
 from splitbrain.nemesis.fault_options import ClockDriftOptions, ClockJumpOptions, ClockStrobeOptions
 from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, random_target
 

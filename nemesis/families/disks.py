@@ -27,7 +27,6 @@ from splitbrain.nemesis.acts import (
     Unstall,
     Wipe,
 )
-from splitbrain.nemesis.courses import Course, Setting, Step
 from splitbrain.nemesis.expectations import CanariesTell, DataGone, DiskIs, FileReads, NodeTookBack
 from splitbrain.nemesis.families.processes import (
     answering,
@@ -36,7 +35,7 @@ from splitbrain.nemesis.families.processes import (
     until_healed,
     until_started,
 )
-from splitbrain.nemesis.fault_kind import AT_ONCE, CORRUPT, FAILED, FaultKind
+from splitbrain.nemesis.fault_kind import AT_ONCE, CORRUPT, FAILED, Course, FaultKind, Setting, Step
 from splitbrain.nemesis.fault_options import FileOptions, FullDiskOptions, NoOptions, RestoreOptions
 from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, random_target
 

@@ -11,8 +11,8 @@ did. Source: design, section 9.
 from collections.abc import Callable
 from typing import Any, Final
 
+from splitbrain.contracts.draws import how, spread
 from splitbrain.contracts.fault import FaultTraits
-from splitbrain.contracts.fault_draws import how, spread
 from splitbrain.nemesis.acts import (
     Act,
     DiskCall,
@@ -28,8 +28,7 @@ from splitbrain.nemesis.acts import (
     SlowDisk,
     Start,
 )
-from splitbrain.nemesis.courses import Course, Setting, Step
-from splitbrain.nemesis.fault_kind import CORRUPT, FAILED, LATER, FaultKind
+from splitbrain.nemesis.fault_kind import CORRUPT, FAILED, LATER, Course, FaultKind, Setting, Step
 from splitbrain.nemesis.fault_options import (
     CallOptions,
     NoOptions,

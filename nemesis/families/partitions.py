@@ -11,16 +11,9 @@ from splitbrain.contracts.fault import US_PER_MS, Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Capability
 from splitbrain.nemesis.acts import Cut, Kill, Restore, Start
-from splitbrain.nemesis.courses import Course, Setting, Step, looks_at
-from splitbrain.nemesis.expectations import (
-    Expectation,
-    LinkDelivers,
-    LinkIs,
-    PeersFlow,
-    PeersStall,
-)
+from splitbrain.nemesis.expectations import Expectation, LinkDelivers, LinkIs, PeersFlow, PeersStall
 from splitbrain.nemesis.families.processes import exited, running
-from splitbrain.nemesis.fault_kind import LATER, FaultKind
+from splitbrain.nemesis.fault_kind import LATER, Course, FaultKind, Setting, Step, looks_at
 from splitbrain.nemesis.fault_options import CutThenKillOptions, FlapOptions, GroupOptions
 from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, ClusterView, random_target, shuffled
 

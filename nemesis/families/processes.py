@@ -21,7 +21,6 @@ from splitbrain.nemesis.acts import (
     UnlimitMemory,
     Unthrottle,
 )
-from splitbrain.nemesis.courses import Course, Setting, Step
 from splitbrain.nemesis.expectations import (
     Expectation,
     MemoryFree,
@@ -31,7 +30,7 @@ from splitbrain.nemesis.expectations import (
     NodeIsSilent,
     ProcessorShare,
 )
-from splitbrain.nemesis.fault_kind import AT_ONCE, LATER, FaultKind
+from splitbrain.nemesis.fault_kind import AT_ONCE, LATER, Course, FaultKind, Setting, Step
 from splitbrain.nemesis.fault_options import (
     CpuOptions,
     CrashLoopOptions,

@@ -17,7 +17,7 @@ import docker.errors
 from docker import DockerClient
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.contracts.image import ImageSource
+from splitbrain.contracts.runtime import ImageSource
 from splitbrain.runtimes.docker import image_builds
 from splitbrain.runtimes.docker.engine import engine_action
 from splitbrain.runtimes.docker.jars import fetch_jars

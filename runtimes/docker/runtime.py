@@ -16,12 +16,12 @@ from docker import DockerClient
 from splitbrain.contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.fault import Link
-from splitbrain.contracts.image import ImageSource
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import (
     Address,
     Capability,
     DeploymentSpec,
+    ImageSource,
     NodeSample,
     NodeStatus,
     Placement,
@@ -29,8 +29,7 @@ from splitbrain.contracts.runtime import (
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.runtimes.docker import archives, names, sampling, sweep
 from splitbrain.runtimes.docker.clocks import DockerClocks
-from splitbrain.runtimes.docker.disk_probe import disk_capabilities
-from splitbrain.runtimes.docker.disks import DockerDisks
+from splitbrain.runtimes.docker.disks import DockerDisks, disk_capabilities
 from splitbrain.runtimes.docker.engine import connect, engine_action
 from splitbrain.runtimes.docker.images import POD, Images
 from splitbrain.runtimes.docker.links import ENGINE_MEANS, PodLinks

@@ -1,4 +1,4 @@
-"""Which of its two ways the local runtime can go on this machine, found by trying.
+"""Ways that the local runtime can go on this machine, found by trying, and programs that it has.
 
 ``namespaces``: each node has a network of its own, so that links can be cut. ``processes``: nodes
 are plain processes on loopback addresses. Nothing is guessed from versions or settings: the trial
@@ -7,14 +7,17 @@ makes what a run would make, for one node, and throws it away.
 
 import functools
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
 
 from splitbrain.contracts.errors import UNREADABLE, CapabilityError, UsageError
+from splitbrain.contracts.runtime import HostProgram, ImageSource
 
 Way = Literal["namespaces", "processes"]
 
@@ -101,3 +104,34 @@ def program_environment() -> dict[str, str]:
     """The environment of programs of this room: they find the project's packages."""
     path = os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path}
+
+
+def missing_programs(images: Iterable[ImageSource]) -> list[HostProgram]:
+    """Those of the images' programs that are not on PATH, each once, in their order."""
+    wanted = dict.fromkeys(program for image in images for program in image.programs)
+    return [program for program in wanted if shutil.which(program.name) is None]
+
+
+def refuse_missing(images: Sequence[ImageSource]) -> None:
+    """Refuse nodes that could not be started here.
+
+    Raises:
+        CapabilityError: a program is missing; says how to get it.
+    """
+    missing = missing_programs(images)
+    if not missing:
+        return
+    names = " and ".join(program.name for program in missing)
+    is_one = len(missing) == 1
+    raise CapabilityError(
+        "start nodes as processes of this machine",
+        "runtime local",
+        f"the program{'' if is_one else 's'} {names} {'is' if is_one else 'are'} not on PATH",
+        f"{how_to_get(missing)}, or use --runtime docker, whose images bring them",
+    )
+
+
+def how_to_get(missing: Sequence[HostProgram]) -> str:
+    """The remedy, a clause that begins a sentence."""
+    packages = " ".join(dict.fromkeys(program.package for program in missing))
+    return f"On Debian `apt-get install {packages}` installs what is missing"

@@ -18,12 +18,12 @@ import msgspec
 from splitbrain.contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
 from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.fault import Link
-from splitbrain.contracts.image import ImageSource
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import (
     Address,
     Capability,
     DeploymentSpec,
+    ImageSource,
     NodeSample,
     NodeSpec,
     NodeStatus,
@@ -39,9 +39,8 @@ from splitbrain.runtimes.local.control_groups import possible_bases
 from splitbrain.runtimes.local.disks import LocalDisks
 from splitbrain.runtimes.local.launch import OUTPUT, start_host
 from splitbrain.runtimes.local.links import HostLinks
-from splitbrain.runtimes.local.mode import Mode, Way, wanted_mode
+from splitbrain.runtimes.local.mode import Mode, Way, refuse_missing, wanted_mode
 from splitbrain.runtimes.local.processes import LocalProcesses
-from splitbrain.runtimes.local.programs import refuse_missing
 
 _DATA: Final = "data"
 #: What needs neither namespaces nor root.

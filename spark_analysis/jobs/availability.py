@@ -3,7 +3,7 @@
 Definitions, used by the job and by its reference in the tests:
 
 - The *load* is every operation that is no final read. A *write* is one that was asked to
-  change something, as its workload declares (``jobs.effects``); it is *acknowledged* where it
+  change something, as its workload declares (``frames.is_write``); it is *acknowledged* where it
   ended ok, at its completion time.
 - A *window* is one injected fault, from ``start``, when the runtime was asked to inject, to
   ``end``, when the fault was seen removed; a fault never removed lasts to the end of the load.
@@ -30,8 +30,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from splitbrain.contracts.analysis.run import ServiceWindow, Unavailability
-from splitbrain.spark_analysis.frames import conform
-from splitbrain.spark_analysis.jobs.effects import is_write
+from splitbrain.spark_analysis.frames import conform, is_write
 from splitbrain.spark_analysis.schemas import table_of
 
 SLOT_NS: Final = 100_000_000

@@ -5,7 +5,7 @@ Definitions, used by the jobs and by their reference in the tests:
 - A write is *acknowledged* where it ended ok, unless it was refused (a compare-and-set met another
   value, a create found what it was to make, a delete found nothing): it changed nothing, whether
   the log has a record of it or not. Writes of which the workload declares that they leave no record
-  are not looked for either (``jobs.effects``).
+  are not looked for either (``frames.is_write``).
 - A node *holds* a write where its committed log has a record of the same epoch, offset, kind, key
   and value; where the system gave no position, of the same kind, key and value. What lies below
   the log's start offset is in the node's snapshot and counts as held.
@@ -29,8 +29,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from splitbrain.contracts.analysis.run import LostCommit, PhantomCommit
-from splitbrain.spark_analysis.frames import Counted, conform, few_or_many
-from splitbrain.spark_analysis.jobs.effects import has_record, is_write
+from splitbrain.spark_analysis.frames import Counted, conform, few_or_many, has_record, is_write
 from splitbrain.spark_analysis.schemas import table_of
 
 _SAID: Final = ("f", "key", "value")

@@ -13,8 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from splitbrain.contracts.analysis.run import Duplicate
-from splitbrain.spark_analysis.frames import conform
-from splitbrain.spark_analysis.jobs.effects import is_write
+from splitbrain.spark_analysis.frames import conform, is_write
 from splitbrain.spark_analysis.schemas import table_of
 
 _CONTENT: Final = ("run_id", "f", "key", "value")

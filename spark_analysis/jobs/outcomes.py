@@ -1,4 +1,4 @@
-"""How runs came out: the matrix over all of them, failures since a moment, and flaky ones.
+"""How runs came out: their matrix, failures since a moment, flaky ones, and classes of errors.
 
 Definitions, used by the jobs and by their reference in the tests:
 
@@ -26,6 +26,7 @@ from pyspark.sql import functions as sql
 from splitbrain.checker.fingerprints import Fingerprint, fingerprint_of
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.analysis.across import Cell, Failure, Flake, RunFingerprint
+from splitbrain.contracts.analysis.run import ClientError
 from splitbrain.spark_analysis.frames import arrow_functions, conform, struct_type
 from splitbrain.spark_analysis.schemas import table_of
 
@@ -225,3 +226,29 @@ def flakes(fingerprints: DataFrame, runs: DataFrame) -> DataFrame:
         .otherwise("sometimes")
     )
     return conform(failed.join(plans, "plan_digest").withColumn("flake", flake), table_of(Flake))
+
+
+#: Class of operations whose client gave none.
+NO_CLASS = "none"
+
+
+def client_errors(operations: DataFrame) -> DataFrame:
+    """Operations that did not end ok, by kind, node, outcome and class of error.
+
+    Args:
+        operations: rows of ``OPERATIONS``; final reads count too.
+
+    Returns:
+        Rows of ``ClientError``, in no order.
+    """
+    found = (
+        operations.where(sql.col("type") != "ok")
+        .withColumn("error", sql.coalesce("error", sql.lit(NO_CLASS)))
+        .groupBy("run_id", "f", "node", "type", "error")
+        .agg(
+            sql.count(sql.lit(1)).alias("count"),
+            sql.min("start_ns").alias("first_ns"),
+            sql.max("start_ns").alias("last_ns"),
+        )
+    )
+    return conform(found, table_of(ClientError))

@@ -23,8 +23,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from splitbrain.contracts.analysis.run import StaleRead
-from splitbrain.spark_analysis.frames import conform
-from splitbrain.spark_analysis.jobs.effects import is_refused
+from splitbrain.spark_analysis.frames import conform, is_refused
 from splitbrain.spark_analysis.schemas import table_of
 
 _OBJECT: Final = ("run_id", "key")

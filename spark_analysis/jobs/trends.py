@@ -9,6 +9,9 @@ Definitions, used by the jobs and by their reference in the tests:
   its ok operations, final reads apart (availability and failover as in ``jobs.availability``).
 - Runs with a planted bug, of unknown start or without such a figure are no points of it.
 - Changes are sought among the last ``POINTS_MAX`` points of a trend.
+
+Adds up, too, which fault met which role, epoch phase and workload: that was counted when each run
+was judged (``docs/faults/coverage.md``), and a fault that hit nodes in two roles counts in both.
 """
 
 from typing import Any, Final
@@ -17,7 +20,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
-from splitbrain.contracts.analysis.across import Change, Point
+from splitbrain.contracts.analysis.across import Change, Met, Point
 from splitbrain.spark_analysis.change_points import change_points
 from splitbrain.spark_analysis.frames import arrow_functions, conform, struct_type
 from splitbrain.spark_analysis.schemas import table_of
@@ -118,3 +121,20 @@ def changes_of(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def fault_coverage(coverage: DataFrame) -> DataFrame:
+    """The counts of all runs added up.
+
+    Args:
+        coverage: rows of ``COVERAGE`` of a lake, with their partition ``system``.
+
+    Returns:
+        Rows of ``Met``, in no order.
+    """
+    added = coverage.groupBy("system", "workload", "kind", "role", "phase").agg(
+        sql.count_distinct("run_id").alias("runs"),
+        sql.sum("faults").alias("faults"),
+        sql.sum("bitten").alias("bitten"),
+    )
+    return conform(added, table_of(Met))

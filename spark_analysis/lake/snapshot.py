@@ -1,16 +1,19 @@
-"""What a lake holds at one moment: of each run the one commit that counts.
+"""Content of a lake at one moment: of each run the one commit that counts; removal of the rest.
 
 A reader lists the commits, and from then on meets the same rows whatever others write: files are
 never changed, and a cleaning spares what was superseded lately. Must never look into the folders of
-the tables: what no commit names is not there.
+the tables: what no commit names is not there. A cleaning removes it once it is older than the
+grace: until then an ingest may be about to commit it, or a reader be reading it.
 """
 
+import time
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from splitbrain.contracts.errors import UNREADABLE, HarnessError
 from splitbrain.spark_analysis.lake.commits import (
     COMMITS,
+    TABLES,
     Commit,
     DataFile,
     RunEntry,
@@ -93,3 +96,66 @@ def read_snapshot(store: Store) -> Snapshot:
         else:
             commits[name] = commit
     return Snapshot(commits, tuple(torn))
+
+
+#: Longer than any ingest of one commit and any query.
+GRACE_S: Final = 24 * 3600.0
+
+
+class Cleaned(NamedTuple):
+    """What a cleaning removed, and what it left for a later one."""
+
+    commits: int
+    files: int
+    size_bytes: int
+    #: Superseded or uncommitted, and too young.
+    spared: int
+
+
+def clean(store: Store, *, grace_s: float = GRACE_S, now_s: float | None = None) -> Cleaned:
+    """Remove garbage older than the grace; safe beside ingests, compactions and other cleanings.
+
+    Args:
+        store: the lake's files.
+        grace_s: by the clock of the store.
+        now_s: the time, seconds; by default this machine's.
+
+    Raises:
+        OSError: the lake cannot be read or written.
+        HarnessError: a later version wrote the lake.
+    """
+    now = time.time() if now_s is None else now_s
+    # Files are listed before the commits are read: a file that is committed in between is seen to
+    # be named.
+    files = list(store.files(TABLES))
+    commit_files = list(store.files(COMMITS))
+    snapshot = read_snapshot(store)
+    written = {file.name: file.modified_s for file in commit_files}
+    named = {file.name for commit in snapshot.commits.values() for file in commit.files}
+    removed = spared = size = commits = 0
+    for name in written:
+        commit = snapshot.commits.get(name)
+        if commit is not None and snapshot.counts(name):
+            continue
+        # A reader may have listed it until the last of its runs was superseded.
+        superseding = (
+            {snapshot.runs[entry.run_id][1] for entry in commit.runs} if commit else {name}
+        )
+        if max(written.get(other, now) for other in superseding) > now - grace_s:
+            spared += 1
+            continue
+        store.remove(name)
+        commits += 1
+        if commit is not None:
+            # Its files are nobody's from now on.
+            named -= {file.name for file in commit.files}
+    for file in files:
+        if file.name in named:
+            continue
+        if file.modified_s > now - grace_s:
+            spared += 1
+            continue
+        store.remove(file.name)
+        removed += 1
+        size += file.size_bytes
+    return Cleaned(commits, removed, size, spared)

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.contracts.fault_traits import TRAITS_OF_OLD
+from splitbrain.contracts.fault import TRAITS_OF_OLD
 from splitbrain.spark_analysis.frames import conform
 from splitbrain.spark_analysis.schemas import Table, declare
 

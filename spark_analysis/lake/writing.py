@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import Final, Self
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.spark_analysis.lake.cleaning import GRACE_S
 from splitbrain.spark_analysis.lake.commits import (
     LAYOUT,
     Commit,
@@ -22,6 +21,7 @@ from splitbrain.spark_analysis.lake.commits import (
     data_name,
     encode_commit,
 )
+from splitbrain.spark_analysis.lake.snapshot import GRACE_S
 from splitbrain.spark_analysis.lake.store import Store
 from splitbrain.spark_analysis.run_rows import Row
 from splitbrain.spark_analysis.schemas import (

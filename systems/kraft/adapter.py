@@ -13,12 +13,12 @@ from typing import Final
 from splitbrain.contracts.committed import CommittedLog
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.experiment import Experiment
-from splitbrain.contracts.image import ImageSource
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import DeploymentSpec
 from splitbrain.contracts.simulation import SimulatedSystem
 from splitbrain.contracts.system import (
     CLIENT_PORT,
+    ImageSource,
     LeaderView,
     Place,
     ReadsSpeakFor,

@@ -12,9 +12,8 @@ from typing import Final
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.experiment import Experiment
-from splitbrain.contracts.image import ImageSource
 from splitbrain.contracts.names import NodeName, RunId
-from splitbrain.contracts.runtime import DeploymentSpec, Mount, NodeSpec, Placement
+from splitbrain.contracts.runtime import DeploymentSpec, ImageSource, Mount, NodeSpec, Placement
 from splitbrain.contracts.system import CLIENT_PORT, PEER_PORT, Place
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.nodes.quorum.identifiers import DirectoryId, NodeId

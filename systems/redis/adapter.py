@@ -12,15 +12,13 @@ from typing import Final
 from splitbrain.contracts.committed import CommittedLog
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.experiment import Experiment
-from splitbrain.contracts.image import ImageSource
 from splitbrain.contracts.names import NodeName, RunId
-from splitbrain.contracts.runtime import DeploymentSpec
+from splitbrain.contracts.runtime import DeploymentSpec, ImageSource
 from splitbrain.contracts.system import LeaderView, Place, ReadsSpeakFor, Route
 from splitbrain.systems.questions import Endpoints, ask_all
 from splitbrain.systems.redis import deployment as deploy
 from splitbrain.systems.redis.client import RedisClient
-from splitbrain.systems.redis.membership import Membership
-from splitbrain.systems.redis.settings import Settings, settings
+from splitbrain.systems.redis.settings import Membership, Settings, settings
 from splitbrain.systems.redis.status import NodeView, ask
 
 #: How long the nodes get to say what they believe when readiness or convergence is asked.

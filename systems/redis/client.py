@@ -17,16 +17,22 @@ from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.systems.redis import outcomes
 from splitbrain.systems.redis.commands import PRIMARY_ROLE, commands, is_known, only_reads, role_of
-from splitbrain.systems.redis.connection import LostError, NotSentError, RespConnection, connect
-from splitbrain.systems.redis.membership import (
+from splitbrain.systems.redis.resp import (
+    ErrorReply,
+    LostError,
+    NotSentError,
+    RespConnection,
+    connect,
+    pairs,
+)
+from splitbrain.systems.redis.settings import (
     MASTER_NAME,
     SENTINEL_PORT,
     SERVER_PORT,
     Endpoint,
     Membership,
+    Settings,
 )
-from splitbrain.systems.redis.resp import ErrorReply, pairs
-from splitbrain.systems.redis.settings import Settings
 
 #: Longest wait for one Sentinel while others could be asked instead.
 ANSWER_PATIENCE_S: Final = 0.2

@@ -12,20 +12,27 @@ from typing import Final
 
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.experiment import Experiment
-from splitbrain.contracts.image import HostProgram, ImageSource
 from splitbrain.contracts.names import NodeName, RunId
-from splitbrain.contracts.runtime import DeploymentSpec, Mount, NodeSpec, Placement
+from splitbrain.contracts.runtime import (
+    DeploymentSpec,
+    HostProgram,
+    ImageSource,
+    Mount,
+    NodeSpec,
+    Placement,
+)
 from splitbrain.contracts.system import Place
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.systems.redis import run_node
-from splitbrain.systems.redis.membership import (
+from splitbrain.systems.redis.settings import (
     MASTER_NAME,
     SENTINEL_PORT,
     SERVER_PORT,
     Member,
     Membership,
+    Settings,
+    settings,
 )
-from splitbrain.systems.redis.settings import Settings, settings
 
 #: What runtimes that have images start: the base with Debian's packages.
 IMAGE: Final = ImageSource(

@@ -2,14 +2,55 @@
 
 Two names are of this adapter's clients alone: ``replica-reads`` and ``follow-switches``. What is
 not here is refused rather than handed on: a misspelt name would otherwise test the default.
+
+Nodes know each other as ``host port``; clients of the harness reach the same servers through other
+addresses, so ``Membership`` translates every address that a node tells.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
 import msgspec
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Address
+from splitbrain.contracts.system import CLIENT_PORT, PEER_PORT
+
+#: Where a node's named port is reached now.
+Endpoint = Callable[[NodeName, str], Address]
+
+#: The server's port, which clients and replicas use.
+SERVER_PORT: Final = CLIENT_PORT
+#: Sentinel's port, which clients and the other Sentinels use.
+SENTINEL_PORT: Final = PEER_PORT
+#: Sentinel's name for the group of servers.
+MASTER_NAME: Final = "splitbrain"
+
+
+class Member(msgspec.Struct, frozen=True):
+    """One node, as the other nodes know it."""
+
+    node: NodeName
+    host: str
+    server_port: int
+    sentinel_port: int
+    #: Sentinel's identity, 40 hexadecimal digits.
+    sentinel_id: str
+
+
+class Membership(msgspec.Struct, frozen=True):
+    """All nodes of a cluster, in their order; the first is the first primary."""
+
+    members: tuple[Member, ...]
+
+    def node_at(self, host: str, port: str) -> NodeName | None:
+        """The node whose server the others know by this address."""
+        for member in self.members:
+            if (member.host, str(member.server_port)) == (host, port):
+                return member.node
+        return None
+
 
 Part = Literal["server", "sentinel", "client"]
 

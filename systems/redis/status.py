@@ -14,7 +14,7 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Address
 from splitbrain.systems.redis import resp
 from splitbrain.systems.redis.commands import PRIMARY_ROLE
-from splitbrain.systems.redis.membership import MASTER_NAME, SENTINEL_PORT, SERVER_PORT, Endpoint
+from splitbrain.systems.redis.settings import MASTER_NAME, SENTINEL_PORT, SERVER_PORT, Endpoint
 
 _REPLICA_PREFIX: Final = "slave"
 

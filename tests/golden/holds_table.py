@@ -15,8 +15,8 @@ from splitbrain.contracts.fault import PINNED_NODES, ActualFault, Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.nemesis import acts
 from splitbrain.nemesis.acts import Act, places
-from splitbrain.nemesis.courses import Course
 from splitbrain.nemesis.expectations import Expectation
+from splitbrain.nemesis.fault_kind import Course
 from splitbrain.nemesis.fault_options import BEYOND_PROMISE
 from splitbrain.nemesis.kinds import fault_kind, machine_kind_names
 from splitbrain.nemesis.targets import ClusterView

@@ -7,8 +7,7 @@ from typing import Any, Final
 from splitbrain.contracts.names import NodeName
 from splitbrain.nemesis import acts
 from splitbrain.nemesis.acts import Act
-from splitbrain.nemesis.courses import Course
-from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.fault_kind import Course, FaultKind
 from splitbrain.nemesis.fault_options import BEYOND_PROMISE
 from splitbrain.nemesis.kinds import fault_kind
 from splitbrain.nemesis.targets import ALL, FOLLOWER, THERE, ClusterView

@@ -15,9 +15,8 @@ from splitbrain.contracts.fault import ActualFault, Fault
 from splitbrain.harness.run.load.reading import Patience
 from splitbrain.harness.run.processes import Processes
 from splitbrain.nemesis.acts import Act
-from splitbrain.nemesis.courses import Course
 from splitbrain.nemesis.effects import AreBack, Effect
-from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.fault_kind import Course, FaultKind
 from splitbrain.nemesis.fault_machine import FaultMachine
 from splitbrain.nemesis.holds import Holds
 from splitbrain.nodes.transport.kafka_codec import KafkaCodec

@@ -8,9 +8,8 @@ from typing import Final, Protocol
 import msgspec
 
 from splitbrain.contracts.experiment import Experiment
-from splitbrain.contracts.image import ImageSource
 from splitbrain.contracts.names import NodeName, RunId
-from splitbrain.contracts.runtime import Mount, NodeSpec, Placement
+from splitbrain.contracts.runtime import ImageSource, Mount, NodeSpec, Placement
 from splitbrain.contracts.system import PEER_PORT, Place
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, NodeId

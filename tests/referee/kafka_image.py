@@ -2,6 +2,6 @@
 
 from typing import Final
 
-from splitbrain.contracts.image import ImageSource
+from splitbrain.contracts.runtime import ImageSource
 
 IMAGE: Final = ImageSource("splitbrain-kafka", "kafka", has_wheels=True, has_jars=True)

@@ -11,11 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
+from splitbrain.spark_analysis.frames import RunTables
 from splitbrain.spark_analysis.lake.ingest import ingest_runs
 from splitbrain.spark_analysis.lake.reader import LakeTables, open_lake
 from splitbrain.spark_analysis.lake.store import LocalStore
 from splitbrain.spark_analysis.session import spark_session
-from splitbrain.spark_analysis.tables import RunTables
 from tests.spark.reference import Run
 from tests.spark.run_folders import MS, Shape, World
 

@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 
 from splitbrain.contracts.analysis.across import Met
 from splitbrain.harness.folder.coverage_cells import PHASES, ROLES
-from splitbrain.harness.report.across.coverage import met_rows
+from splitbrain.harness.report.across.words import met_rows
 from splitbrain.spark_analysis.across_process import AcrossRequest, look_across
 from splitbrain.spark_analysis.frames import struct_type
-from splitbrain.spark_analysis.jobs.coverage import fault_coverage
+from splitbrain.spark_analysis.jobs.trends import fault_coverage
 from splitbrain.spark_analysis.lake.ingest import ingest_runs
 from splitbrain.spark_analysis.lake.store import LocalStore
 from splitbrain.spark_analysis.schemas import COVERAGE, table_of

@@ -11,11 +11,11 @@ from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.lost_commits import check
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.harness.judge.evidence_loader import load_run
+from splitbrain.history.fault_windows import failovers_ns, longest_unavailability_ns
 from splitbrain.history.functions import Functions
-from splitbrain.history.outages import failovers_ns, longest_unavailability_ns
+from splitbrain.spark_analysis.frames import open_tables
 from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.spark_analysis.jobs import availability, commits
-from splitbrain.spark_analysis.tables import open_tables
 from tests.declared_runs import QUEUE, TRANSACTIONS, as_queue, as_transaction, folder_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]

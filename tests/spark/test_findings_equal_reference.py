@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from splitbrain.spark_analysis.frames import RunTables, open_tables
 from splitbrain.spark_analysis.ingest import ingest
-from splitbrain.spark_analysis.jobs import client_errors, divergence, duplicates, elections
-from splitbrain.spark_analysis.tables import RunTables, open_tables
+from splitbrain.spark_analysis.jobs import divergence, duplicates, elections
+from splitbrain.spark_analysis.jobs.outcomes import client_errors
 from tests.spark import reference_findings as reference
 from tests.spark.reference import Run
 from tests.spark.run_folders import Shape, World
@@ -88,7 +89,7 @@ def test_duplicate_commits_equal_reference(tables: RunTables, references: dict[s
 
 
 def test_client_errors_equal_reference(tables: RunTables, references: dict[str, Run]) -> None:
-    rows = client_errors.client_errors(tables.operations).collect()
+    rows = client_errors(tables.operations).collect()
     found = {
         (row["run_id"], row["f"], row["node"], row["type"], row["error"]): (
             row["count"],

@@ -7,8 +7,8 @@ from pyspark.sql import SparkSession
 
 from splitbrain.contracts.figure import Condition, Dimension, Measured, SelectedRun, Subject
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
+from splitbrain.harness.campaign.gate.gating import measure_with_spark
 from splitbrain.harness.campaign.gate.lake_runs import runs_of_lake
-from splitbrain.harness.campaign.gate.spark_figures import measure_with_spark
 from splitbrain.spark_analysis.figure_catalogue import FOUND_FIGURES, SPARK_FIGURES
 from splitbrain.spark_analysis.gate_figures import FIGURES, gate_figures
 from splitbrain.spark_analysis.gate_process import open_selection

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from splitbrain.spark_analysis.frames import RunTables
 from splitbrain.spark_analysis.jobs import availability, commits, latency, leadership
-from splitbrain.spark_analysis.tables import RunTables
 from tests.spark import reference
 from tests.spark.reference import Run
 

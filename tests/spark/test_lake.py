@@ -18,13 +18,12 @@ from splitbrain.harness.campaign.gate.lake_runs import runs_of_lake
 from splitbrain.spark_analysis.frames import struct_type
 from splitbrain.spark_analysis.jobs.latency import throughput
 from splitbrain.spark_analysis.lake import commits
-from splitbrain.spark_analysis.lake.cleaning import clean
 from splitbrain.spark_analysis.lake.commits import DataFile, Partition, RunEntry, data_name
 from splitbrain.spark_analysis.lake.compaction import compact
 from splitbrain.spark_analysis.lake.hadoop_store import HadoopStore
 from splitbrain.spark_analysis.lake.ingest import ingest_runs
 from splitbrain.spark_analysis.lake.reader import open_lake, open_table
-from splitbrain.spark_analysis.lake.snapshot import read_snapshot
+from splitbrain.spark_analysis.lake.snapshot import clean, read_snapshot
 from splitbrain.spark_analysis.lake.store import LocalStore, Store
 from splitbrain.spark_analysis.lake.upgrades import OLDER, Older
 from splitbrain.spark_analysis.lake.writing import LAKE_TABLES, commit

@@ -13,9 +13,9 @@ from splitbrain.harness.judge.evidence_loader import read_committed_log
 from splitbrain.history.fault_windows import fault_windows
 from splitbrain.history.leadership import overlaps, reigns
 from splitbrain.history.records import Event
+from splitbrain.spark_analysis.frames import RunTables, open_tables
 from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.spark_analysis.jobs import commits, leadership
-from splitbrain.spark_analysis.tables import RunTables, open_tables
 from tests.spark.reference import Run
 from tests.spark.run_folders import MS, Shape, World
 

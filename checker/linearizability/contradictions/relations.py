@@ -7,8 +7,7 @@ has a single source unless no other operation of the part, and not the initial s
 from collections.abc import Sequence
 
 from splitbrain.checker.explanation import Relation, precedes
-from splitbrain.checker.linearizability.part.problem import Problem
-from splitbrain.checker.linearizability.part.transitions import ILLEGAL
+from splitbrain.checker.linearizability.part.problem import ILLEGAL, Problem
 from splitbrain.checker.models.model import Model
 from splitbrain.history.records import PairedOperation
 

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from splitbrain.checker.linearizability.part.transitions import ILLEGAL, Transitions
+from splitbrain.checker.linearizability.part.problem import ILLEGAL, Transitions
 from splitbrain.checker.models.model import Call, Model, call_of
 from splitbrain.contracts.budget import Budget
 from splitbrain.history.records import PairedOperation

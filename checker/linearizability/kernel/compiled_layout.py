@@ -16,8 +16,7 @@ from splitbrain.checker.linearizability.kernel.demands import (
     all_steps,
     demands_of,
 )
-from splitbrain.checker.linearizability.kernel.kernel_codes import UNASKED
-from splitbrain.checker.linearizability.kernel.kernel_layout import Integers, Layout
+from splitbrain.checker.linearizability.kernel.kernel_layout import UNASKED, Integers, Layout
 from splitbrain.checker.linearizability.kernel.kernel_sweep import (
     TOO_WIDE,
     WIDTH_MAX,
@@ -26,7 +25,6 @@ from splitbrain.checker.linearizability.kernel.kernel_sweep import (
     predecessors,
     sweep,
 )
-from splitbrain.checker.linearizability.part.derived import properties
 from splitbrain.checker.linearizability.part.open_groups import (
     NO_PREDECESSOR,
     OpenGroup,
@@ -34,7 +32,7 @@ from splitbrain.checker.linearizability.part.open_groups import (
     OpenOperation,
     group_open,
 )
-from splitbrain.checker.linearizability.part.transitions import Transitions
+from splitbrain.checker.linearizability.part.problem import Transitions, properties
 from splitbrain.checker.models.model import Call, Model
 
 #: Entries of the table of transitions beyond which the search in Python is asked instead.

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from splitbrain.checker.linearizability.kernel import kernel_codes as codes
+from splitbrain.checker.linearizability.kernel import kernel_layout as codes
 from splitbrain.checker.linearizability.kernel.columns import PartColumns
 from splitbrain.checker.linearizability.kernel.compiled_layout import (
     CompiledModel,

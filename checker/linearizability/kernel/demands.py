@@ -13,9 +13,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from splitbrain.checker.linearizability.kernel.kernel_codes import MANY_PRODUCTS, NO_PRODUCT
-from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
-from splitbrain.checker.linearizability.part.transitions import ILLEGAL, Transitions
+from splitbrain.checker.linearizability.kernel.kernel_layout import (
+    MANY_PRODUCTS,
+    NO_PRODUCT,
+    Integers,
+)
+from splitbrain.checker.linearizability.part.problem import ILLEGAL, Transitions
 
 #: Steps asked for at most: some tenths of a second.
 STEPS_MAX: Final = 300_000

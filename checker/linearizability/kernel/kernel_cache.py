@@ -13,7 +13,6 @@ from typing import Final
 KERNEL_FILES: Final = (
     "columns.py",
     "jit.py",
-    "kernel_codes.py",
     "kernel_frontier.py",
     "kernel_layout.py",
     "kernel_memo.py",

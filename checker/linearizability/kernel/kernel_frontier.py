@@ -15,7 +15,7 @@ available, and that the best are kept, is this project's (decision 0014).
 from typing import Final
 
 from splitbrain.checker.linearizability.kernel.jit import compiled, part_of_compiled
-from splitbrain.checker.linearizability.kernel.kernel_codes import (
+from splitbrain.checker.linearizability.kernel.kernel_layout import (
     ASK,
     AVAILABLE,
     BOUND,
@@ -41,8 +41,10 @@ from splitbrain.checker.linearizability.kernel.kernel_codes import (
     WAITING,
     WAITING_FULL,
     WIDEST,
+    IntegerCells,
+    Layout,
+    Memory,
 )
-from splitbrain.checker.linearizability.kernel.kernel_layout import IntegerCells, Layout, Memory
 from splitbrain.checker.linearizability.kernel.kernel_memo import is_new, slot_of
 from splitbrain.checker.linearizability.kernel.kernel_rules import all_known, satisfied
 from splitbrain.checker.linearizability.kernel.kernel_search import lacks

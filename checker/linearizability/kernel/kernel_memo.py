@@ -6,7 +6,7 @@ Rule 6 of ``checker.linearizability.methods.search``.
 from typing import Final
 
 from splitbrain.checker.linearizability.kernel.jit import compiled, part_of_compiled
-from splitbrain.checker.linearizability.kernel.kernel_codes import (
+from splitbrain.checker.linearizability.kernel.kernel_layout import (
     AVAILABLE,
     BOUND,
     DONE,
@@ -22,8 +22,6 @@ from splitbrain.checker.linearizability.kernel.kernel_codes import (
     RANK,
     STATE,
     USED,
-)
-from splitbrain.checker.linearizability.kernel.kernel_layout import (
     IntegerCells,
     Layout,
     Memory,

@@ -7,15 +7,13 @@ caller has answered.
 """
 
 from splitbrain.checker.linearizability.kernel.jit import part_of_compiled
-from splitbrain.checker.linearizability.kernel.kernel_codes import (
+from splitbrain.checker.linearizability.kernel.kernel_layout import (
     ASKED_CALL,
     ASKED_STATE,
     MANY_PRODUCTS,
     STRANDED,
     UNASKED,
     UNKNOWN,
-)
-from splitbrain.checker.linearizability.kernel.kernel_layout import (
     IntegerCells,
     Layout,
     Memory,

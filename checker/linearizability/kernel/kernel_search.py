@@ -6,7 +6,7 @@ be looked at again after the caller has answered. Must decide what the search in
 """
 
 from splitbrain.checker.linearizability.kernel.jit import compiled, part_of_compiled
-from splitbrain.checker.linearizability.kernel.kernel_codes import (
+from splitbrain.checker.linearizability.kernel.kernel_layout import (
     ASK,
     AVAILABLE,
     BOUND,
@@ -28,8 +28,9 @@ from splitbrain.checker.linearizability.kernel.kernel_codes import (
     TABLE_FULL,
     UNKNOWN,
     WAYS_MAX,
+    Layout,
+    Memory,
 )
-from splitbrain.checker.linearizability.kernel.kernel_layout import Layout, Memory
 from splitbrain.checker.linearizability.kernel.kernel_memo import is_new
 from splitbrain.checker.linearizability.kernel.kernel_rules import all_known, satisfied
 from splitbrain.checker.linearizability.kernel.kernel_ways import expand

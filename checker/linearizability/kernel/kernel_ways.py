@@ -5,7 +5,7 @@ configuration is left to ``kernel_memo``.
 """
 
 from splitbrain.checker.linearizability.kernel.jit import part_of_compiled
-from splitbrain.checker.linearizability.kernel.kernel_codes import (
+from splitbrain.checker.linearizability.kernel.kernel_layout import (
     AVAILABLE,
     BOUND,
     DEEPEST,
@@ -22,8 +22,9 @@ from splitbrain.checker.linearizability.kernel.kernel_codes import (
     STOPS,
     STOPS_MAX,
     USED,
+    Layout,
+    Memory,
 )
-from splitbrain.checker.linearizability.kernel.kernel_layout import Layout, Memory
 from splitbrain.checker.linearizability.kernel.kernel_rules import overwritten, stranded, waits
 
 

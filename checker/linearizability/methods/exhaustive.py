@@ -14,8 +14,7 @@ from typing import Final
 
 from splitbrain.checker.linearizability.kernel.columns import PartColumns
 from splitbrain.checker.linearizability.kernel.compiled_search import CompiledModel, CompiledSearch
-from splitbrain.checker.linearizability.part.algorithms import EXACT, SWEEP
-from splitbrain.checker.linearizability.part.outcome import Outcome
+from splitbrain.checker.linearizability.part.outcome import EXACT, SWEEP, Outcome
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Budget
 

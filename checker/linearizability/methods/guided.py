@@ -16,7 +16,7 @@ import numpy as np
 
 from splitbrain.checker.linearizability.kernel.columns import NEVER, returned_at
 from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
-from splitbrain.checker.linearizability.part.transitions import ILLEGAL, Transitions
+from splitbrain.checker.linearizability.part.problem import ILLEGAL, Transitions
 from splitbrain.checker.models.model import Call, Model, apart_from_truths, call_of
 from splitbrain.history.records import PairedOperation
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from splitbrain.checker.linearizability.kernel.columns import NEVER, PartColumns
 from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
-from splitbrain.checker.linearizability.part.transitions import ILLEGAL, Transitions
+from splitbrain.checker.linearizability.part.problem import ILLEGAL, Transitions
 from splitbrain.contracts.budget import Budget
 
 #: States and distinct calls beyond which it is given up.

@@ -34,8 +34,7 @@ from typing import Final
 
 from splitbrain.checker.linearizability.part.open_groups import OpenGroup
 from splitbrain.checker.linearizability.part.outcome import PASS, Decision, Ending, Outcome
-from splitbrain.checker.linearizability.part.problem import Candidate, Problem
-from splitbrain.checker.linearizability.part.transitions import ILLEGAL
+from splitbrain.checker.linearizability.part.problem import ILLEGAL, Candidate, Problem
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Budget
 

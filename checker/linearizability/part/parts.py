@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.checker.linearizability.part.algorithms import EXACT, PRECONDITIONS
+from splitbrain.checker.linearizability.part.outcome import EXACT, PRECONDITIONS
 from splitbrain.checker.models.model import Model
 from splitbrain.checker.models.registry import MODELS, models_with
 from splitbrain.checker.verdict import CheckResult, Verdict, merge

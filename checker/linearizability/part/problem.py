@@ -9,23 +9,96 @@ to the first open operation.
 Operations that never returned (``info``) have no rank and no slot: equal ones are one *group*,
 of which the search counts how many it has used, always the earliest invoked first.
 
+Where the calls of a part lead to few states, all of them are asked for what is pure (leaves each
+state as it is) and what overwrites (always leaves the same), so that a model of a few lines is
+searched like a built-in one; where there are too many, the model's word is all there is.
+
 Sources: Lowe 2017, "Testing for linearizability" (just-in-time, memo); Wing and Gong 1993.
 """
 
 import heapq
-from collections.abc import Container, Sequence
-from typing import NamedTuple
+from collections.abc import Container, Hashable, Sequence
+from typing import Final, NamedTuple
 
-from splitbrain.checker.linearizability.part.derived import properties
 from splitbrain.checker.linearizability.part.open_groups import (
     NO_PREDECESSOR,
     OpenGroup,
     OpenOperation,
     group_open,
 )
-from splitbrain.checker.linearizability.part.transitions import Transitions
-from splitbrain.checker.models.model import Call, Model, call_of
+from splitbrain.checker.models.model import Call, Model, apart_from_truths, call_of
 from splitbrain.history.records import PairedOperation
+
+#: Transition of a call that may not happen in a state.
+ILLEGAL: Final = -1
+
+
+class Transitions:
+    """The model's steps, asked once for each state and call, as integers."""
+
+    def __init__(self, model: Model, calls: Sequence[Call]) -> None:
+        self._model = model
+        self._calls = calls
+        initial = apart_from_truths(model.initial, calls)
+        self._is_apart = initial is not model.initial
+        self._number_by_state: dict[Hashable, int] = {initial: 0}
+        #: States by number; number 0 is the initial one.
+        self.states: list[Hashable] = [initial]
+        #: State -> call -> state, or ILLEGAL; entries appear as they are asked for.
+        self.rows: list[dict[int, int]] = [{}]
+
+    def step(self, state: int, call: int) -> int:
+        """Number of the state after the call, or ILLEGAL."""
+        legal, following = self._model.step(self.states[state], self._calls[call])
+        number = ILLEGAL
+        if legal:
+            if self._is_apart:
+                following = apart_from_truths(following, self._calls)
+            number = self._number_by_state.get(following, ILLEGAL)
+            if number == ILLEGAL:
+                number = len(self.states)
+                self._number_by_state[following] = number
+                self.states.append(following)
+                self.rows.append({})
+        self.rows[state][call] = number
+        return number
+
+
+#: Steps asked for at most: some milliseconds.
+STEPS_MAX: Final = 4_000
+#: States that the calls of a part may lead to.
+STATES_MAX: Final = 64
+
+
+def properties(
+    model: Model, calls: Sequence[Call], transitions: Transitions
+) -> tuple[list[bool], list[bool]]:
+    """By call, whether it is pure, and whether it overwrites (no pure one does)."""
+    pure = [model.is_pure(call) for call in calls]
+    overwrite = [model.is_overwrite(call) for call in calls]
+    declared = model.pure_functions or model.overwriting_functions or any(pure) or any(overwrite)
+    rows = None if declared else _all_steps(transitions, len(calls))
+    if rows is not None:
+        for call, following in enumerate(zip(*rows, strict=True)):
+            pure[call] = all(after in (ILLEGAL, state) for state, after in enumerate(following))
+            overwrite[call] = ILLEGAL not in following and len(set(following)) == 1
+    return pure, [one and not other for one, other in zip(overwrite, pure, strict=True)]
+
+
+def _all_steps(transitions: Transitions, count: int) -> list[list[int]] | None:
+    """By state, what each call leads to; None if that takes too many steps."""
+    rows: list[list[int]] = []
+    while len(rows) < len(transitions.states):
+        if (len(rows) + 1) * count > STEPS_MAX:
+            return None
+        row: list[int] = []
+        for call in range(count):
+            row.append(transitions.step(len(rows), call))
+            # States that grow cost more with each step; they do not close anyway.
+            if len(transitions.states) > STATES_MAX:
+                return None
+        rows.append(row)
+    return rows
 
 
 class Candidate(NamedTuple):

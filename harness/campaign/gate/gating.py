@@ -2,17 +2,26 @@
 
 The order matters: the baseline's fingerprints decide what is new before any figure is measured.
 Figures of verdicts are all measured, so that the record serves any later policy as a baseline;
-those of Spark where a tier asks for one, and then for all tiers of the policy.
+those of Spark, in a child process, where a tier asks for one, and then for all tiers of the policy;
+if that goes wrong, one sentence says so and each of them is unknown, never zero.
 """
 
 import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
-from splitbrain.contracts.figure import Measured, Subject
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.contracts.figure import (
+    FiguresAnswer,
+    FiguresRequest,
+    Measured,
+    SelectedRun,
+    Subject,
+)
 from splitbrain.harness.campaign.gate.baseline import NONE, Baseline, read_baseline
 from splitbrain.harness.campaign.gate.catalogue import VERDICT_FIGURES, needs_spark
 from splitbrain.harness.campaign.gate.evaluation import evaluate, subjects_of, verdict_of
@@ -26,11 +35,11 @@ from splitbrain.harness.campaign.gate.record import (
     threshold_record,
 )
 from splitbrain.harness.campaign.gate.selection import select
-from splitbrain.harness.campaign.gate.spark_figures import measure_with_spark
 from splitbrain.harness.campaign.gate.verdict_figures import is_flaky, measure_verdicts
 from splitbrain.harness.campaign.gate.words import leading_sentence
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.tool_version import tool_commit, tool_version
+from splitbrain.harness.pool.spark_child import ask_spark
 
 
 class GateRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,3 +179,87 @@ def _notes(selection: Selection) -> tuple[str, ...]:
 def output_paths(folder: Path) -> tuple[Path, Path, Path]:
     """Where the JSON, the JUnit XML and the Markdown of a gate go."""
     return folder / "gate.json", folder / "gate.xml", folder / "gate.md"
+
+
+#: An ingest of a long run takes seconds, and a night has hundreds of runs.
+TIMEOUT_S: Final = 3600.0
+#: Outcomes of runs that may have ended before any client worked.
+_WITHOUT_HISTORY: Final = ("failed", "unjudged")
+_MODULE: Final = f"{PACKAGE}.spark_analysis.gate_process"
+
+
+class SparkMeasures(NamedTuple):
+    """What came of asking."""
+
+    figures: dict[Subject, Measured]
+    #: Why nothing came of it, one sentence.
+    failure: str | None
+    #: What the figures leave out, one sentence each.
+    notes: tuple[str, ...]
+
+
+def measure_with_spark(
+    subjects: Sequence[Subject], runs: Sequence[GatedRun], timeout_s: float = TIMEOUT_S
+) -> SparkMeasures:
+    """The value of each subject, all of which must be figures of Spark; none for none."""
+    if not subjects:
+        return SparkMeasures({}, None, ())
+    there = [run for run in runs if run.has_history]
+    silent = sum(run.outcome not in _WITHOUT_HISTORY for run in runs if run not in there)
+    if silent or not there:
+        # The rest would be a choice that nobody made: a suite prunes valid runs, for one.
+        lack = f"{counted(silent, 'run')} kept no history" if silent else "no run has a history"
+        nothing = Measured(None, 0, lack)
+        return SparkMeasures(dict.fromkeys(subjects, nothing), None, ())
+    notes = _left_out(len(runs) - len(there))
+    answer = _ask(subjects, there, timeout_s)
+    if isinstance(answer, str):
+        lost = Measured(None, 0, "Spark did not answer")
+        return SparkMeasures(dict.fromkeys(subjects, lost), answer, notes)
+    return SparkMeasures(
+        {subject: _measured(answer, subject) for subject in subjects},
+        None,
+        (*notes, *answer.damage),
+    )
+
+
+def _left_out(count: int) -> tuple[str, ...]:
+    if not count:
+        return ()
+    return (f"{counted(count, 'run')} never had a history, so no latency of theirs is known.",)
+
+
+def _measured(answer: FiguresAnswer, subject: Subject) -> Measured:
+    value, samples = answer.figures.get(subject.text, (None, 0))
+    return Measured(value, samples, None if value is not None else "nothing was there to measure")
+
+
+def _ask(
+    subjects: Sequence[Subject], runs: Sequence[GatedRun], timeout_s: float
+) -> FiguresAnswer | str:
+    """The answer, or in one sentence why there is none."""
+    request = FiguresRequest(
+        tuple(
+            SelectedRun(
+                folder=None if run.folder is None else str(run.folder),
+                lake=run.lake,
+                run_id=run.run_id,
+                system=run.system,
+                version=run.version,
+                workload=run.workload,
+                runtime=run.runtime,
+            )
+            for run in runs
+        ),
+        tuple(subjects),
+    )
+    answered = ask_spark(_MODULE, request, name="gate", timeout_s=timeout_s)
+    if answered.code is None:
+        return f"The figures of Spark did not come within {timeout_s:g} s."
+    try:
+        if answered.code == 0:
+            return msgspec.json.decode(answered.answer, type=FiguresAnswer)
+    except UNREADABLE as error:
+        return f"The figures of Spark cannot be read: {error}."
+    told = answered.told or f"it ended with code {answered.code}"
+    return f"The figures of Spark are missing: {told.rstrip('.')}."

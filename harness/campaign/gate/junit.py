@@ -10,8 +10,14 @@ from splitbrain.harness.campaign.gate.failures import Failures
 from splitbrain.harness.campaign.gate.gated_run import GatedRun
 from splitbrain.harness.campaign.gate.record import GateRecord, JudgedThreshold
 from splitbrain.harness.campaign.gate.words import threshold_sentence
-from splitbrain.harness.report.junit import seconds_of, violation_text
-from splitbrain.harness.report.junit_document import JunitCase, JunitSuite, Trouble, document
+from splitbrain.harness.report.junit import (
+    JunitCase,
+    JunitSuite,
+    Trouble,
+    document,
+    seconds_of,
+    violation_text,
+)
 
 
 def to_junit(

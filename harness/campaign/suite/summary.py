@@ -23,7 +23,7 @@ from splitbrain.harness.report.coverage_tables import (
     never_tried,
     workload_rows,
 )
-from splitbrain.harness.report.junit_document import JunitSuite, document
+from splitbrain.harness.report.junit import JunitSuite, document
 from splitbrain.nemesis.kinds import machine_kind_names
 
 Rows = list[tuple[str, ...]]

@@ -6,15 +6,16 @@ from typing import Final
 from splitbrain.contracts.analysis.across import Findings
 from splitbrain.harness.console.plain_text import markdown
 from splitbrain.harness.folder.results import counted
-from splitbrain.harness.report.across.coverage import HEADER, met_rows
 from splitbrain.harness.report.across.matrix import worst_first
 from splitbrain.harness.report.across.trends import trends_of
 from splitbrain.harness.report.across.words import (
+    HEADER,
     MEASURES,
     change_text,
     failure_title,
     flake_text,
     headline,
+    met_rows,
     moment,
     value_text,
 )

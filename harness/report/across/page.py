@@ -1,41 +1,111 @@
 """The page over all runs: the template of ``harness/report/assets`` filled with findings.
 
 Everything in a lake may be hostile: text is escaped by the template engine or put into the data by
-``embedding``, and the page's security policy allows our own scripts alone. Its size is bounded
+``page_assets``, and the page's security policy allows our own scripts alone. Its size is bounded
 whatever the size of the lake.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 from markupsafe import Markup
 
 from splitbrain.contracts.analysis.across import Change, Findings, Point
+from splitbrain.harness.console import plain_text
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.folder.results import counted
-from splitbrain.harness.report.across.coverage import HEADER, met_rows
 from splitbrain.harness.report.across.matrix import matrix_of
-from splitbrain.harness.report.across.trend_charts import shown_id, trend_charts
-from splitbrain.harness.report.across.trend_plot import draw_trend
-from splitbrain.harness.report.across.trends import Trend, trends_of
+from splitbrain.harness.report.across.trends import (
+    Trend,
+    draw_trend,
+    levels_of,
+    shown_range,
+    trends_of,
+)
 from splitbrain.harness.report.across.words import (
+    HEADER,
     MEASURES,
+    SHARES,
     change_text,
     failure_title,
     flake_text,
     headline,
+    met_rows,
     moment,
     value_text,
 )
 from splitbrain.harness.report.coverage_tables import NOTE
-from splitbrain.harness.report.embedding import (
+from splitbrain.harness.report.page_assets import (
+    VENDOR,
     content_security_policy,
     json_for_script,
     own_script,
     own_style,
+    page_assets,
+    template_environment,
 )
-from splitbrain.harness.report.page_assets import VENDOR, page_assets, template_environment
+
+#: Longer ids are cut; a lake may hold anything.
+_ID_CHARACTERS_MAX: Final = 80
+
+
+class ChartLevel(msgspec.Struct, frozen=True):
+    """A level and the change that it began with."""
+
+    begin: int
+    end: int
+    middle: float
+    #: Of the change; None for the first level.
+    told: str | None
+    worse: bool
+
+
+class TrendChart(msgspec.Struct, frozen=True):
+    """One trend; the lists have one entry per run, in the order of their starts."""
+
+    unit: Literal["share", "ms"]
+    low: float
+    high: float
+    run_ids: list[str]
+    #: Seconds since 1970, UTC.
+    started_s: list[int]
+    values: list[float]
+    levels: list[ChartLevel]
+
+
+def trend_charts(trends: Sequence[Trend]) -> list[TrendChart]:
+    """What is drawn of each trend."""
+    return [_chart(trend) for trend in trends]
+
+
+def shown_id(run_id: str) -> str:
+    """A run's id, printable and of bounded length."""
+    return plain_text.value_text(run_id, _ID_CHARACTERS_MAX)
+
+
+def _chart(trend: Trend) -> TrendChart:
+    low, high = shown_range(trend)
+    return TrendChart(
+        unit="share" if trend.measure in SHARES else "ms",
+        low=low,
+        high=high,
+        run_ids=[shown_id(point.run_id) for point in trend.points],
+        started_s=[int(point.started_at.timestamp()) for point in trend.points],
+        values=[float(f"{point.value:.6g}") for point in trend.points],
+        levels=[
+            ChartLevel(
+                level.begin,
+                level.end,
+                level.middle,
+                change_text(level.change) if level.change else None,
+                worse=level.change is not None and level.change.worse,
+            )
+            for level in levels_of(trend)
+        ],
+    )
+
 
 #: Trends with a picture; the others are rows of a table.
 CHARTS_MAX: Final = 30

@@ -10,7 +10,7 @@ from splitbrain.contracts.arms import FileChange
 from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import DeploymentSpec
-from splitbrain.runtimes.docker.disk_probe import why_no_disks
+from splitbrain.runtimes.docker.disks import why_no_disks
 from splitbrain.runtimes.docker.runtime import DockerRuntime
 from splitbrain.runtimes.local.runtime import LocalRuntime
 from tests.awaiting import await_true

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from docker import DockerClient
 
-from splitbrain.contracts.image import ImageSource
+from splitbrain.contracts.runtime import ImageSource
 from splitbrain.runtimes.docker.images import POD, Images
 from splitbrain.systems.registry import names, system
 

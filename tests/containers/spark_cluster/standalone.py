@@ -20,7 +20,7 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 
-from splitbrain.contracts.image import ImageSource
+from splitbrain.contracts.runtime import ImageSource
 from splitbrain.runtimes.docker.images import Images
 from splitbrain.runtimes.docker.names import RunMark
 from splitbrain.runtimes.docker.network import create_network

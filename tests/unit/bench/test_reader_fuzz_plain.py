@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.reader_fuzz import shrinking
+from bench.reader_fuzz import fuzzing
 from bench.reader_fuzz.comparison import Compared, Finding
 from bench.reader_fuzz.drawn import DrawnFile, drawn
 from bench.reader_fuzz.plain_edn import read_edn
@@ -162,8 +162,8 @@ def test_a_difference_is_shrunk_to_the_lines_that_show_it(
         found = (finding,) if b"3\n" in file.content and b"5\n" in file.content else ()
         return Compared(found, read=True, as_columns=False, linearizable=None, doubts=frozenset())
 
-    monkeypatch.setattr(shrinking, "compared", shows)
+    monkeypatch.setattr(fuzzing, "compared", shows)
     content = b"".join(b"%d\n" % n for n in range(9))
     file = DrawnFile(content, "jsonl", "cas-register", packed=True, block_bytes=40)
-    small = shrinking.shrunk(file, finding, tmp_path / "h")
+    small = fuzzing.shrunk(file, finding, tmp_path / "h")
     assert (small.content, small.packed, small.block_bytes) == (b"3\n5\n", False, 1 << 20)

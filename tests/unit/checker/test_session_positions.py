@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from splitbrain.checker import session_positions
+from splitbrain.checker import sessions
 from splitbrain.checker.findings import Findings
 from splitbrain.checker.sessions import check
 from splitbrain.checker.verdict import CheckResult, Verdict
@@ -166,7 +166,7 @@ def differ(module: ModuleType, rounds: int) -> bool:
 
 
 def test_the_walk_agrees_with_trying_every_choice() -> None:
-    assert not differ(session_positions, 3000)
+    assert not differ(sessions, 3000)
 
 
 MUTANTS = {
@@ -196,4 +196,4 @@ MUTANTS = {
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_mutant_disagrees(mutant: str) -> None:
-    assert differ(mutated(session_positions, *MUTANTS[mutant]), 3000)
+    assert differ(mutated(sessions, *MUTANTS[mutant]), 3000)

@@ -21,14 +21,9 @@ from splitbrain.contracts.committed import CommittedLog, CommittedRecord
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.fault import Link
-from splitbrain.contracts.image import ImageSource
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.operations import Completion, Operation
-from splitbrain.contracts.runtime import (
-    DeploymentSpec,
-    NodeSpec,
-    NodeStatus,
-)
+from splitbrain.contracts.runtime import DeploymentSpec, ImageSource, NodeSpec, NodeStatus
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.contracts.system import LeaderView, Place, ReadsSpeakFor, Route
 from splitbrain.history.run_folder import RunFolder

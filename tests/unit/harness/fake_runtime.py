@@ -9,12 +9,12 @@ import msgspec
 from splitbrain.contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
 from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.fault import Link
-from splitbrain.contracts.image import ImageSource
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import (
     Address,
     Capability,
     DeploymentSpec,
+    ImageSource,
     NodeSample,
     NodeStatus,
     Placement,

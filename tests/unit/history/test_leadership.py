@@ -2,8 +2,7 @@
 
 import pytest
 
-from splitbrain.contracts.fault import FaultEvent, FaultPhase, FaultTraits
-from splitbrain.contracts.fault_traits import TRAITS_OF_OLD
+from splitbrain.contracts.fault import TRAITS_OF_OLD, FaultEvent, FaultPhase, FaultTraits
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.history.fault_windows import fault_windows

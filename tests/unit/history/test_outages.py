@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from splitbrain.history.fault_windows import FaultWindow
+from splitbrain.history.fault_windows import FaultWindow, failovers_ns
 from splitbrain.history.functions import USUAL
-from splitbrain.history.outages import failovers_ns
 from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation
 

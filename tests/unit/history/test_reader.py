@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from splitbrain.history import reader as reader_module
-from splitbrain.history.broken_lines import BrokenLines
-from splitbrain.history.errors import HistoryError
+from splitbrain.history.errors import BrokenLines, HistoryError
 from splitbrain.history.event_columns import EventColumns, paired_columns
 from splitbrain.history.json_problems import TOO_DEEP, in_words
 from splitbrain.history.line_columns import joined, line_ranges, read_lines, read_range

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from splitbrain.contracts.draws import where
 from splitbrain.contracts.fault import Awaited, Fault
-from splitbrain.contracts.fault_draws import where
 from splitbrain.contracts.scenario import SCENARIO_SCHEMA
 from splitbrain.harness.folder.scenario_file import OtherSchemaError, decode_scenario
 from splitbrain.history.schedule_lines import decode_schedule

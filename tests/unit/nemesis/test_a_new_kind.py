@@ -23,7 +23,7 @@ from tests.unit.harness.run.driven import Driven
 
 DUMMY = """
 from splitbrain.nemesis import acts
-from splitbrain.nemesis.courses import Course, Step
+from splitbrain.nemesis.fault_kind import Course, Step
 from splitbrain.nemesis.fault_kind import FaultKind
 from splitbrain.nemesis.families.processes import answering, running
 

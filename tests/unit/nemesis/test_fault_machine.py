@@ -18,10 +18,9 @@ from splitbrain.nemesis.expectations import Expectation, LinkIs, NodeIs
 from splitbrain.nemesis.fault_machine import FaultMachine, Nemesis
 from splitbrain.nemesis.fault_options import BEYOND_PROMISE
 from splitbrain.nemesis.gate import ToldPromise
-from splitbrain.nemesis.holds import Holds
+from splitbrain.nemesis.holds import Holds, undisturbed
 from splitbrain.nemesis.kinds import fault_kind, kind_names
 from splitbrain.nemesis.promise import VoterTold
-from splitbrain.nemesis.undisturbed import undisturbed
 
 NODES = tuple(NodeName(f"n{number}") for number in range(1, 6))
 LOAD_END_US = 60_000_000

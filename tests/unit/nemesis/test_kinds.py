@@ -7,13 +7,19 @@ import msgspec
 import pytest
 
 from splitbrain.contracts.errors import CapabilityError, UsageError
-from splitbrain.contracts.fault import PINNED_NODES, ActualFault, Fault, FaultTraits, Link
-from splitbrain.contracts.fault_traits import TRAITS_OF_OLD
+from splitbrain.contracts.fault import (
+    PINNED_NODES,
+    TRAITS_OF_OLD,
+    ActualFault,
+    Fault,
+    FaultTraits,
+    Link,
+)
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import EXACT_CAPABILITIES, Capability
 from splitbrain.nemesis import acts
-from splitbrain.nemesis.courses import Course
 from splitbrain.nemesis.expectations import LinkIs, NodeAnswers, NodeIs, NodeIsSilent, PeersStall
+from splitbrain.nemesis.fault_kind import Course
 from splitbrain.nemesis.kinds import fault_kind, kind_names, machine_kind_names
 from splitbrain.nemesis.plan import refuse_what_cannot_be_had
 from splitbrain.nemesis.targets import ClusterView

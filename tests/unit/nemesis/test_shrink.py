@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from splitbrain.contracts.budget import Unlimited
-from splitbrain.nemesis.shrink import ddmin, simplest, split
+from splitbrain.nemesis.search import ddmin, simplest, split
 
 
 class Oracle:

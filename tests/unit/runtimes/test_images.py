@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.contracts.image import ImageSource
+from splitbrain.contracts.runtime import ImageSource
 from splitbrain.runtimes.docker import image_builds, jars
 from splitbrain.runtimes.docker.images import POD, ROOT, Images, digest, source_files
 

@@ -8,8 +8,8 @@ import pytest
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.spark_analysis import jdk
-from splitbrain.spark_analysis.cluster import address_towards, is_local, our_code
 from splitbrain.spark_analysis.jdk import find_jdk
+from splitbrain.spark_analysis.session import address_towards, is_local, our_code
 
 
 def fake_java(home: Path, version: str) -> Path:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from splitbrain.contracts.image import ImageSource
+from splitbrain.contracts.runtime import ImageSource
 from splitbrain.harness.cli import images
 from splitbrain.systems.registry import names, system
 

@@ -12,8 +12,7 @@ from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.coverage_cells import CoverageCell, sum_coverage
 from splitbrain.harness.folder.results import read
 from splitbrain.harness.judge.evidence_loader import load_run
-from splitbrain.harness.judge.fault_coverage import coverage_of, fault_coverage
-from splitbrain.harness.judge.node_roles import NodeTale
+from splitbrain.harness.judge.fault_coverage import NodeTale, coverage_of, fault_coverage
 from splitbrain.harness.report.coverage_tables import (
     HEADER,
     coverage_rows,

@@ -9,9 +9,8 @@ from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.names import NodeName
 from splitbrain.harness.judge.evidence_loader import load_run, read_committed_log, read_json_lines
 from splitbrain.harness.judge.fault_results import fault_results
-from splitbrain.history.fault_windows import fault_windows
+from splitbrain.history.fault_windows import fault_windows, longest_unavailability_ns
 from splitbrain.history.functions import USUAL
-from splitbrain.history.outages import longest_unavailability_ns
 from splitbrain.history.records import PairedOperation
 from tests.synthetic_runs import write_run
 

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.linearizability.part.parts import Part
-from splitbrain.harness.judge.packed_operations import Packed
+from splitbrain.harness.judge.checking import Packed
 from splitbrain.history.pairing import pair
 from splitbrain.history.records import Event, PairedOperation
 from tests.properties.history.histories import histories

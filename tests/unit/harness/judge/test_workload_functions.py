@@ -17,8 +17,8 @@ from splitbrain.harness.run.clients import SlotClient
 from splitbrain.harness.run.load.seat import Books
 from splitbrain.harness.run.processes import Processes
 from splitbrain.harness.run.traffic import Traffic
+from splitbrain.history.fault_windows import longest_unavailability_ns
 from splitbrain.history.functions import Function, Functions, Refusal, effect_of, was_refused
-from splitbrain.history.outages import longest_unavailability_ns
 from splitbrain.history.plan import decode_plan, encode_plan
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.run_folder import RunFolder

@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from splitbrain.checker.verdict import CheckResult, Verdict
-from splitbrain.harness.report.embedding import own_script, own_style
 from splitbrain.harness.report.message_timeline import read_timeline
 from splitbrain.harness.report.message_timeline_data import idle_messages, natural, picture_data
 from splitbrain.harness.report.message_timeline_section import (
@@ -20,7 +19,7 @@ from splitbrain.harness.report.message_timeline_section import (
     known_violations,
     message_timeline,
 )
-from splitbrain.harness.report.page_assets import ASSETS
+from splitbrain.harness.report.page_assets import ASSETS, own_script, own_style
 from splitbrain.history.timeline_records import (
     TimelineFault,
     TimelineLife,

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from splitbrain.checker.linearizability.part.algorithms import PRECONDITIONS, ZONES
+from splitbrain.checker.linearizability.part.outcome import PRECONDITIONS, ZONES
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.judge.bare_history import judge_history

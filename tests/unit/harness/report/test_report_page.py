@@ -16,16 +16,16 @@ from splitbrain.harness.judge.analysis_process import analysis_of
 from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.harness.judge.fault_results import fault_results
 from splitbrain.harness.judge.outcome_counts import outcome_counts
-from splitbrain.harness.report.embedding import (
+from splitbrain.harness.report.findings import analysis_tables
+from splitbrain.harness.report.graph_picture import draw_graph
+from splitbrain.harness.report.operations_picture import OPERATIONS_MAX, choose, draw, label_of
+from splitbrain.harness.report.page import report_page
+from splitbrain.harness.report.page_assets import (
     content_security_policy,
     json_for_script,
     own_script,
     own_style,
 )
-from splitbrain.harness.report.findings import analysis_tables
-from splitbrain.harness.report.graph_picture import draw_graph
-from splitbrain.harness.report.operations_picture import OPERATIONS_MAX, choose, draw, label_of
-from splitbrain.harness.report.page import report_page
 from splitbrain.harness.report.violations import core_operations, show_violations
 from splitbrain.history.plan import reproduce_command
 from splitbrain.history.records import PairedOperation

@@ -2,8 +2,15 @@
 
 import msgspec
 
-from splitbrain.harness.report.chart_data import bands, shown_reigns
-from splitbrain.harness.report.series import Call, completed_calls, latency_series, thin, throughput
+from splitbrain.harness.report.chart_data import (
+    Call,
+    bands,
+    completed_calls,
+    latency_series,
+    shown_reigns,
+    thin,
+    throughput,
+)
 from splitbrain.history.fault_windows import FaultWindow
 from splitbrain.history.leadership import Reign
 from splitbrain.history.records import Event

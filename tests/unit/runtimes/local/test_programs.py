@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from splitbrain.contracts.errors import CapabilityError
-from splitbrain.contracts.image import HostProgram, ImageSource
-from splitbrain.runtimes.local.programs import missing_programs
+from splitbrain.contracts.runtime import HostProgram, ImageSource
+from splitbrain.runtimes.local.mode import missing_programs
 from splitbrain.runtimes.local.runtime import LocalRuntime
 
 ONE, TWO = HostProgram("one", "package-of-one"), HostProgram("two", "package-of-two")

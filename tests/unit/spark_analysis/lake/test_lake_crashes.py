@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from splitbrain.spark_analysis.lake import store as store_module
-from splitbrain.spark_analysis.lake.cleaning import clean
 from splitbrain.spark_analysis.lake.compaction import compact
 from splitbrain.spark_analysis.lake.ingest import ingest_runs
+from splitbrain.spark_analysis.lake.snapshot import clean
 from splitbrain.spark_analysis.lake.sources import find_runs
 from splitbrain.spark_analysis.lake.store import LocalStore, Store
 from tests.failing_store import MOMENTS, FailingStore, Killed, Moment

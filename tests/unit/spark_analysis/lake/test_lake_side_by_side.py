@@ -8,11 +8,10 @@ import pytest
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.spark_analysis.lake import writing
-from splitbrain.spark_analysis.lake.cleaning import clean
 from splitbrain.spark_analysis.lake.commits import COMMITS
 from splitbrain.spark_analysis.lake.compaction import compact
 from splitbrain.spark_analysis.lake.ingest import ingest_runs
-from splitbrain.spark_analysis.lake.snapshot import read_snapshot
+from splitbrain.spark_analysis.lake.snapshot import clean, read_snapshot
 from splitbrain.spark_analysis.lake.store import LocalStore
 from tests.failing_store import FailingStore
 from tests.lake_runs import all_tables, content_of, make_run, names_of, rows_of, write_results

@@ -6,8 +6,8 @@ from typing import Self
 
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Address
-from splitbrain.systems.redis.membership import SENTINEL_PORT, SERVER_PORT, Member, Membership
 from splitbrain.systems.redis.resp import Reply, ReplyParser, text
+from splitbrain.systems.redis.settings import SENTINEL_PORT, SERVER_PORT, Member, Membership
 
 N1, N2, N3 = (NodeName(f"n{number}") for number in (1, 2, 3))
 NODES = (N1, N2, N3)

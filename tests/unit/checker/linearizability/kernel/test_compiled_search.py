@@ -15,10 +15,8 @@ from splitbrain.checker.linearizability.kernel.compiled_search import (
 )
 from splitbrain.checker.linearizability.methods import exhaustive
 from splitbrain.checker.linearizability.methods.search import DEAD_ENDS_MAX, Search
-from splitbrain.checker.linearizability.part.algorithms import EXACT, SWEEP
-from splitbrain.checker.linearizability.part.outcome import Outcome, order_of
-from splitbrain.checker.linearizability.part.problem import Problem
-from splitbrain.checker.linearizability.part.transitions import Transitions
+from splitbrain.checker.linearizability.part.outcome import EXACT, SWEEP, Outcome, order_of
+from splitbrain.checker.linearizability.part.problem import Problem, Transitions
 from splitbrain.checker.models.model import Model
 from splitbrain.checker.models.registry import MODELS
 from splitbrain.checker.verdict import Verdict

@@ -13,7 +13,7 @@ from splitbrain.checker.linearizability.methods.zones import (
     agree_at_once,
     judge_zones_plainly,
 )
-from splitbrain.checker.linearizability.part_registers import register_columns
+from splitbrain.checker.linearizability.part_source import register_columns
 from splitbrain.checker.models.registry import MODELS
 from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import linearizable

@@ -9,7 +9,7 @@ import pytest
 from bench.histories import HistoryOptions, generate
 from splitbrain.checker.linearizability.check import check
 from splitbrain.checker.linearizability.methods import guided
-from splitbrain.checker.linearizability.part.algorithms import GUIDED
+from splitbrain.checker.linearizability.part.outcome import GUIDED
 from splitbrain.checker.models.model import call_of
 from splitbrain.checker.models.registry import MODELS
 from splitbrain.checker.verdict import Verdict

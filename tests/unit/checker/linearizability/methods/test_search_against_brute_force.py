@@ -9,15 +9,15 @@ from splitbrain.checker.linearizability import portfolio
 from splitbrain.checker.linearizability.check import check_part
 from splitbrain.checker.linearizability.methods import search as search_module
 from splitbrain.checker.linearizability.methods.search import Search
-from splitbrain.checker.linearizability.part.algorithms import (
+from splitbrain.checker.linearizability.part.outcome import (
     EXACT,
     PRECONDITIONS,
     REACHABLE,
     REPEATED,
     SWEEP,
     ZONES,
+    order_of,
 )
-from splitbrain.checker.linearizability.part.outcome import order_of
 from splitbrain.checker.linearizability.part.parts import Part, split
 from splitbrain.checker.linearizability.part.problem import Problem
 from splitbrain.checker.models.model import Model

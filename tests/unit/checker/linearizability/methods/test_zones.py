@@ -9,8 +9,8 @@ import pytest
 
 from splitbrain.checker.linearizability.check import check
 from splitbrain.checker.linearizability.methods import search, zones
-from splitbrain.checker.linearizability.part.algorithms import PRECONDITIONS, ZONES
-from splitbrain.checker.linearizability.part_registers import register_columns
+from splitbrain.checker.linearizability.part.outcome import PRECONDITIONS, ZONES
+from splitbrain.checker.linearizability.part_source import register_columns
 from splitbrain.checker.models.registry import MODELS
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Unlimited

@@ -7,9 +7,7 @@ import pytest
 
 from bench.histories import HistoryOptions, generate
 from splitbrain.checker.linearizability.methods.search import Search
-from splitbrain.checker.linearizability.part.derived import properties
-from splitbrain.checker.linearizability.part.problem import Problem
-from splitbrain.checker.linearizability.part.transitions import Transitions
+from splitbrain.checker.linearizability.part.problem import Problem, Transitions, properties
 from splitbrain.checker.models.model import Call, KeyedModel
 from splitbrain.checker.models.registry import MODELS
 from splitbrain.checker.verdict import Verdict

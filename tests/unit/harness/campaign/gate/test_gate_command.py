@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from splitbrain.checker.fingerprints import fingerprint_of
-from splitbrain.harness.campaign.gate import gating, spark_figures
+from splitbrain.harness.campaign.gate import gating
 from splitbrain.harness.campaign.suite.ledger import (
     Ledger,
     NightBegan,
@@ -69,7 +69,7 @@ def test_correct_runs_are_green_without_spark(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("no JVM is needed for verdicts")
 
-    monkeypatch.setattr(spark_figures, "ask_spark", never)
+    monkeypatch.setattr(gating, "ask_spark", never)
     code, text = place.gate(place.runs("good", "fine"))
     assert code == 0
     assert "GREEN" in text.splitlines()[-1]
@@ -206,7 +206,7 @@ def test_json_on_the_terminal_is_one_object(place: Place) -> None:
 def test_spark_that_fails_is_exit_code_3_unless_something_is_violated(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from splitbrain.harness.campaign.gate.spark_figures import SparkMeasures
+    from splitbrain.harness.campaign.gate.gating import SparkMeasures
 
     monkeypatch.setattr(
         gating, "measure_with_spark", lambda *_: SparkMeasures({}, "There is no Java.", ())

@@ -5,10 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from splitbrain.checker import fault_attribution, set_full
+from splitbrain.checker import losses, set_full
 from splitbrain.checker.evidence import Evidence
-from splitbrain.checker.fault_attribution import attribute
-from splitbrain.checker.losses import LISTED_MAX, Losses
+from splitbrain.checker.losses import LISTED_MAX, Losses, attribute
 from splitbrain.checker.lost_commits import check as check_lost_commits
 from splitbrain.checker.registry import checker_named
 from splitbrain.checker.set_full import check as check_set_full
@@ -225,9 +224,9 @@ def test_lost_commits_are_told_by_fault_too() -> None:
 
 
 def nearest_ignores_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = fault_attribution.attribute
+    original = losses.attribute
     monkeypatch.setattr(
-        "tests.unit.checker.test_fault_attribution.attribute",
+        "tests.unit.checker.test_losses.attribute",
         lambda spans, time, _node: original(spans, time, None),
     )
 
