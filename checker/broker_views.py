@@ -1,4 +1,4 @@
-"""What brokers showed of topics, held against time and against the committed log.
+"""Checker of what brokers showed of topics, against time and the committed log.
 
 A ``view`` is answered by one broker from its own image and may be stale, so it is no part of the
 linearizable history. Its answer is ``[number of partitions or None, offset]``, the offset one past

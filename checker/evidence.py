@@ -19,7 +19,7 @@ from splitbrain.history.records import PairedOperation
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """What one run left behind; absent parts are empty."""
+    """Everything that one run left behind; absent parts are empty."""
 
     #: In the order of their invocation.
     operations: tuple[PairedOperation, ...]

@@ -24,7 +24,7 @@ class Undecided(Exception):
 
 
 class Findings:
-    """What one checker finds in one history.
+    """Findings of one checker in one history.
 
     Args:
         checker: its name, for the result.

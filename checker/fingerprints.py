@@ -38,7 +38,7 @@ _Found = Mapping[str, Any]
 
 
 class Fingerprint(msgspec.Struct, frozen=True, order=True):
-    """What a failure looks like."""
+    """Likeness of a failure."""
 
     checker: str
     #: Of the violation: ``not-linearizable``, ``lost``, ``INV-12``.

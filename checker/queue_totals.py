@@ -46,7 +46,7 @@ _FIGURES: tuple[str, ...] = (
 
 
 class _Queue(msgspec.Struct):
-    """What was done to one queue, by element."""
+    """Operations on one queue, by element."""
 
     #: Enqueues that may have happened.
     attempted: Counter[Hashable]

@@ -52,7 +52,7 @@ _EDGES_TRIED_MAX = 20
 
 
 class _Word(NamedTuple):
-    """Who says that one version is newer than another."""
+    """Witness that one version is newer than another."""
 
     guarantee: str
     first: PairedOperation

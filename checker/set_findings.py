@@ -1,4 +1,4 @@
-"""What was found wrong with the sets of a history, and the result that is made of it. Pure."""
+"""Findings about the sets of a history, and the result that is made of them. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What became of every element that was added to a set.
+"""Fate of every element that was added to a set.
 
 An element is *known* from the moment at which its add was acknowledged or a read showed it. It is
 *lost* if a read invoked later misses it and no read that could be later still shows it; *missing at
@@ -49,7 +49,7 @@ POLL_INTERVAL = 4096
 
 
 class _Asked(msgspec.Struct):
-    """What was asked to be added to one set."""
+    """Elements that were asked to be added to one set."""
 
     #: Element -> its add, the one that can explain it best.
     adds: dict[Hashable, PairedOperation]

@@ -23,7 +23,7 @@ Poll = Callable[[int], None]
 
 
 class Sightings(msgspec.Struct, frozen=True):
-    """What the reads of one set say about its elements."""
+    """Sightings of the elements of one set in its reads."""
 
     #: Element -> the first read to return that showed it.
     first: dict[Hashable, PairedOperation]

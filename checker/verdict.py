@@ -1,4 +1,4 @@
-"""What a checker says: a verdict, its reason, and the evidence as data."""
+"""A checker's answer: a verdict, its reason, and the evidence as data."""
 
 from collections.abc import Iterable
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""What a runtime can do to links, processes, disks and clocks beyond cut, kill and pause.
+"""Arms of a runtime: acts on links, processes, disks and clocks beyond cut, kill and pause.
 
 A runtime offers each as an *arm*; one that it lacks refuses every act by ``CapabilityError``, and
 its capability is missing from ``Runtime.capabilities``. All methods block. Injecting and undoing
@@ -17,7 +17,7 @@ from splitbrain.contracts.names import NodeName
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a link does to the packets that travel along it. Shares are of packets, 0 to 1."""
+    """Effect of a link on the packets that travel along it. Shares are of packets, 0 to 1."""
 
     #: Lost.
     loss: float = 0.0
@@ -35,7 +35,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LinkQuality(msgspec.Struct, frozen=True):
-    """What probes along one link have seen; one direction, measured at the far end."""
+    """Figures of probes along one link; one direction, measured at the far end."""
 
     sent: int
     arrived: int
@@ -101,7 +101,7 @@ class LinkArm(Protocol):
 
 
 class MemoryState(msgspec.Struct, frozen=True):
-    """What a node may have of memory, and whether it was too little."""
+    """Memory that a node may have, and whether it was too little."""
 
     #: What the kernel holds the node to, MiB; None: what it was deployed with.
     limit_mib: float | None
@@ -110,7 +110,7 @@ class MemoryState(msgspec.Struct, frozen=True):
 
 
 class ProcessArm(Protocol):
-    """What can be done to a node's processes besides killing and freezing them."""
+    """Acts on a node's processes besides killing and freezing them."""
 
     def terminate(self, node: NodeName, patience_s: float) -> int | None:
         """SIGTERM, as an operator stops a node; its exit code, None where it did not end in time.
@@ -165,7 +165,7 @@ class FileChange(msgspec.Struct, frozen=True):
 
 
 class FileChanged(msgspec.Struct, frozen=True):
-    """What was changed, for the record and for the evidence."""
+    """A change of a file, for the record and for the evidence."""
 
     kind: ChangeKind
     #: Below the data folder.
@@ -224,7 +224,7 @@ class DataFiles(Protocol):
 
 
 class PowerLoss(msgspec.Struct, frozen=True):
-    """What a power cut took, by its canaries: written right before it."""
+    """Loss by a power cut, told by its canaries: written right before it."""
 
     node: NodeName
     #: Whether the canary that was synced is there, whole.
@@ -294,7 +294,7 @@ class DiskArm(Protocol):
 
 
 class ClockWarp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a node's wall clock shows beside the true one."""
+    """A node's wall clock beside the true one."""
 
     #: Ahead by this much.
     offset_us: Microseconds = 0

@@ -1,4 +1,4 @@
-"""What pure code polls so that a caller can bound its time and memory."""
+"""A budget that pure code polls, so that a caller can bound its time and memory."""
 
 from typing import Protocol
 

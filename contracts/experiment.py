@@ -34,7 +34,7 @@ class Option(msgspec.Struct, frozen=True):
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
-    """What is run: system, load, faults, runtime, seed."""
+    """Settings of a run: system, load, faults, runtime, seed."""
 
     system: Annotated[str, Option("System under test; 'splitbrain systems' lists them.")]
     #: None: the system's usual one.

@@ -77,7 +77,7 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class ActualFault(msgspec.Struct, frozen=True):
-    """What a scheduled fault became when its symbolic target was resolved."""
+    """A scheduled fault whose symbolic target was resolved."""
 
     index: Int64
     kind: str

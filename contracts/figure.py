@@ -1,4 +1,4 @@
-"""What a figure of a release gate is: its name, its unit, which way is better, what it is over."""
+"""A figure of a release gate: its name, its unit, which way is better, what it is over."""
 
 from typing import Literal
 

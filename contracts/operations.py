@@ -1,4 +1,4 @@
-"""What a workload asks a client to do, and what the client says came of it."""
+"""Operations that a workload asks of a client, and the client's answer."""
 
 from typing import Any, Literal, Protocol
 
@@ -20,7 +20,7 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """What the client learned."""
+    """A client's knowledge of an operation's outcome."""
 
     type: Outcome
     #: ok only. read: the value read (None: never written; a list for sets); write and add: the

@@ -49,7 +49,7 @@ class DiskOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the clients do."""
+    """Load of the clients."""
 
     workload: str = "register"
     workload_options: dict[str, str] = {}
@@ -65,7 +65,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class RecoveryOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What happens after the faults."""
+    """The course after the faults."""
 
     #: ``all``: every node and link; ``majority``: a random majority, the rest stays dead or cut.
     scope: str = "all"

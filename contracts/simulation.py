@@ -1,4 +1,4 @@
-"""What the parts of an exact simulation may ask of each other.
+"""Protocols between the parts of an exact simulation.
 
 These protocols let a system's hosts live in the generic world (``simulation.world``) without
 either knowing the other. What a world is made from is data (``contracts.scenario``). Times are
@@ -106,7 +106,7 @@ class Network(Protocol):
 
 
 class World(Protocol):
-    """What everything in a simulated world may use."""
+    """Means of everything in a simulated world."""
 
     @property
     def now(self) -> int:

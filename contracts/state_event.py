@@ -1,4 +1,4 @@
-"""What a node says of itself while it runs: role, epoch, high watermark, log changes."""
+"""State events: a running node's own word of role, epoch, high watermark and log changes."""
 
 from typing import Any, Literal
 

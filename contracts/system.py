@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Route(msgspec.Struct, frozen=True):
-    """Which node a client talks to."""
+    """The node that a client talks to, or asks first."""
 
     kind: Literal["pinned", "leader"]
     #: For ``pinned``: the node. For ``leader``: where to ask first.
@@ -26,7 +26,7 @@ class Route(msgspec.Struct, frozen=True):
 
 
 class LeaderView(msgspec.Struct, frozen=True):
-    """Who leads, as far as the nodes that answered say."""
+    """The leader, as far as the nodes that answered say."""
 
     leader: NodeName | None
     epoch: int | None

@@ -150,7 +150,7 @@ def _rows(path: Path) -> Iterator[tuple[list[tuple[bytes, ...]] | None, list[byt
 
 
 class _Meaning:
-    """What texts mean, each distinct one found out once.
+    """Meanings of texts, each distinct one found out once.
 
     Args:
         texts: the distinct texts of each field.

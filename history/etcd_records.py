@@ -18,7 +18,7 @@ class Value(msgspec.Struct, frozen=True):
 
 
 class Span(msgspec.Struct, frozen=True, rename="pascal"):
-    """Which keys are read, and of which revision."""
+    """The keys that are read, and their revision."""
 
     start: str = ""
     end: str = ""
@@ -50,7 +50,7 @@ class Step(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class Condition(msgspec.Struct, frozen=True, rename="pascal"):
-    """What a transaction wants of a key before it does anything."""
+    """Demand of a transaction on a key before it does anything."""
 
     key: str
     expected_revision: int = 0
@@ -66,7 +66,7 @@ class Transaction(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class Request(msgspec.Struct, frozen=True, rename="pascal"):
-    """What was asked."""
+    """A request."""
 
     type: str
     range: Span | None = None
@@ -82,7 +82,7 @@ class KeyValue(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What a range found; a put or delete inside a transaction finds nothing."""
+    """Result of a range; a put or delete inside a transaction finds nothing."""
 
     pairs: list[KeyValue] | None = msgspec.field(default=None, name="KVs")
     count: int = msgspec.field(default=0, name="Count")
@@ -96,7 +96,7 @@ class Answers(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class Response(msgspec.Struct, frozen=True, rename="pascal"):
-    """What came back, or why nothing did."""
+    """A response, or why there is none."""
 
     txn: Answers | None = None
     range: Found | None = None

@@ -58,7 +58,7 @@ class LoadedHistory(msgspec.Struct, frozen=True):
 
 
 class _Read(msgspec.Struct, frozen=True):
-    """What a format's reader gives; events, or operations where the format has whole ones."""
+    """Yield of a format's reader: events, or operations where the format has whole ones."""
 
     events: list[Event] | None = None
     operations: list[PairedOperation] | None = None

@@ -1,4 +1,4 @@
-"""Who led which epoch and when: as the nodes say, else as was seen from outside; pure.
+"""Reigns: who led which epoch and when, as the nodes say, else as was seen from outside; pure.
 
 The one reading of it: the checker of split-brain, the figures of a judgement and the lanes of the
 report take it from here. A node's belief begins with its event ``role: leader`` and ends with its

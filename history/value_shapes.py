@@ -1,4 +1,4 @@
-"""What the values of an operation must look like, whatever it is judged by; pure.
+"""Shapes that the values of an operation must have, whatever it is judged by; pure.
 
 An answer that says something else than was asked is never taken for "done": it belongs to another
 operation, or means something that nobody here knows.

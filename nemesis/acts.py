@@ -1,4 +1,4 @@
-"""What can be done to nodes and links, one act at a time, as data.
+"""Acts on nodes and links, one at a time, as data.
 
 Each act says which capability it needs and, in words, what it does. An act that *holds* puts
 something in force on each of its nodes or links until an act that *releases* the same; who carries

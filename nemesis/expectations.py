@@ -1,4 +1,4 @@
-"""What must be seen from outside when a fault has bitten or is healed, as data.
+"""Expectations: what must be seen from outside when a fault has bitten or is healed, as data.
 
 A fault that nobody has seen bite proves nothing, so each fault kind says what to look for. The
 harness looks (probes, process states, the clients' and the nodes' own traffic); nothing here does.
@@ -40,7 +40,7 @@ class LinkDelivers(msgspec.Struct, frozen=True):
 
 
 class LinkBehaves(msgspec.Struct, frozen=True):
-    """What probes along the link see lies within the bounds of what was asked for.
+    """Probes along the link see figures within the bounds of what was asked for.
 
     Bounds are shares of what was sent, 0 to 1, wide enough for chance among so few probes.
     """

@@ -1,4 +1,4 @@
-"""What the faults in force hold on nodes and links, so that several may be in force at once.
+"""Holds of the faults in force on nodes and links, so that several may be in force at once.
 
 A node that two faults hold down comes back when both are healed, a link that two faults cut opens
 with the second heal, and of two shapes the one that is left is in force again. Says which part of
@@ -38,7 +38,7 @@ _OF_DEGREE: tuple[Held, ...] = ("shape", "cpu", "memory", "slow", "clock")
 
 
 class Holds:
-    """Who holds what, by kind of hold and node or link."""
+    """Holders by kind of hold and node or link."""
 
     def __init__(self) -> None:
         #: Fault to its latest holding act, in the order in which they took hold.

@@ -32,7 +32,7 @@ NEVER = -1
 
 
 class VoterTold(msgspec.Struct, frozen=True):
-    """What a voter has told of its log, all lives together; -1: nothing."""
+    """A voter's own word on its log, all lives together; -1: nothing."""
 
     #: The newest epoch that it was in.
     epoch: int = NEVER
@@ -47,7 +47,7 @@ class VoterTold(msgspec.Struct, frozen=True):
 
 
 class Demand(msgspec.Struct, frozen=True):
-    """What others must hold before a node may forget."""
+    """Records that others must hold before a node may forget."""
 
     #: Heard of a commit in this epoch, or a later one.
     epoch: int

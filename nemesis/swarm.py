@@ -80,7 +80,7 @@ class SwarmLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Drawing(msgspec.Struct):
-    """What several paragraphs of one seed need to know."""
+    """Drawing of one seed, as far as several paragraphs need it."""
 
     streams: Streams
     limits: SwarmLimits

@@ -97,7 +97,7 @@ def _folder(path: Path) -> int:
 
 
 class Swept(msgspec.Struct, frozen=True):
-    """What was removed of one dead run."""
+    """Things removed of one dead run."""
 
     run_id: RunId
     #: Its lock file; the run folder is the folder that holds it.
@@ -109,7 +109,7 @@ class Swept(msgspec.Struct, frozen=True):
 
 
 class Sweep(msgspec.Struct, frozen=True):
-    """What one runtime swept."""
+    """Things swept by one runtime."""
 
     #: Name of the runtime.
     runtime: str

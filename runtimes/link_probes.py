@@ -1,4 +1,4 @@
-"""What a link does to datagrams: two tools, one at each end, and what they have seen in figures.
+"""Probes of links: two tools, one at each end, and the figures of datagrams between them.
 
 The tools are those of ``docker/pod/probe.py``; how one gets to run inside a node's network is the
 runtime's business. It must change nothing.

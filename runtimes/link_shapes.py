@@ -41,7 +41,7 @@ _ALONG: Final = ("delay_us", "jitter_us", "reorder", "duplicate")
 
 
 class LinkTools(Protocol):
-    """What the arm asks of a runtime; all raise HarnessError where the environment fails."""
+    """Demands of the arm on a runtime; all raise HarnessError where the environment fails."""
 
     def nodes(self) -> Sequence[NodeName]:
         """The deployed nodes."""

@@ -1,4 +1,4 @@
-"""Which process made something, in one word that outlives it, and whether that process still runs.
+"""Owner of a thing: the process that made it, as a word that outlives it; whether it still runs.
 
 A run's lock tells the living from the dead as long as its file can be seen. Where the file was
 deleted, or lies where this process cannot look, the word on the run's resources is the second

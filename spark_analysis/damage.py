@@ -1,4 +1,4 @@
-"""What of a run could not be taken: a kind for queries and a sentence for people, each.
+"""Damage of a run: a kind for queries and a sentence for people, each.
 
 Must never end an ingest: whatever a run folder holds, it is taken as far as it goes, and what is
 left out is said here.

@@ -1,4 +1,4 @@
-"""What the figures of the release gate are taken from: tables of runs, under conditions."""
+"""Ground of the release gate's figures: tables of runs, under conditions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final

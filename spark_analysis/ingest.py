@@ -57,7 +57,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Ingested(msgspec.Struct, frozen=True):
-    """What an ingest made; content of the manifest."""
+    """Yield of an ingest; content of the manifest."""
 
     run_id: str
     #: Table name to the version of its schema.

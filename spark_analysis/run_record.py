@@ -1,4 +1,4 @@
-"""What a run was and what it was judged to be: rows of ``runs``, ``verdicts``, ``coverage``.
+"""Record of a run and of its judgement: rows of ``runs``, ``verdicts``, ``coverage``.
 
 Reads ``plan.json`` and ``results.json`` as far as they can be read. Must never judge: the words are
 those of the results.
@@ -42,7 +42,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class Met(msgspec.Struct, frozen=True):
-    """What faults met, as it stands in ``results.json``."""
+    """Coverage of a fault, as it stands in ``results.json``."""
 
     kind: str
     role: str
@@ -80,7 +80,7 @@ class Conclusions(msgspec.Struct, frozen=True):
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """Which run it is, whatever is left of it."""
+    """Identity of a run, whatever is left of it."""
 
     #: Unique over machines, the same wherever the folder lies: the run's name and a digest of its
     #: plan; without a plan, of its place.

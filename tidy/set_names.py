@@ -1,4 +1,4 @@
-"""Which names of a module are sets, as far as its text says.
+"""Names of a module that are sets, as far as its text says.
 
 Names and attributes that are annotated as sets or given one; a name counts in its function, an
 attribute in its module. Must rather miss a set than call a list one.

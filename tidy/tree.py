@@ -1,4 +1,4 @@
-"""Which files belong to the project, and what a finding is."""
+"""Files that belong to the project, and the form of a finding."""
 
 import subprocess
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""What clients do: one file per workload, each operation a function of (seed, slot, n)."""
+"""Workloads of clients: one file each, each operation a function of (seed, slot, n)."""

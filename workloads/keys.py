@@ -1,4 +1,4 @@
-"""Which key an operation works on: a few lanes live at once, and each moves to a fresh key in time.
+"""Keys of operations: a few lanes live at once, and each moves to a fresh key in time.
 
 A checker's work grows steeply with the operations on one key, above all with those whose outcome
 is unknown, so keys are given up after about 200 operations or after 20 ``info``. The first is

@@ -56,7 +56,7 @@ COMPILED = find_spec("numba") is not None
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What decided a part."""
+    """Outcome of a part, and the algorithm that decided it."""
 
     #: One of ``checker.linearizability.part.outcome``.
     algorithm: str

@@ -1,1 +1,1 @@
-"""What systems promise, as models: a few lines each, open to users' own."""
+"""Promises of systems, as models: a few lines each, open to users' own."""

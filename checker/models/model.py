@@ -1,4 +1,4 @@
-"""What a model is: an initial state and one step, and what a search may take advantage of.
+"""The form of a model: an initial state and one step, and properties that a search may use.
 
 A model speaks of *calls*: an operation stripped of who asked when. The search asks ``step`` once
 for each state and distinct call and remembers the answer, so a model in plain Python is fast
@@ -22,7 +22,7 @@ TEXT_LENGTH_MAX = 60
 
 
 class Call(msgspec.Struct, frozen=True):
-    """What was asked and, where known, answered; hashable."""
+    """A request and, where known, its answer; hashable."""
 
     f: str
     #: Argument with lists as tuples.

@@ -44,7 +44,7 @@ class Cell(RowAcross, frozen=True):
 
 
 class Met(RowAcross, frozen=True):
-    """What faults of one kind met, under one workload; runs with a planted bug count too."""
+    """Coverage by faults of one kind, under one workload; runs with a planted bug count too."""
 
     table = "fault_coverage/1"
     system: str
@@ -58,7 +58,7 @@ class Met(RowAcross, frozen=True):
 
 
 class RunFingerprint(RowAcross, frozen=True):
-    """What a checker found in a run."""
+    """A finding of a checker in a run."""
 
     table = "run_fingerprints/1"
     run_id: str

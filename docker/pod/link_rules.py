@@ -1,4 +1,4 @@
-"""What the kernel is told about the links of one node, as words for its programs, and read back.
+"""Rules of the kernel for the links of one node, as words for its programs, and read back.
 
 Pure text: no program is run here. A link is named by the other end's address. Packets are lost, and
 queued for user space, where they arrive; they are slowed, and delayed where the kernel has netem,

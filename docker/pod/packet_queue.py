@@ -60,7 +60,7 @@ _WHOLE_VERDICT = struct.Struct("=IHHIIBBHHH4sI")
 
 
 class Table:
-    """What each sender's packets meet."""
+    """The table of a link program: for each sender, the treatment of its packets."""
 
     def __init__(self) -> None:
         self.shown: dict[str, dict[str, float]] = {}

@@ -1,4 +1,4 @@
-"""What ``clean`` does, and what a dead run's folder still lacks.
+"""The command ``clean``, and the end of a dead run's folder.
 
 Dead runs' nodes are swept out of every runtime, what they left saved into the run folders first;
 then the temporary folders of dead processes go. Living runs and foreign things are spared.

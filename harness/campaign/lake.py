@@ -1,4 +1,4 @@
-"""What ``ingest`` does: finds runs, puts them into a lake, and says what became of each.
+"""The command ``ingest``: finds runs, puts them into a lake, and says what became of each.
 
 The work itself is ``spark_analysis.lake``'s. Exit code 0 also where runs are damaged: they are
 told, and marked in the lake; whether they may pass is for a gate to say.
@@ -29,7 +29,7 @@ _TOLD_MAX = 20
 
 
 class LakeWork(msgspec.Struct, frozen=True):
-    """What is to be done to a lake."""
+    """Work on a lake."""
 
     folders: tuple[Path, ...]
     #: Folder or URI.

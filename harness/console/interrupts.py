@@ -35,7 +35,7 @@ Reaction = Callable[[], str]
 
 
 class Stage(msgspec.Struct, frozen=True):
-    """What signals do while it lasts."""
+    """A stage of a command, with its answer to signals."""
 
     #: For the first signal, the second, and so on.
     reactions: Sequence[Reaction]

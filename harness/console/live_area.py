@@ -1,4 +1,4 @@
-"""What lives at the bottom of a terminal while something goes on; plain lines elsewhere.
+"""Live area at the bottom of a terminal while something goes on; plain lines elsewhere.
 
 Must never leave the terminal different from how it was found, nor stop what goes on because nobody
 reads.

@@ -1,4 +1,4 @@
-"""Which values a scenario may hold: what the types of its fields leave open; pure.
+"""Values that a scenario may hold, as far as the types of its fields leave it open; pure.
 
 A scenario may come from a person's editor. What cannot be meant is refused before a world is made
 of it, with the field and what is allowed there; inside the world it would look like a defect of

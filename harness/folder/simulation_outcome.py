@@ -1,4 +1,4 @@
-"""What a simulated run leaves behind: the same evidence as a run in containers, and its trace."""
+"""Outcome of a simulated run: the same evidence as of a run in containers, and its trace."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Which splitbrain this is: its version, and the commit of the work tree it runs from."""
+"""This splitbrain's version, and the commit of the work tree it runs from."""
 
 import subprocess
 from importlib import metadata

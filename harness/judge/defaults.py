@@ -1,4 +1,4 @@
-"""What ``splitbrain test`` takes where the user chose nothing, as far as a recorded plan tells.
+"""Defaults of ``splitbrain test`` where the user chose nothing, as far as a recorded plan tells.
 
 Known for plans of this version only: another version may have had other defaults, and what is left
 out of a command line must mean the same there.

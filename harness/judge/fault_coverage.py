@@ -1,4 +1,4 @@
-"""Which fault met which role, epoch phase and workload in one run. Pure.
+"""Coverage of one run: which fault met which role, epoch phase and workload. Pure.
 
 Counts faults that were injected, by what the nodes that they hit were at that moment. A fault that
 hits nodes in two roles counts once in each. What is not known counts as ``unknown``. Judges

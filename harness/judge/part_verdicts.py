@@ -1,4 +1,4 @@
-"""What ``splitbrain analyze RUN --parts`` does: judge a history that fits no process any more.
+"""The command ``splitbrain analyze RUN --parts``: judges a history that fits no process any more.
 
 The checker's verdict on linearizability alone, part by part, spread over Spark; the history is
 never in this process. Nothing else is judged and ``results.json`` stays as it is.

@@ -1,4 +1,4 @@
-"""What the checkers of outcomes say of a simulated run, in this process and within milliseconds.
+"""Verdicts of the checkers of outcomes on a simulated run, in this process and within milliseconds.
 
 The same checkers as for runs in containers; only their budget counts questions instead of seconds,
 so that a verdict never depends on how busy the machine is. A checker that crashes, or that gives

@@ -1,4 +1,4 @@
-"""What a child process of the harness must be told to find the same packages."""
+"""Environment of a child process of the harness, so that it finds the same packages."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What a judgement may use, and what it used."""
+"""Limits of a judgement, and what it used."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

@@ -47,7 +47,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class PartOutcome(msgspec.Struct, frozen=True):
-    """What came of a part: a value, or the reason why there is none."""
+    """Outcome of a part: a value, or the reason why there is none."""
 
     value: Any
     #: Why there is no value, as a clause; None for success.

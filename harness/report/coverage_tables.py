@@ -1,4 +1,4 @@
-"""What faults have met, as rows for people, and what none ever met; made from counts alone.
+"""Coverage of faults, as rows for people, and what none ever met; made from counts alone.
 
 Rows of zeros are shown: what was never tried is what these tables are for. Kinds of faults that
 were never tried come first. Decides nothing. Definitions: ``docs/faults/coverage.md``.

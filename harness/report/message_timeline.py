@@ -32,7 +32,7 @@ _LINE = msgspec.json.Decoder(TimelineRecord)
 
 
 class ReadTimeline(msgspec.Struct, frozen=True):
-    """What of a run's timeline is shown, in the order of time."""
+    """The shown part of a run's timeline, in the order of time."""
 
     records: list[TimelineRecord]
     #: States, lives, faults and high watermarks that still held where ``records`` begins.

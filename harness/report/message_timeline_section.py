@@ -56,7 +56,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class MessageTimeline(msgspec.Struct, frozen=True):
-    """What the template shows of a run with a timeline."""
+    """Section of a run with a timeline, as the template shows it."""
 
     #: The picture's data, for a script element.
     data: Markup

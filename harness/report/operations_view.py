@@ -1,4 +1,4 @@
-"""What the page's operations view draws: bars per process around a violation. Pure.
+"""Data of the page's operations view: bars per process around a violation. Pure.
 
 Where nothing contradicts, it draws the stretch in which most was going on at once.
 

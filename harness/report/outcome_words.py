@@ -1,4 +1,4 @@
-"""What became of the operations, as rows and sentences: for the terminal, Markdown and the page."""
+"""Outcomes of the operations, as rows and sentences: for the terminal, Markdown and the page."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""What a container leaves behind: its output and its data folder, copied to this machine.
+"""Archives of a container: its output and its data folder, copied to this machine.
 
 Copies work on running and on exited containers alike; of a running one the data are a snapshot
 that was not taken at one moment.

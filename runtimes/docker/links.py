@@ -104,7 +104,7 @@ class PodLinks(ProbedLinks):
 
 
 class EngineMeans:
-    """What the engine's kernel can do to links, tried once per image in a pod without a network."""
+    """Means of the engine's kernel for links, tried once per image in a pod without a network."""
 
     def __init__(self) -> None:
         self._found: dict[str, frozenset[str]] = {}

@@ -1,4 +1,4 @@
-"""What the watchdog does in the engine when a harness died: heal and stop the run's nodes.
+"""The watchdog's work in the engine when a harness died: heal and stop the run's nodes.
 
 It removes nothing: containers and volumes are evidence until ``splitbrain clean`` has saved it.
 See :mod:`runtimes.watchdog` for the process that waits for the death.

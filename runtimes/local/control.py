@@ -53,7 +53,7 @@ class HostPlan(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """What the harness asks for."""
+    """A call of the harness."""
 
     number: int
     method: str
@@ -61,7 +61,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What became of a call."""
+    """Answer to a call."""
 
     number: int
     value: Any = None

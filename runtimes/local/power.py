@@ -36,7 +36,7 @@ class _DurableLength(msgspec.Struct, frozen=True):
 
 
 class Loss(msgspec.Struct, frozen=True):
-    """What one file lost."""
+    """Loss of one file."""
 
     path: str
     #: Bytes that no sync had covered.

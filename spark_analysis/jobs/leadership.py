@@ -1,4 +1,4 @@
-"""Who led which epoch and when, and who led at the same time.
+"""Reigns: who led which epoch and when, and who led at the same time.
 
 Definitions, used by the jobs and by their reference in the tests:
 

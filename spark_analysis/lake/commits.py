@@ -75,7 +75,7 @@ class RunEntry(msgspec.Struct, frozen=True):
 
 
 class Commit(msgspec.Struct, frozen=True):
-    """What one small write adds to a lake."""
+    """Addition of one small write to a lake."""
 
     layout: int
     commit_id: str
@@ -84,7 +84,7 @@ class Commit(msgspec.Struct, frozen=True):
 
 
 class _Layout(msgspec.Struct, frozen=True):
-    """What of a commit every version can read."""
+    """The part of a commit that every version can read."""
 
     layout: int
 

@@ -28,7 +28,7 @@ _TABLES: Final = {table.name: table for table in LAKE_TABLES}
 
 
 class Compacted(NamedTuple):
-    """What a compaction did."""
+    """Yield of a compaction."""
 
     runs: int
     files_before: int
@@ -38,7 +38,7 @@ class Compacted(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """What one commit holds of one partition and still counts."""
+    """Rows of one commit and one partition that still count."""
 
     name: str
     entries: list[RunEntry]

@@ -65,7 +65,7 @@ class ReadRun(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What an ingest did."""
+    """Yield of an ingest."""
 
     new: list[ReadRun]
     #: Read again, because they had changed or were read by an older version.

@@ -1,4 +1,4 @@
-"""What older versions of tables looked like, and how their rows become today's.
+"""Older versions of tables, and how their rows become today's.
 
 Every version that was ever written stays here, spelt out, with the step to the next one. A file of
 version 1 of a table at version 3 is read with the schema of version 1 and taken through both steps.

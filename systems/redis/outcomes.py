@@ -24,7 +24,7 @@ from splitbrain.systems.redis.resp import ErrorReply, Reply
 
 
 class ErrorRow(msgspec.Struct, frozen=True):
-    """What one code means."""
+    """Meaning of one code."""
 
     #: Error class in the history.
     error: str

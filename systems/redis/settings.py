@@ -1,4 +1,4 @@
-"""What a user may set, by Redis' and Sentinel's own names, and the defaults of a run. Pure.
+"""Settings open to users, by Redis' and Sentinel's own names, and the defaults of a run. Pure.
 
 Two names are of this adapter's clients alone: ``replica-reads`` and ``follow-switches``. What is
 not here is refused rather than handed on: a misspelt name would otherwise test the default.

@@ -20,7 +20,7 @@ _REPLICA_PREFIX: Final = "slave"
 
 
 class ServerView(msgspec.Struct, frozen=True):
-    """What one server says of itself."""
+    """One server's own view."""
 
     is_primary: bool
     #: End of what it has of the replicated stream, bytes.
@@ -35,7 +35,7 @@ class ServerView(msgspec.Struct, frozen=True):
 
 
 class SentinelView(msgspec.Struct, frozen=True):
-    """What one Sentinel says of the group."""
+    """One Sentinel's view of the group."""
 
     #: Address of the primary that it names.
     host: str

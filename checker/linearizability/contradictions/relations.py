@@ -1,4 +1,4 @@
-"""Which operation explains which answer, told from the model's steps alone.
+"""Relations of answers to operations that explain them, told from the model's steps alone.
 
 Works for any model: it looks at the states that the search met. Must never claim that an answer
 has a single source unless no other operation of the part, and not the initial state, can give it.

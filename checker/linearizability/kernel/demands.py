@@ -27,7 +27,7 @@ _NOT_ALONE: Final = -1
 
 
 class AllSteps(NamedTuple):
-    """What each call does in each state that the calls lead to."""
+    """Outcome of each call in each state that the calls lead to."""
 
     #: State and call to state; ``ILLEGAL`` where it may not happen.
     table: Any

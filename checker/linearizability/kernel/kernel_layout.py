@@ -142,7 +142,7 @@ class Layout(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What the search writes; arrays are replaced by longer ones when they are full."""
+    """Arrays that the search writes; replaced by longer ones when they are full."""
 
     #: State and call to state.
     transitions: NumberCells

@@ -1,4 +1,4 @@
-"""What the compiled search remembers: a hash table of sets, of which only the best are kept.
+"""Memory of the compiled search: a hash table of sets, of which only the best are kept.
 
 Rule 6 of ``checker.linearizability.methods.search``.
 """

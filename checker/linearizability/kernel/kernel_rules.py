@@ -1,4 +1,4 @@
-"""What holds of one configuration: rules 1 to 3 of the search and rule 7, compiled.
+"""Rules that hold of one configuration: 1 to 3 of the search and 7, compiled.
 
 The rules of ``linearizability.methods.search`` on arrays, and that of ``demands``; the depth-first
 search and the sweep share them. Plain loops, nothing allocated. Nothing is changed until all

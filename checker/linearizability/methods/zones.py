@@ -45,7 +45,7 @@ class RegisterColumns(NamedTuple):
 
 
 class ZoneVerdict(NamedTuple):
-    """What the zones say."""
+    """Verdict of the zones."""
 
     valid: bool
     #: Values that contradict each other; one alone where a read is at odds with its own write.

@@ -1,4 +1,4 @@
-"""What a search found, and the order that its decisions stand for.
+"""Outcome of a search, and the order that its decisions stand for.
 
 A search notes only the operations that changed the state, in the order in which they did, and
 where it let one return that could still have; everything else stood wherever it was first done.
@@ -48,7 +48,7 @@ class Ending(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a search found."""
+    """Outcome of a search."""
 
     verdict: Verdict
     #: Why it stopped, for ``unknown``.

@@ -1,4 +1,4 @@
-"""What a gate compares with: other runs, or the JSON of an earlier gate, here or in git.
+"""Baseline of a gate: other runs, or the JSON of an earlier gate, here or in git.
 
 A reference is, in this order: ``none`` (there is none, said aloud); runs, as on the command line (a
 folder or a ledger's night), which are measured anew; a gate's JSON file; ``REF:PATH``, such as

@@ -1,4 +1,4 @@
-"""What ``splitbrain gate`` does: hold a gate and tell of it, or prove that a policy can fail."""
+"""The command ``splitbrain gate``: holds a gate, or proves that a policy can fail."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from splitbrain.harness.folder.results import EXIT_INVALID, EXIT_VALID, counted
 
 
 class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``splitbrain gate`` was asked for."""
+    """Options of ``splitbrain gate``."""
 
     policy: Path
     tier: str | None = None

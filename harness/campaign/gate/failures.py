@@ -1,4 +1,4 @@
-"""What went wrong in the runs, by fingerprint: quarantined or not, and new, known or resolved.
+"""Failures of the runs, by fingerprint: quarantined or not, and new, known or resolved.
 
 A failure is one fingerprint; it may stand behind many runs. A quarantine spares a failure until the
 end of its last day, UTC; from the next day on it fails again, and that is said. Must never let a

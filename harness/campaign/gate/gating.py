@@ -43,7 +43,7 @@ from splitbrain.harness.pool.spark_child import ask_spark
 
 
 class GateRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a gate is asked."""
+    """A request to a gate."""
 
     policy: Policy
     tier: Tier

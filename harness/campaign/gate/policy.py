@@ -45,7 +45,7 @@ class Quarantine(msgspec.Struct, frozen=True, order=True):
 
 
 class Tier(msgspec.Struct, frozen=True):
-    """What one tier demands, inherited thresholds included."""
+    """Demands of one tier, inherited thresholds included."""
 
     name: str
     thresholds: tuple[Threshold, ...]

@@ -25,7 +25,7 @@ _STEP = 1e-3
 
 
 class Proof(msgspec.Struct, frozen=True):
-    """What came of one threshold."""
+    """Proof of one threshold."""
 
     tier: str
     threshold: Threshold

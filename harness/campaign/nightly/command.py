@@ -1,4 +1,4 @@
-"""What ``splitbrain nightly`` does: a suite's night, then all that follows it, as one answer.
+"""The command ``splitbrain nightly``: a suite's night, then all that follows it, as one answer.
 
 The gate is the judge of what the runs are worth, quarantines included; the night itself says
 whether it could have seen anything. A night whose canaries went unseen is void: what hid a planted
@@ -35,7 +35,7 @@ _VOID: Final = "VOID: a canary went unseen, so its valid runs prove nothing."
 
 
 class NightlyOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``splitbrain nightly`` was asked for."""
+    """Options of ``splitbrain nightly``."""
 
     runs_folder: Path = Path("runs")
     time_budget: str | None = None

@@ -26,7 +26,7 @@ Step = Literal["ingest", "analyze", "gate", "prune"]
 
 
 class StepEnded(msgspec.Struct, frozen=True):
-    """What came of a step."""
+    """Outcome of a step."""
 
     #: As of the command; 2 where its time was up before it had an answer.
     exit_code: int

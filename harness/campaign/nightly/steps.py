@@ -1,4 +1,4 @@
-"""What follows a suite's night: its runs into the lake, all runs of it, the gate, and room.
+"""Steps after a suite's night: its runs into the lake, all runs of it, the gate, and room.
 
 Each step is a command of its own in a child process, so that it can be stopped when its time is up,
 dies alone, and dies with the night (``owned_step``). Every one may be done twice: an ingest finds

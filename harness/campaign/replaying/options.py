@@ -10,7 +10,7 @@ from splitbrain.contracts.experiment import Option
 
 
 class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``splitbrain replay`` was asked for; None: not given."""
+    """Options of ``splitbrain replay``; None: not given."""
 
     run: Annotated[Path | None, Option("Run folder, or runs/latest.", is_positional=True)] = None
     scenario: Annotated[

@@ -22,7 +22,7 @@ from splitbrain.history.run_folder import RunFolder
 
 
 class ReplayVerdict(msgspec.Struct, frozen=True):
-    """What one run came to, as far as replays are compared by it."""
+    """Verdict of one run, as far as replays are compared by it."""
 
     headline: str
     #: Checkers that found a violation, sorted; empty for a run that none convicted.

@@ -28,7 +28,7 @@ class _TooLate(BaseException):
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """What must fail again."""
+    """The failure that must come again."""
 
     #: Id of an invariant; None where only the checkers found something.
     invariant: str | None = None

@@ -1,4 +1,4 @@
-"""What a search leaves: one folder with its plan, its tries and the runs worth keeping.
+"""Folder of a search: its plan, its tries and the runs worth keeping.
 
 ``<runs>/shrinking/<run>/``: ``plan.toml``, the smallest plan so far; ``tries.jsonl``, one line per
 try, also of those whose run folders were removed; ``plans/``, every plan that was tried;

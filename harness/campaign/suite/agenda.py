@@ -1,4 +1,4 @@
-"""What is to be done next, and what is left undone when time is up.
+"""Agenda of a night: the next attempts, and what is left undone when time is up.
 
 A run is handed out only if its time limit still fits into the night's budget and its matrix' own.
 Threads of the suite share one agenda. It starts nothing.

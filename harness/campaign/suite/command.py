@@ -1,4 +1,4 @@
-"""What ``splitbrain suite`` does: begin a night or go on with one, and say what it came to.
+"""The command ``splitbrain suite``: begins a night or goes on with one, and says what it came to.
 
 A night that is not gone on with (the file changed, a new one was asked for) is ended first: what it
 had in flight may hold a violation, and that violation is this command's too.
@@ -39,7 +39,7 @@ _NIGHT_SEED_END = 1_000_000_000
 
 
 class SuiteOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``splitbrain suite`` was asked for."""
+    """Options of ``splitbrain suite``."""
 
     runs_folder: Path = Path("runs")
     #: None: beside the runs.

@@ -1,4 +1,4 @@
-"""What came of one attempt: reads its folder, and makes the ledger's line of it.
+"""Conclusion of one attempt: reads its folder, and makes the ledger's line of it.
 
 A violation on the disk counts whatever became of the process. A folder can convict a run that died
 or was stopped, but never acquit it: such a run is no green line. What a run that died in flight
@@ -47,7 +47,7 @@ _HEADLINES: dict[str, ledger.Verdict] = {
 
 
 class Conclusion(msgspec.Struct, frozen=True):
-    """What one attempt says."""
+    """Conclusion of one attempt."""
 
     verdict: ledger.Verdict
     exit_code: int | None

@@ -28,7 +28,7 @@ VERDICTS: tuple[Verdict, ...] = ("valid", "invalid", "unknown", "vacuous", "fail
 
 
 class PlannedCell(msgspec.Struct, frozen=True):
-    """What a night meant to do in one cell."""
+    """Intention of a night for one cell."""
 
     matrix: str
     cell: str

@@ -207,7 +207,7 @@ def sum_by_commit(nights: Iterable[NightTally]) -> list[CommitSum]:
 
 
 class CoverageSum(msgspec.Struct, frozen=True):
-    """What the faults of all nights have met."""
+    """Coverage of the faults of all nights."""
 
     cells: tuple[CoverageCell, ...]
     #: Runs whose faults are counted, and those of which nothing is known.

@@ -1,1 +1,1 @@
-"""What all runs of a lake say together: a page, a summary, and the data of both."""
+"""The report of all runs of a lake: a page, a summary, and the data of both."""

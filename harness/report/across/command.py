@@ -1,4 +1,4 @@
-"""What ``splitbrain analyze --lake LAKE --report FOLDER`` does: look at all runs together.
+"""The command ``splitbrain analyze --lake LAKE --report FOLDER``: looks at all runs together.
 
 Spark works in a child process; what comes of it is written as ``index.html``, ``summary.md`` and
 ``across.json``. It never judges: the exit code is 0 whatever was found, for that is a gate's.
