@@ -5,12 +5,12 @@ Text from the system under test reaches the page through the template engine's e
 bounded whatever the length of the run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import msgspec
-from markupsafe import Markup
 
 from splitbrain.contracts.analysis.run import RunAnalysis
 from splitbrain.harness.console.plain_text import printable, value_text
@@ -26,6 +26,7 @@ from splitbrain.harness.report.chart_data import (
     throughput,
 )
 from splitbrain.harness.report.coverage_tables import HEADER, NOTE, coverage_rows
+from splitbrain.harness.report.fault_columns import FAULT_COLUMNS, LEADER_NOTE, hit_a_leader
 from splitbrain.harness.report.findings import analysis_tables
 from splitbrain.harness.report.message_timeline_section import (
     SCRIPTS,
@@ -88,14 +89,7 @@ def report_page(
     )
     # What says nothing twice: the rejected requests of a hostile page end at this policy.
     return (
-        template_environment(
-            {
-                "seconds": _seconds,
-                "printable": printable,
-                "figure": _figure,
-                "contradicting": contradicting,
-            }
-        )
+        template_environment(_filters())
         .get_template("report.html.j2")
         .render(
             policy=content_security_policy(assets.scripts),
@@ -119,15 +113,15 @@ def report_page(
             all_points=sum(series.count for series in charts.latency),
             reigns=charts.reigns[:_REIGN_ROWS_MAX],
             faults=results.faults[:_FAULT_ROWS_MAX],
+            fault_columns=FAULT_COLUMNS,
+            fault_note=LEADER_NOTE if hit_a_leader(results.faults) else None,
             coverage=_coverage(results),
             violations=show_violations(record.operations, results.checkers),
             observations=_observations(results),
             analysis=analysis_tables(
                 analysis, has_logs=record.plan is None or record.plan.declares_committed_logs
             ),
-            overlaps=_FROM_OUTSIDE
-            if charts.reigns and not record.state_events
-            else _overlap_note(charts.reigns),
+            overlaps=_overlap_note(charts.reigns, is_from_outside=not record.state_events),
             outcome_columns=outcome_columns(results),
             outcome_rows=[
                 (kind, *outcome_cells(counts, outcome_columns(results)))
@@ -136,6 +130,10 @@ def report_page(
             failures=list(failures(results)),
         )
     )
+
+
+def _filters() -> dict[str, Callable[..., Any]]:
+    return {"printable": printable, "figure": _figure, "contradicting": contradicting}
 
 
 def _messages(record: RunRecord, results: Results) -> MessageTimeline | None:
@@ -202,10 +200,12 @@ def _coverage(results: Results) -> AnalysisTable | None:
     )
 
 
-def _overlap_note(shown: Sequence[ShownReign]) -> str | None:
-    """What the lanes show, in words, for those who cannot see them."""
+def _overlap_note(shown: Sequence[ShownReign], *, is_from_outside: bool) -> str | None:
+    """Put into words what the lanes show, for those who cannot see them."""
     if not shown:
         return None
+    if is_from_outside:
+        return _FROM_OUTSIDE
     if any(reign.clash for reign in shown):
         return "Two nodes led the same epoch: the lanes outlined in red."
     overlapping = sum(
@@ -219,10 +219,6 @@ def _overlap_note(shown: Sequence[ShownReign]) -> str | None:
             "by itself, a leader that is cut off cannot know."
         )
     return "Never did two nodes believe to lead at once."
-
-
-def _seconds(milliseconds: int | None) -> Markup | str:
-    return "-" if milliseconds is None else f"{milliseconds / 1000:.3f} s"
 
 
 __all__ = ["ShownViolation", "report_page"]

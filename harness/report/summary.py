@@ -22,6 +22,7 @@ from splitbrain.contracts.analysis.run import RunAnalysis
 from splitbrain.harness.console.plain_text import markdown, printable
 from splitbrain.harness.folder.results import FaultResult, Results, leading_sentence
 from splitbrain.harness.report.coverage_tables import HEADER, coverage_rows
+from splitbrain.harness.report.fault_columns import LEADER_NOTE, SHORT_COLUMNS, hit_a_leader
 from splitbrain.harness.report.findings import finding_sentences
 from splitbrain.harness.report.outcome_words import failures, outcome_cells, outcome_columns
 from splitbrain.history.run_folder import RunFolder
@@ -41,8 +42,7 @@ _PLAIN_WIDTH = 100_000
 _FAULTS_SHOWN_MAX = 40
 #: In place of a verdict, of a checker that could not judge the run.
 _NOT_RUN = "not run"
-#: Below a table of faults, for the mark behind a node.
-_LEADER_NOTE = "* led when the fault came"
+_TONE_STYLE = {"soft": "yellow", "doubt": "yellow", "no": "red"}
 
 
 def show(results: Results, console: Console) -> None:
@@ -97,8 +97,8 @@ def render(results: Results, console: Console) -> None:
         _print_block(console, title, _faults_table(results.faults))
         for sentence in unnoticed(results.faults):
             console.print(Padding(Text(printable(sentence), style="yellow"), (0, 0, 0, 2)))
-        if _hit_a_leader(results.faults):
-            console.print(Padding(Text(_LEADER_NOTE, style="dim"), (0, 0, 0, 2)))
+        if hit_a_leader(results.faults):
+            console.print(Padding(Text(LEADER_NOTE, style="dim"), (0, 0, 0, 2)))
     if _cluster_rows(results):
         _print_block(console, "Cluster", _cluster_table(results))
     _print_block(console, "Checkers", _checkers_table(results))
@@ -160,11 +160,11 @@ def to_markdown(results: Results, analysis: RunAnalysis | None = None) -> str:
     if results.faults:
         lines += _markdown_table(
             "Faults",
-            ("#", "at", "fault", "nodes", "bit", "healed", "noticed", "effect seen"),
-            [_fault_row(fault) for fault in results.faults],
+            [column.title for column in SHORT_COLUMNS],
+            [[column.text(fault) for column in SHORT_COLUMNS] for fault in results.faults],
         )
-        if _hit_a_leader(results.faults):
-            lines += ["", markdown(_LEADER_NOTE)]
+        if hit_a_leader(results.faults):
+            lines += ["", markdown(LEADER_NOTE)]
         lines += [line for text in unnoticed(results.faults) for line in ("", markdown(text))]
         if results.coverage is not None:
             kinds = sorted({fault.kind for fault in results.faults})
@@ -223,23 +223,20 @@ def _operations_table(results: Results) -> Table:
 
 def _faults_table(faults: Sequence[FaultResult]) -> Table:
     table = _plain_table(header=True)
-    table.add_column("#", justify="right")
-    table.add_column("at", justify="right", no_wrap=True)
-    table.add_column("fault", no_wrap=True)
-    table.add_column("nodes", no_wrap=True)
-    table.add_column("bit", no_wrap=True)
-    table.add_column("healed", justify="right", no_wrap=True)
-    table.add_column("noticed", no_wrap=True)
-    table.add_column("effect seen", overflow="fold")
+    for column in SHORT_COLUMNS:
+        table.add_column(
+            column.title,
+            justify="right" if column.is_figure else "left",
+            no_wrap=not column.is_wide,
+            overflow="fold",
+        )
     for fault in faults[:_FAULTS_SHOWN_MAX]:
-        cells = [Text(printable(cell)) for cell in _fault_row(fault)]
-        if not fault.verified:
-            cells[4].stylize("yellow")
-        if fault.applied and not fault.healed:
-            cells[5].stylize("red")
-        if fault.is_unnoticed:
-            cells[6].stylize("yellow")
-        table.add_row(*cells)
+        table.add_row(
+            *(
+                Text(printable(column.text(fault)), _TONE_STYLE.get(column.tone(fault), ""))
+                for column in SHORT_COLUMNS
+            )
+        )
     if len(faults) > _FAULTS_SHOWN_MAX:
         table.add_row("", "", f"and {len(faults) - _FAULTS_SHOWN_MAX} more: see report.html")
     return table
@@ -253,31 +250,6 @@ def unnoticed(faults: Iterable[FaultResult]) -> list[str]:
         for fault in faults
         if fault.is_unnoticed
     ]
-
-
-def _noticed(fault: FaultResult) -> tuple[str, str | None]:
-    """Whether the system noticed the fault, and by what; ``unnoticed`` tells where it did not."""
-    if fault.noticed is None:
-        told = None if fault.notice is None else f"noticed? {fault.notice}"
-        return "-" if fault.notice is None else "unknown", told
-    return ("yes", f"noticed: {fault.notice}") if fault.noticed else ("no", None)
-
-
-def _fault_row(fault: FaultResult) -> tuple[str, str, str, str, str, str, str, str]:
-    nodes = ",".join(f"{node}*" if node == fault.leader else node for node in fault.nodes)
-    bit = "yes" if fault.verified else ("no" if fault.applied else "n/a")
-    noticed, by = _noticed(fault)
-    healed = _seconds(fault.healed_ms) if fault.healed else ("no" if fault.applied else "-")
-    return (
-        str(fault.index),
-        _seconds(fault.at_ms),
-        f"{fault.kind}:{fault.target}",
-        nodes or "-",
-        bit,
-        healed,
-        noticed,
-        "; ".join(filter(None, (fault.evidence, by))) or "-",
-    )
 
 
 def _cluster_rows(results: Results) -> list[tuple[str, str]]:
@@ -304,10 +276,6 @@ def _failovers(faults: Iterable[FaultResult]) -> str | None:
         return None
     told = "; ".join(f"{name} {', '.join(times)}" for name, times in took.items())
     return f"{told}, until a change was acknowledged in a new epoch"
-
-
-def _hit_a_leader(faults: Iterable[FaultResult]) -> bool:
-    return any(fault.leader in fault.nodes for fault in faults if fault.leader)
 
 
 def _epoch_range(epochs: tuple[int, ...]) -> str:
@@ -346,10 +314,6 @@ def _sentences_table(sentences: Iterable[str]) -> Table:
     for sentence in sentences:
         table.add_row("-", Text(printable(sentence)))
     return table
-
-
-def _seconds(milliseconds: int | None) -> str:
-    return "-" if milliseconds is None else f"{milliseconds / 1000:.1f} s"
 
 
 def _code(text: str) -> str:

@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from splitbrain import workloads
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.run.options import plan_test
+from splitbrain.systems.kraft import state_machines
+from splitbrain.systems.registry import system
 from splitbrain.workloads import workload as registry
+from tests.plans import options_with
 
 DUMMY = """
 from splitbrain.contracts.operations import Completion, Operation
@@ -40,14 +45,19 @@ def dummy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sys.modules.pop("splitbrain.workloads.pings")
 
 
-def test_the_workloads_of_the_folder_are_found() -> None:
-    assert registry.workload_names() == ("register", "set", "topics")
-
-
 @pytest.mark.usefixtures("dummy")
 def test_a_new_workload_is_one_file() -> None:
-    assert registry.workload_names() == ("pings", "register", "set", "topics")
+    assert {"pings", "register", "set", "topics"} <= {*registry.workload_names()}
     assert registry.checkers_fitting({"ping"}) == ("split-brain",)
     made = registry.workload("pings", seed=1, slots=4, readers=frozenset(), options={})
     assert set(made.functions) == {"ping"}
     assert made.operation(3, 2).value == 5
+
+
+@pytest.mark.usefixtures("dummy")
+def test_a_new_workload_is_run_where_a_system_serves_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = options_with(system="kraft", runtime="local", workload="pings")
+    with pytest.raises(UsageError, match="pings"):
+        plan_test(options, system("kraft"))
+    monkeypatch.setitem(state_machines.WORKLOADS, "registers", ("register", "set", "pings"))
+    assert plan_test(options, system("kraft")).workload.name == "pings"

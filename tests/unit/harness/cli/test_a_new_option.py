@@ -1,4 +1,4 @@
-"""An option of ``test`` is one field of ``Experiment``, and of it alone."""
+"""An option of ``test`` or ``sim`` is one field of ``Experiment`` or ``SimOptions``."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,9 +13,10 @@ from splitbrain.harness.campaign.replaying.recorded import replay_options
 from splitbrain.harness.campaign.suite.cells import planned_runs
 from splitbrain.harness.campaign.suite.definition import Suite
 from splitbrain.harness.campaign.suite.reading import experiment_of
+from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.cli.main import app
 from splitbrain.harness.cli.record_options import with_records
-from splitbrain.history.options import OptionField, options_of
+from splitbrain.history.options import OptionField, options_of, refuse_unfit
 from splitbrain.history.plan import decode_plan, encode_plan, reproduce_command
 from tests.plans import changed, plan_with
 from tests.unit.harness.run_fake import FakeRun
@@ -112,3 +113,32 @@ def test_a_new_option_is_one_field(capsys: pytest.CaptureFixture[str]) -> None:
     assert caught.value.next_step == "Choose a number between 1 and 4"
     with pytest.raises(UsageError, match=r"--shards cannot be '2\.5'"):
         run("--shards", "2.5")
+
+
+class Louder(SimOptions, frozen=True, kw_only=True):
+    """Options of ``sim``, and one more."""
+
+    volume: Annotated[int, Option("How loud.", 0, 11, only=("seeds",))] = 3
+
+
+def test_a_new_option_of_sim_is_one_field(capsys: pytest.CaptureFixture[str]) -> None:
+    other = App(name="other")
+
+    @other.default
+    @with_records()
+    def command(options: Louder) -> int:
+        refuse_unfit(options, "scenario", "--scenario", "Leave one of them out")
+        return options.volume
+
+    def run(*words: str) -> Any:
+        return other(
+            list(words), exit_on_error=False, print_error=False, result_action="return_value"
+        )
+
+    assert run() == 3
+    run("--help")
+    assert "How loud. [default: 3]" in capsys.readouterr().out
+    with pytest.raises(UsageError, match="--volume cannot be 12"):
+        run("--volume", "12")
+    with pytest.raises(UsageError, match="--volume"):
+        run("--volume", "5")

@@ -10,6 +10,7 @@ from splitbrain.history.options import options_of
 from splitbrain.nemesis.kinds import kind_names, machine_kind_names
 from splitbrain.nemesis.scripted import SCRIPTED
 from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER
+from splitbrain.workloads.workload import workload_names
 
 
 def words(text: str | None) -> str:
@@ -29,6 +30,12 @@ def test_the_help_of_nemesis_names_every_kind_target_and_scripted_plan() -> None
         *(LEADER, FOLLOWER, LAST_LEADER, LAGGARD, HALVES, ALL),
         "random:K",
     }
+
+
+def test_the_help_of_workload_names_every_workload() -> None:
+    fields = {field.name: field for field in options_of(Experiment)}
+    *most, last = workload_names()
+    assert f"clients do: {', '.join(most)} or {last};" in words(fields["workload"].option.help)
 
 
 def test_the_help_of_model_names_every_model() -> None:
