@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from splitbrain.history.errors import HistoryError
@@ -71,6 +71,9 @@ def test_independent_keys_are_read_back(events: list[Event]) -> None:
 
 @given(histories(keyed=False))
 def test_log_lines_are_read_back(events: list[Event]) -> None:
+    # ``[1 [2 3]]`` may be a key with its compare-and-set as well; only a read tells which.
+    kinds = {event.f for event in events}
+    assume("read" in kinds or "cas" not in kinds)
     lines = [log_line(event) for event in events]
     noise = "INFO  jepsen.core - noise\nINFO  jepsen.util - :nemesis\t:info\t:start\tnil\n"
     with written(noise + "".join(f"{line}\n" for line in lines)) as path:

@@ -141,8 +141,8 @@ MUTANTS: dict[ModuleType, dict[str, tuple[str, str]]] = {
     sessions: {
         "failed writes happened": ('if operation.type != "fail"]', "]"),
         "open adds are due": (
-            'if operation.type != "ok":\n            continue',
-            'if operation.type == "fail":\n            continue',
+            'if operation.type != "ok":\n            continue\n        due =',
+            'if operation.type == "fail":\n            continue\n        due =',
         ),
         "what was read is not due": (
             "due.update(dict.fromkeys(shown.difference(due), operation))",
