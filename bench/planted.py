@@ -40,7 +40,7 @@ from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.harness.run.world.recovery import LIVENESS
 from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.simulation.kraft.all_invariants import INVARIANTS
-from splitbrain.systems.kraft.planted_bugs import REGISTRY
+from splitbrain.systems.kraft.planted_bugs import planted_bugs
 
 #: Everything that watches, but for what cannot be muted: a world that spins, or a defect.
 _MUTED: Final = frozenset({*(kind.id for kind in INVARIANTS), *LIVENESS})
@@ -198,17 +198,17 @@ def arguments() -> argparse.Namespace:
 
 def _of_registers() -> list[str]:
     """The bugs that nodes with registers can have, which are what is simulated here."""
-    return [name for name, bug in REGISTRY.items() if bug.state_machine is None]
+    return [name for name, bug in planted_bugs().items() if bug.state_machine is None]
 
 
 def main() -> int:
     """Search and print; 1 where the correct code alarms."""
     options = arguments()
     bugs = [name for name in options.bugs.split(",") if name] or _of_registers()
-    unknown = [name for name in bugs if name not in REGISTRY]
+    unknown = [name for name in bugs if name not in planted_bugs()]
     if unknown:
         raise SystemExit(
-            f"there is no planted bug {unknown[0]!r}; there are: {', '.join(REGISTRY)}"
+            f"there is no planted bug {unknown[0]!r}; there are: {', '.join(planted_bugs())}"
         )
     if options.runtime != SIMULATED:
         return planted_containers.run_or_refuse(
@@ -233,10 +233,10 @@ def main() -> int:
         pending.append(result)
         if len(pending) < options.ranges:
             continue
-        kind = REGISTRY[result.bug].kind if result.bug in REGISTRY else ""
+        kind = planted_bugs()[result.bug].kind if result.bug in planted_bugs() else ""
         found.append(gathered(pending, kind, options.seeds_max))
         pending = []
-        if result.bug in REGISTRY:
+        if result.bug in planted_bugs():
             print(_line(found[-1]), flush=True)
     control = found.pop()
     return _summarised(found, control, options.seeds_max)

@@ -32,7 +32,7 @@ from splitbrain.harness.campaign.suite.definition import (
     choice_of,
 )
 from splitbrain.harness.campaign.suite.reading import read_suite
-from splitbrain.systems.kraft.planted_bugs import REGISTRY
+from splitbrain.systems.kraft.planted_bugs import planted_bugs
 
 #: Bug to plan, as a suite that ``splitbrain suite`` can run too.
 SUITE: Final = Path(os.path.relpath(Path(__file__).parent / "suites" / "planted.toml"))
@@ -113,10 +113,10 @@ def series_of(suite: Suite, wanted: Wanted) -> list[Series]:
     Raises:
         UsageError: there is no such bug, or none of them has a plan.
     """
-    unknown = [bug for bug in wanted.bugs if bug not in REGISTRY]
+    unknown = [bug for bug in wanted.bugs if bug not in planted_bugs()]
     if unknown:
         raise UsageError(
-            f"there is no planted bug {unknown[0]!r}", f"Use one of: {', '.join(REGISTRY)}"
+            f"there is no planted bug {unknown[0]!r}", f"Use one of: {', '.join(planted_bugs())}"
         )
     found: list[Series] = []
     for matrix in suite.matrix:
@@ -218,9 +218,9 @@ def run(wanted: Wanted) -> int:
 def reasons_of(bugs: Collection[str]) -> dict[str, str]:
     """Bug to why no container can show it; empty ``bugs``: of all."""
     return {
-        name: bug.unseen_because
-        for name, bug in REGISTRY.items()
-        if bug.unseen_because and (not bugs or name in bugs)
+        name: bug.unseen_on_machines
+        for name, bug in planted_bugs().items()
+        if bug.unseen_on_machines and (not bugs or name in bugs)
     }
 
 

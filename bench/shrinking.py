@@ -29,7 +29,7 @@ from splitbrain.harness.campaign.sweep.trial import draw, run
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.nemesis.search import SearchBudget
 from splitbrain.nemesis.shrinking import shrink
-from splitbrain.systems.kraft.planted_bugs import REGISTRY
+from splitbrain.systems.kraft.planted_bugs import planted_bugs
 from splitbrain.systems.registry import system
 
 _REPLAYS_MAX = 5_000
@@ -113,7 +113,7 @@ def arguments() -> argparse.Namespace:
 
 def _of_registers() -> list[str]:
     """The bugs that nodes with registers can have, which are what is simulated here."""
-    return [name for name, bug in REGISTRY.items() if bug.state_machine is None]
+    return [name for name, bug in planted_bugs().items() if bug.state_machine is None]
 
 
 def main() -> int:

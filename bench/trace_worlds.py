@@ -59,16 +59,18 @@ def guard_worlds() -> Iterator[tuple[str, Callable[[], Scenario]]]:
 
 
 def _worlds_with_bugs() -> Iterator[tuple[str, Callable[[], Scenario]]]:
-    from splitbrain.nodes.server.start.planted import BUG_NAMES, METADATA_BUG_NAMES
+    from splitbrain.systems.kraft.planted_bugs import planted_bugs
 
     for machine in STATE_MACHINES:
-        for bug in BUG_NAMES:
-            if machine == REGISTERS and bug in METADATA_BUG_NAMES:
+        for bug in planted_bugs().values():
+            if bug.state_machine not in {None, machine}:
                 continue
             for seed in _BUG_SEEDS:
                 yield (
-                    f"bug/{machine}/{bug}/{seed}",
-                    lambda seed=seed, bug=bug, machine=machine: swarm_world(seed, (bug,), machine),
+                    f"bug/{machine}/{bug.name}/{seed}",
+                    lambda seed=seed, bug=bug.name, machine=machine: swarm_world(
+                        seed, (bug,), machine
+                    ),
                 )
 
 

@@ -386,10 +386,18 @@ class SimulatedSystem(Protocol):
         """About how long these settings take to replace a dead leader; the world's time scale."""
         ...
 
+    def planted(self, scenario: Scenario) -> "SimulatedSystem":
+        """The same with the planted bugs of a scenario; used for its world alone.
+
+        Raises:
+            UsageError: there is no such bug, or it does not go with the others.
+        """
+        ...
+
     def cluster(self, world: World, *, muted: frozenset[str] = frozenset()) -> SimulatedCluster:
         """All nodes, formatted and down. ``muted`` invariants do not watch.
 
         Raises:
-            UsageError: a setting or a bug of the scenario does not exist.
+            UsageError: a setting of the scenario does not exist.
         """
         ...

@@ -57,10 +57,13 @@ class System(Protocol):
     #: For whom an answered read speaks: where one member's answer speaks for all, what it lacks is
     #: lost; else it is lost once every member that votes has answered a final read without it.
     reads_speak_for: ReadsSpeakFor
-    #: Planted bugs that this build knows, kebab-case, each with what it does in one sentence.
-    planted_bugs: Mapping[str, str]
     #: What may stand above its log, the usual one first; empty where there is no choice.
     state_machines: Sequence[str]
+
+    @property
+    def planted_bugs(self) -> Mapping[str, str]:
+        """Planted bugs of this build, kebab-case, each with what it does in one sentence."""
+        ...
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         """What clients can do with that state machine, the usual first; None: with the usual one.

@@ -1,11 +1,11 @@
-"""A finder that loads modules of ours with patches applied.
+"""A finder that loads modules of ours with patches applied, for a process or for a copy of rooms.
 
 Must never touch a file of the package: neither its source nor a ``.pyc``, in which an unpatched
 process would find the bug.
 """
 
+import importlib
 import importlib.util
-import linecache
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import MetaPathFinder
@@ -64,16 +64,11 @@ class _PatchedLoader(SourceFileLoader):
         self._source = source
 
     def get_code(self, fullname: str) -> CodeType:
-        return self.source_to_code(self._source, self.path)
+        # Of a name that is no file tracebacks ask the loader for the lines.
+        return self.source_to_code(self._source, f"{self.path}, patched")
 
     def get_source(self, fullname: str) -> str:
         return self._source
-
-    def exec_module(self, module: ModuleType) -> None:
-        # Tracebacks would show the lines of the file as it is on disk.
-        lines = self._source.splitlines(keepends=True)
-        linecache.cache[self.path] = (len(self._source), None, lines, self.path)
-        super().exec_module(module)
 
 
 def read_patch_file(path: Path) -> Patch:
@@ -105,24 +100,65 @@ def install_patches(patches: Sequence[Patch]) -> None:
     sys.meta_path.insert(0, finder)
 
 
+def load_apart(module: str, rooms: Sequence[str], patches: Sequence[Patch]) -> ModuleType:
+    """A module with all that it imports from some rooms, loaded anew and patched; the caller's own.
+
+    Nothing else in this process sees the copies, and they see each other alone: who imports within
+    a function, after this has returned, gets the modules of the process. No other thread may import
+    from the rooms meanwhile.
+
+    Args:
+        module: full name, in one of the rooms.
+        rooms: full names of packages, loaded already; all that the patches change is in them.
+        patches: are applied after those of this process.
+
+    Raises:
+        PatchError: one does not fit.
+    """
+    finder = PatchedModules([*installed_patches(), *patches], _ROOT)
+    before = _take_out(rooms)
+    sys.meta_path.insert(0, finder)
+    try:
+        return importlib.import_module(module)
+    finally:
+        sys.meta_path.remove(finder)
+        _take_out(rooms)
+        sys.modules.update(before)
+        for room in rooms:
+            parent, _, name = room.rpartition(".")
+            setattr(sys.modules[parent], name, before[room])
+
+
+def _take_out(rooms: Sequence[str]) -> dict[str, ModuleType]:
+    within = tuple(f"{room}." for room in rooms)
+    names = [name for name in sys.modules if name in rooms or name.startswith(within)]
+    return {name: sys.modules.pop(name) for name in names}
+
+
 def installed_patches() -> tuple[Patch, ...]:
     """The patches of this process."""
     finders = [each for each in sys.meta_path if isinstance(each, PatchedModules)]
     return finders[0].patches if finders else ()
 
 
-def module_words(module: str, folder: Callable[[], Path], seen_as: str | None = None) -> list[str]:
+def module_words(
+    module: str,
+    folder: Callable[[], Path],
+    seen_as: str | None = None,
+    more: Sequence[Patch] = (),
+) -> list[str]:
     """``-m MODULE`` for an interpreter that is to have the patches of this process.
 
     Args:
         module: what it runs.
-        folder: where the patches are written, for a process that has some.
+        folder: where the patches are written, if there are any.
         seen_as: path of that folder for the other interpreter, where it is another.
+        more: patches that it is to have besides.
 
     Raises:
         OSError: a patch cannot be written.
     """
-    if not (patches := installed_patches()):
+    if not (patches := [*installed_patches(), *more]):
         return ["-m", module]
     written = folder()
     files: list[str] = []

@@ -1,4 +1,4 @@
-"""What every test shares: the order of the tiers, and reproducible Hypothesis runs.
+"""What every test shares: the order of the tiers, planted bugs, and reproducible Hypothesis runs.
 
 It holds no fixture of any room; those live next to the tests that use them.
 """
@@ -8,6 +8,8 @@ import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.planted import pytest_pyfunc_call  # noqa: F401 - a hook: planted bugs
 
 #: Tiers that need something started, dearest last; what bears no such marker comes first.
 TIERS = ("slow", "containers", "spark", "browser")

@@ -14,9 +14,8 @@ led any more, SHUTTING_DOWN. As in Kafka:
 
 What is ours: ``is_fenced``, which a real broker does not have. It is true unless the broker is
 running, its own image has its registration, with its epoch and not fenced, and the last heartbeat
-was answered so. Must never be false while any of the three says otherwise, but for
-planted bugs (``nodes.broker.bugs``). It may be false of a
-broker that its controller has fenced, for as long as the broker has not heard of it.
+was answered so. Must never be false while any of the three says otherwise. It may be
+false of a broker that its controller has fenced, for as long as the broker has not heard of it.
 
 Source: KIP-631, KIP-841; Kafka 4.3.1's BrokerLifecycleManager.
 """
@@ -110,13 +109,8 @@ class Lifecycle:
     @property
     def is_fenced(self) -> bool:
         """Whether the broker has to believe that it is fenced; see the module's docstring."""
-        bugs = self._settings.bugs
-        if bugs.fenced_broker_serves:
-            return False
         if self._state not in _SERVING or not self._heard_unfenced:
             return True
-        if bugs.own_registration_not_awaited:
-            return False
         own = self._image.brokers.get(self._identity.broker_id)
         return own is None or own.broker_epoch != self._broker_epoch or own.fenced
 

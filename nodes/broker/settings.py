@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 
-from splitbrain.nodes.broker.bugs import NO_BUGS, BrokerBugs
 from splitbrain.nodes.quorum.identifiers import Microseconds
 from splitbrain.nodes.wire.apis import VersionRange
 from splitbrain.nodes.wire.controller_apis import CONTROLLER_FEATURES
@@ -48,8 +47,6 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     find_controller_back_off_ms: int = 100
     #: How long a broker that shall end waits to be let go; a real one waits for five minutes.
     controlled_shutdown_timeout_ms: int = 5_000
-    #: Which planted bugs are on; none in the correct broker.
-    bugs: BrokerBugs = NO_BUGS
 
     def __post_init__(self) -> None:
         """Refuses times that are none.

@@ -43,11 +43,6 @@ class MetadataMachine:
         """Where the open transaction begins; None while none is open."""
         return self._buffer.opened_at
 
-    def skip(self, end_offset: int) -> None:
-        """Note that all up to ``end_offset`` is applied; the records there changed nothing."""
-        if end_offset > self._buffer.end_offset:
-            self._begin(self._image, Offset(end_offset))
-
     def apply_batch(self, batch: RecordBatch, listener: Callable[[int, int, None], None]) -> None:
         """Apply a committed batch; ``listener`` is told once, of its last record.
 

@@ -24,9 +24,7 @@ class Candidate(Role):
         super().__init__(context)
         self._round = VoteRound(context, pre_vote=False)
         #: When the election is lost for want of answers.
-        self._gives_up_at: Microseconds | None = None
-        if not context.settings.bugs.candidate_never_gives_up:
-            self._gives_up_at = context.moment(context.timing.election_timeout())
+        self._gives_up_at = context.moment(context.timing.election_timeout())
         #: Set once the election is lost.
         self._backs_off_until: Microseconds | None = None
 
@@ -44,7 +42,7 @@ class Candidate(Role):
             if self.context.now >= self._backs_off_until:
                 self.context.roles.become_prospective("backed off after a lost election")
             return
-        if self._gives_up_at is not None and self.context.now >= self._gives_up_at:
+        if self.context.now >= self._gives_up_at:
             self._lose()
             return
         self._go_on()
@@ -73,10 +71,8 @@ class Candidate(Role):
         if self._round.lost:
             self._lose()
             return
-        self.deadline = self._gives_up_at
-        if not self.context.settings.bugs.candidate_never_gives_up:
-            self._round.ask()
-            self.deadline = earliest(self._gives_up_at, self._round.next_ask)
+        self._round.ask()
+        self.deadline = earliest(self._gives_up_at, self._round.next_ask)
 
     def _lose(self) -> None:
         self._backs_off_until = self.context.moment(self.context.timing.back_off_after_defeat())

@@ -4,7 +4,6 @@ Within an epoch a vote and a leader, once set, never change (INV-04); the epoch 
 change is submitted at once; ``outbox`` holds the messages that depend on it. Never decides.
 """
 
-from splitbrain.nodes.quorum.bugs import PlantedBugs
 from splitbrain.nodes.quorum.epoch_limit import LAST_EPOCH
 from splitbrain.nodes.quorum.errors import HaltRequested, InvariantViolation
 from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, Epoch, NodeId
@@ -16,10 +15,9 @@ from splitbrain.nodes.quorum.voters import ReplicaKey
 class DurableState:
     """Owner of the replica's QuorumState."""
 
-    def __init__(self, state: QuorumState, outbox: Outbox, bugs: PlantedBugs) -> None:
+    def __init__(self, state: QuorumState, outbox: Outbox) -> None:
         self.state = state
         self._outbox = outbox
-        self._bugs = bugs
 
     @property
     def epoch(self) -> Epoch:
@@ -57,10 +55,7 @@ class DurableState:
             voted_id=voted.node_id if voted else None,
             voted_directory_id=voted.directory_id if voted else None,
         )
-        if self._bugs.epoch_not_persisted and voted is None:
-            self.state = state
-        else:
-            self._submit(state)
+        self._submit(state)
 
     def set_leader(self, leader_id: NodeId) -> None:
         """Notes who leads the present epoch.
@@ -87,7 +82,7 @@ class DurableState:
         """Votes in the present epoch. Raises InvariantViolation (INV-04) for a second vote."""
         if self.voted == candidate:
             return
-        if self.voted is not None and not self._bugs.double_vote_same_epoch:
+        if self.voted is not None:
             raise InvariantViolation(
                 "INV-04", f"vote for {candidate} after {self.voted} in epoch {self.epoch}"
             )
@@ -97,10 +92,7 @@ class DurableState:
             voted_id=candidate.node_id,
             voted_directory_id=candidate.directory_id,
         )
-        if self._bugs.vote_not_persisted:
-            self.state = state
-        else:
-            self._submit(state)
+        self._submit(state)
 
     def _submit(self, state: QuorumState) -> None:
         self.state = state

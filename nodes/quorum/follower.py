@@ -183,7 +183,6 @@ class Follower(Role):
         log = self.context.log
         if answer.error is not ErrorCode.NONE or asked.fetch_offset != log.end_offset:
             return False
-        known = max(self._leader_high_watermark, answer.high_watermark)
         if answer.snapshot_id is not None:
             if not self._begin_snapshot(answer.snapshot_id):
                 return False
@@ -193,9 +192,6 @@ class Follower(Role):
             # The log's start of a leader does not go back; records may not come in between.
             return False
         if answer.diverging is not None:
-            if self.context.settings.bugs.follower_high_watermark_ahead:
-                self._leader_high_watermark = known
-                self._follow_high_watermark()
             if not self._truncate(answer.diverging):
                 return False
         elif refusal_of_batches(log, answer) is not None:
@@ -205,7 +201,7 @@ class Follower(Role):
                 self._append(answer)
             # Only now is all of this log known to be the leader's: what is left after a truncation
             # may still differ from it, and a high watermark over it would commit foreign records.
-            self._leader_high_watermark = known
+            self._leader_high_watermark = max(self._leader_high_watermark, answer.high_watermark)
         self._heard()
         self._follow_high_watermark()
         return True
@@ -268,12 +264,7 @@ class Follower(Role):
         """Drops what the leader does not have; False if the leader's word drops nothing."""
         log = self.context.log
         end = truncation_offset(log, diverging)
-        bugs = self.context.settings.bugs
-        if bugs.truncate_below_high_watermark:
-            # Planted: the epoch's start is taken for its end.
-            start = log.epochs.start_of(diverging[0])
-            end = end if start is None else min(end, start)
-        elif end < log.high_watermark and not bugs.follower_high_watermark_ahead:
+        if end < log.high_watermark:
             raise HaltRequested(
                 f"leader {self._leader_id} of epoch {self.context.durable.epoch} wants the log"
                 f" truncated to {end}, below the high watermark {log.high_watermark}"

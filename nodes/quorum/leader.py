@@ -60,21 +60,10 @@ class Leader(Role):
     def __init__(self, context: RoleContext, granting_voters: tuple[NodeId, ...]) -> None:
         super().__init__(context)
         self._granting_voters = granting_voters
-        bugs = context.settings.bugs
         #: Offset of the LeaderChange record.
         self._epoch_start = context.log.end_offset
-        #: Whether that record is there already; only ever so after a planted restart.
-        self._resumes = False
-        start = context.log.epochs.start_of(context.durable.epoch)
-        if bugs.leader_resumes_after_restart and start is not None:
-            self._epoch_start = start
-            self._resumes = True
-        #: The least high watermark that has a record of its own epoch below it.
-        self._own_commit = Offset(self._epoch_start + 1)
-        if bugs.high_watermark_before_own_epoch:
-            self._own_commit = self._epoch_start
         self._peers = PeerTable(context.voters, context.now)
-        self._reads = LinearizableReads(context.voters, bugs)
+        self._reads = LinearizableReads(context.voters)
         self._desk = FetchDesk(context, self._reads)
 
     @property
@@ -88,21 +77,16 @@ class Leader(Role):
     @property
     def has_committed_in_epoch(self) -> bool:
         """Whether a record of its own epoch is committed."""
-        return self.context.log.high_watermark >= self._own_commit
+        return self.context.log.high_watermark > self._epoch_start
 
     @property
     def high_watermark_told(self) -> Offset:
         """What answers may say: UNKNOWN_OFFSET before the first commit in the own epoch."""
-        if self.has_committed_in_epoch or self.context.settings.bugs.prior_epoch_commit:
+        if self.has_committed_in_epoch:
             return self.context.log.high_watermark
         return UNKNOWN_OFFSET
 
     def enter(self) -> None:
-        if not self._resumes:
-            self._open_epoch()
-        self._go_on()
-
-    def _open_epoch(self) -> None:
         context = self.context
         start = EpochStart(context.durable.epoch, self._epoch_start)
         end = Offset(self._epoch_start + 1)
@@ -119,6 +103,7 @@ class Leader(Role):
             )
         )
         self.report("append", offset=end, base_offset=self._epoch_start)
+        self._go_on()
 
     def leave(self) -> None:
         # The refusals name no leader: who comes next is not known here yet.
@@ -163,13 +148,7 @@ class Leader(Role):
 
     def read_requested(self, read_id: ReadId) -> None:
         log = self.context.log
-        if self.context.settings.bugs.stale_leader_reads:
-            offset = max(log.high_watermark, log.start_offset)
-            self.context.outbox.emit(AnswerRead(read_id, offset, self.context.durable.epoch))
-            return
         known = log.high_watermark if self.has_committed_in_epoch else UNKNOWN_OFFSET
-        if self.context.settings.bugs.read_before_own_commit:
-            known = max(log.high_watermark, log.start_offset)
         self._reads.ask(read_id, known)
         self._go_on()
 
@@ -185,7 +164,7 @@ class Leader(Role):
             self._reads.fetched(key.node_id, event.connection)
         if (snapshot_id := needed_snapshot(log, request)) is not None:
             self._answer_without_records(event, snapshot_id=snapshot_id)
-        elif (diverging := self._divergence(request)) is not None:
+        elif (diverging := divergence(log, request)) is not None:
             self._answer_without_records(event, diverging=diverging)
         else:
             peer.reached(request.fetch_offset, log.end_offset, context.now)
@@ -274,13 +253,6 @@ class Leader(Role):
         self.answer(event, answer)
         self._reads.answered(event.connection)
 
-    def _divergence(self, request: FetchRequest) -> tuple[Epoch, Offset] | None:
-        log = self.context.log
-        bugs = self.context.settings.bugs
-        if bugs.no_divergence_check and request.fetch_offset <= log.end_offset:
-            return None
-        return divergence(log, request)
-
     def _go_on(self) -> None:
         """Commits, answers and announces what it can by now, and sets the next deadline."""
         self._commit()
@@ -294,20 +266,15 @@ class Leader(Role):
     def _commit(self) -> None:
         """Advances the high watermark to what a majority has flushed, if that is allowed."""
         log = self.context.log
-        bugs = self.context.settings.bugs
-        mine = log.end_offset if bugs.unflushed_counts else log.flushed_end_offset
-        offset = self._peers.majority_offset(mine)
-        allowed = offset >= self._own_commit or bugs.prior_epoch_commit
-        if offset <= log.high_watermark or not allowed:
+        offset = self._peers.majority_offset(log.flushed_end_offset)
+        if offset <= max(log.high_watermark, self._epoch_start):
             return
         self.advance_high_watermark(offset)
-        if self.has_committed_in_epoch:
-            self._reads.first_commit(offset)
+        self._reads.first_commit(offset)
 
     def _quorum_lost_at(self) -> Microseconds | None:
         heard = self._peers.majority_heard()
-        bugs = self.context.settings.bugs
-        if heard is None or bugs.stale_leader_reads or bugs.isolated_leader_stays:
+        if heard is None:
             return None
         return Microseconds(heard + self.context.settings.check_quorum_timeout_ms * 1000)
 

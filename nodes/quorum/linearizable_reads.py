@@ -16,7 +16,6 @@ from collections import deque
 
 import msgspec
 
-from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from splitbrain.nodes.quorum.events import ReadId
 from splitbrain.nodes.quorum.identifiers import UNKNOWN_OFFSET, ConnectionId, NodeId, Offset
 from splitbrain.nodes.quorum.voters import VoterSet
@@ -35,9 +34,8 @@ class PendingRead(msgspec.Struct):
 class LinearizableReads:
     """The reads of one leadership, oldest first."""
 
-    def __init__(self, voters: VoterSet, bugs: PlantedBugs = NO_BUGS) -> None:
+    def __init__(self, voters: VoterSet) -> None:
         self._voters = voters
-        self._bugs = bugs
         self._pending: deque[PendingRead] = deque()
         self._asked_count = 0
         #: How many reads had been asked when the last answer left on a connection.
@@ -68,8 +66,6 @@ class LinearizableReads:
     def fetched(self, voter: NodeId, connection: ConnectionId) -> None:
         """A fetch of a voter in this epoch arrived on the connection."""
         confirmed = self._answered.get(connection, 0)
-        if self._bugs.read_confirmed_by_old_fetch:
-            confirmed = self._asked_count
         self._confirmed[voter] = max(self._confirmed[voter], confirmed)
 
     def needs(self, voter: NodeId) -> bool:

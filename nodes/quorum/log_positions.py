@@ -8,7 +8,6 @@ snapshot holds is committed. Nothing here sends or decides anything.
 
 from collections import deque
 
-from splitbrain.nodes.quorum.bugs import PlantedBugs
 from splitbrain.nodes.quorum.errors import InvariantViolation, StorageMismatch
 from splitbrain.nodes.quorum.identifiers import NO_EPOCH, UNKNOWN_OFFSET, Epoch, Offset
 from splitbrain.nodes.quorum.leader_epochs import LeaderEpochs
@@ -18,7 +17,7 @@ from splitbrain.nodes.quorum.persistent import EpochStart, LogShape, SnapshotId
 class LogPositions:
     """Start, end, flushed end, high watermark and epochs of this replica's log."""
 
-    def __init__(self, shape: LogShape, high_watermark: Offset, bugs: PlantedBugs) -> None:
+    def __init__(self, shape: LogShape, high_watermark: Offset) -> None:
         """Takes what recovery found; all of it is durable.
 
         Raises:
@@ -53,7 +52,6 @@ class LogPositions:
         self.high_watermark = min(high_watermark, shape.end_offset)
         if shape.snapshots:
             self.high_watermark = max(self.high_watermark, shape.snapshots[-1].end_offset)
-        self._bugs = bugs
         self._submission = 0
         #: (submission, log end that it leaves), oldest first, not yet durable.
         self._in_flight: deque[tuple[int, Offset]] = deque()
@@ -103,12 +101,9 @@ class LogPositions:
                 "INV-21", f"truncation to {end_offset} of [{self.start_offset}, {self.end_offset})"
             )
         if end_offset < self.high_watermark:
-            bugs = self._bugs
-            if not (bugs.truncate_below_high_watermark or bugs.follower_high_watermark_ahead):
-                raise InvariantViolation(
-                    "INV-08", f"truncation to {end_offset} below {self.high_watermark}"
-                )
-            self.high_watermark = end_offset
+            raise InvariantViolation(
+                "INV-08", f"truncation to {end_offset} below {self.high_watermark}"
+            )
         self.epochs.truncate(end_offset)
         self.end_offset = end_offset
         self.flushed_end_offset = min(self.flushed_end_offset, end_offset)
@@ -209,8 +204,5 @@ class LogPositions:
 
     def _submit(self) -> int:
         self._submission += 1
-        if self._bugs.ack_before_fsync:
-            self.flushed_end_offset = self.end_offset
-        else:
-            self._in_flight.append((self._submission, self.end_offset))
+        self._in_flight.append((self._submission, self.end_offset))
         return self._submission

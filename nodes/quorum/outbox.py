@@ -7,7 +7,6 @@ So a vote, a vote request, an answer in a new epoch all wait for the write that 
 
 from collections import deque
 
-from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from splitbrain.nodes.quorum.effects import (
     AnswerFetchSnapshot,
     Effect,
@@ -16,7 +15,6 @@ from splitbrain.nodes.quorum.effects import (
     SendRequest,
 )
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId
-from splitbrain.nodes.quorum.messages import VoteAnswer, VoteRequest
 from splitbrain.nodes.quorum.persistent import QuorumState
 
 Message = SendRequest | SendAnswer | AnswerFetchSnapshot
@@ -25,8 +23,7 @@ Message = SendRequest | SendAnswer | AnswerFetchSnapshot
 class Outbox:
     """Collects the effects of one step."""
 
-    def __init__(self, bugs: PlantedBugs = NO_BUGS) -> None:
-        self._bugs = bugs
+    def __init__(self) -> None:
         self._effects: list[Effect] = []
         self._held: deque[tuple[int, Message]] = deque()
         #: Latest version of the quorum state that was submitted, and that is durable.
@@ -50,15 +47,10 @@ class Outbox:
 
     def send(self, message: Message) -> None:
         """Lets a message go once the present quorum state is durable."""
-        if self.state_is_durable or self._leaves_early(message):
+        if self.state_is_durable:
             self._effects.append(message)
         else:
             self._held.append((self.submitted_version, message))
-
-    def _leaves_early(self, message: Message) -> bool:
-        content = message.request if isinstance(message, SendRequest) else message.answer
-        is_vote = isinstance(content, VoteRequest | VoteAnswer)
-        return is_vote and self._bugs.vote_answered_before_durable
 
     def release(self) -> None:
         """Lets go what waited for the versions that are durable by now."""

@@ -120,26 +120,25 @@ class Replica:
             ValueError: the voter set is empty or names a node twice.
         """
         members = VoterSet(voters, me)
-        positions = LogPositions(log, high_watermark_hint, settings.bugs)
+        positions = LogPositions(log, high_watermark_hint)
         if positions.last_epoch > state.epoch:
             raise StorageMismatch(
                 f"the log has records of epoch {positions.last_epoch}, the quorum state knows only"
                 f" epoch {state.epoch}"
             )
-        outbox = Outbox(settings.bugs)
+        outbox = Outbox()
         requests = RequestLedger(
             outbox,
             incarnation,
             request_timeout_ms=settings.request_timeout_ms,
             retry_back_off_ms=settings.retry_back_off_ms,
-            bugs=settings.bugs,
         )
         self._context = RoleContext(
             settings=settings,
             voters=members,
             cluster_id=cluster_id,
             log=positions,
-            durable=DurableState(state, outbox, settings.bugs),
+            durable=DurableState(state, outbox),
             outbox=outbox,
             requests=requests,
             timing=ElectionTiming(settings, random),
@@ -402,8 +401,7 @@ class Replica:
             return
         if answer.error in _TELLING:
             self._learn_from_answer(event.peer, answer)
-        is_late = outstanding.orphaned and not context.settings.bugs.stale_answer_accepted
-        if is_late or self._role is not role:
+        if outstanding.orphaned or self._role is not role:
             return
         match answer, outstanding.request:
             case VoteAnswer(), VoteRequest():
@@ -431,26 +429,21 @@ class Replica:
         context = self._context
         leader_id = answer.leader_id
         granted = isinstance(answer, VoteAnswer) and answer.granted
-        is_prospective = self._role.name is RoleName.PROSPECTIVE
-        is_lured = granted and is_prospective and context.settings.bugs.follows_granted_pre_vote
         can_follow = (
-            leader_id != context.me.node_id
-            and leader_id in context.voters.ids
-            and (is_lured or not granted)
+            leader_id != context.me.node_id and leader_id in context.voters.ids and not granted
         )
         if answer.epoch > self.epoch:
             if leader_id is not None and can_follow:
                 self._owner.become_follower(answer.epoch, leader_id, f"told by {peer}")
             else:
                 self._owner.become_unattached(answer.epoch, f"told by {peer}")
-        elif leader_id is not None and can_follow and (is_lured or self._seeks_leader):
+        elif leader_id is not None and can_follow and self._seeks_leader:
             self._owner.become_follower(answer.epoch, leader_id, f"told by {peer}")
 
     @property
     def _seeks_leader(self) -> bool:
         """Whether a leader of the present epoch is news: none was known, or an observer lost it."""
-        bugs = self._context.settings.bugs
-        unattached = self._role.name is RoleName.UNATTACHED and not bugs.observer_loses_its_leader
+        unattached = self._role.name is RoleName.UNATTACHED
         return unattached or self._context.durable.leader_id is None
 
     def _handle_failure(self, event: RequestFailed) -> None:

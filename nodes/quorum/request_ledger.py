@@ -7,7 +7,6 @@ correlation and incarnation match (a correlation alone once matched an answer to
 
 import msgspec
 
-from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from splitbrain.nodes.quorum.effects import AbandonRequest, SendRequest
 from splitbrain.nodes.quorum.identifiers import CorrelationId, Incarnation, Microseconds, NodeId
 from splitbrain.nodes.quorum.messages import Request
@@ -33,13 +32,11 @@ class RequestLedger:
         *,
         request_timeout_ms: int,
         retry_back_off_ms: int,
-        bugs: PlantedBugs = NO_BUGS,
     ) -> None:
         self._outbox = outbox
         self._incarnation = incarnation
         self._request_timeout_ms = request_timeout_ms
         self._retry_back_off = retry_back_off_ms * 1000
-        self._bugs = bugs
         self._next_correlation = 0
         self._outstanding: dict[NodeId, Outstanding] = {}
         self._not_before: dict[NodeId, Microseconds] = {}
@@ -78,16 +75,11 @@ class RequestLedger:
     ) -> Outstanding | None:
         """Takes the matching request off the ledger; None for a stale answer or failure."""
         outstanding = self._outstanding.get(peer)
-        if outstanding is None:
+        if outstanding is None or outstanding.correlation != correlation:
             return None
-        same_correlation = outstanding.correlation == correlation
-        if same_correlation and incarnation == self._incarnation:
-            del self._outstanding[peer]
-            return outstanding
-        restarts = self._bugs.correlation_restarts and same_correlation
-        if not (restarts or self._bugs.stale_answer_accepted):
+        if incarnation != self._incarnation:
             return None
-        self._abandon(peer)
+        del self._outstanding[peer]
         return outstanding
 
     def orphan_all(self) -> None:
@@ -99,8 +91,6 @@ class RequestLedger:
                 del self._outstanding[peer]
             else:
                 outstanding.orphaned = True
-        if self._bugs.correlation_restarts:
-            self._next_correlation = 0
 
     def _abandon(self, peer: NodeId) -> None:
         outstanding = self._outstanding.pop(peer, None)

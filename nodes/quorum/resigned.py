@@ -24,16 +24,14 @@ class Resigned(Role):
         super().__init__(context)
         self._preferred = preferred
         #: When it stands itself.
-        self._election_at: Microseconds | None = None
-        if not context.settings.bugs.resigned_never_stands:
-            self._election_at = context.moment(context.timing.election_timeout())
+        self._election_at = context.moment(context.timing.election_timeout())
         self._unaware = list(context.voters.others)
 
     def enter(self) -> None:
         self._go_on()
 
     def timer_elapsed(self) -> None:
-        if self._election_at is not None and self.context.now >= self._election_at:
+        if self.context.now >= self._election_at:
             self.context.roles.become_prospective("election timeout after the resignation")
             return
         self._go_on()

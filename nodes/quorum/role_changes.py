@@ -27,8 +27,6 @@ def first_role(context: RoleContext) -> Role:
     """
     leader_id = context.durable.leader_id
     if leader_id == context.me.node_id and context.voters.includes_me:
-        if context.settings.bugs.leader_resumes_after_restart:
-            return Leader(context, ())
         return Resigned(context, ())
     if leader_id is not None and leader_id in context.voters.others:
         return Follower(context, leader_id)
@@ -49,15 +47,10 @@ class RoleOwner:
         """Begins the first role, with timers that count from now."""
         self.role = first_role(self._context)
         self.role.report("started", offset=self._context.log.end_offset)
-        if self.role.name is RoleName.LEADER:  # planted: leader_resumes_after_restart
-            self.role.report("role", reason="led this epoch before the restart")
         self.role.enter()
 
     def become_unattached(self, epoch: Epoch, reason: str) -> None:
         """Knows no leader of this epoch, which may be the present one."""
-        if self._survives_bump and epoch > self._context.durable.epoch:
-            self._lead_unelected(epoch, reason)
-            return
         old = self._end_role(RoleName.UNATTACHED, epoch)
         if epoch > old:
             self._context.durable.enter_epoch(epoch)
@@ -127,23 +120,8 @@ class RoleOwner:
         if not self._context.voters.includes_me and after not in OBSERVER_ROLES:
             raise InvariantViolation("INV-20", f"an observer may not become {after}")
         self.role.leave()
-        keeps_requests = self._context.settings.bugs.stale_vote_counted
-        if not (keeps_requests and after is RoleName.CANDIDATE):
-            self._context.requests.orphan_all()
-        return old
-
-    @property
-    def _survives_bump(self) -> bool:
-        is_leader = self.role.name is RoleName.LEADER
-        return is_leader and self._context.settings.bugs.leader_survives_epoch_bump
-
-    def _lead_unelected(self, epoch: Epoch, reason: str) -> None:
-        """Planted: takes the leadership along into an epoch of somebody else's."""
-        me = self._context.me
-        self.role.leave()
         self._context.requests.orphan_all()
-        self._context.durable.enter_epoch(epoch, leader_id=me.node_id, voted=me)
-        self._begin_role(Leader(self._context, ()), reason)
+        return old
 
     def _begin_role(self, role: Role, reason: str) -> None:
         self.role = role

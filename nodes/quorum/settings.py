@@ -6,8 +6,6 @@ Defaults are ours (fast failover on one machine). ``nodes.server`` maps Kafka's 
 
 import msgspec
 
-from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
-
 
 class QuorumSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of one replica; every replica of a quorum should have the same."""
@@ -43,8 +41,6 @@ class QuorumSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: Whether a follower stands soon, not only after the fetch timeout, where nobody listens at its
     #: leader's address any more. Kafka waits for the timeout.
     stands_when_leader_is_gone: bool = True
-    #: Which planted bugs are on; none in the correct system.
-    bugs: PlantedBugs = NO_BUGS
 
     def __post_init__(self) -> None:
         """Refuses settings that cannot work together.

@@ -16,15 +16,10 @@ def may_grant(context: RoleContext, role: Role, request: VoteRequest) -> bool:
     """
     theirs = (request.last_epoch, request.end_offset)
     mine = (context.log.last_epoch, context.log.end_offset)
-    bugs = context.settings.bugs
-    ignores_log = bugs.vote_ignores_log or (request.pre_vote and bugs.pre_vote_ignores_log)
-    if theirs < mine and not ignores_log:
+    if theirs < mine:
         return False
     if request.pre_vote:
         return role.grants_pre_votes
     candidate = ReplicaKey(request.candidate_id, request.candidate_directory_id)
-    voted = context.durable.voted
-    is_free = voted in (None, candidate)
-    if bugs.double_vote_same_epoch and voted != context.me:
-        is_free = is_free or theirs > mine
+    is_free = context.durable.voted in (None, candidate)
     return context.durable.leader_id is None and is_free

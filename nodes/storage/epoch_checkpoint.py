@@ -26,15 +26,13 @@ def encode_epochs(epochs: tuple[EpochStart, ...]) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def write_epochs(
-    filesystem: FileSystem, path: Path, epochs: tuple[EpochStart, ...], *, syncs_name: bool = True
-) -> None:
-    """Replace the file, atomically and durably; ``syncs_name`` as in ``replace_file``.
+def write_epochs(filesystem: FileSystem, path: Path, epochs: tuple[EpochStart, ...]) -> None:
+    """Replace the file, atomically and durably.
 
     Raises:
         OSError: the disk refused.
     """
-    replace_file(filesystem, path, encode_epochs(epochs), syncs_name=syncs_name)
+    replace_file(filesystem, path, encode_epochs(epochs))
 
 
 def read_epochs(filesystem: FileSystem, path: Path) -> tuple[EpochStart, ...]:

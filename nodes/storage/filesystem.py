@@ -106,12 +106,8 @@ class FileSystem(Protocol):
         ...
 
 
-def replace_file(
-    filesystem: FileSystem, path: Path, content: bytes, *, syncs_name: bool = True
-) -> None:
+def replace_file(filesystem: FileSystem, path: Path, content: bytes) -> None:
     """Give ``path`` a new content, atomically and durably: old or new after a crash, never a mix.
-
-    ``syncs_name``: off for the planted bug ``rename-not-synced`` alone.
 
     Raises:
         OSError: something failed; the old content may or may not still be there after a crash.
@@ -125,5 +121,4 @@ def replace_file(
     finally:
         file.close()
     filesystem.rename(temporary, path)
-    if syncs_name:
-        filesystem.sync_folder(path.parent)
+    filesystem.sync_folder(path.parent)

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from splitbrain.nodes.quorum.identifiers import Offset
 from splitbrain.nodes.quorum.persistent import EpochStart
 from splitbrain.nodes.storage.durable_mark import DurableMarkFile, LogPosition
@@ -76,14 +75,12 @@ class Flusher:
         mark: DurableMarkFile,
         durable: FlushPoint,
         latch: FailureLatch,
-        bugs: PlantedBugs = NO_BUGS,
     ) -> None:
         """``folder`` is the log's own; ``durable`` is what recovery has made durable."""
         self._filesystem = filesystem
         self._folder = folder
         self._mark = mark
         self._latch = latch
-        self._bugs = bugs
         self._flushed = durable.tail
         self._durable_epochs = durable.epochs
         #: Base offset of the newest segment whose name is durable.
@@ -108,9 +105,6 @@ class Flusher:
         if point.tail.end_offset <= self._flushed.end_offset:
             return
         self.persist_mark()
-        if self._bugs.mark_leads_flush:
-            self._write_mark(point.tail)
-            self.persist_mark()
         self._make_durable(point)
         self._state_mark()
 
@@ -133,8 +127,7 @@ class Flusher:
         Raises:
             StorageFailed: the disk refused.
         """
-        is_ahead = self._mark.mark.position > target.position
-        if is_ahead and not self._bugs.mark_not_rolled_back:
+        if self._mark.mark.position > target.position:
             self._write_mark(target)
             self.persist_mark()
         self._flushed = min(self._flushed, target)
@@ -182,27 +175,17 @@ class Flusher:
         path = self._folder / EPOCH_CHECKPOINT
         try:
             if point.epochs != self._durable_epochs:
-                syncs_name = not self._bugs.rename_not_synced
-                write_epochs(self._filesystem, path, point.epochs, syncs_name=syncs_name)
+                write_epochs(self._filesystem, path, point.epochs)
                 self._durable_epochs = point.epochs
             for segment in point.segments:
                 path = segment.path
-                self._sync(segment)
+                segment.file.sync()
         except OSError as error:
             self._latch.fail("sync", path, error)
         if point.tail.position.segment > self._newest_name:
-            if not self._bugs.segment_name_not_synced:
-                self._sync_names()
+            self._sync_names()
             self._newest_name = point.tail.position.segment
         self._flushed = point.tail
-
-    def _sync(self, segment: Segment) -> None:
-        try:
-            segment.file.sync()
-        except OSError:
-            if not self._bugs.failed_fsync_retried:
-                raise
-            segment.file.sync()
 
     def _sync_names(self) -> None:
         try:
@@ -211,10 +194,7 @@ class Flusher:
             self._latch.fail("sync", self._folder, error)
 
     def _state_mark(self) -> None:
-        stated, flushed = self._mark.mark.position, self._flushed.position
-        if stated > flushed and self._bugs.mark_not_rolled_back:
-            return
-        if stated != flushed:
+        if self._mark.mark.position != self._flushed.position:
             self._write_mark(self._flushed)
 
     def _write_mark(self, tail: Tail) -> None:

@@ -23,8 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Self
 
-from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from splitbrain.nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
 from splitbrain.nodes.quorum.leader_epochs import starts_from
 from splitbrain.nodes.quorum.messages import BatchHeader
 from splitbrain.nodes.quorum.persistent import EpochStart, LogShape, SnapshotId
@@ -73,7 +72,6 @@ class LogStore:
         mark: DurableMarkFile,
         lock: FolderLock,
         segment_bytes: int,
-        bugs: PlantedBugs = NO_BUGS,
     ) -> None:
         """Used by ``open``, which makes everything durable first."""
         self._filesystem = filesystem
@@ -86,11 +84,10 @@ class LogStore:
         self._start_epoch = scan.start_epoch
         self._lock = lock
         self._segment_bytes = segment_bytes
-        self._bugs = bugs
         self._latch = FailureLatch()
         self._tail = self._tail_of_last_segment()
         durable = FlushPoint(self._tail, scan.epochs, ())
-        self._flusher = Flusher(filesystem, self._folder, mark, durable, self._latch, bugs)
+        self._flusher = Flusher(filesystem, self._folder, mark, durable, self._latch)
 
     @classmethod
     def open(
@@ -99,7 +96,6 @@ class LogStore:
         folder: Path,
         *,
         segment_bytes: int = SEGMENT_BYTES,
-        bugs: PlantedBugs = NO_BUGS,
         load: Load = check_whole,
         ignored: Callable[[str], None] = _nobody,
     ) -> tuple[Self, LogShape]:
@@ -109,7 +105,6 @@ class LogStore:
             filesystem: where the folder is.
             folder: the data folder.
             segment_bytes: a segment is closed before an append would make it longer.
-            bugs: which planted bugs are on.
             load: given snapshots, newest first, until one is whole; ``LogShape`` names that one
                 last.
             ignored: told in a sentence of each snapshot that is not.
@@ -126,12 +121,12 @@ class LogStore:
         scan: LogScan | None = None
         try:
             settle_snapshots(filesystem, folder)
-            scan = scan_log(filesystem, folder, bugs=bugs, load=load)
+            scan = scan_log(filesystem, folder, load=load)
             for problem in scan.problems:
                 ignored(problem)
             scan = repair_log(filesystem, folder, scan)
             mark = open_mark(filesystem, log_folder(folder) / DURABLE_LENGTH)
-            store = cls(filesystem, folder, scan, mark, lock, segment_bytes, bugs)
+            store = cls(filesystem, folder, scan, mark, lock, segment_bytes)
             mark.write(store._tail.position, store._tail.end_offset)
             mark.sync()
         except BaseException as error:
@@ -319,14 +314,11 @@ class LogStore:
             len(self._segments) - 1,
         )
         dropped, self._segments = self._segments[:kept], self._segments[kept:]
-        first_kept = snapshot_id
-        if self._bugs.newest_snapshot_removed:
-            first_kept = SnapshotId(Offset(offset + 1), NO_EPOCH)
 
         def free() -> None:
             self._latch.check()
             try:
-                remove_snapshots(self._filesystem, self._data_folder, first_kept)
+                remove_snapshots(self._filesystem, self._data_folder, snapshot_id)
                 self._flusher.write_epochs(epochs)
                 for segment in dropped:
                     segment.close()
@@ -378,13 +370,12 @@ class LogStore:
             CorruptStorageError: a batch was intact when it was written and is not any more.
             StorageFailed: the disk refused.
         """
-        verifies_checksum = not self._bugs.checksum_not_verified
         while raw := self.read(from_offset, end_offset, _READ_BYTES):
             position = 0
             while position < len(raw):
                 _, last_offset, size_bytes = peek_batch(raw, position)
                 try:
-                    yield decode_batch(raw, position, verifies_checksum=verifies_checksum)
+                    yield decode_batch(raw, position)
                 except WireError as error:
                     path = self._segments[self._segment_index(from_offset)].path
                     raise CorruptStorageError(path, str(error), offset=from_offset) from error
@@ -468,7 +459,7 @@ class LogStore:
                     path, f"a batch says that it begins at {header.base_offset}", offset=offset
                 )
             known = self._epochs[bisect_right(self._epochs, offset, key=_start_offset) - 1].epoch
-            if header.epoch != known and not self._bugs.epoch_rot_unnoticed:
+            if header.epoch != known:
                 raise CorruptStorageError(
                     path, f"a batch of epoch {known} says {header.epoch}", offset=offset
                 )

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from splitbrain.nodes.quorum.bugs import PlantedBugs
 from splitbrain.nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
 from splitbrain.nodes.quorum.messages import BatchHeader
 from splitbrain.nodes.quorum.persistent import EpochStart, SnapshotId
@@ -41,7 +40,6 @@ class LogScanner:
         base_offset: Offset,
         start_offset: Offset,
         cut_at: SnapshotId | None,
-        bugs: PlantedBugs,
     ) -> None:
         """No segment is scanned yet.
 
@@ -51,10 +49,8 @@ class LogScanner:
             base_offset: of the first segment.
             start_offset: of the log.
             cut_at: the snapshot that the log agreed with when it was cut to its start, if any.
-            bugs: planted.
         """
         self._filesystem = filesystem
-        self._bugs = bugs
         self._checkpoint = checkpoint
         #: Next entry of the checkpoint that no batch has reached.
         self._next_entry = 0
@@ -89,9 +85,7 @@ class LogScanner:
         segment = Segment(base_offset, file)
         self.segments.append(segment)
         try:
-            verifies_checksum = not self._bugs.checksum_not_verified
-            batches = scan_batches(file, file.size(), verifies_checksum=verifies_checksum)
-            for _, header in batches:
+            for _, header in scan_batches(file, file.size()):
                 problem = self._objection(header)
                 if problem is not None:
                     self._note_damage(segment, problem)
@@ -123,13 +117,9 @@ class LogScanner:
     def _objection(self, header: BatchHeader) -> str | None:
         if header.base_offset != self.end_offset:
             return f"offset {header.base_offset} follows {self.end_offset - 1}"
-        is_below = header.base_offset < self._start_offset
-        if self._bugs.epoch_rot_unnoticed and not is_below:
-            self._take_epoch(header)
-            return None
         if header.epoch < self._epoch:
             return f"epoch {header.epoch} follows {self._epoch}"
-        if is_below:
+        if header.base_offset < self._start_offset:
             self._epoch = header.epoch
             return self._objection_below(header)
         opens_epoch = header.epoch > self._epoch or not self.epochs
@@ -152,21 +142,12 @@ class LogScanner:
         if header.last_offset >= self._start_offset:
             return "the log's start lies within a batch"
         cut_at, is_last = self._cut_at, header.last_offset + 1 == self._start_offset
-        if self._bugs.epoch_rot_unnoticed or cut_at is None or not is_last:
-            return None
-        if header.epoch != cut_at.epoch:
+        if cut_at is not None and is_last and header.epoch != cut_at.epoch:
             return (
                 f"epoch {header.epoch} ends here, but the log was cut where the snapshot of epoch "
                 f"{cut_at.epoch} ends"
             )
         return None
-
-    def _take_epoch(self, header: BatchHeader) -> None:
-        """Planted: believes the batch, and lets its epoch fall."""
-        if header.epoch > self._epoch:
-            self._epoch = Epoch(header.epoch)
-            start = EpochStart(epoch=header.epoch, start_offset=header.base_offset)
-            self.epochs.append(start)
 
     def _entry_below(self, end_offset: int) -> EpochStart | None:
         """The next entry of the checkpoint, if it starts below ``end_offset``."""

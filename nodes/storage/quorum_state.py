@@ -12,7 +12,6 @@ from typing import Final
 
 import msgspec
 
-from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from splitbrain.nodes.quorum.epoch_limit import EPOCH_MAX
 from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, Epoch, NodeId
 from splitbrain.nodes.quorum.persistent import QuorumState
@@ -37,11 +36,8 @@ class _StoredState(msgspec.Struct, frozen=True, rename="camel"):
 class QuorumStateFile:
     """Reads and writes one node's ``quorum-state``; blocking, one caller at a time."""
 
-    def __init__(
-        self, filesystem: FileSystem, folder: Path, *, bugs: PlantedBugs = NO_BUGS
-    ) -> None:
+    def __init__(self, filesystem: FileSystem, folder: Path) -> None:
         """``folder`` is the node's data folder."""
-        self._bugs = bugs
         self._filesystem = filesystem
         self._path = log_folder(folder) / QUORUM_STATE
         self._failed: StorageFailed | None = None
@@ -72,30 +68,10 @@ class QuorumStateFile:
         if self._failed is not None:
             raise self._failed
         try:
-            self._replace(encode_quorum_state(state))
+            replace_file(self._filesystem, self._path, encode_quorum_state(state))
         except OSError as error:
             self._failed = StorageFailed("write", self._path, str(error))
             raise self._failed from error
-
-    def _replace(self, content: bytes) -> None:
-        if self._bugs.quorum_state_not_atomic:
-            self._overwrite(content)
-            return
-        syncs_name = not self._bugs.rename_not_synced
-        replace_file(self._filesystem, self._path, content, syncs_name=syncs_name)
-
-    def _overwrite(self, content: bytes) -> None:
-        """Planted: in place, so that a crash may leave nothing, or a part."""
-        file = self._filesystem.open(self._path, create=True)
-        try:
-            file.truncate(0)
-            middle = len(content) // 2
-            file.write_at(0, content[:middle])
-            file.write_at(middle, content[middle:])
-            file.sync()
-        finally:
-            file.close()
-        self._filesystem.sync_folder(self._path.parent)
 
 
 def encode_quorum_state(state: QuorumState) -> bytes:

@@ -26,7 +26,6 @@ from typing import Final
 
 import msgspec
 
-from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from splitbrain.nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
 from splitbrain.nodes.quorum.leader_epochs import starts_from
 from splitbrain.nodes.quorum.persistent import EpochStart, SnapshotId
@@ -93,7 +92,6 @@ def scan_log(
     folder: Path,
     *,
     foreign: bool = False,
-    bugs: PlantedBugs = NO_BUGS,
     load: Load = check_whole,
 ) -> LogScan:
     """Read the whole log of a data folder and judge it; changes nothing.
@@ -134,13 +132,13 @@ def scan_log(
         snapshots = (newest,)
     start = snapshots[0].end_offset if snapshots else base
     cut_at = _cut_at(checkpoint, snapshots)
-    scanner = LogScanner(filesystem, starts_from(checkpoint, start), base, start, cut_at, bugs)
+    scanner = LogScanner(filesystem, starts_from(checkpoint, start), base, start, cut_at)
     lost: list[Path] = []
     try:
         for base_offset, path in names:
             if scanner.damage is not None or not scanner.scan_segment(Offset(base_offset), path):
                 lost.append(path)
-        mark = _judge(scanner, mark, bugs)
+        _hold_to_mark(scanner, mark)
         replaced_by = newest if newest and not scanner.agrees_with(newest) else None
     except BaseException:
         scanner.close()
@@ -247,14 +245,12 @@ def _segment_names(filesystem: FileSystem, log: Path) -> list[tuple[int, Path]]:
     return sorted(found)
 
 
-def _judge(scanner: LogScanner, mark: DurableMark, bugs: PlantedBugs) -> DurableMark:
-    """The mark that holds; raises CorruptStorageError if the log falls short of it."""
+def _hold_to_mark(scanner: LogScanner, mark: DurableMark) -> None:
+    """Raises CorruptStorageError if the log falls short of what was flushed."""
     damage = scanner.damage
     end = scanner.end_position
     if end >= mark.position and scanner.end_offset >= mark.end_offset:
-        return mark
-    if damage is not None and bugs.corruption_as_torn_tail:
-        return DurableMark(mark.sequence, min(mark.position, end), scanner.end_offset)
+        return
     if damage is not None:
         raise CorruptStorageError(
             damage.path,

@@ -187,12 +187,8 @@ class Segment:
         self._file.close()
 
 
-def scan_batches(
-    file: DataFile, size_bytes: int, *, verifies_checksum: bool = True
-) -> Iterator[tuple[int, BatchHeader]]:
+def scan_batches(file: DataFile, size_bytes: int) -> Iterator[tuple[int, BatchHeader]]:
     """Every batch of a file with its position, each fully checked, from the start.
-
-    ``verifies_checksum`` as in ``check_batch``.
 
     Raises:
         CorruptBatchError: at the first batch that is cut short or wrong; ``position`` is its
@@ -211,7 +207,7 @@ def scan_batches(
             start = position
             window = file.read_at(position, max(needed, _SCAN_WINDOW_BYTES))
             continue
-        header = check_batch(window, position - start, verifies_checksum=verifies_checksum)
+        header = check_batch(window, position - start)
         yield position, header
         position += header.size_bytes
 

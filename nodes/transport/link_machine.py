@@ -10,11 +10,6 @@ All decisions are here. Events are the methods of ``LinkMachine``, effects those
 that its driver has (``peer_link`` on an event loop, ``simulation.kraft.peer_link`` in a world): a
 request costs two events, for which no object is made. Only ``connect``, always the last effect, may
 be answered from within its call; of a connection that was dropped nothing is told any more.
-
-A planted bug that takes an answer to an earlier request for one to the present one never meets any
-behind such a link. So that the mistake can be made at all, the link of a node with such a bug makes
-its half of it: it keeps the connection of a request that nobody waits for any more, and hands on
-what still comes.
 """
 
 from collections.abc import Callable
@@ -153,8 +148,6 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
         codec: LinkCodec[Asked, Answered, Frame],
         port: LinkPort[Frame],
         owner: LinkOwner[Answered],
-        *,
-        keeps_connections: bool = False,
     ) -> None:
         """A link without a connection.
 
@@ -163,7 +156,6 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
             codec: reads and writes its frames.
             port: carries out its effects.
             owner: told what came of requests.
-            keeps_connections: the planted defect: answers to what was given up are handed on.
         """
         self._peer = peer
         self._codec = codec
@@ -176,9 +168,6 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
         self._versions = codec.peer_versions()
         self._failed_attempts_count = 0
         self._is_closed = False
-        self._keeps_connections = keeps_connections
-        #: On the present connection, whose answers may still come; empty without the defect.
-        self._given_up: list[_Outstanding[Asked]] = []
 
     @property
     def is_idle(self) -> bool:
@@ -201,7 +190,7 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
     def abandon(self, correlation: CorrelationId) -> None:
         """Close the connection of a request that nobody waits for any more."""
         if self._outstanding is not None and self._outstanding.correlation == correlation:
-            self._give_up()
+            self._drop()
 
     def close(self) -> None:
         """Drop the connection; nothing is reported any more."""
@@ -229,14 +218,15 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
 
     def lost(self, reason: str, *, refused: bool = False) -> None:
         """The connection is gone, or there will be none. Refused: nobody listens there."""
-        self._tell_failed(self._drop(), reason, refused=refused)
+        outstanding = self._drop()
+        if outstanding is not None:
+            self._owner.failed(self._peer, outstanding.correlation, reason, refused=refused)
 
     def received(self, payload: Frame) -> None:
         """A whole frame came on the connection."""
         outstanding = self._outstanding
         if outstanding is None:
-            if not self._is_late(payload):
-                self._drop()  # the peer answered what nobody asked
+            self._drop()  # the peer answered what nobody asked
             return
         try:
             if not self._versions.is_known:
@@ -249,8 +239,7 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
             self.lost(str(error))
             return
         except WireError as error:
-            if not self._is_late(payload):
-                self.lost(f"unreadable answer: {error}")
+            self.lost(f"unreadable answer: {error}")
             return
         outstanding.timer.cancel()
         self._outstanding = None
@@ -259,14 +248,7 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
     def _time_over(self) -> None:
         outstanding = self._outstanding
         assert outstanding is not None, "its timer is cancelled with it"
-        reason = f"no answer within {outstanding.timeout_ms} ms"
-        self._tell_failed(self._give_up(), reason, refused=False)
-
-    def _tell_failed(
-        self, outstanding: _Outstanding[Asked] | None, reason: str, *, refused: bool
-    ) -> None:
-        if outstanding is not None:
-            self._owner.failed(self._peer, outstanding.correlation, reason, refused=refused)
+        self.lost(f"no answer within {outstanding.timeout_ms} ms")
 
     def _take_versions(self, payload: Frame) -> None:
         """The peer says what it serves; what waits for that goes out. Raises WireError."""
@@ -303,37 +285,5 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
         if outstanding is not None:
             outstanding.timer.cancel()
         self._is_connected = False
-        if self._given_up:
-            self._given_up.clear()
         self._port.drop()
         return outstanding
-
-    # The planted defect.
-
-    def _give_up(self) -> _Outstanding[Asked] | None:
-        """Forget a request that nobody waits for any more, and its connection with it.
-
-        With the defect the connection stays where the request has gone out.
-        """
-        outstanding = self._outstanding
-        if not (self._keeps_connections and self._is_connected and self._versions.is_known):
-            return self._drop()
-        if outstanding is not None:
-            outstanding.timer.cancel()
-            self._outstanding = None
-            self._given_up.append(outstanding)
-        return outstanding
-
-    def _is_late(self, payload: Frame) -> bool:
-        """Whether it answers what was given up, and is handed on all the same."""
-        for index, given_up in enumerate(self._given_up):
-            try:
-                answer = self._codec.decode_answer(
-                    given_up.correlation, given_up.request, payload, given_up.version
-                )
-            except WireError:
-                continue
-            del self._given_up[index]
-            self._owner.answered(self._peer, given_up.correlation, answer)
-            return True
-        return False

@@ -69,8 +69,6 @@ class PeerLink(Generic[Asked, Answered]):
         peer: Voter,
         codec: LinkCodec[Asked, Answered, bytes],
         owner: LinkOwner[Answered],
-        *,
-        keeps_connections: bool = False,
     ) -> None:
         """A link without a connection, used on the thread of one event loop.
 
@@ -78,12 +76,9 @@ class PeerLink(Generic[Asked, Answered]):
             peer: whom it leads to.
             codec: reads and writes its frames.
             owner: told what came of requests.
-            keeps_connections: as in ``LinkMachine``.
         """
         self._peer = peer
-        self._machine = machine = LinkMachine(
-            peer.node_id, codec, self, owner, keeps_connections=keeps_connections
-        )
+        self._machine = machine = LinkMachine(peer.node_id, codec, self, owner)
         #: What its owner wants, the machine hears itself.
         self.send, self.abandon, self.close = machine.send, machine.abandon, machine.close
         self._connection: _Connection | None = None

@@ -184,12 +184,8 @@ def _seal(base_offset: Offset, epoch: Epoch, fields: tuple[int, ...], records: b
     )
 
 
-def check_batch(
-    buffer: bytes | memoryview, position: int = 0, *, verifies_checksum: bool = True
-) -> BatchHeader:
+def check_batch(buffer: bytes | memoryview, position: int = 0) -> BatchHeader:
     """Read and fully check the header of the batch at ``position``, checksum included.
-
-    ``verifies_checksum``: off for the planted bug ``checksum-not-verified`` alone.
 
     Raises:
         CorruptBatchError: it is cut short (``incomplete``) or wrong.
@@ -212,7 +208,7 @@ def check_batch(
         )
     view = memoryview(buffer)[position + _CHECKSUM_START : position + size_bytes]
     actual = crc32c.crc32c(view)
-    if actual != checksum and verifies_checksum:
+    if actual != checksum:
         raise CorruptBatchError(
             position, f"checksum is {actual:#010x}, the header says {checksum:#010x}"
         )
@@ -292,16 +288,14 @@ def _check_succession(previous: BatchHeader, header: BatchHeader, position: int)
         raise CorruptBatchError(position, f"epoch {header.epoch} follows {previous.epoch}")
 
 
-def decode_batch(
-    buffer: bytes | memoryview, position: int = 0, *, verifies_checksum: bool = True
-) -> RecordBatch:
-    """Check and decode the batch at ``position``; ``verifies_checksum`` as in ``check_batch``.
+def decode_batch(buffer: bytes | memoryview, position: int = 0) -> RecordBatch:
+    """Check and decode the batch at ``position``.
 
     Raises:
         CorruptBatchError: it is cut short or wrong.
         WireError: it is compressed, or its records are malformed although the checksum holds.
     """
-    header = check_batch(buffer, position, verifies_checksum=verifies_checksum)
+    header = check_batch(buffer, position)
     fields = _HEADER.unpack_from(buffer, position)
     attributes, _, base_timestamp, max_timestamp, producer_id, producer_epoch, sequence, count = (
         fields[5:]

@@ -15,7 +15,6 @@ from splitbrain.nodes.quorum.errors import UnreadableRecordError
 from splitbrain.nodes.quorum.identifiers import DirectoryId, NodeId
 from splitbrain.nodes.quorum.persistent import Voter
 from splitbrain.nodes.quorum.voters import ReplicaKey
-from splitbrain.nodes.server.start.planted import bugs_named
 from splitbrain.nodes.server.start.quorum_settings import quorum_settings
 from splitbrain.nodes.storage.errors import StorageError
 from splitbrain.nodes.storage.reading import LoggedRecord, log_start, read_committed
@@ -38,16 +37,15 @@ class KraftCluster:
         """Machines with formatted disks and no process.
 
         Raises:
-            UsageError: a setting or a bug of the scenario does not exist.
+            UsageError: a setting of the scenario does not exist.
         """
         scenario = world.scenario
         try:
-            bugs = bugs_named(scenario.bugs, state_machine_of(scenario))
-            settings = quorum_settings(quorum_s_part(scenario), bugs.quorum)
+            settings = quorum_settings(quorum_s_part(scenario))
             numbers = range(1, scenario.nodes + scenario.observers + 1)
-            layers = [layer_maker(world, NodeId(number), CLUSTER_ID, bugs) for number in numbers]
+            layers = [layer_maker(world, NodeId(number), CLUSTER_ID) for number in numbers]
         except ValueError as error:
-            raise UsageError(str(error), "Correct the bug or the setting") from error
+            raise UsageError(str(error), "Correct the setting") from error
         self._world = world
         voters = tuple(
             Voter(NodeId(number), directory_of(number), f"n{number}", _PEER_PORT)

@@ -11,7 +11,6 @@ from typing import Final
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.contracts.simulation import World
-from splitbrain.nodes.broker.bugs import BrokerBugs
 from splitbrain.nodes.controller.roles.active import Identity
 from splitbrain.nodes.quorum.identifiers import NodeId
 from splitbrain.nodes.server.broker.broker_materials import BrokerMaterials
@@ -23,7 +22,6 @@ from splitbrain.nodes.server.host.state_machine import StateMachineName
 from splitbrain.nodes.server.start.broker_settings import broker_settings
 from splitbrain.nodes.server.start.controller_settings import controller_settings
 from splitbrain.nodes.server.start.metadata_settings import quorums_part
-from splitbrain.nodes.server.start.planted import Bugs
 from splitbrain.nodes.storage.filesystem import FileSystem
 from splitbrain.systems.kraft.state_machines import BROKERS, WORKLOADS, with_replicas
 
@@ -60,7 +58,7 @@ def quorum_s_part(scenario: Scenario) -> Mapping[str, str]:
     return quorums_part(nodes_own)
 
 
-def layer_maker(world: World, node_id: NodeId, cluster_id: str, bugs: Bugs) -> LayerMaker | None:
+def layer_maker(world: World, node_id: NodeId, cluster_id: str) -> LayerMaker | None:
     """What makes the layer of each of a machine's lives; None for registers.
 
     Raises:
@@ -70,20 +68,18 @@ def layer_maker(world: World, node_id: NodeId, cluster_id: str, bugs: Bugs) -> L
     if state_machine_of(scenario) == "registers":
         return None
     if node_id > scenario.nodes:
-        return _broker_maker(world, node_id, bugs.broker)
+        return _broker_maker(world, node_id)
     identity = Identity(
         cluster_id=cluster_id,
         node_id=node_id,
-        settings=controller_settings(
-            with_replicas(scenario.settings, scenario.observers), bugs.controller
-        ),
+        settings=controller_settings(with_replicas(scenario.settings, scenario.observers)),
         random=world.stream(f"controller n{node_id}"),
     )
-    return lambda _, __: metadata_layer(identity, bugs.quorum)
+    return lambda _, __: metadata_layer(identity)
 
 
-def _broker_maker(world: World, node_id: NodeId, bugs: BrokerBugs) -> LayerMaker:
-    settings = broker_settings(world.scenario.settings, bugs)
+def _broker_maker(world: World, node_id: NodeId) -> LayerMaker:
+    settings = broker_settings(world.scenario.settings)
 
     def make(filesystem: FileSystem, folder: Path) -> Layer:
         materials = BrokerMaterials(
@@ -91,7 +87,7 @@ def _broker_maker(world: World, node_id: NodeId, bugs: BrokerBugs) -> LayerMaker
             host=f"n{node_id}",
             port=_CLIENT_PORT,
             random=world.stream(f"broker n{node_id}"),
-            clean_stop=CleanStop(filesystem, folder, bugs),
+            clean_stop=CleanStop(filesystem, folder),
         )
         return broker_layer(materials)
 

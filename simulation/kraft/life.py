@@ -134,7 +134,7 @@ def make_life(
         materials, begun, surroundings, lambda parts, given: WatchedNode(parts, given, host)
     )
     codec = KafkaCodec(host.node_id, host.voters, node.service.versions)
-    peers.attach(node, codec, keeps_connections=materials.settings.bugs.keeps_connections)
+    peers.attach(node, codec)
     return Life(node, peers, jobs, calls)
 
 

@@ -109,8 +109,6 @@ class SimulatedPeerLink:
         owner: LinkOwner[Any],
         timers: Timers,
         enter: Enter,
-        *,
-        keeps_connections: bool = False,
     ) -> None:
         """A link without a connection.
 
@@ -122,14 +120,11 @@ class SimulatedPeerLink:
             owner: told what came of requests.
             timers: by which they are given up.
             enter: runs an action as the owner.
-            keeps_connections: as in ``LinkMachine``.
         """
         self._world = world
         self._ends = ends
         self._enter = enter
-        self._machine = machine = LinkMachine(
-            peer, codec, self, owner, keeps_connections=keeps_connections
-        )
+        self._machine = machine = LinkMachine(peer, codec, self, owner)
         #: What its owner wants, the machine hears itself.
         self.send, self.abandon, self.close = machine.send, machine.abandon, machine.close
         self.call_soon, self.call_later = timers.call_soon, timers.call_later

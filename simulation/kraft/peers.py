@@ -52,13 +52,12 @@ class SimulatedPeers:
         #: The same of calls.
         self._calls: dict[ConnectionId, tuple[ReceivedCall, object]] = {}
 
-    def attach(self, node: Node, codec: KafkaCodec, *, keeps_connections: bool = False) -> None:
-        """Say who is told what came of requests, and whether its links have the planted defect.
+    def attach(self, node: Node, codec: KafkaCodec) -> None:
+        """Say who is told what came of requests.
 
         Args:
             node: the owner of the links.
             codec: its own; of the question for versions in every world.
-            keeps_connections: the defect.
         """
         self._codec = codec
         carried, timers = Carried(codec, is_framed=self._is_framed), node.surroundings.timers
@@ -71,7 +70,6 @@ class SimulatedPeers:
                 node,
                 timers,
                 self._enter,
-                keeps_connections=keeps_connections,
             )
             for peer, place in self._peers.items()
         }

@@ -1,18 +1,25 @@
 """Our nodes for the simulated runtime; implements ``contracts.simulation.SimulatedSystem``."""
 
+import functools
 from fractions import Fraction
 from typing import Any, Final
 
 import msgspec
 
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.random_source import RandomSource
 from splitbrain.contracts.scenario import Scenario
-from splitbrain.contracts.simulation import World
+from splitbrain.contracts.simulation import SimulatedSystem, World
+from splitbrain.patched.loading import load_apart
+from splitbrain.patched.patch import Patch
 from splitbrain.simulation.kraft.all_invariants import INVARIANTS
 from splitbrain.simulation.kraft.cluster import KraftCluster
 from splitbrain.simulation.kraft.happenings import HAPPENINGS, PROPOSES_ISR
+from splitbrain.simulation.kraft.layers import state_machine_of
 from splitbrain.simulation.kraft.messages import describe
+from splitbrain.systems.kraft.planted_bugs import patches_of
 
 #: Fetch timeouts that worlds have, milliseconds; all other timeouts follow from it.
 _FETCH_TIMEOUTS_MS: Final = (60, 60, 60, 90, 90, 150, 150, 300)
@@ -58,6 +65,23 @@ _DRAW_LIMIT: Final = 1 << 31
 _US_PER_MS: Final = 1_000
 #: Records of a new leader's transaction that go into one batch; the first is what Kafka has.
 _ACTIVATION_BATCHES: Final = (10_000, 1, 2, 4)
+
+
+#: Packages of which worlds with planted bugs have copies of their own.
+_COPIED: Final = (
+    f"{PACKAGE}.nodes",
+    *(module.rpartition(".")[0] for module in (__name__, patches_of.__module__)),
+)
+#: Copies that are kept for the next world, each of some megabytes.
+_COPIES_MAX: Final = 8
+
+
+@functools.lru_cache(_COPIES_MAX)
+def _copy_with(patches: tuple[Patch, ...]) -> SimulatedSystem:
+    made: SimulatedSystem = load_apart(__name__, _COPIED, patches).KraftSimulation()
+    return made
+
+
 #: What clients do at brokers.
 _AT_BROKERS: Final = ("view", "change")
 #: A broker that finds no controller for long gives up; here it must wait as long as faults last.
@@ -215,6 +239,18 @@ class KraftSimulation:
     def failover_us(self, settings: dict[str, str]) -> int:
         """A fetch timeout until the leader is missed, and about two elections."""
         return 3_000 * int(settings.get("fetch_timeout_ms", "500"))
+
+    def planted(self, scenario: Scenario) -> SimulatedSystem:
+        """The same with a copy of the nodes that has the scenario's planted bugs.
+
+        Raises:
+            UsageError: there is no such bug, or it does not go with the others.
+        """
+        try:
+            patches = patches_of(scenario.bugs, state_machine_of(scenario))
+        except ValueError as error:
+            raise UsageError(str(error), "Correct the bug") from error
+        return _copy_with(patches) if patches else self
 
     def cluster(self, world: World, *, muted: frozenset[str] = frozenset()) -> KraftCluster:
         """All machines, their disks formatted, no process yet.

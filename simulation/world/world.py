@@ -138,6 +138,7 @@ class SimulatedWorld(Scheduler):
         #: Records of ``history.timeline_records``, in the order in which they began.
         self.story: list[object] = []
         self._watchers: dict[str, list[Watcher]] = {}
+        system = system.planted(scenario)
         self.network = SimulatedNetwork(self, scenario.network, system.describe)
         self.cluster: SimulatedCluster = system.cluster(self, muted=muted)
 

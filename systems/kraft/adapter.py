@@ -29,7 +29,7 @@ from splitbrain.patched.loading import installed_patches
 from splitbrain.systems.kraft import committed_log as committed
 from splitbrain.systems.kraft import deployment as deploy
 from splitbrain.systems.kraft.client import KraftClient
-from splitbrain.systems.kraft.planted_bugs import PLANTED_BUGS
+from splitbrain.systems.kraft.planted_bugs import planted_bugs
 from splitbrain.systems.kraft.state_machines import WORKLOADS, broker_ids, check_options, node_name
 from splitbrain.systems.kraft.status import ask, figures, serves_topics
 from splitbrain.systems.questions import Endpoints, ask_all
@@ -46,7 +46,6 @@ class KraftSystem:
     declares_committed_logs = True
     reads_speak_for: ReadsSpeakFor = "cluster"
     declares_durable_lengths = True
-    planted_bugs: Mapping[str, str] = PLANTED_BUGS
     state_machines: Sequence[str] = tuple(WORKLOADS)
 
     def __init__(self) -> None:
@@ -55,6 +54,11 @@ class KraftSystem:
         #: Nodes that do not vote.
         self._observers: tuple[NodeName, ...] = ()
         self._converged_ends: dict[NodeName, int] = {}
+
+    @property
+    def planted_bugs(self) -> Mapping[str, str]:
+        """Each with its sentence."""
+        return {name: bug.mechanism for name, bug in planted_bugs().items()}
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         """Registers and sets, or topics."""

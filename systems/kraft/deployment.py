@@ -24,6 +24,7 @@ from splitbrain.nodes.server.machine.configuration import (
     encode_configuration,
 )
 from splitbrain.patched.loading import installed_patches, module_words
+from splitbrain.systems.kraft.planted_bugs import patches_of
 from splitbrain.systems.kraft.state_machines import (
     broker_ids,
     check_options,
@@ -121,7 +122,6 @@ def _node(
         durable_length_file=f"{placement.state_path}/{DURABLE_LENGTH_FILE}",
         settings=node_settings(options),
         state_machine=state_machine_of(options),
-        bugs=options.bugs,
     )
     configuration_folder = RunFolder(run_folder).node(name) / CONFIGURATION_FOLDER
     state = state_folder(run_folder, name)
@@ -130,7 +130,10 @@ def _node(
         state.mkdir(parents=True, exist_ok=True)
         (configuration_folder / CONFIGURATION_FILE).write_bytes(encode_configuration(configuration))
         module = module_words(
-            f"{PACKAGE}.nodes", lambda: configuration_folder, placement.config_path
+            f"{PACKAGE}.nodes",
+            lambda: configuration_folder,
+            placement.config_path,
+            patches_of(options.bugs, state_machine_of(options)),
         )
     except OSError as error:
         raise HarnessError(

@@ -13,8 +13,8 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.nodes.server.host.state_machine import StateMachineName
 from splitbrain.nodes.server.start.controller_settings import controller_settings
 from splitbrain.nodes.server.start.metadata_settings import quorums_part
-from splitbrain.nodes.server.start.planted import bugs_named
 from splitbrain.nodes.server.start.quorum_settings import quorum_settings
+from splitbrain.systems.kraft.planted_bugs import patches_of
 
 #: Each with the workloads that it serves; the usual ones first.
 WORKLOADS: Final[Mapping[StateMachineName, tuple[str, ...]]] = {
@@ -105,10 +105,10 @@ def check_options(options: Experiment) -> None:
     broker_ids(options)
     machine, settings = state_machine_of(options), node_settings(options)
     try:
-        bugs = bugs_named(options.bugs, machine)
+        patches_of(options.bugs, machine)
         if machine == "metadata":
             _check_replicas(settings, len(broker_ids(options)))
             settings = quorums_part(settings)
-        quorum_settings(settings, bugs.quorum)
+        quorum_settings(settings)
     except ValueError as error:
         raise UsageError(str(error), "Correct the bug or the setting") from error

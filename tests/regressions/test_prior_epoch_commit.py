@@ -5,6 +5,8 @@ planted bug shows in seeds 0 to 11 alike, so that this world outlives small chan
 steps.
 """
 
+import pytest
+
 from splitbrain.harness.campaign.sweep.regression import replays
 
 SCENARIO = r"""
@@ -40,5 +42,6 @@ def test_inv_09_holds_without_the_planted_bug() -> None:
     assert replays(SCENARIO, bugs=()) == ()
 
 
+@pytest.mark.planted("prior-epoch-commit")
 def test_inv_09_fails_with_the_planted_bug() -> None:
     assert "INV-09" in replays(SCENARIO)

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.nodes.quorum.bugs import PlantedBugs
 from splitbrain.nodes.quorum.effects import (
     AbandonRequest,
     AdvanceHighWatermark,
@@ -129,7 +128,6 @@ class Stage:
         #: Whether something that must never happen was seen.
         self.went_wrong = False
         self._quiet = False
-        self._bugs = PlantedBugs()
         self._voters: tuple[Voter, ...] = ()
         self._players: dict[NodeId, Player] = {}
         self._messages: deque[Message] = deque()
@@ -166,9 +164,6 @@ class Stage:
         for number in range(1, int(count) + int(observers) + 1):
             self._players[NodeId(number)] = Player(NodeId(number))
 
-    def do_bug(self, *names: str) -> None:
-        self._bugs = PlantedBugs.from_names(names)
-
     def do_state(self, node: str, epoch: str, leader: str, voted: str) -> None:
         """state N EPOCH LEADER VOTED ('-' for none): what its quorum-state file says."""
         voted_id = None if voted == "-" else NodeId(int(voted))
@@ -201,7 +196,7 @@ class Stage:
             player.outbound.clear()
             player.connections.clear()
             player.replica = Replica(
-                settings=msgspec.structs.replace(SETTINGS, bugs=self._bugs),
+                settings=SETTINGS,
                 voters=self._voters,
                 me=player.key,
                 cluster_id="stage",

@@ -1,18 +1,25 @@
 """Golden transcripts: one small text file per scenario, commands and the full expected trace.
 
 A file is a title (``#`` lines), then commands (``> ...``), each followed by its trace. Rewrite them
-with ``pytest tests/transcripts --rewrite-transcripts`` and read the diff. A planted bug is caught
-by a VIOLATION or a WRONG line, never by a changed trace alone; no other transcript may have one.
+with ``pytest tests/transcripts --rewrite-transcripts`` and read the diff. In ``bug_*.txt`` the bug
+that it is named after is planted; it is caught by a VIOLATION or a WRONG line, never by a changed
+trace alone. No other transcript may have one.
 """
 
 from pathlib import Path
 
 import pytest
 
+from tests.planted import with_bug
 from tests.transcripts.stage import Stage
 
 FOLDER = Path(__file__).parent
 TRANSCRIPTS = sorted(FOLDER.glob("*.txt"), key=lambda path: path.name)
+BUGS = {
+    path: path.stem.removeprefix("bug_").replace("_", "-")
+    for path in TRANSCRIPTS
+    if path.stem.startswith("bug_")
+}
 
 
 def replay(text: str) -> tuple[str, bool]:
@@ -27,7 +34,11 @@ def replay(text: str) -> tuple[str, bool]:
     return "\n".join(lines) + "\n", stage.went_wrong
 
 
-@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [with_bug(BUGS[path], path) if path in BUGS else path for path in TRANSCRIPTS],
+    ids=lambda path: path.stem,
+)
 def test_the_core_does_what_the_transcript_says(path: Path, request: pytest.FixtureRequest) -> None:
     expected = path.read_text(encoding="utf-8")
     actual, went_wrong = replay(expected)
@@ -35,16 +46,12 @@ def test_the_core_does_what_the_transcript_says(path: Path, request: pytest.Fixt
         path.write_text(actual, encoding="utf-8")
         expected = actual
     assert actual == expected
-    assert went_wrong == path.stem.startswith("bug_")
+    assert went_wrong == (path in BUGS)
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in TRANSCRIPTS if p.stem.startswith("bug_")], ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", BUGS, ids=lambda path: path.stem)
 def test_nothing_goes_wrong_in_a_bug_transcript_without_the_bug(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    commands = [line for line in text.splitlines() if not line.startswith("> bug ")]
-    _, went_wrong = replay("\n".join(commands))
+    _, went_wrong = replay(path.read_text(encoding="utf-8"))
     assert not went_wrong
 
 

@@ -2,7 +2,6 @@
 
 import msgspec
 
-from splitbrain.nodes.controller.basis.bugs import NO_BUGS, ControllerBugs
 from splitbrain.nodes.quorum.identifiers import Microseconds
 
 
@@ -30,8 +29,6 @@ class ControllerSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: Records of a new leader's own transaction that go into one batch: it may be lost between two
     #: batches, which a small number lets happen.
     activation_records_per_batch_max: int = 10_000
-    #: Which planted bugs are on; none in the correct controller.
-    bugs: ControllerBugs = NO_BUGS
 
     @property
     def broker_session_timeout(self) -> Microseconds:

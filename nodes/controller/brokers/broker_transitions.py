@@ -40,9 +40,8 @@ _UNFENCE = -1
 
 def fenced(view: View, broker: RegisterBrokerRecord) -> list[MetadataRecord]:
     """The broker leaves the ISRs and leads nothing more; then it is fenced."""
-    stays = view.settings.bugs.fenced_broker_stays_leader
     return [
-        *(() if stays else _without_broker(view.image, broker.broker_id)),
+        *_without_broker(view.image, broker.broker_id),
         _change(broker, fenced=_FENCE),
     ]
 

@@ -64,7 +64,7 @@ def heartbeat(view: View, request: BrokerHeartbeatRequest, _version: int) -> Dec
     contacts, broker_id = view.contacts, request.broker_id
     # Whoever it is, its session begins anew: what is heard counts before it is looked at.
     contacts.hear(Incarnation(broker_id, request.broker_epoch), view.now)
-    broker = _heard(view, request)
+    broker = registered(view.image, broker_id, request.broker_epoch)
     present = _present_state(view, broker)
     state = _next_state(view, request, broker, present)
     records: list[MetadataRecord] = []
@@ -102,13 +102,6 @@ def answered_heartbeat(
     )
 
 
-def _heard(view: View, request: BrokerHeartbeatRequest) -> RegisterBrokerRecord:
-    broker = view.image.brokers.get(request.broker_id)
-    if view.settings.bugs.broker_epoch_not_checked and broker is not None:
-        return broker
-    return registered(view.image, request.broker_id, request.broker_epoch)
-
-
 def _present_state(view: View, broker: RegisterBrokerRecord) -> BrokerState:
     if view.contacts.shutdown_offset(broker.broker_id) is not None:
         return BrokerState.CONTROLLED_SHUTDOWN
@@ -143,7 +136,7 @@ def _may_go(view: View, broker: RegisterBrokerRecord) -> bool:
     """Whether all that serve have heard who leads in the broker's place."""
     awaited = view.contacts.shutdown_offset(broker.broker_id)
     applied = view.contacts.lowest_active_offset(view.image)
-    if awaited is None or applied is None or view.settings.bugs.shut_down_too_early:
+    if awaited is None or applied is None:
         return True
     return awaited <= applied
 
@@ -151,8 +144,6 @@ def _may_go(view: View, broker: RegisterBrokerRecord) -> bool:
 def _has_own_registration(
     view: View, request: BrokerHeartbeatRequest, broker: RegisterBrokerRecord
 ) -> bool:
-    if view.settings.bugs.unfenced_too_early:
-        return True  # Brokers wait for this to be said before they ask to be unfenced.
     own = view.contacts.registration_offset(broker.broker_id, broker.broker_epoch)
     return request.current_metadata_offset >= own
 

@@ -26,8 +26,7 @@ def allocate_producer_ids(
     Raises:
         Refusal: the broker is not registered with this epoch, or no block is left.
     """
-    if not view.settings.bugs.broker_epoch_not_checked:
-        registered(view.image, request.broker_id, request.broker_epoch)
+    registered(view.image, request.broker_id, request.broker_epoch)
     first = view.image.next_producer_id or 0
     if first > _LAST_ID - BLOCK_LENGTH:
         raise Refusal(ApiError.UNKNOWN_SERVER_ERROR, "all producer ids are given away")
@@ -36,10 +35,7 @@ def allocate_producer_ids(
         broker_epoch=request.broker_epoch,
         next_producer_id=first + BLOCK_LENGTH,
     )
-    answer = answered_producer_ids(ApiError.NONE, first, BLOCK_LENGTH)
-    if view.settings.bugs.producer_ids_given_twice:
-        return Decision(answer)
-    return Decision(answer, (record,))
+    return Decision(answered_producer_ids(ApiError.NONE, first, BLOCK_LENGTH), (record,))
 
 
 def answered_producer_ids(

@@ -33,18 +33,16 @@ def register_broker(view: View, request: BrokerRegistrationRequest, _version: in
             f"this is cluster {view.cluster_id}, not {request.cluster_id}",
         )
     existing = view.image.brokers.get(request.broker_id)
-    bugs = view.settings.bugs
     is_known = existing is not None and existing.incarnation_id == request.incarnation_id
     amended = existing if is_known else None
-    if existing is not None and amended is None and not bugs.live_broker_displaced:
+    if existing is not None and amended is None:
         _refuse_second(view, existing)
     if request.is_migrating_zk_broker:
         raise Refusal(ApiError.BROKER_ID_NOT_REGISTERED, "brokers of ZooKeeper's time are unknown")
     _check_directories(view.image, request)
     end_points = record_endpoints(request.listeners)
     _check_features(view.image, request)
-    kept = existing if bugs.broker_epoch_not_renewed else amended
-    epoch = view.next_offset if kept is None else kept.broker_epoch
+    epoch = view.next_offset if amended is None else amended.broker_epoch
     records: list[MetadataRecord] = [] if amended else replaced(view, request.broker_id)
     records.append(
         RegisterBrokerRecord(

@@ -44,8 +44,7 @@ def alter_partitions(view: View, request: AlterPartitionRequest, version: int) -
     """
     if not request.topics:
         return Decision(answered_alteration(ApiError.NONE))
-    if not view.settings.bugs.broker_epoch_not_checked:
-        registered(view.image, request.broker_id, request.broker_epoch)
+    registered(view.image, request.broker_id, request.broker_epoch)
     records: list[MetadataRecord] = []
     topics: list[AlteredTopic] = []
     for asked in request.topics:
@@ -111,7 +110,6 @@ def _problem(
     in_sync: tuple[InSyncBroker, ...],
 ) -> ApiError:
     """The first thing that is wrong with the proposal; NONE if nothing is."""
-    bugs = view.settings.bugs
     if (
         proposal.leader_epoch > state.leader_epoch
         or proposal.partition_epoch > state.partition_epoch
@@ -122,12 +120,11 @@ def _problem(
         return ApiError.FENCED_LEADER_EPOCH
     if broker_id != state.leader:
         return ApiError.INVALID_REQUEST
-    if proposal.partition_epoch < state.partition_epoch and not bugs.stale_partition_epoch_accepted:
+    if proposal.partition_epoch < state.partition_epoch:
         return ApiError.INVALID_UPDATE_VERSION
     if not _is_sound(state, proposal, in_sync):
         return ApiError.INVALID_REQUEST
-    eligible = all(_is_eligible(view.image, each) for each in in_sync)
-    if not eligible and not bugs.ineligible_replica_accepted:
+    if not all(_is_eligible(view.image, each) for each in in_sync):
         return ApiError.INELIGIBLE_REPLICA
     return ApiError.NONE
 

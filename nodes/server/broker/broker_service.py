@@ -6,13 +6,12 @@ knows. Descriptions of topics come from the broker's own image: never older than
 the same broker gave, but as old as the broker lags behind.
 
 Must never describe anything while the broker has to believe that it is fenced, nor go back to an
-older image, but for planted bugs (``nodes.broker.bugs``). Source: KIP-631; a real broker's
-lifecycle manager and its request handler.
+older image. Source: KIP-631; a real broker's lifecycle manager and its request handler.
 """
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -65,10 +64,6 @@ from splitbrain.nodes.wire.families.brokers import (
     BrokerRegistrationResponse,
 )
 
-#: After how long the planted bug ``older_image_shown`` shows it, and for how long.
-_BACK_US: Final = 20_000
-_OLDER_US: Final = 500_000
-
 
 class BrokerService:
     """The broker of one life of a node."""
@@ -90,9 +85,7 @@ class BrokerService:
         self._call = surroundings.call_peer
         self._lifecycle = Lifecycle(broker_identity(needs.identity, materials), materials.settings)
         pause_us = materials.settings.find_controller_back_off
-        self._envelopes = EnvelopesOut(
-            needs.replica, self._timers, self._call, pause_us, materials.settings.bugs
-        )
+        self._envelopes = EnvelopesOut(needs.replica, self._timers, self._call, pause_us)
         self._isrs = IsrProposer(
             needs.identity.node_id,
             self._lifecycle,
@@ -237,15 +230,8 @@ class BrokerService:
     # The life.
 
     def _publish(self) -> None:
-        before = self._lifecycle.image
-        if self._machine.image is before:
-            return
-        self._tell(ImageAdvanced(self._machine.image))
-        if self._materials.settings.bugs.older_image_shown:
-            self._timers.call_later(_BACK_US, lambda: self._tell(ImageAdvanced(before)))
-            self._timers.call_later(
-                _BACK_US + _OLDER_US, lambda: self._tell(ImageAdvanced(self._machine.image))
-            )
+        if self._machine.image is not self._lifecycle.image:
+            self._tell(ImageAdvanced(self._machine.image))
 
     def _look_at_leader(self) -> None:
         leader_id = self._needs.replica.leader_id

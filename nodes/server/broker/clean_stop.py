@@ -1,8 +1,7 @@
 """The epoch of a broker whose life ended as it should, kept for its next life.
 
 The controller may rely on it for what a crash would have lost, so it must never outlive the life
-that wrote it, but for the planted bug ``clean_stop_kept``: it is taken away, durably, before the
-next life begins to say anything.
+that wrote it: it is taken away, durably, before the next life begins to say anything.
 
 Source: KIP-966; Kafka's clean shutdown file, whose name and content these are.
 """
@@ -12,7 +11,6 @@ from typing import Final
 
 import msgspec
 
-from splitbrain.nodes.broker.bugs import NO_BUGS, BrokerBugs
 from splitbrain.nodes.storage.filesystem import FileSystem, replace_file
 
 CLEAN_STOP_FILE: Final = ".kafka_cleanshutdown"
@@ -29,9 +27,8 @@ class _Stored(msgspec.Struct, frozen=True, rename="camel"):
 class CleanStop:
     """The file in one data folder."""
 
-    def __init__(self, filesystem: FileSystem, folder: Path, bugs: BrokerBugs = NO_BUGS) -> None:
+    def __init__(self, filesystem: FileSystem, folder: Path) -> None:
         """Nothing is read yet."""
-        self._bugs = bugs
         self._filesystem = filesystem
         self._folder = folder
         self._path = folder / CLEAN_STOP_FILE
@@ -45,9 +42,8 @@ class CleanStop:
         if not self._filesystem.exists(self._path):
             return NO_EPOCH
         content = self._filesystem.read(self._path)
-        if not self._bugs.clean_stop_kept:
-            self._filesystem.remove(self._path)
-            self._filesystem.sync_folder(self._folder)
+        self._filesystem.remove(self._path)
+        self._filesystem.sync_folder(self._folder)
         try:
             return msgspec.json.decode(content, type=_Stored).broker_epoch
         except (ValueError, RecursionError):

@@ -2,9 +2,8 @@
 
 What comes in Kafka's protocol is sent again to the next controller as a real broker does. What our
 own clients ask is sent once: asked again, a request may take effect twice, and the answer would
-tell of the second time alone (the planted bug ``change_sent_again``). So many are with a controller
-at a time, and the others wait: each takes a connection there. What waits has a limit, too, since
-who asked may be gone.
+tell of the second time alone. So many are with a controller at a time, and the others wait: each
+takes a connection there. What waits has a limit, too, since who asked may be gone.
 
 Must never call a request certain that a controller may have heard and has not answered, nor one
 that it was not active for: it may have lost its leadership with the request in its log.
@@ -16,7 +15,6 @@ from typing import Any, Final
 
 import msgspec
 
-from splitbrain.nodes.broker.bugs import NO_BUGS, BrokerBugs
 from splitbrain.nodes.broker.forwarding import (
     FORWARDING_TIMEOUT_MS,
     AskAgain,
@@ -89,14 +87,12 @@ class EnvelopesOut:
         timers: Timers,
         call: CallPeer,
         pause_us: Microseconds,
-        bugs: BrokerBugs = NO_BUGS,
     ) -> None:
         """``pause_us``: before a controller is looked for again."""
         self._replica = replica
         self._timers = timers
         self._call = call
         self._pause_us = pause_us
-        self._bugs = bugs
         self._changes: list[_Change] = []
         self._held_bytes = 0
         self._sent_count = 0
@@ -203,12 +199,6 @@ class EnvelopesOut:
         self._ask(NodeId(leader_id), forwarding.envelope, lambda said: self._heard(change, said))
 
     def _heard(self, change: _Change, said: msgspec.Struct | None) -> None:
-        is_sealed = isinstance(said, EnvelopeResponse)
-        if self._bugs.change_sent_again and not (is_sealed and said.error_code == ApiError.NONE):
-            self._timers.call_later(
-                self._pause_us, lambda: self._in_turn(lambda: self._send(change))
-            )
-            return
         if not isinstance(said, EnvelopeResponse):
             self._unknown(change, "the controller has not answered")
             return

@@ -5,8 +5,7 @@ is the active controller; the others keep their image hot and answer NOT_CONTROL
 ask about topics alone (``topic_requests``).
 
 Must never answer a request before its records are committed, but for those that change nothing, and
-these not before what they saw is; but for the planted bug ``answered_before_commit``. Source:
-KIP-631.
+these not before what they saw is. Source: KIP-631.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +16,6 @@ import msgspec
 from splitbrain.nodes.controller.brokers.controllers import describe_cluster
 from splitbrain.nodes.controller.roles.active import HANDLERS, Identity
 from splitbrain.nodes.metadata.machine import MetadataMachine
-from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from splitbrain.nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
 from splitbrain.nodes.quorum.events import RequestReceived
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId
@@ -63,7 +61,6 @@ class ControllerService:
         needs: ServiceNeeds,
         machine: MetadataMachine,
         identity: Identity,
-        bugs: PlantedBugs = NO_BUGS,
     ) -> None:
         """A controller that is not active and has heard nothing."""
         self._needs = needs
@@ -82,7 +79,7 @@ class ControllerService:
         #: Questions about the quorum that came in an envelope; the replica answers at once.
         self._describing: dict[tuple[ConnectionId, CorrelationId], Call] = {}
         self._leading = Leading(needs, machine, identity, self._registrar)
-        self._topics = TopicRequests(needs, machine, self._leading, bugs)
+        self._topics = TopicRequests(needs, machine, self._leading)
         self._stopping = False
 
     # Who asks.
@@ -226,11 +223,7 @@ class ControllerService:
             else:
                 call.refuse(ApiError.UNKNOWN_SERVER_ERROR)
 
-        if self._identity.settings.bugs.answered_before_commit:
-            self._leading.carry_out(decision, call.api_key, _nobody_waits)
-            call.reply(answer)
-        else:
-            self._leading.carry_out(decision, call.api_key, done)
+        self._leading.carry_out(decision, call.api_key, done)
 
     # What it says of itself.
 
@@ -245,15 +238,11 @@ class ControllerService:
         )
 
 
-def _nobody_waits(_: Fate) -> None:
-    """Who asked is answered already."""
-
-
-def metadata_layer(identity: Identity, bugs: PlantedBugs = NO_BUGS) -> Layer:
-    """Kafka's metadata above the log of a controller; ``bugs``: those of the quorum."""
+def metadata_layer(identity: Identity) -> Layer:
+    """Kafka's metadata above the log of a controller."""
     machine = MetadataMachine()
 
     def make_service(needs: ServiceNeeds) -> ControllerService:
-        return ControllerService(needs, machine, identity, bugs)
+        return ControllerService(needs, machine, identity)
 
     return Layer(machine, make_service)

@@ -5,8 +5,7 @@ own first record are applied until its role changes. An event may decide; what i
 appended at once, and whoever asked is told once all of it is committed.
 
 Must never tell of records before they are committed, but for those that change nothing, and of
-these not before what they saw is, but for the planted bug ``ack_before_commit``. Source: KIP-631; a
-real controller's event queue.
+these not before what they saw is. Source: KIP-631; a real controller's event queue.
 """
 
 from collections import deque
@@ -163,12 +162,8 @@ class Leading:
         if active is None:
             return
         settings = self._identity.settings
-        opened_at = self._machine.transaction_opened_at
-        records = active.activation(None if settings.bugs.open_transaction_kept else opened_at)
-        longest = settings.activation_records_per_batch_max
-        is_first = not settings.bugs.activation_not_first
-        if is_first:
-            self._append(records, self._activated, longest)
+        records = active.activation(self._machine.transaction_opened_at)
+        self._append(records, self._activated, settings.activation_records_per_batch_max)
         registration = active.decide(
             ApiKey.CONTROLLER_REGISTRATION,
             self._registrar.request,
@@ -178,8 +173,6 @@ class Leading:
         )
         if not self._registrar.is_registered:
             self._append(registration.records, _nobody_waits)
-        if not is_first:
-            self._append(records, self._activated, longest)
 
     def _activated(self, fate: Fate) -> None:
         if fate == "committed":

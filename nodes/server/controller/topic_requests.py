@@ -6,8 +6,7 @@ already, there is none) is a read: what it saw has to be committed, and the quor
 that this node led when it looked. So it is where a creation or a deletion comes in Kafka's
 protocol; a real controller does not ask for that confirmation.
 
-Must never call definite what may be in the log, nor answer from an image that is not committed, but
-for the planted bugs ``ack_before_commit`` and, in the replica, ``stale_leader_reads``.
+Must never call definite what may be in the log, nor answer from an image that is not committed.
 """
 
 from collections.abc import Callable
@@ -17,7 +16,6 @@ import msgspec
 
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.metadata.machine import MetadataMachine
-from splitbrain.nodes.quorum.bugs import PlantedBugs
 from splitbrain.nodes.quorum.effects import AnswerRead, RejectRead
 from splitbrain.nodes.quorum.identifiers import Epoch, Microseconds
 from splitbrain.nodes.server.controller.leading import Fate, Leading
@@ -126,14 +124,12 @@ class TopicRequests:
         needs: ServiceNeeds,
         machine: MetadataMachine,
         leading: Leading,
-        bugs: PlantedBugs,
     ) -> None:
         """Nobody has asked yet."""
         self._replica = needs.replica
         self._timers = needs.surroundings.timers
         self._machine = machine
         self._leading = leading
-        self._bugs = bugs
         self._reads = Reads(needs.feed, machine, self._look)
         self._changes: list[_Change] = []
         self._flush_is_due = False
@@ -219,8 +215,6 @@ class TopicRequests:
                 self._say_not_leader(change)
 
         self._leading.carry_out(decision, api_key, done)
-        if self._bugs.ack_before_commit and change.is_appended:
-            _answer_ok(change, epoch, offset)
 
     # Reads.
 

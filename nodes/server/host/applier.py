@@ -4,10 +4,8 @@ Knows what of the log the machine's state stands for, which is the name of its s
 apply a record above the high watermark, nor one twice.
 """
 
-from collections.abc import Iterable
 from typing import Generic, TypeVar
 
-from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from splitbrain.nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
 from splitbrain.nodes.quorum.persistent import SnapshotId
 from splitbrain.nodes.server.host.disk import Disk
@@ -20,10 +18,9 @@ Machine = TypeVar("Machine", bound=StateMachine)
 class Applier(Generic[Machine]):
     """Applies what is committed to one machine."""
 
-    def __init__(self, disk: Disk, machine: Machine, bugs: PlantedBugs = NO_BUGS) -> None:
+    def __init__(self, disk: Disk, machine: Machine) -> None:
         """An applier that has applied nothing."""
         self._disk = disk
-        self._bugs = bugs
         self.machine = machine
         #: Of the last batch that the state stands for.
         self._epoch = NO_EPOCH
@@ -31,7 +28,6 @@ class Applier(Generic[Machine]):
         #: Bytes of the batches applied since the last snapshot was begun or loaded: records, and a
         #: header for each batch.
         self.new_bytes = 0
-        self._was_loaded = False
 
     @property
     def epoch(self) -> Epoch:
@@ -43,7 +39,6 @@ class Applier(Generic[Machine]):
         loading.install(snapshot_id.end_offset)
         self._epoch, self._timestamp_ms = snapshot_id.epoch, timestamp_ms
         self.new_bytes = 0
-        self._was_loaded = True
 
     def freeze(self) -> FrozenState | None:
         """The state as it is now, by name; None where no snapshot may end here."""
@@ -51,10 +46,7 @@ class Applier(Generic[Machine]):
         if values is None or self._epoch == NO_EPOCH:
             return None
         self.new_bytes = 0
-        end_offset = self.machine.end_offset
-        if self._bugs.snapshot_id_off_by_one:
-            end_offset -= 1
-        snapshot_id = SnapshotId(Offset(end_offset), Epoch(self._epoch))
+        snapshot_id = SnapshotId(Offset(self.machine.end_offset), Epoch(self._epoch))
         return FrozenState(snapshot_id, self._timestamp_ms, values)
 
     def apply_up_to(self, offset: Offset, listener: Listener) -> None:
@@ -65,23 +57,10 @@ class Applier(Generic[Machine]):
             UnreadableRecordError: a record is none of this build's.
         """
         machine = self.machine
-        if self._was_loaded and self._bugs.delta_lost_at_snapshot_load:
-            # Planted: takes what is committed behind a snapshot for a part of it.
-            machine.skip(offset)
-        self._was_loaded = False
-        batches = self._disk.batches(Offset(machine.end_offset), offset)
-        if self._bugs.applied_out_of_order:
-            batches = _last_two_exchanged(batches)
-        for batch in batches:
+        for batch in self._disk.batches(Offset(machine.end_offset), offset):
             machine.apply_batch(batch, listener)
             self._epoch, self._timestamp_ms = batch.epoch, batch.max_timestamp_ms
             self.new_bytes += _size_bytes(batch)
-
-
-def _last_two_exchanged(batches: Iterable[RecordBatch]) -> Iterable[RecordBatch]:
-    """Planted: the last batch overtakes the one before it."""
-    ordered = list(batches)
-    return [*ordered[:-2], *reversed(ordered[-2:])]
 
 
 def _size_bytes(batch: RecordBatch) -> int:

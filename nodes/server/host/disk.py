@@ -8,7 +8,6 @@ nothing is reported any more. Source: the contracts of ``nodes.storage.log`` and
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final
 
 from splitbrain.nodes.quorum.effects import (
     AppendBatches,
@@ -21,15 +20,12 @@ from splitbrain.nodes.quorum.effects import (
 )
 from splitbrain.nodes.quorum.events import Event, LogFlushed, QuorumStatePersisted
 from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, Offset
-from splitbrain.nodes.server.host.surroundings import DiskJobs, TimerHandle, Timers
+from splitbrain.nodes.server.host.surroundings import DiskJobs, Timers
 from splitbrain.nodes.storage.durable_mark import LogPosition
 from splitbrain.nodes.storage.log import LogStore
 from splitbrain.nodes.storage.quorum_state import QuorumStateFile
 from splitbrain.nodes.wire.batches import RecordBatch
 from splitbrain.nodes.wire.control import LeaderChange
-
-#: How often the planted bug ``ack-before-fsync`` asks for a flush, as systems do that write behind.
-_LAZY_FLUSH_INTERVAL_US: Final = 1_000_000
 
 
 class Disk:
@@ -41,16 +37,11 @@ class Disk:
         timers: Timers,
         log: LogStore,
         quorum_state: QuorumStateFile,
-        *,
-        is_lazy: bool = False,
     ) -> None:
-        """``is_lazy`` is the planted bug ``ack-before-fsync``: nobody waits for a flush."""
         self._jobs = jobs
         self._timers = timers
         self._log = log
         self._quorum_state = quorum_state
-        self._is_lazy = is_lazy
-        self._timer: TimerHandle | None = None
         self._feed: Callable[[Event], None] = _nobody
         self._failed: Callable[[Exception], None] = _nobody
         #: Last log effect that was submitted, and the one up to which a flush is under way.
@@ -149,26 +140,12 @@ class Disk:
     def close(self) -> None:
         """Finish what was submitted and close the files."""
         self._feed = self._failed = _nobody
-        if self._timer is not None:
-            self._timer.cancel()
         self._jobs.stop()
         self._log.close()
 
     def _appended(self, submission: int) -> None:
         self._submitted = submission
         if self._flushing is None:
-            self._ask_for_flush()
-
-    def _ask_for_flush(self) -> None:
-        if not self._is_lazy:
-            self._flush()
-        elif self._timer is None:
-            self._timer = self._timers.call_later(_LAZY_FLUSH_INTERVAL_US, self._flush_late)
-
-    def _flush_late(self) -> None:
-        self._timer = None
-        # A truncation makes durable all that it leaves.
-        if self._flushing is None and not self._truncating:
             self._flush()
 
     def _flush(self) -> None:
@@ -183,7 +160,7 @@ class Disk:
             self._complete(failure, LogFlushed(submission))
             more = self._submitted > submission and self._flushing is None
             if failure is None and more and not self._truncating:
-                self._ask_for_flush()
+                self._flush()
 
         self._jobs.submit(flush, done)
         self._jobs.submit(self._log.persist_mark, self._done_unheard)

@@ -412,8 +412,6 @@ class Node:
             return
         self._schedule.began(now)
         self._snapshot_began = now
-        if parts.settings.bugs.log_cut_before_snapshot:
-            self.feed(SnapshotWritten(state.snapshot_id))
         parts.snapshots.write(state)
 
     def _snapshot_ended(self, event: Event) -> None:

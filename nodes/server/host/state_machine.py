@@ -53,10 +53,6 @@ class StateMachine(Protocol):
         """One past the last applied offset."""
         ...
 
-    def skip(self, end_offset: int) -> None:
-        """Note that all up to ``end_offset`` is applied; the records there changed nothing."""
-        ...
-
     def apply_batch(self, batch: RecordBatch, listener: Listener) -> None:
         """Apply the records of a committed batch that are not applied yet.
 

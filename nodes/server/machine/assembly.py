@@ -28,7 +28,6 @@ from splitbrain.nodes.server.machine.peers import Peers
 from splitbrain.nodes.server.machine.prometheus import CONTENT_TYPE, PrometheusMeasurements
 from splitbrain.nodes.server.machine.state_events import StateEventFile, last_incarnation
 from splitbrain.nodes.server.start.assembling import Life, NodeMaterials, assemble, begin_life
-from splitbrain.nodes.server.start.planted import bugs_named
 from splitbrain.nodes.storage.filesystem import FileSystem
 from splitbrain.nodes.transport.client_listener import ClientListener
 from splitbrain.nodes.transport.client_protocol import PROTOCOL_VERSION, Hello, NodeState
@@ -86,11 +85,7 @@ class Server:
             self.node.service.figures,
         )
         self._metrics = MetricsListener(self._measurements.text, CONTENT_TYPE)
-        self._peers.attach(
-            self.node,
-            _codec_of(configuration, self.node),
-            keeps_connections=settings.bugs.keeps_connections,
-        )
+        self._peers.attach(self.node, _codec_of(configuration, self.node))
         hello = Hello(PROTOCOL_VERSION, life.identity.node_id, life.incarnation)
         self._clients = ClientListener(
             hello, self.node.handle, self._client_refused, connections_count_max
@@ -178,14 +173,13 @@ def _layer_maker(
     from splitbrain.nodes.server.controller.controller_service import metadata_layer
     from splitbrain.nodes.server.start.controller_settings import controller_settings
 
-    bugs = bugs_named(configuration.bugs, configuration.state_machine)
     identity = Identity(
         cluster_id=configuration.cluster_id,
         node_id=NodeId(configuration.node_id),
-        settings=controller_settings(configuration.settings, bugs.controller),
+        settings=controller_settings(configuration.settings),
         random=random.SystemRandom(),
     )
-    return lambda: metadata_layer(identity, bugs.quorum)
+    return lambda: metadata_layer(identity)
 
 
 def _broker_maker(configuration: NodeConfiguration, filesystem: FileSystem) -> Callable[[], Layer]:
@@ -195,13 +189,12 @@ def _broker_maker(configuration: NodeConfiguration, filesystem: FileSystem) -> C
     from splitbrain.nodes.server.start.broker_settings import broker_settings
 
     where = configuration.advertised_listener or configuration.quorum_listener
-    bugs = bugs_named(configuration.bugs, configuration.state_machine).broker
     materials = BrokerMaterials(
-        settings=broker_settings(configuration.settings, bugs),
+        settings=broker_settings(configuration.settings),
         host=where.host,
         port=where.port,
         random=random.SystemRandom(),
-        clean_stop=CleanStop(filesystem, Path(configuration.data_folder), bugs),
+        clean_stop=CleanStop(filesystem, Path(configuration.data_folder)),
     )
     return lambda: broker_layer(materials)
 

@@ -27,7 +27,6 @@ from splitbrain.nodes.server.machine.data_folder import (
     format_data_folder_if_empty,
 )
 from splitbrain.nodes.server.machine.log_lines import LogLines
-from splitbrain.nodes.server.start.planted import bugs_named
 from splitbrain.nodes.server.start.quorum_settings import quorum_settings
 from splitbrain.nodes.storage.errors import CorruptStorageError, StorageError, StorageFailed
 
@@ -86,14 +85,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def _settings(configuration: NodeConfiguration) -> QuorumSettings:
     try:
-        bugs = bugs_named(configuration.bugs, configuration.state_machine).quorum
         settings = configuration.settings
         if configuration.state_machine == "metadata":
             from splitbrain.nodes.server.start.metadata_settings import quorums_part
 
             # Refused before anything is opened, by whatever node of the cluster.
             settings = quorums_part(settings)
-        return quorum_settings(settings, bugs)
+        return quorum_settings(settings)
     except ValueError as error:
         raise ConfigurationError(f"the configuration cannot be used: {error}.") from error
 

@@ -1,6 +1,6 @@
 """A node's configuration: one JSON file, read once at start.
 
-Unknown fields, settings and bugs are refused by name, so that a typing error never runs a test
+Unknown fields and settings are refused by name, so that a typing error never runs a test
 with defaults. Must never write.
 """
 
@@ -52,8 +52,6 @@ class NodeConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     #: What stands above the log. A node with metadata is a controller if it is a voter, by its
     #: node id, and a broker otherwise.
     state_machine: StateMachineName = "registers"
-    #: Planted bugs to switch on, kebab-case: of the quorum, and of the state machine.
-    bugs: tuple[str, ...] = ()
 
     @property
     def is_broker(self) -> bool:

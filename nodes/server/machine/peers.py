@@ -37,15 +37,12 @@ class Peers:
         self._links: dict[NodeId, PeerLink[Request, Answer]] = {}
         self._listener: PeerListener | None = None
 
-    def attach(
-        self, node: Node, heard: InboundCodec | None = None, *, keeps_connections: bool = False
-    ) -> None:
+    def attach(self, node: Node, heard: InboundCodec | None = None) -> None:
         """Say who sends, who is asked, and who is told what came of it.
 
         Args:
             node: all of them.
             heard: reads what comes to the listener; None: what other nodes of the quorum send.
-            keeps_connections: whether its links have the planted defect.
         """
         identity = self._identity
         codec = KafkaCodec(identity.node_id, identity.voters, node.service.versions)
@@ -53,7 +50,7 @@ class Peers:
             heard or codec, node, self._refused, self._connections_count_max
         )
         self._links = {
-            voter.node_id: PeerLink(voter, codec, node, keeps_connections=keeps_connections)
+            voter.node_id: PeerLink(voter, codec, node)
             for voter in identity.voters
             if voter.node_id != identity.node_id
         }

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import msgspec
 
-from splitbrain.nodes.quorum.bugs import PlantedBugs
 from splitbrain.nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, Microseconds
 from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer
@@ -31,9 +30,9 @@ TIMEOUT_MS_MAX: Final = 60_000
 class ClientService:
     """Handles the requests of all clients of one node."""
 
-    def __init__(self, needs: ServiceNeeds, machine: RegisterMachine, bugs: PlantedBugs) -> None:
+    def __init__(self, needs: ServiceNeeds, machine: RegisterMachine) -> None:
         """A service without requests; ``machine`` is what reads read."""
-        self.proposals = Proposals(needs.feed, bugs)
+        self.proposals = Proposals(needs.feed)
         self.reads = Reads(needs.feed, machine, look_into(machine))
         self._timers = needs.surroundings.timers
         self._flush_is_due = False
@@ -164,11 +163,11 @@ def look_into(machine: RegisterMachine) -> Look:
     return look
 
 
-def register_layer(bugs: PlantedBugs) -> Layer:
+def register_layer() -> Layer:
     """Registers and sets above the log."""
     machine = RegisterMachine()
 
     def make_service(needs: ServiceNeeds) -> ClientService:
-        return ClientService(needs, machine, bugs)
+        return ClientService(needs, machine)
 
     return Layer(machine, make_service)

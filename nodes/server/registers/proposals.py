@@ -2,8 +2,7 @@
 
 A record is known by epoch and offset. Once the offset is applied its fate is certain, whoever leads
 by then: the same epoch means that it was committed, another epoch that it never can be. Until then
-a client hears nothing, or that the time was up. Must never answer ok before the record is applied,
-but for the planted bug ``ack_before_commit``.
+a client hears nothing, or that the time was up. Must never answer ok before the record is applied.
 """
 
 from collections.abc import Callable
@@ -11,7 +10,6 @@ from typing import Final
 
 import msgspec
 
-from splitbrain.nodes.quorum.bugs import PlantedBugs
 from splitbrain.nodes.quorum.effects import AcceptProposal, RejectProposal
 from splitbrain.nodes.quorum.events import ProposalId, RecordsProposed
 from splitbrain.nodes.quorum.identifiers import Microseconds
@@ -69,10 +67,9 @@ def command_of(request: ClientRequest) -> Command:
 class Proposals:
     """Gathers commands into batches and answers each when its fate is known."""
 
-    def __init__(self, propose: Callable[[RecordsProposed], None], bugs: PlantedBugs) -> None:
+    def __init__(self, propose: Callable[[RecordsProposed], None]) -> None:
         """``propose`` gives an event to the replica, whose effects come back here."""
         self._propose = propose
-        self._bugs = bugs
         self._gathered: list[PendingWrite] = []
         self._proposed: dict[ProposalId, list[PendingWrite]] = {}
         #: By offset. Several where this node was deposed, cut back, and led again: the fate of the
@@ -121,8 +118,6 @@ class Proposals:
         for offset, pending in enumerate(batch, effect.base_offset):
             pending.epoch = effect.epoch
             self._appended.setdefault(offset, []).append(pending)
-            if self._bugs.ack_before_commit and pending.request.kind != "cas":
-                _answer_ok(pending, offset, succeeded=True)
 
     def rejected(self, effect: RejectProposal) -> None:
         """The batch was certainly not appended."""

@@ -1,8 +1,7 @@
 """Linearizable reads under way: gathered, confirmed by the quorum, answered once applied.
 
 Must never answer from a state that has not applied everything below the offset that the replica
-named; the planted bug ``stale_leader_reads`` lives in the replica, which then names its offset
-without asking anyone.
+named.
 """
 
 from collections.abc import Callable

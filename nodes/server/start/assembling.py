@@ -98,10 +98,10 @@ def assemble(
         OSError: a file cannot be read.
     """
     filesystem, folder, settings = materials.filesystem, materials.data_folder, materials.settings
-    quorum_state = QuorumStateFile(filesystem, folder, bugs=settings.bugs)
+    quorum_state = QuorumStateFile(filesystem, folder)
     state = EMPTY_STATE
     log: LogStore | None = None
-    layer = (materials.make_layer or (lambda: register_layer(settings.bugs)))()
+    layer = (materials.make_layer or register_layer)()
     first = _FirstState(layer.machine, surroundings)
     try:
         state = quorum_state.read() or EMPTY_STATE
@@ -109,7 +109,6 @@ def assemble(
             filesystem,
             folder,
             segment_bytes=materials.segment_bytes,
-            bugs=settings.bugs,
             load=first.load,
             ignored=first.ignored,
         )
@@ -129,9 +128,9 @@ def assemble(
             log.close()
         surroundings.state_events.write("fatal", state.epoch, reason=str(error))
         raise
-    jobs, is_lazy = surroundings.disk_jobs, settings.bugs.ack_before_fsync
-    disk = Disk(jobs, surroundings.timers, log, quorum_state, is_lazy=is_lazy)
-    applier = Applier(disk, layer.machine, settings.bugs)
+    jobs = surroundings.disk_jobs
+    disk = Disk(jobs, surroundings.timers, log, quorum_state)
+    applier = Applier(disk, layer.machine)
     if first.found is not None:
         applier.load(first.found.snapshot_id, first.found.timestamp_ms, first.found.loading)
     parts = NodeParts(

@@ -7,7 +7,6 @@ pass over a controller's. Source of Kafka's names: KRaftConfigs of Kafka 4.3.
 from collections.abc import Mapping
 from typing import Final
 
-from splitbrain.nodes.broker.bugs import NO_BUGS, BrokerBugs
 from splitbrain.nodes.broker.settings import BrokerSettings
 from splitbrain.nodes.server.start.whole_settings import whole_settings
 
@@ -16,14 +15,14 @@ _KAFKA: Final = {
     "initial.broker.registration.timeout.ms": "initial_registration_timeout_ms",
 }
 #: Settings of a broker, by our names and by Kafka's.
-BROKER_SETTING_NAMES: Final = frozenset({*_KAFKA, *BrokerSettings.__struct_fields__}) - {"bugs"}
+BROKER_SETTING_NAMES: Final = frozenset({*_KAFKA, *BrokerSettings.__struct_fields__})
 
 
-def broker_settings(settings: Mapping[str, str], bugs: BrokerBugs = NO_BUGS) -> BrokerSettings:
+def broker_settings(settings: Mapping[str, str]) -> BrokerSettings:
     """Defaults, overridden by what is given; names of others are passed over.
 
     Raises:
         ValueError: names a setting that is no whole number, too small, or given twice.
     """
     chosen = whole_settings(settings, BROKER_SETTING_NAMES, _KAFKA)
-    return BrokerSettings(**chosen, bugs=bugs)
+    return BrokerSettings(**chosen)

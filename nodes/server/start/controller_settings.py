@@ -8,7 +8,6 @@ from typing import Final
 
 import msgspec
 
-from splitbrain.nodes.controller.basis.bugs import NO_BUGS, ControllerBugs
 from splitbrain.nodes.controller.basis.settings import ControllerSettings
 from splitbrain.nodes.server.start.whole_settings import whole_settings
 
@@ -35,13 +34,11 @@ _MAY_BE_ZERO: Final = frozenset(
 )
 
 
-def controller_settings(
-    settings: Mapping[str, str], bugs: ControllerBugs = NO_BUGS
-) -> ControllerSettings:
+def controller_settings(settings: Mapping[str, str]) -> ControllerSettings:
     """Defaults, overridden by what is given; names of others are passed over.
 
     Raises:
         ValueError: names a setting that is no whole number, too small, or given twice.
     """
     chosen = whole_settings(settings, CONTROLLER_SETTING_NAMES, _KAFKA, _MAY_BE_ZERO)
-    return msgspec.structs.replace(ControllerSettings(), **chosen, bugs=bugs)
+    return msgspec.structs.replace(ControllerSettings(), **chosen)

@@ -8,10 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
-from splitbrain.nodes.quorum.bugs import PlantedBugs
 from splitbrain.nodes.quorum.settings import QuorumSettings
 
-_OURS: Final = frozenset(QuorumSettings.__struct_fields__) - {"bugs"}
+_OURS: Final = frozenset(QuorumSettings.__struct_fields__)
 #: Settings that are on or off.
 _SWITCHES: Final = frozenset({"stands_when_leader_is_gone"})
 #: Kafka's name to ours; the election timeout is the lower end of a range twice as high.
@@ -27,7 +26,7 @@ _KAFKA: Final = {
 }
 
 
-def quorum_settings(settings: Mapping[str, str], bugs: PlantedBugs) -> QuorumSettings:
+def quorum_settings(settings: Mapping[str, str]) -> QuorumSettings:
     """Defaults, overridden by what is given.
 
     A fetch that has nothing to tell is parked for at most half the fetch timeout, unless
@@ -47,12 +46,11 @@ def quorum_settings(settings: Mapping[str, str], bugs: PlantedBugs) -> QuorumSet
         chosen[field] = _value(name, field, text)
     if "election_timeout_ms_min" in chosen and "election_timeout_ms_max" not in chosen:
         chosen["election_timeout_ms_max"] = 2 * chosen["election_timeout_ms_min"]
-    defaults = msgspec.structs.asdict(QuorumSettings())
-    merged = {name: value for name, value in defaults.items() if name != "bugs"} | chosen
+    merged = msgspec.structs.asdict(QuorumSettings()) | chosen
     if "fetch_max_wait_ms" not in chosen:
         longest_ms = merged["fetch_timeout_ms"] // 2
         merged["fetch_max_wait_ms"] = max(1, min(merged["fetch_max_wait_ms"], longest_ms))
-    return QuorumSettings(**merged, bugs=bugs)
+    return QuorumSettings(**merged)
 
 
 def _value(name: str, field: str, text: str) -> int | bool:

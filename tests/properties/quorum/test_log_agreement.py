@@ -3,7 +3,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splitbrain.nodes.quorum.bugs import NO_BUGS
 from splitbrain.nodes.quorum.fetching import truncation_offset
 from splitbrain.nodes.quorum.identifiers import (
     NO_DIRECTORY,
@@ -24,7 +23,7 @@ def positions(epochs: list[int]) -> LogPositions:
         if not starts or epoch > starts[-1].epoch:
             starts.append(EpochStart(Epoch(epoch), Offset(offset)))
     shape = LogShape(Offset(0), Offset(len(epochs)), tuple(starts))
-    return LogPositions(shape, UNKNOWN_OFFSET, NO_BUGS)
+    return LogPositions(shape, UNKNOWN_OFFSET)
 
 
 def fetch(log: LogPositions) -> FetchRequest:

@@ -134,13 +134,13 @@ def test_the_guard_has_sweeps_plans_and_bugs_under_names_of_their_own() -> None:
     assert len(set(names)) == len(names)
     assert {name.split("/")[0] for name in names} == {"registers", "metadata", "plan", "bug"}
     from splitbrain.nemesis.kinds import kind_names
-    from splitbrain.nodes.server.start.planted import BUG_NAMES
+    from splitbrain.systems.kraft.planted_bugs import planted_bugs
 
     planned = {name.split("/")[2] for name in names if name.startswith("plan/")}
     assert {kind for kind in kind_names() if kind in planned} == {
         kind.removesuffix("@commits") for kind in planned
     }
-    assert set(BUG_NAMES) == {name.split("/")[2] for name in names if name.startswith("bug/")}
+    assert set(planted_bugs()) == {name.split("/")[2] for name in names if name.startswith("bug/")}
 
 
 def test_the_guard_prints_what_it_later_compares(

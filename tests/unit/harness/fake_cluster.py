@@ -335,6 +335,9 @@ class FakeSystem:
         assert self.made is not None
         return self.made
 
+    def planted(self, scenario: Scenario) -> "FakeSystem":
+        return self
+
     def describe(self, message: Any) -> tuple[str, str, bool]:
         return (str(message), "", False)
 

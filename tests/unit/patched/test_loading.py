@@ -12,6 +12,7 @@ from splitbrain.patched.loading import (
     PatchedModules,
     install_patches,
     installed_patches,
+    load_apart,
     module_words,
 )
 from splitbrain.patched.loading import read_patch_file as patch_of
@@ -169,3 +170,25 @@ def test_workers_of_the_pool_are_patched(tmp_path: Path) -> None:
     )
     done = launched(file, "--", "-m", program.stem, cache=tmp_path)
     assert done.returncode == 103
+
+
+def test_a_room_is_loaded_apart_and_the_process_keeps_its_own(tmp_path: Path) -> None:
+    path = Path(patch_file(tmp_path, "other", SOURCE, SOURCE + "UNUSABLE = 101\n"))
+    room = exit_codes.__name__.rpartition(".")[0]
+    host = sys.modules[room]
+    loaded = [name for name in sys.modules if name.startswith(room)]
+    copy = load_apart(exit_codes.__name__, [room], [patch_of(path)])
+    assert (copy.UNUSABLE, exit_codes.UNUSABLE) == (101, 78)
+    assert sys.modules[exit_codes.__name__] is exit_codes
+    assert [name for name in sys.modules if name.startswith(room)] == loaded
+    assert sys.modules[room.rpartition(".")[0]].host is host
+    assert installed_patches() == ()
+
+
+def test_what_cannot_be_loaded_apart_leaves_the_process_as_it_was(tmp_path: Path) -> None:
+    broken = patch_of(Path(patch_file(tmp_path, "broken", SOURCE, SOURCE + "1 / 0\n")))
+    room = exit_codes.__name__.rpartition(".")[0]
+    with pytest.raises(ZeroDivisionError):
+        load_apart(exit_codes.__name__, [room], [broken])
+    assert sys.modules[exit_codes.__name__] is exit_codes
+    assert installed_patches() == ()

@@ -2,7 +2,6 @@
 
 import pytest
 
-from splitbrain.nodes.quorum.bugs import NO_BUGS
 from splitbrain.nodes.quorum.durable_state import DurableState
 from splitbrain.nodes.quorum.effects import (
     Effect,
@@ -196,7 +195,7 @@ def test_who_is_there_by_its_disk_says_so_once_and_asks_nobody(
 
 
 def test_to_enter_one_of_the_last_epochs_is_a_violation() -> None:
-    state = DurableState(EMPTY_STATE, Outbox(), NO_BUGS)
+    state = DurableState(EMPTY_STATE, Outbox())
     state.enter_epoch(LAST_EPOCH)
     with pytest.raises(InvariantViolation, match="INV-29"):
         state.enter_epoch(Epoch(LAST_EPOCH + 1))

@@ -1,6 +1,5 @@
 import pytest
 
-from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from splitbrain.nodes.quorum.errors import InvariantViolation, StorageMismatch
 from splitbrain.nodes.quorum.identifiers import NO_EPOCH, UNKNOWN_OFFSET, Epoch, Offset
 from splitbrain.nodes.quorum.log_positions import LogPositions
@@ -15,8 +14,8 @@ def shape(*lengths: tuple[int, int]) -> LogShape:
     return LogShape(Offset(0), Offset(offset), tuple(starts))
 
 
-def positions(*lengths: tuple[int, int], bugs: PlantedBugs = NO_BUGS) -> LogPositions:
-    return LogPositions(shape(*lengths), UNKNOWN_OFFSET, bugs)
+def positions(*lengths: tuple[int, int]) -> LogPositions:
+    return LogPositions(shape(*lengths), UNKNOWN_OFFSET)
 
 
 def test_an_empty_log_has_no_epoch_and_no_high_watermark() -> None:
@@ -66,15 +65,17 @@ def test_a_truncation_below_the_high_watermark_is_a_violation() -> None:
         log.truncate(Offset(2))
 
 
+@pytest.mark.planted("truncate-below-high-watermark")
 def test_the_planted_bug_truncates_below_the_high_watermark() -> None:
-    log = positions((1, 4), bugs=PlantedBugs(truncate_below_high_watermark=True))
+    log = positions((1, 4))
     log.advance_high_watermark(Offset(3))
     log.truncate(Offset(2))
     assert log.high_watermark == 2
 
 
+@pytest.mark.planted("ack-before-fsync")
 def test_the_planted_bug_takes_appended_for_flushed() -> None:
-    log = positions(bugs=PlantedBugs(ack_before_fsync=True))
+    log = positions()
     log.append(Offset(2), (EpochStart(Epoch(1), Offset(0)),))
     assert (log.flushed_end_offset, log.settled) == (2, True)
 
@@ -125,4 +126,4 @@ def test_a_flush_of_something_never_submitted_is_a_violation() -> None:
 )
 def test_a_shape_that_contradicts_itself_is_refused(found: LogShape) -> None:
     with pytest.raises(StorageMismatch):
-        LogPositions(found, UNKNOWN_OFFSET, NO_BUGS)
+        LogPositions(found, UNKNOWN_OFFSET)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from splitbrain.nodes.quorum.bugs import NO_BUGS
 from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, UNKNOWN_OFFSET, Epoch, NodeId, Offset
 from splitbrain.nodes.quorum.log_positions import LogPositions
 from splitbrain.nodes.quorum.messages import FetchRequest
@@ -26,7 +25,7 @@ WHOLE = LogShape(Offset(0), Offset(20), (EpochStart(Epoch(1), Offset(0)), *CUT.e
 
 
 def positions(shape: LogShape) -> LogPositions:
-    return LogPositions(shape, UNKNOWN_OFFSET, NO_BUGS)
+    return LogPositions(shape, UNKNOWN_OFFSET)
 
 
 def fetch(offset: int, last_epoch: int) -> FetchRequest:

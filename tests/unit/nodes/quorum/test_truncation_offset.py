@@ -2,7 +2,6 @@
 
 import pytest
 
-from splitbrain.nodes.quorum.bugs import NO_BUGS
 from splitbrain.nodes.quorum.fetching import truncation_offset
 from splitbrain.nodes.quorum.identifiers import UNKNOWN_OFFSET, Epoch, Offset
 from splitbrain.nodes.quorum.log_positions import LogPositions
@@ -26,5 +25,5 @@ STARTS = (EpochStart(Epoch(3), Offset(0)), EpochStart(Epoch(7), Offset(5)))
 def test_an_epoch_that_is_not_ours_says_nothing_of_where_our_batches_end(
     epoch: int, leader_end: int, kept: int
 ) -> None:
-    log = LogPositions(LogShape(Offset(0), Offset(6), STARTS), UNKNOWN_OFFSET, NO_BUGS)
+    log = LogPositions(LogShape(Offset(0), Offset(6), STARTS), UNKNOWN_OFFSET)
     assert truncation_offset(log, (Epoch(epoch), Offset(leader_end))) == kept

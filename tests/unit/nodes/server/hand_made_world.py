@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.nodes.quorum.bugs import PlantedBugs
 from splitbrain.nodes.quorum.identifiers import (
     ConnectionId,
     CorrelationId,
@@ -96,7 +95,6 @@ class World:
         self,
         make_node: Callable[[NodeParts, Surroundings], Node] = Node,
         *,
-        bugs: tuple[str, ...] = (),
         segment_bytes: int = 1 << 20,
         settings: QuorumSettings = SETTINGS,
         make_layer: Callable[[], Layer] | None = None,
@@ -106,7 +104,7 @@ class World:
             data_folder=FOLDER,
             cluster_id=CLUSTER,
             node_id=self.identity.node_id,
-            settings=msgspec.structs.replace(settings, bugs=PlantedBugs.from_names(bugs)),
+            settings=settings,
             random=random.Random(1),
             make_layer=make_layer,
             segment_bytes=segment_bytes,

@@ -9,7 +9,6 @@ from splitbrain.nodes.controller.basis.settings import ControllerSettings
 from splitbrain.nodes.controller.roles.active import Identity
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.metadata.machine import MetadataMachine
-from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId
 from splitbrain.nodes.quorum.settings import QuorumSettings
 from splitbrain.nodes.server.controller.controller_service import metadata_layer
@@ -27,11 +26,9 @@ class Controller:
     def __init__(
         self,
         quorum_settings: QuorumSettings = SETTINGS,
-        quorum_bugs: PlantedBugs = NO_BUGS,
         **settings: Any,
     ) -> None:
         self.world = World()
-        self.quorum_bugs = quorum_bugs
         self.quorum_settings = quorum_settings
         self.call_count = 0
         chosen: dict[str, Any] = {"max_idle_interval_ms": 0, **settings}
@@ -50,7 +47,7 @@ class Controller:
             settings=self.settings,
             random=random.Random(self.world.time_us),
         )
-        layer = metadata_layer(identity, self.quorum_bugs)
+        layer = metadata_layer(identity)
         assert isinstance(layer.machine, MetadataMachine)
         self.machine = layer.machine
         return layer

@@ -15,7 +15,6 @@ from splitbrain.contracts.operations import Operation
 from splitbrain.contracts.runtime import Address
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.contracts.system import Route
-from splitbrain.nodes.quorum.bugs import NO_BUGS
 from splitbrain.nodes.server.host import exit_codes
 from splitbrain.nodes.server.host.state_machine import StateMachineName
 from splitbrain.nodes.server.machine.assembly import Server
@@ -103,7 +102,7 @@ class Nodes:
         configuration = self.configuration(node)
         format_data_folder_if_empty(configuration)
         settings = {} if node in self.others else configuration.settings
-        server = Server(configuration, quorum_settings(quorums_part(settings), NO_BUGS))
+        server = Server(configuration, quorum_settings(quorums_part(settings)))
         self.servers[node] = server
         before(server)
         await server.listen()

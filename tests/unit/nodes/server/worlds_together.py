@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.nodes.broker.bugs import NO_BUGS, BrokerBugs
 from splitbrain.nodes.broker.settings import BrokerSettings
 from splitbrain.nodes.controller.basis.settings import ControllerSettings
 from splitbrain.nodes.controller.roles.active import Identity
@@ -127,8 +126,7 @@ class Member(World):
 class Together:
     """One controller and its brokers."""
 
-    def __init__(self, *broker_ids: int, bugs: BrokerBugs = NO_BUGS) -> None:
-        self.bugs = bugs
+    def __init__(self, *broker_ids: int) -> None:
         self.members: dict[int, Member] = {
             node_id: Member(self, node_id) for node_id in (CONTROLLER, *broker_ids)
         }
@@ -174,11 +172,11 @@ class Together:
     def _broker_layer(self, member: Member) -> Layer:
         return broker_layer(
             BrokerMaterials(
-                settings=BrokerSettings(bugs=self.bugs),
+                settings=BrokerSettings(),
                 host="localhost",
                 port=int(member.identity.node_id),
                 random=Random(member.time_us + member.identity.node_id),
-                clean_stop=CleanStop(member.filesystem, FOLDER, self.bugs),
+                clean_stop=CleanStop(member.filesystem, FOLDER),
             )
         )
 

@@ -38,6 +38,7 @@ BEGIN = BeginQuorumEpochRequest("c", TWO, DIRECTORY, ONE, Epoch(1))
 GRANTED = VoteAnswer(ErrorCode.NONE, None, Epoch(1), granted=True)
 BEGUN = BeginQuorumEpochAnswer(ErrorCode.NONE, ONE, Epoch(1))
 LATE = "no answer within 90 ms"
+keeps_connections = pytest.mark.planted("stale-answer-accepted")
 
 
 class Timer:
@@ -51,14 +52,14 @@ class Timer:
 class Port:
     """Writes down what the machine asks for, and what its owner is told."""
 
-    def __init__(self, *, has_defect: bool = False) -> None:
+    def __init__(self) -> None:
         codec = KafkaCodec(ONE, (Voter(TWO, DIRECTORY, "n2", 9093),))
         self.asked: list[Any] = []
         self.told: list[tuple[int, Any]] = []
         self.frames: list[bytes] = []
         self.soon: list[Callable[[], None]] = []
         self.timer = Timer(lambda: None)
-        self.link = LinkMachine(TWO, codec, self, self, keeps_connections=has_defect)
+        self.link = LinkMachine(TWO, codec, self, self)
 
     # The port.
 
@@ -115,9 +116,9 @@ class Port:
         self.link.received(encode_answer(answer, decode_head(frame[4:])[0])[4:])
 
 
-def after_a_timeout(*, has_defect: bool) -> Port:
+def after_a_timeout() -> Port:
     """A port whose first request was sent and not answered in time, and whose second is asked."""
-    port = Port(has_defect=has_defect)
+    port = Port()
     port.send(1)
     port.connected()
     port.ring()
@@ -192,13 +193,14 @@ def test_a_connection_that_was_asked_for_and_never_made_makes_the_next_wait() ->
 
 
 def test_after_a_timeout_the_next_request_has_another_connection() -> None:
-    port = after_a_timeout(has_defect=False)
+    port = after_a_timeout()
     assert port.asked == [0, "drop", 0]
     assert len(port.frames) == 1
 
 
+@keeps_connections
 def test_with_the_planted_defect_a_late_answer_is_handed_on_and_spoils_no_other() -> None:
-    port = after_a_timeout(has_defect=True)
+    port = after_a_timeout()
     assert port.asked == [0]
     first, second = port.frames
     port.answer(first)
@@ -208,8 +210,9 @@ def test_with_the_planted_defect_a_late_answer_is_handed_on_and_spoils_no_other(
     assert port.told[2:] == [(2, BEGUN)]
 
 
+@keeps_connections
 def test_with_the_planted_defect_answers_come_in_any_order_and_each_once() -> None:
-    port = after_a_timeout(has_defect=True)
+    port = after_a_timeout()
     first, second = port.frames
     port.answer(second, BEGUN)
     assert port.link.is_idle
@@ -219,8 +222,9 @@ def test_with_the_planted_defect_answers_come_in_any_order_and_each_once() -> No
     assert port.asked == [0, "drop"], "nobody waits for that"
 
 
+@keeps_connections
 def test_with_the_planted_defect_too_what_answers_nothing_ends_the_connection() -> None:
-    port = after_a_timeout(has_defect=True)
+    port = after_a_timeout()
     port.link.received(b"\xff" * 9)
     assert str(port.told[-1][1]).startswith("unreadable answer")
     assert port.asked == [0, "drop"]
@@ -231,11 +235,12 @@ def test_with_the_planted_defect_too_what_answers_nothing_ends_the_connection() 
     assert str(port.told[-1][1]).startswith("unreadable answer"), "of an earlier connection"
 
 
+@keeps_connections
 @pytest.mark.parametrize("is_abandoned", [True, False])
 def test_with_the_planted_defect_a_request_that_never_went_out_takes_its_connection_with_it(
     *, is_abandoned: bool
 ) -> None:
-    port = Port(has_defect=True)
+    port = Port()
     port.send(1)
     port.link.attempted()
     port.link.accepted()

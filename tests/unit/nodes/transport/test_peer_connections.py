@@ -203,10 +203,11 @@ def test_a_request_abandoned_while_connecting_does_not_spoil_the_next() -> None:
     run(body)
 
 
+@pytest.mark.planted("stale-answer-accepted")
 def test_with_the_planted_defect_a_late_answer_comes_on_a_connection_that_was_kept() -> None:
     async def body(pair: Pair) -> None:
         codec = KafkaCodec(ONE, (pair.voter,))
-        link = PeerLink(pair.voter, codec, pair.sender, keeps_connections=True)
+        link = PeerLink(pair.voter, codec, pair.sender)
         try:
             link.send(CorrelationId(1), VOTE, 2_000)
             connection, correlation, _ = await pair.next_request()

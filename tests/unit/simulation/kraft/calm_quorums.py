@@ -32,7 +32,6 @@ class CalmQuorum:
         voters: int = 3,
         one_way_us: int = 1 * MS,
         settings: dict[str, str] | None = None,
-        bugs: tuple[str, ...] = (),
         muted: frozenset[str] = frozenset(),
     ) -> None:
         """``muted`` invariants do not watch."""
@@ -40,7 +39,6 @@ class CalmQuorum:
             system="kraft",
             seed=seed,
             nodes=voters,
-            bugs=bugs,
             settings=settings or {},
             network=NetworkOptions(
                 delay_us_min=one_way_us, delay_us_max=one_way_us, half_open_chance=0.0

@@ -23,7 +23,6 @@ class Quorum:
         voters: int = 3,
         observers: int = 0,
         beyond_promise: bool = False,
-        bugs: tuple[str, ...] = (),
         settings: dict[str, str] | None = None,
     ) -> None:
         scenario = Scenario(
@@ -32,7 +31,6 @@ class Quorum:
             nodes=voters,
             observers=observers,
             beyond_promise=beyond_promise,
-            bugs=bugs,
             settings=settings or {},
         )
         self.world = SimulatedWorld(scenario, KraftSimulation(), muted=muted)

@@ -26,13 +26,14 @@ from splitbrain.simulation.kraft.wording import (
     state_in_words,
     value_in_words,
 )
+from tests.planted import with_bug
 from tests.unit.simulation.kraft.small_quorum import Quorum
 
 #: Bug, and the invariant that sees it first.
 RED = [
-    ("vote-not-persisted", "INV-05"),
-    ("ack-before-fsync", "INV-07"),
-    ("prior-epoch-commit", "INV-09"),
+    with_bug("vote-not-persisted", "vote-not-persisted", "INV-05"),
+    with_bug("ack-before-fsync", "ack-before-fsync", "INV-07"),
+    with_bug("prior-epoch-commit", "prior-epoch-commit", "INV-09"),
     ("ack-before-commit", "INV-12"),
 ]
 
@@ -76,17 +77,16 @@ def test_a_node_that_refuses_rotten_bytes_is_no_finding(position: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bug", "position"),
+    "position",
     [
-        ("corruption-as-torn-tail", RECORDS),
-        ("checksum-not-verified", RECORDS),
-        ("epoch-rot-unnoticed", EPOCH),
+        with_bug("corruption-as-torn-tail", RECORDS),
+        with_bug("checksum-not-verified", RECORDS),
+        with_bug("epoch-rot-unnoticed", EPOCH),
     ],
 )
-def test_a_node_that_begins_with_rotten_bytes_is_one(bug: str, position: int) -> None:
-    quorum = Quorum(bugs=(bug,))
+def test_a_node_that_begins_with_rotten_bytes_is_one(position: int) -> None:
     with pytest.raises(ViolationError) as caught:
-        flip(quorum, position)
+        flip(Quorum(), position)
     assert caught.value.invariant in ("INV-03", "INV-15")
 
 

@@ -84,6 +84,9 @@ class _Unwatched:
     happenings_undrawn: tuple[str, ...] = ()
     invariants: tuple[str, ...] = ()
 
+    def planted(self, scenario: Scenario) -> "_Unwatched":
+        return self
+
     def describe(self, message: Any) -> tuple[str, str, bool]:
         return describe(message)
 

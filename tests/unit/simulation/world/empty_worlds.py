@@ -30,6 +30,9 @@ class NoSystem:
     happenings_undrawn = ()
     invariants: tuple[str, ...] = ()
 
+    def planted(self, scenario: Scenario) -> "NoSystem":
+        return self
+
     def describe(self, message: Any) -> tuple[str, str, bool]:
         return str(message), "", False
 

@@ -12,13 +12,10 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import Placement
 from splitbrain.nodes.server.machine.configuration import read_configuration
-from splitbrain.nodes.server.start.planted import BUG_NAMES, METADATA_BUG_NAMES
 from splitbrain.patched.loading import PatchedModules
 from splitbrain.patched.patch import read_patch
 from splitbrain.systems.kraft.adapter import KraftSystem
 from splitbrain.systems.kraft.deployment import IMAGE
-from splitbrain.systems.kraft.planted_bug import PlantedBug
-from splitbrain.systems.kraft.planted_bugs import PLANTED_BUGS, REGISTRY
 from splitbrain.systems.kraft.state_machines import NODE_COUNT_MAX, node_settings
 
 RUN = RunId("20261121T000000-7")
@@ -47,7 +44,6 @@ def test_every_node_can_read_its_configuration(tmp_path: Path) -> None:
     options = Experiment(
         system="kraft",
         nodes=3,
-        bugs=("ack-before-commit",),
         settings={"controller.quorum.fetch.timeout.ms": "500"},
     )
     spec = KraftSystem().deployment(RUN, tmp_path, options, pod_place)
@@ -57,7 +53,6 @@ def test_every_node_can_read_its_configuration(tmp_path: Path) -> None:
         assert [voter.host for voter in configuration.voters] == ["n1", "n2", "n3"]
         own = configuration.voters[number - 1]
         assert own.directory_id == configuration.directory_id
-        assert configuration.bugs == ("ack-before-commit",)
         assert configuration.settings == options.settings
         assert configuration.state_event_file == "/state/state_events.jsonl"
 
@@ -115,6 +110,16 @@ def test_nodes_have_the_patches_of_this_process(
     versions = KraftSystem().versions()
     assert versions["kraft_patches"] == "a-bug"
     assert versions["kraft_source"] != plain["kraft_source"]
+
+
+def test_a_planted_bug_reaches_the_nodes_by_the_launcher(tmp_path: Path) -> None:
+    options = Experiment(system="kraft", nodes=1, bugs=("ack-before-commit",))
+    (node,) = KraftSystem().deployment(RUN, tmp_path, options, pod_place).nodes
+    assert node.command[1:5] == (
+        *("-m", "splitbrain.patched", "/config/0-ack-before-commit.patch", "--"),
+    )
+    text = (node.mounts[0].host_path / "0-ack-before-commit.patch").read_text()
+    assert read_patch("x", text).preamble.startswith(KraftSystem().planted_bugs[options.bugs[0]])
 
 
 @pytest.mark.parametrize("count", [0, NODE_COUNT_MAX + 1])
@@ -216,36 +221,3 @@ def test_each_state_machine_has_its_workloads() -> None:
     assert list(kraft.state_machines) == ["registers", "metadata"]
     assert list(kraft.workloads(None)) == list(kraft.workloads("registers")) == ["register", "set"]
     assert list(kraft.workloads("metadata")) == ["topics"]
-
-
-def test_the_registry_names_every_flag_of_the_nodes_in_its_order() -> None:
-    assert tuple(REGISTRY) == BUG_NAMES
-
-
-def test_the_registry_says_which_bugs_need_kafkas_metadata() -> None:
-    marked = {name for name, bug in REGISTRY.items() if bug.state_machine == "metadata"}
-    assert marked == METADATA_BUG_NAMES
-
-
-def test_the_sentences_are_those_of_the_registry() -> None:
-    assert list(PLANTED_BUGS) == list(REGISTRY)
-    assert all(PLANTED_BUGS[name] == bug.mechanism for name, bug in REGISTRY.items())
-
-
-@pytest.mark.parametrize("bug", REGISTRY.values(), ids=lambda bug: bug.name)
-def test_an_entry_is_one_sentence_with_a_source_and_a_fault(bug: PlantedBug) -> None:
-    assert bug.mechanism.endswith(".")
-    assert bug.mechanism.count(". ") == 0
-    assert bug.source
-    assert bug.exposed_by
-    assert not bug.exposed_by.endswith(".")
-
-
-def test_no_two_bugs_share_a_sentence() -> None:
-    assert len(set(PLANTED_BUGS.values())) == len(PLANTED_BUGS)
-
-
-def test_every_class_has_bugs() -> None:
-    kinds = [bug.kind for bug in REGISTRY.values()]
-    assert len(kinds) >= 26
-    assert all(kinds.count(kind) >= 3 for kind in ("outcome", "invariant", "liveness"))

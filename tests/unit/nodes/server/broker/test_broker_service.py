@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from splitbrain.nodes.broker.bugs import NO_BUGS, BrokerBugs
 from splitbrain.nodes.broker.lifecycle import BrokerState
 from splitbrain.nodes.server.host import exit_codes
 from splitbrain.nodes.transport.client_protocol import NodeState
 from splitbrain.nodes.wire.families.brokers import BrokerRegistrationRequest
+from tests.planted import with_bug
 from tests.unit.nodes.server.worlds_together import Together
 
 FIRST, SECOND = 201, 202
@@ -75,25 +75,23 @@ def described_names(together: Together, node_id: int) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("bugs", "holds"),
+    "holds",
     [
-        (NO_BUGS, True),
-        (BrokerBugs(fenced_broker_serves=True), False),
-        (BrokerBugs(own_registration_not_awaited=True), False),
+        True,
+        with_bug("fenced-broker-serves", False),
+        with_bug("own-registration-not-awaited", False),
     ],
 )
 def test_a_broker_describes_nothing_before_its_own_image_has_it_unfenced(
-    bugs: BrokerBugs, holds: bool
+    holds: bool,
 ) -> None:
-    together = Together(FIRST, SECOND, bugs=bugs)
+    together = Together(FIRST, SECOND)
     assert always(together, describes_what_it_may, both_run(together)) is holds
 
 
-@pytest.mark.parametrize(
-    ("bugs", "holds"), [(NO_BUGS, True), (BrokerBugs(older_image_shown=True), False)]
-)
-def test_a_broker_never_describes_an_older_state_than_before(bugs: BrokerBugs, holds: bool) -> None:
-    together = Together(FIRST, SECOND, bugs=bugs)
+@pytest.mark.parametrize("holds", [True, with_bug("older-image-shown", False)])
+def test_a_broker_never_describes_an_older_state_than_before(holds: bool) -> None:
+    together = Together(FIRST, SECOND)
     together.until(both_run(together))
     seen = [-1]
 
@@ -113,11 +111,11 @@ def test_a_broker_never_describes_an_older_state_than_before(bugs: BrokerBugs, h
     assert len(set(seen)) > 2
 
 
-@pytest.mark.parametrize("bugs", [NO_BUGS, BrokerBugs(clean_stop_kept=True)])
+@pytest.mark.parametrize("holds", [True, with_bug("clean-stop-kept", False)])
 def test_only_the_life_before_tells_its_epoch_and_only_if_it_ended_cleanly(
-    bugs: BrokerBugs,
+    holds: bool,
 ) -> None:
-    together = Together(FIRST, SECOND, bugs=bugs)
+    together = Together(FIRST, SECOND)
     together.running(FIRST, SECOND)
     member = together.members[FIRST]
     epochs: list[int] = []
@@ -144,7 +142,7 @@ def test_only_the_life_before_tells_its_epoch_and_only_if_it_ended_cleanly(
     together.crash(FIRST)
     begin_again()
     is_right = registered().previous_broker_epoch == -1
-    assert is_right is (not bugs.clean_stop_kept)
+    assert is_right is holds
     assert epochs[1] > epochs[0] > first_epoch
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from splitbrain.nodes.broker.bugs import NO_BUGS, BrokerBugs
 from splitbrain.nodes.broker.forwarding import FORWARDING_TIMEOUT_MS, forward
 from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
 from splitbrain.nodes.server.broker.envelopes_out import SENT_COUNT_MAX, EnvelopesOut
@@ -19,6 +18,7 @@ from splitbrain.nodes.wire.envelopes import open_envelope, refused_envelope, sea
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families import topics
 from splitbrain.nodes.wire.families.controllers import EnvelopeRequest
+from tests.planted import with_bug
 from tests.unit.nodes.server.hand_made_world import World
 from tests.unit.nodes.server.lone_controller import creation
 
@@ -30,14 +30,14 @@ DELETE = ClientRequest(2, "delete-topic", "t", timeout_ms=1_000)
 class Bench:
     """A broker's requests, with controllers made by hand."""
 
-    def __init__(self, bugs: BrokerBugs = NO_BUGS) -> None:
+    def __init__(self) -> None:
         self.world = World()
         self.replica: Any = SimpleNamespace(leader_id=NodeId(1))
         self.calls: list[tuple[NodeId, EnvelopeRequest]] = []
         self.told: list[Callable[[msgspec.Struct | None], None]] = []
         self.answers: list[ClientAnswer] = []
         self.frames: list[bytes | None] = []
-        self.out = EnvelopesOut(self.replica, self.world, self._call, PAUSE_US, bugs)
+        self.out = EnvelopesOut(self.replica, self.world, self._call, PAUSE_US)
 
     def _call(
         self, peer: NodeId, message: msgspec.Struct, told: Callable[[msgspec.Struct | None], None]
@@ -183,16 +183,15 @@ def test_kafkas_clients_hear_when_the_time_is_up(bench: Bench) -> None:
     assert [each.error_code for each in reply.message.topics] == [ApiError.REQUEST_TIMED_OUT]
 
 
-@pytest.mark.parametrize("bugs", [NO_BUGS, BrokerBugs(change_sent_again=True)])
+@pytest.mark.parametrize("has_bug", [False, with_bug("change-sent-again", True)])
 def test_a_change_that_may_have_been_carried_out_is_sent_again_by_the_planted_bug_alone(
-    bugs: BrokerBugs,
+    bench: Bench, has_bug: bool
 ) -> None:
-    bench = Bench(bugs)
     bench.change(DELETE)
     bench.told[0](None)
     bench.world.turn()
-    assert len(bench.calls) == (2 if bugs.change_sent_again else 1)
-    assert bench.said == ([] if bugs.change_sent_again else [("unknown", False, None)])
+    assert len(bench.calls) == (2 if has_bug else 1)
+    assert bench.said == ([] if has_bug else [("unknown", False, None)])
 
 
 @pytest.mark.parametrize("timeout_ms", [2**63 - 1, 2**31, 60_001, 0, -1, -(2**63)])

@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from splitbrain.nodes.controller.basis.bugs import ControllerBugs
 from splitbrain.nodes.controller.basis.decisions import Decision, View
 from splitbrain.nodes.metadata.machine import MetadataMachine
 from splitbrain.nodes.metadata.records import (
@@ -29,6 +28,7 @@ from splitbrain.nodes.wire.families.controllers import EnvelopeRequest, Envelope
 from splitbrain.nodes.wire.families.voters import AddRaftVoterRequest
 from splitbrain.nodes.wire.messages import decode_answer, encode_request
 from splitbrain.nodes.wire.principals import ANONYMOUS
+from tests.planted import with_bug
 from tests.unit.nodes.server.hand_made_world import SETTINGS
 from tests.unit.nodes.server.lone_controller import Controller, creation
 
@@ -88,9 +88,8 @@ def test_an_answer_waits_until_its_records_are_committed(controller: Controller)
     assert controller.image.topics.named("t") is not None
 
 
-def test_answered_before_commit_answers_at_the_append() -> None:
-    controller = Controller(bugs=ControllerBugs(answered_before_commit=True))
-    controller.lead()
+@pytest.mark.planted("answered-before-commit")
+def test_answered_before_commit_answers_at_the_append(controller: Controller) -> None:
     controller.beat(controller.register().broker_epoch)
     end = controller.node.replica.log_end_offset
     number = controller.call(ApiKey.CREATE_TOPICS, creation("t"), 7)
@@ -99,15 +98,13 @@ def test_answered_before_commit_answers_at_the_append() -> None:
     assert number in controller.world.replies
 
 
-@pytest.mark.parametrize("is_planted", [False, True])
+@pytest.mark.parametrize("has_bug", [False, with_bug("activation-not-first", True)])
 def test_the_first_record_of_all_begins_to_say_what_the_cluster_can_have(
-    *, is_planted: bool
+    controller: Controller, has_bug: bool
 ) -> None:
-    controller = Controller(bugs=ControllerBugs(activation_not_first=is_planted))
-    controller.lead()
     batches = controller.node.parts.disk.batches(Offset(1), controller.node.replica.high_watermark)
     first = decode_record(next(iter(batches)).records[0].value or b"")
-    assert isinstance(first, RegisterControllerRecord if is_planted else BeginTransactionRecord)
+    assert isinstance(first, RegisterControllerRecord if has_bug else BeginTransactionRecord)
 
 
 def test_an_answer_that_changes_nothing_waits_for_what_it_saw(controller: Controller) -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from splitbrain.nodes.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
 from splitbrain.nodes.metadata.serde import decode_record
-from splitbrain.nodes.quorum.bugs import PlantedBugs
 from splitbrain.nodes.quorum.effects import AnswerRead, RejectRead
 from splitbrain.nodes.quorum.events import ReadRequested
 from splitbrain.nodes.quorum.identifiers import Offset
@@ -159,10 +158,8 @@ def test_an_answer_waits_until_what_it_tells_is_committed(controller: Controller
     assert [first[0].result, second[0].result] == [True, False]
 
 
-def test_with_the_planted_bug_an_answer_does_not_wait() -> None:
-    controller = Controller(quorum_bugs=PlantedBugs(ack_before_commit=True))
-    controller.lead()
-    controller.beat(controller.register().broker_epoch)
+@pytest.mark.planted("ack-before-commit")
+def test_with_the_planted_bug_an_answer_does_not_wait(controller: Controller) -> None:
     answers = handed_in(controller, ClientRequest(1, "create-topic", "t", 1))
     controller.world.until(lambda: bool(answers))
     assert controller.image.topics.named("t") is None

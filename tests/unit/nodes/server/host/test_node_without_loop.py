@@ -65,27 +65,16 @@ def test_what_was_acknowledged_is_there_in_the_next_life() -> None:
     assert world.ask(again, ClientRequest(1, "read", "r")).result == 9
 
 
+@pytest.mark.planted("ack-before-fsync")
 def test_acknowledged_before_fsync_is_gone_with_the_power() -> None:
     world = World()
-    node = world.assemble(bugs=("ack-before-fsync",))
+    node = world.assemble()
     world.lead(node)
     assert world.ask(node, write(7)).outcome == "ok"
     world.crash()
     again = world.assemble()
     world.lead(again)
     assert world.ask(again, ClientRequest(1, "read", "r")).result is None
-
-
-def test_the_planted_bugs_of_the_storage_are_handed_on() -> None:
-    world = World()
-    node = world.assemble(bugs=("failed-fsync-retried",))
-    world.lead(node)
-    failures = iter([errno.EIO])
-    world.filesystem.fault = lambda action, path: (
-        next(failures, None) if action == "sync" and str(path).endswith(".log") else None
-    )
-    assert world.ask(node, write(7)).outcome == "ok"
-    assert next(failures, None) is None
 
 
 class Watched(Node):

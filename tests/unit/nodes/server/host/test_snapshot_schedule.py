@@ -3,7 +3,6 @@
 import msgspec
 import pytest
 
-from splitbrain.nodes.quorum.bugs import PlantedBugs
 from splitbrain.nodes.quorum.identifiers import Microseconds
 from splitbrain.nodes.quorum.settings import QuorumSettings
 from splitbrain.nodes.server.host.snapshot_schedule import SnapshotSchedule
@@ -42,7 +41,7 @@ def test_an_interval_of_zero_is_never_over() -> None:
 
 
 def test_the_triggers_have_kafkas_names_and_defaults() -> None:
-    settings = quorum_settings({}, PlantedBugs())
+    settings = quorum_settings({})
     assert settings.snapshot_max_new_record_bytes == 20_971_520
     assert settings.snapshot_max_interval_ms == 3_600_000
     settings = quorum_settings(
@@ -51,7 +50,6 @@ def test_the_triggers_have_kafkas_names_and_defaults() -> None:
             "metadata.log.max.snapshot.interval.ms": "0",
             "controller.quorum.fetch.snapshot.max.bytes": "9",
         },
-        PlantedBugs(),
     )
     assert (
         settings.snapshot_max_new_record_bytes,

@@ -2,7 +2,6 @@
 
 import pytest
 
-from splitbrain.nodes.quorum.bugs import PlantedBugs
 from splitbrain.nodes.quorum.settings import QuorumSettings
 from splitbrain.nodes.registers.machine import RegisterMachine
 from splitbrain.nodes.server.host.applier import Applier
@@ -11,6 +10,7 @@ from splitbrain.nodes.storage.errors import CorruptStorageError
 from splitbrain.nodes.storage.layout import log_folder
 from splitbrain.nodes.storage.snapshots import list_snapshots, snapshot_path
 from splitbrain.nodes.transport.client_protocol import ClientRequest
+from tests.planted import with_bug
 from tests.unit.nodes.server.hand_made_world import FOLDER, World, write
 
 OFTEN = QuorumSettings(snapshot_max_new_record_bytes=400)
@@ -68,34 +68,31 @@ def test_the_log_loses_what_snapshots_stand_for_and_the_next_life_has_it_all() -
     assert read.result == list(range(40))
 
 
+@pytest.mark.planted("newest-snapshot-removed")
 def test_the_next_life_cannot_begin_once_the_newest_snapshot_is_removed() -> None:
     world = World()
-    bugs = ("newest-snapshot-removed",)
     once = QuorumSettings(snapshot_max_new_record_bytes=400, snapshots_retained_count=1)
-    node = world.assemble(bugs=bugs, segment_bytes=300, settings=once)
-    lead(world, node)
+    node = started(world, once)
     work(world, node, 0)
     rest(world)
     assert node.replica.log_start_offset > 0
     assert not list_snapshots(world.filesystem, FOLDER)
     world.crash()
     with pytest.raises(CorruptStorageError):
-        world.assemble(bugs=bugs, segment_bytes=300, settings=once)
+        world.assemble(segment_bytes=300, settings=once)
 
 
-@pytest.mark.parametrize("is_planted", [False, True])
-def test_what_is_committed_is_applied_in_order(*, is_planted: bool) -> None:
+@pytest.mark.parametrize("in_order", [True, with_bug("applied-out-of-order", False)])
+def test_what_is_committed_is_applied_in_order(in_order: bool) -> None:
     world = World()
     node = started(world, QuorumSettings())
     work(world, node, 0, count=3)
     end = node.replica.high_watermark
-    applier = Applier(
-        node.parts.disk, RegisterMachine(), PlantedBugs(applied_out_of_order=is_planted)
-    )
+    applier = Applier(node.parts.disk, RegisterMachine())
     applied: list[int] = []
     applier.apply_up_to(end, lambda offset, *_: applied.append(offset))
     # The one that was overtaken counts as applied already.
-    assert (applied == list(range(end))) is not is_planted
+    assert (applied == list(range(end))) is in_order
 
 
 def test_lives_follow_lives_behind_ever_newer_snapshots() -> None:
@@ -159,15 +156,13 @@ def test_without_a_snapshot_that_can_be_used_the_node_does_not_start() -> None:
     assert world.events[-1][0] == "fatal"
 
 
+@pytest.mark.planted("delta-lost-at-snapshot-load")
 def test_the_planted_loss_of_what_follows_a_snapshot_shows_in_the_next_life() -> None:
-    bugs = ("delta-lost-at-snapshot-load",)
     world = World()
-    node = world.assemble(segment_bytes=300, settings=OFTEN, bugs=bugs)
-    lead(world, node)
+    node = started(world)
     work(world, node, 0, 7)
     rest(world)
     digest = node.state().digest
     world.crash()
-    node = world.assemble(segment_bytes=300, settings=OFTEN, bugs=bugs)
-    lead(world, node)
+    node = started(world)
     assert node.state().digest != digest

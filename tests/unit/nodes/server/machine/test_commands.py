@@ -132,7 +132,6 @@ def test_without_a_configuration_it_says_how_to_give_one(
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"bugs": ("no-such-bug",)}, "unknown bug 'no-such-bug'"),
         ({"settings": {"x": "1"}}, "unknown setting 'x'"),
         ({"cluster_id": "other"}, "does not exist"),
         (

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from splitbrain.nodes.quorum.settings import QuorumSettings
 from splitbrain.nodes.server.machine.configuration import (
     ConfigurationError,
@@ -66,7 +65,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_defaults_are_ours() -> None:
-    settings = quorum_settings({}, NO_BUGS)
+    settings = quorum_settings({})
     assert settings == QuorumSettings()
     assert settings.stands_when_leader_is_gone
 
@@ -79,22 +78,20 @@ def test_kafka_names_set_our_fields() -> None:
             "controller.quorum.election.backoff.max.ms": "900",
             "controller.quorum.request.timeout.ms": "1500",
         },
-        PlantedBugs(ack_before_commit=True),
     )
     assert settings.fetch_timeout_ms == 2000
     assert (settings.election_timeout_ms_min, settings.election_timeout_ms_max) == (1000, 2000)
     assert settings.election_back_off_ms_max == 900
     assert settings.request_timeout_ms == 1500
-    assert settings.bugs.ack_before_commit
 
 
 def test_a_parked_fetch_is_answered_in_half_the_fetch_timeout() -> None:
-    settings = quorum_settings({"fetch_timeout_ms": "60", "request_timeout_ms": "5"}, NO_BUGS)
+    settings = quorum_settings({"fetch_timeout_ms": "60", "request_timeout_ms": "5"})
     assert settings.fetch_max_wait_ms == 30
 
 
 def test_what_kafka_does_not_do_can_be_switched_off() -> None:
-    settings = quorum_settings({"stands_when_leader_is_gone": "false"}, NO_BUGS)
+    settings = quorum_settings({"stands_when_leader_is_gone": "false"})
     assert not settings.stands_when_leader_is_gone
 
 
@@ -114,4 +111,4 @@ def test_what_kafka_does_not_do_can_be_switched_off() -> None:
 )
 def test_a_wrong_setting_is_refused_by_name(given: dict[str, str], told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        quorum_settings(given, NO_BUGS)
+        quorum_settings(given)

@@ -11,7 +11,6 @@ import pytest
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Operation
 from splitbrain.contracts.system import Route
-from splitbrain.nodes.quorum.bugs import NO_BUGS
 from splitbrain.nodes.quorum.effects import Halt
 from splitbrain.nodes.quorum.errors import InvariantViolation
 from splitbrain.nodes.server.host import exit_codes
@@ -192,7 +191,7 @@ def test_an_exception_that_nobody_expected_ends_the_node(
 
     async def main() -> int:
         asyncio.get_running_loop().call_later(0.05, surprise)
-        return await serve(configuration, quorum_settings({}, NO_BUGS))
+        return await serve(configuration, quorum_settings({}))
 
     assert on_uvloop(main()) == exit_codes.DEFECT
     assert "Traceback" in capfd.readouterr().err
@@ -225,7 +224,7 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     format_data_folder_if_empty(configuration)
     listener = configuration.client_listener
     with socket.create_server((listener.host, listener.port)):
-        code = on_uvloop(serve(configuration, quorum_settings({}, NO_BUGS)))
+        code = on_uvloop(serve(configuration, quorum_settings({})))
     assert code == exit_codes.UNUSABLE
     assert "cannot listen" in (nodes.events(NodeName("n1"))[-1].reason or "")
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from splitbrain.nodes.quorum.effects import AcceptProposal, RejectProposal
 from splitbrain.nodes.quorum.events import RecordsProposed
 from splitbrain.nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Offset
@@ -24,10 +23,10 @@ LATER = Microseconds(1_000_000)
 class Bench:
     """Proposals with a recording replica."""
 
-    def __init__(self, bugs: PlantedBugs = NO_BUGS) -> None:
+    def __init__(self) -> None:
         self.proposed: list[RecordsProposed] = []
         self.answers: list[ClientAnswer] = []
-        self.proposals = Proposals(self.proposed.append, bugs)
+        self.proposals = Proposals(self.proposed.append)
 
     def add(self, request_id: int = 1, kind: str = "write", value: object = 5) -> None:
         request = ClientRequest(request_id, kind, "k", value)  # type: ignore[arg-type]
@@ -70,8 +69,9 @@ def test_appended_is_no_answer_yet() -> None:
     assert (answer.outcome, answer.definite, answer.epoch, answer.offset) == ("ok", True, 2, 10)
 
 
+@pytest.mark.planted("ack-before-commit")
 def test_ack_before_commit_answers_at_the_append() -> None:
-    bench = Bench(PlantedBugs(ack_before_commit=True))
+    bench = Bench()
     bench.add()
     bench.proposals.flush()
     bench.accept()
@@ -80,8 +80,9 @@ def test_ack_before_commit_answers_at_the_append() -> None:
     assert len(bench.answers) == 1
 
 
+@pytest.mark.planted("ack-before-commit")
 def test_ack_before_commit_cannot_know_what_a_cas_will_do() -> None:
-    bench = Bench(PlantedBugs(ack_before_commit=True))
+    bench = Bench()
     bench.add(kind="cas", value=[1, 2])
     bench.proposals.flush()
     bench.accept()

@@ -2,22 +2,7 @@ from typing import Any
 
 import pytest
 
-from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from splitbrain.nodes.quorum.settings import QuorumSettings
-
-
-def test_every_bug_is_off_by_default() -> None:
-    assert NO_BUGS.names() == ()
-
-
-def test_bugs_are_named_in_kebab_case_and_back() -> None:
-    names = ["vote-not-persisted", "stale-leader-reads"]
-    assert PlantedBugs.from_names(names).names() == tuple(names)
-
-
-def test_an_unknown_bug_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"unknown bug 'x'.*ack-before-fsync"):
-        PlantedBugs.from_names(["x"])
 
 
 @pytest.mark.parametrize(
