@@ -1,10 +1,9 @@
 """Coverage of one run: which fault met which role, epoch phase and workload. Pure.
 
-Counts faults that were injected, by what the nodes that they hit were at that moment. A fault that
-hits nodes in two roles counts once in each. What is not known counts as ``unknown``. Judges
-nothing: no verdict rests on it. Roles and epoch phases are read from state events; what these do
-not tell is ``unknown`` and never guessed: a node without them, one that was ended by another fault
-a moment ago, an epoch that a silent node may have left. Definitions: ``docs/faults/coverage.md``.
+Counts injected faults by the state of the nodes they hit; a fault that hits nodes in two roles
+counts once in each. Judges nothing. Roles and phases are read from state events; the rest is
+``unknown``, never guessed: a node without events, one that another fault just ended, an epoch that
+a silent node may have left. Definitions: ``docs/faults/coverage.md``.
 """
 
 from bisect import bisect_right
@@ -26,7 +25,7 @@ from splitbrain.harness.judge.evidence_loader import RunRecord
 from splitbrain.history.course import LeaderSighting
 from splitbrain.history.fault_windows import FaultWindow, fault_windows
 
-#: What nodes call their roles, to ours; one that knows no leader is a candidate or may be one soon.
+#: Roles in state events, to ours; a node that knows no leader is or may soon be a candidate.
 _ROLES: Final[dict[str, Role]] = {
     "leader": "leader",
     "follower": "follower",
@@ -40,10 +39,10 @@ _LAST_WORDS = frozenset({"stopped", "fatal"})
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """What one node was at a moment."""
+    """Role and epoch of a node at one moment."""
 
     role: Role
-    #: Leader epoch that it was in; None where nothing tells.
+    #: None where unknown.
     epoch: int | None = None
 
 
@@ -51,36 +50,34 @@ UNKNOWN: Final = Standing("unknown")
 
 
 class _Change(msgspec.Struct, frozen=True):
-    """From here on the node was in this role and epoch."""
+    """Role and epoch of a node from ``time`` on."""
 
     time: int
     role: Role
     epoch: int
-    #: The highest epoch that it was in so far.
+    #: Highest epoch so far.
     highest: int
 
 
 class _Life(msgspec.Struct):
-    """One start of the node's process."""
-
     incarnation: int
     first: int
     last: int
-    #: Whether it said that it ends.
+    #: Whether it announced its end.
     said_end: bool = False
 
 
 class NodeTale:
-    """What one node told in a run; one whose events bear no times told nothing."""
+    """Timeline of one node's state events; empty if any of them lacks a time."""
 
     def __init__(self, events: Sequence[StateEvent]) -> None:
         self._changes: list[_Change] = []
         self._lives: list[_Life] = []
-        #: Epoch to when the node, leading it, first said that a record of it is committed.
+        #: Epoch to the time of the first commit that the node, leading it, stated.
         self.commits: dict[int, int] = {}
-        #: Whether the node ever told of a commit.
+        #: Whether any event states a commit.
         self.tells_commits = False
-        #: Where each epoch's own records begin, as its leader said.
+        #: Epoch to the offset of its first record, as its leader said.
         self._begins: dict[int, int] = {}
         timed = [(event.time, event) for event in events if event.time is not None]
         if len(timed) == len(events):
@@ -88,17 +85,12 @@ class NodeTale:
                 self._hear(time, event)
 
     def highest_epoch(self, time: int) -> int | None:
-        """The highest epoch that the node was in by then."""
+        """Return the highest epoch that the node had reached by then."""
         change = self._change_at(time)
         return None if change is None else change.highest
 
     def standing(self, time: int, endings: Iterable[FaultWindow]) -> Standing:
-        """What the node was.
-
-        Args:
-            time: ns since the run's start.
-            endings: other faults that end this node's process, in any order.
-        """
+        """Return the state at ``time``; ``endings`` are other faults that end the node's process."""
         change = self._change_at(time)
         place = bisect_right(self._lives, time, key=lambda life: life.first) - 1
         if change is None or place < 0:
@@ -110,8 +102,7 @@ class NodeTale:
         if life.said_end:
             return Standing("down", change.epoch)
         for window in endings:
-            # A fault that is over before the node's last word, or before this start of it, has
-            # not ended it.
+            # A fault over before the node's last event, or before this start, did not end it.
             begun_since = window.end < time and window.start < life.first
             if window.start > time or window.end < life.last or begun_since:
                 continue
@@ -140,7 +131,7 @@ class NodeTale:
         self._hear_of_log(time, event, leads=role == "leader")
 
     def _hear_of_log(self, time: int, event: StateEvent, *, leads: bool) -> None:
-        """A leader's first commit in its own epoch; commits of earlier records are none."""
+        """Note a leader's first commit in its own epoch, not that of earlier records."""
         if event.kind == "append" and leads and event.base_offset is not None:
             self._begins.setdefault(event.epoch, event.base_offset)
         if event.kind not in ("commit", "high-watermark"):
@@ -153,7 +144,7 @@ class NodeTale:
 
 
 class ClusterTale:
-    """What all nodes told in a run."""
+    """Timelines of all nodes of a run."""
 
     def __init__(
         self,
@@ -161,18 +152,12 @@ class ClusterTale:
         state_events: Mapping[str, Sequence[StateEvent]],
         windows: Sequence[FaultWindow],
     ) -> None:
-        """``windows`` are those of all faults that were injected."""
+        """Read the events; ``windows`` are those of all injected faults."""
         self._tales = {node: NodeTale(state_events.get(node, ())) for node in nodes}
         self._endings = [window for window in windows if window.may_end_processes]
 
     def standing(self, node: str, time: int, fault: int) -> Standing:
-        """What a node was when a fault came, whatever that fault then did to it.
-
-        Args:
-            node: its name.
-            time: ns since the run's start.
-            fault: the fault's index.
-        """
+        """Return a node's state at ``time`` as a fault came, before that fault's own effect."""
         tale = self._tales.get(node)
         if tale is None:
             return UNKNOWN
@@ -180,7 +165,7 @@ class ClusterTale:
         return tale.standing(time, others)
 
     def phase(self, time: int, fault: int) -> EpochPhase:
-        """Where the newest epoch stood when a fault came; arguments as of ``standing``."""
+        """Return the phase of the newest epoch when a fault came; arguments as of ``standing``."""
         tales = list(self._tales.values())
         highest = [tale.highest_epoch(time) for tale in tales]
         known = [epoch for epoch in highest if epoch is not None]
@@ -200,7 +185,7 @@ class ClusterTale:
 
 
 def coverage_of(record: RunRecord) -> tuple[CoverageCell, ...]:
-    """The cells of a recorded run; where its nodes tell nothing, as seen from outside."""
+    """Return a recorded run's cells; from outside sightings where its nodes state nothing."""
     plan = record.plan
     from_outside = plan is not None and not plan.declares_state_events and not record.state_events
     return fault_coverage(
@@ -222,16 +207,10 @@ def fault_coverage(
     state_events: Mapping[str, Sequence[StateEvent]],
     sightings: Sequence[LeaderSighting] | None = None,
 ) -> tuple[CoverageCell, ...]:
-    """The cells of one run that are not zero, sorted.
+    """Return the cells of one run that are not zero, sorted.
 
-    Args:
-        events: what was recorded of the faults.
-        nodes: all nodes of the run.
-        workload: what clients did.
-        end_time: of the run, ns since its start.
-        state_events: node to its events.
-        sightings: who was seen to lead from outside, each change; given only for a system whose
-            nodes tell nothing themselves.
+    ``end_time`` is in ns since the run's start; ``sightings`` are given only for a system without
+    state events.
     """
     windows = fault_windows(events, end_time)
     tale = ClusterTale(nodes, state_events, windows)
@@ -263,7 +242,7 @@ def _seen_to_lead(sightings: Sequence[LeaderSighting], time: int) -> str | None:
 def _role_from_outside(
     node: str, leader: str | None, window: FaultWindow, windows: Sequence[FaultWindow]
 ) -> Role:
-    """The leader view's word: whoever is not the leader that it names follows."""
+    """Return the role by the leader view: every node but its leader follows."""
     for other in windows:
         ends_it = other.may_end_processes and node in other.nodes and other.index != window.index
         if ends_it and other.start <= window.start <= other.end:
