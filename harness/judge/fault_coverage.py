@@ -90,7 +90,7 @@ class NodeTale:
         return None if change is None else change.highest
 
     def standing(self, time: int, endings: Iterable[FaultWindow]) -> Standing:
-        """Return the state at ``time``; ``endings`` are other faults that end the node's process."""
+        """Return the state at ``time``; ``endings`` are other faults that end its process."""
         change = self._change_at(time)
         place = bisect_right(self._lives, time, key=lambda life: life.first) - 1
         if change is None or place < 0:

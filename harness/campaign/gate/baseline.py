@@ -1,6 +1,6 @@
 """Baseline of a gate: other runs, or the JSON of an earlier gate, here or in git.
 
-A reference is, in this order: ``none`` (there is none, said aloud); runs, as on the command line (a
+A reference is, in this order: ``none`` (no baseline, said aloud); runs, as on the command line (a
 folder or a ledger's night), which are measured anew; a gate's JSON file; ``REF:PATH``, such as
 ``main:ci/gate.json``, a gate's JSON as git holds it there.
 """
@@ -28,12 +28,12 @@ _NEXT: Final = (
     "Name a folder of runs, a ledger, a gate's JSON, REF:PATH of one in git, or none for none"
 )
 
-#: Measures runs; returns figures, and sentences on what they leave out.
+#: Measures runs; returns figures, and sentences on their gaps.
 Measurer = Callable[[Selection], tuple[dict[Subject, Measured], Sequence[str]]]
 
 
 class Baseline(msgspec.Struct, frozen=True):
-    """Figures and failures of another time."""
+    """Figures and failures of an earlier time."""
 
     reference: str
     figures: dict[Subject, Measured]
@@ -42,7 +42,7 @@ class Baseline(msgspec.Struct, frozen=True):
 
 
 def read_baseline(reference: str, measure: Measurer) -> Baseline:
-    """The baseline that a reference names.
+    """Read the baseline that a reference names.
 
     Raises:
         UsageError: it names nothing that is there, or something else.
@@ -81,7 +81,7 @@ def _of_record(reference: str, record: GateRecord) -> Baseline:
         try:
             figures[parse_subject(text)] = measured
         except UsageError:
-            # A figure that this version no longer has: a threshold on it was refused already.
+            # This version no longer has the figure: a threshold on it was refused already.
             continue
     met = frozenset(failure.fingerprint for failure in record.failures)
     return Baseline(reference, figures, met)

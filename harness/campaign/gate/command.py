@@ -40,11 +40,11 @@ class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_gate(sources: Sequence[str], options: GateOptions, console: Console) -> int:
-    """Hold the gate, print and write its answer; returns the exit code.
+    """Hold the gate, print and write its answer; return the exit code.
 
     Raises:
         UsageError: the policy, the runs or the baseline are wrong; nothing was written.
-        HarnessError: something of them cannot be read, or the answer cannot be written.
+        HarnessError: one of them cannot be read, or the answer cannot be written.
     """
     policy = read_policy(options.policy)
     tier = policy.tier(options.tier)
@@ -70,7 +70,7 @@ def run_gate(sources: Sequence[str], options: GateOptions, console: Console) -> 
 
 
 def run_self_test(options: GateOptions, console: Console) -> int:
-    """Prove that every threshold can fail; 0 where it does, 1 where one cannot.
+    """Prove that every threshold can fail; return 0 where it does, 1 where one cannot.
 
     Raises:
         UsageError: the policy is wrong.

@@ -1,9 +1,9 @@
-"""Holds a gate: policy, runs and baseline in, one record out.
+"""Course of a gate: policy, runs and baseline in, one record out.
 
-The order matters: the baseline's fingerprints decide what is new before any figure is measured.
-Figures of verdicts are all measured, so that the record serves any later policy as a baseline;
-those of Spark, in a child process, where a tier asks for one, and then for all tiers of the policy;
-if that goes wrong, one sentence says so and each of them is unknown, never zero.
+The order matters: the baseline's fingerprints decide which failures are new before any figure is
+measured. Figures of verdicts are all measured, so that the record serves any later policy as a
+baseline. Figures of Spark are measured in a child process, for all tiers of the policy, where the
+tier asks for one; if that fails, one sentence says so and each is unknown, never zero.
 """
 
 import datetime as dt
@@ -43,7 +43,7 @@ from splitbrain.harness.pool.spark_child import ask_spark
 
 
 class GateRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to a gate."""
+    """Request for one gate."""
 
     policy: Policy
     tier: Tier
@@ -55,12 +55,12 @@ class GateRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Held(NamedTuple):
-    """A gate that was held."""
+    """One gate's answer and the data behind it."""
 
     record: GateRecord
     runs: tuple[GatedRun, ...]
     failures: Failures
-    #: Names of runs that failed and whose replay did not.
+    #: Names of failed runs with a valid replay.
     flaky: frozenset[str]
 
 
@@ -129,7 +129,7 @@ def hold_gate(request: GateRequest) -> Held:
 
 
 def _with_canaries(request: GateRequest, selection: Selection) -> GateRequest:
-    """The request with the demand that a night's planted bugs were found, where it has some."""
+    """Add the demand that a night's planted bugs were found, where it has some."""
     tier = request.tier
     if not any(run.is_canary for run in selection.runs) or any(
         one.measure == IMPLIED_OF_CANARIES.measure for one in tier.thresholds
@@ -168,7 +168,6 @@ def _measure(request: GateRequest, selection: Selection, failures: Failures) -> 
 
 
 def _notes(selection: Selection) -> tuple[str, ...]:
-    """What the answer leaves out."""
     canaries = sum(run.is_canary for run in selection.runs)
     if not canaries:
         return ()
@@ -177,7 +176,7 @@ def _notes(selection: Selection) -> tuple[str, ...]:
 
 
 def output_paths(folder: Path) -> tuple[Path, Path, Path]:
-    """Where the JSON, the JUnit XML and the Markdown of a gate go."""
+    """Return the paths of a gate's JSON, JUnit XML and Markdown."""
     return folder / "gate.json", folder / "gate.xml", folder / "gate.md"
 
 
@@ -189,25 +188,25 @@ _MODULE: Final = f"{PACKAGE}.spark_analysis.gate_process"
 
 
 class SparkMeasures(NamedTuple):
-    """What came of asking."""
+    """Answer of Spark."""
 
     figures: dict[Subject, Measured]
-    #: Why nothing came of it, one sentence.
+    #: Reason why there are no figures, one sentence.
     failure: str | None
-    #: What the figures leave out, one sentence each.
+    #: Gaps of the figures, one sentence each.
     notes: tuple[str, ...]
 
 
 def measure_with_spark(
     subjects: Sequence[Subject], runs: Sequence[GatedRun], timeout_s: float = TIMEOUT_S
 ) -> SparkMeasures:
-    """The value of each subject, all of which must be figures of Spark; none for none."""
+    """Return the value of each subject; all must be figures of Spark."""
     if not subjects:
         return SparkMeasures({}, None, ())
     there = [run for run in runs if run.has_history]
     silent = sum(run.outcome not in _WITHOUT_HISTORY for run in runs if run not in there)
     if silent or not there:
-        # The rest would be a choice that nobody made: a suite prunes valid runs, for one.
+        # The rest would be an arbitrary choice: a suite prunes valid runs, for one.
         lack = f"{counted(silent, 'run')} kept no history" if silent else "no run has a history"
         nothing = Measured(None, 0, lack)
         return SparkMeasures(dict.fromkeys(subjects, nothing), None, ())
@@ -237,7 +236,7 @@ def _measured(answer: FiguresAnswer, subject: Subject) -> Measured:
 def _ask(
     subjects: Sequence[Subject], runs: Sequence[GatedRun], timeout_s: float
 ) -> FiguresAnswer | str:
-    """The answer, or in one sentence why there is none."""
+    """Return the answer, or one sentence on why there is none."""
     request = FiguresRequest(
         tuple(
             SelectedRun(

@@ -1,8 +1,8 @@
 """The gate for CI servers: a suite of the thresholds, then one suite per run, a case per checker.
 
-Seed and reproduce line are properties of a run's suite. A violation is a failure, whatever its
-replays did; a quarantined one is flaky, and so is a run that failed without a violation and whose
-replay, or a later try of the suite, did not. A planted bug of a suite that was found passes.
+Seed and reproduce line are properties of a run's suite. A violation is a failure even if its
+replays were valid; a quarantined one is flaky, and so is a run that failed without a violation and
+was valid in a replay or a later try. A planted bug of a suite that was found passes.
 """
 
 from splitbrain.checker.verdict import CheckResult, Verdict
@@ -23,7 +23,7 @@ from splitbrain.harness.report.junit import (
 def to_junit(
     record: GateRecord, runs: tuple[GatedRun, ...], failures: Failures, flaky: frozenset[str]
 ) -> bytes:
-    """The content of ``gate.xml``."""
+    """Return the content of ``gate.xml``."""
     suites = [_thresholds(record)]
     suites += [_run(run, failures, is_flaky=run.name in flaky) for run in runs]
     return document(suites, f"splitbrain gate, {record.tier}")
@@ -107,7 +107,7 @@ def _judge(
 
 
 def _judge_whole(case: JunitCase, run: GatedRun, *, is_flaky: bool) -> None:
-    """What no checker says: that the run proves nothing, or is missing."""
+    """Add outcomes that no checker states: a run that proves nothing, or is missing."""
     body = "\n".join([run.sentence, *run.problems, run.reproduce])
     if run.is_canary:
         if run.canary_missed:
@@ -116,7 +116,7 @@ def _judge_whole(case: JunitCase, run: GatedRun, *, is_flaky: bool) -> None:
     if run.outcome == "vacuous":
         case.add("flakyFailure" if is_flaky else "failure", "vacuous", run.sentence, body)
     elif run.outcome == "unknown" and any(one.verdict is Verdict.UNKNOWN for one in run.checkers):
-        # Said already, with the checker.
+        # The checker's own case says it.
         return
     elif run.outcome in ("failed", "unjudged", "unknown"):
         case.add("flakyError" if is_flaky else "error", run.outcome, run.sentence, body)

@@ -1,7 +1,7 @@
-"""The gate as Markdown, for the summary page of a CI job: what is new stands first.
+"""The gate as Markdown, for the summary page of a CI job: new failures first.
 
-A page may have 1 MiB on GitHub; what would be more is left out at the end of a line and said. All
-text from outside is escaped.
+A page may have 1 MiB on GitHub; the rest is cut at the end of a line, and that is said. All text
+from outside is escaped.
 """
 
 from collections import Counter
@@ -23,9 +23,9 @@ from splitbrain.harness.campaign.gate.words import (
 from splitbrain.harness.console.plain_text import markdown, printable, value_text
 from splitbrain.harness.folder.results import counted
 
-#: What a summary of one step may have, with room for what else the step writes.
+#: Limit of one step's summary, with room for the step's own text.
 BYTES_MAX = 1_000_000
-#: Runs that are shown for one failure.
+#: Runs shown for one failure.
 _CASES_MAX = 3
 _SENTENCE_MAX = 400
 _STATE_WORDS: dict[State, str] = {
@@ -38,7 +38,7 @@ _CUT = "\n_The rest does not fit here and stands in gate.json._\n"
 
 
 def to_markdown(record: GateRecord, bytes_max: int = BYTES_MAX) -> str:
-    """The content of ``gate.md``, at most so many bytes of UTF-8."""
+    """Return the content of ``gate.md``, at most so many bytes of UTF-8."""
     lines: list[str] = []
     left = bytes_max - len(_CUT.encode())
     for line in _lines(record):
@@ -101,7 +101,7 @@ def _case(case: FailureCase) -> Iterator[str]:
 
 
 def _command(text: str) -> Iterator[str]:
-    """A command as a block of its own, so that it can be copied as it is."""
+    """Yield a command as a block of its own, so that it can be copied."""
     yield f"      {printable(' '.join(text.split()))}"
     yield ""
 
@@ -122,7 +122,7 @@ def _thresholds(record: GateRecord) -> Iterator[str]:
 
 
 def _quiet(record: GateRecord) -> Iterator[str]:
-    """What was expected and not met."""
+    """Yield expected failures that were not met."""
     yield from _told(
         "Resolved since the baseline",
         [f"{fingerprint} was not met again" for fingerprint in record.resolved],

@@ -1,10 +1,10 @@
-"""Proves that every threshold of a policy can fail, and that the policy can be met at all.
+"""Proof that every threshold of a policy can fail, and that the policy can be met at all.
 
-For each threshold synthetic figures are made: all others are met, this one alone is not. They go
-through the same evaluation as real ones; the gate must be green before and red after, by that
-threshold and no other. A threshold for which there are no such figures is dead: it can never fail
-(``violations >= 0``), or never without another one that is stricter. That, too, is a failure of
-the self-test. So is a gate that stays green when a figure is missing.
+For each threshold synthetic figures are made that meet all others and not this one. They go through
+the same evaluation as real ones; the gate must be green before and red after, by that threshold
+alone. A threshold without such figures is dead: it can never fail (``violations >= 0``), or never
+without a stricter one. That is a failure of the self-test, and so is a gate that stays green when a
+figure is missing.
 """
 
 import math
@@ -20,7 +20,7 @@ from splitbrain.harness.campaign.gate.policy import Policy, Tier
 
 #: Enough for any regression.
 _SAMPLES = 10**9
-#: Around a bound, besides whole steps.
+#: Step around a bound, besides whole ones.
 _STEP = 1e-3
 
 
@@ -29,9 +29,9 @@ class Proof(msgspec.Struct, frozen=True):
 
     tier: str
     threshold: Threshold
-    #: It turned the gate red alone, and unknown where its figure was missing.
+    #: Whether it turned the gate red alone, and unknown where its figure was missing.
     can_fail: bool
-    #: The figures that showed it, or why there are none; one clause.
+    #: The figures of the proof, or why there are none; one clause.
     told: str
 
 
@@ -42,7 +42,6 @@ class _World(msgspec.Struct, frozen=True):
     then: dict[Subject, Measured]
 
     def with_value(self, subject: Subject, now: float | None, then: float) -> "_World":
-        """The same with other values of one subject."""
         lack = "left out on purpose" if now is None else None
         return _World(
             {**self.now, subject: Measured(now, _SAMPLES, lack)},
@@ -66,7 +65,7 @@ def _prove_tier(policy: Policy, tier: Tier) -> Iterator[Proof]:
 
 
 def _green_world(policy: Policy, tier: Tier) -> _World | Subject:
-    """Figures that meet everything; the first subject that cannot, where there are none."""
+    """Return figures that meet everything, else the first subject that cannot be met."""
     world = _World({}, {})
     for subject in subjects_of(tier):
         found = next(
@@ -139,7 +138,7 @@ def _only(tier: Tier, subject: Subject) -> Tier:
 
 
 def _candidates(tier: Tier, subject: Subject) -> Iterator[tuple[float, float]]:
-    """Values of a subject, now and then, around every bound that the tier sets to it."""
+    """Yield values of a subject, now and then, around every bound that the tier sets to it."""
     figure = figure_named(subject.figure)
     own = _only(tier, subject).thresholds
     bounds = [one.bound for one in own if not one.is_regression]
@@ -154,7 +153,7 @@ def _candidates(tier: Tier, subject: Subject) -> Iterator[tuple[float, float]]:
 
 
 def _before(figure: Figure, now: float, change: float) -> Iterator[tuple[float, float]]:
-    """A value then from which now is so much worse; where it can be none, both grow."""
+    """Yield an earlier value from which now is so much worse; where it can be none, both grow."""
     factor = 1 - change if figure.better == "higher" else 1 + change
     if factor <= 0 or not math.isfinite(factor):
         return

@@ -1,7 +1,7 @@
-"""Computes the figures that follow from verdicts: no Spark, no clock, nothing but the runs.
+"""Figures that follow from verdicts: no Spark, no clock, nothing but the runs.
 
-A figure that some of the runs cannot tell is unknown rather than the sum of the others, wherever
-what is missing could make it worse.
+A figure that some runs lack is unknown rather than the sum of the others, wherever the missing part
+could make it worse.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,12 +20,12 @@ _LOST: Final = "lost"
 def measure_verdicts(
     subjects: Iterable[Subject], selection: Selection, failures: Failures
 ) -> dict[Subject, Measured]:
-    """The value of each subject, all of which must be figures of verdicts."""
+    """Return the value of each subject; all must be figures of verdicts."""
     return {subject: _measure(subject, selection, failures) for subject in subjects}
 
 
 def in_run(subject: Subject, run: GatedRun) -> bool:
-    """Whether a run is meant by the conditions on runs."""
+    """Return whether a run fits the conditions on runs."""
     values: dict[Dimension, str] = {
         "system": run.system,
         "version": run.version,
@@ -40,7 +40,7 @@ def in_run(subject: Subject, run: GatedRun) -> bool:
 
 
 def is_flaky(run: GatedRun, runs: Sequence[GatedRun]) -> bool:
-    """Whether a run failed and one of its replays in the selection did not."""
+    """Return whether a run failed and one of its replays in the selection did not."""
     folder = run.replayed_as or (None if run.folder is None else run.folder.name)
     return run.outcome != "valid" and any(
         other.replay_of == folder and other.outcome == "valid" for other in runs if folder
@@ -121,7 +121,7 @@ def _undecided(subject: Subject, runs: Sequence[GatedRun], _: Failures) -> Measu
 def _counted_results(
     subject: Subject, runs: Sequence[GatedRun], found: Sequence[tuple[GatedRun, CheckResult]]
 ) -> Measured:
-    """Results of these runs and the wanted checkers; a run without a verdict may hide more."""
+    """Count results of these runs and checkers; a run without a verdict may hide more."""
     names = {run.name for run in runs}
     count = sum(
         run.name in names and _is_wanted(subject, "checker", result.checker)

@@ -5,18 +5,18 @@ from splitbrain.harness.campaign.gate.catalogue import FIGURES
 from splitbrain.harness.campaign.gate.record import FailureRecord, GateRecord, JudgedThreshold
 from splitbrain.harness.folder.results import counted
 
-#: Violated thresholds that are told before all others: what was seen, then what could not be.
+#: Subjects whose violated thresholds come first.
 _TOLD_FIRST = ("violations", "canaries_missed")
 _HEADLINES = {"green": "GREEN", "red": "RED", "unknown": "UNKNOWN", "failed": "HARNESS FAILED"}
 
 
 def headline(record: GateRecord) -> str:
-    """``RED``."""
+    """Return ``RED``."""
     return _HEADLINES[record.verdict]
 
 
 def value_text(value: float | None, unit: Unit) -> str:
-    """A figure as people read it."""
+    """Return a figure as people read it."""
     if value is None:
         return "unknown"
     match unit:
@@ -36,12 +36,12 @@ def _short(value: float, digits: int) -> str:
 
 
 def share_text(share: float) -> str:
-    """``+12.5 %``."""
+    """Return ``+12.5 %``."""
     return f"{share * 100:+,.1f} %"
 
 
 def measured_text(one: JudgedThreshold) -> str:
-    """The figure that a threshold met, with its samples."""
+    """Return the figure of a threshold, with its samples."""
     figure = FIGURES[one.subject.partition("{")[0]]
     value = value_text(one.value, figure.unit)
     if not one.regression:
@@ -52,7 +52,7 @@ def measured_text(one: JudgedThreshold) -> str:
 
 
 def threshold_sentence(one: JudgedThreshold) -> str:
-    """What came of a threshold."""
+    """Return the outcome of a threshold."""
     why = f": {one.reason}" if one.reason else ""
     match one.state:
         case "met":
@@ -72,7 +72,7 @@ def leading_sentence(
     valid_runs: int,
     problems: tuple[str, ...],
 ) -> str:
-    """The one sentence that explains the verdict; mirrors ``evaluation.verdict_of``."""
+    """Return the sentence that explains the verdict; mirrors ``evaluation.verdict_of``."""
     violated = [one for one in thresholds if one.state == "violated"]
     unknown = [one for one in thresholds if one.state == "unknown"]
     if violated:
@@ -100,13 +100,13 @@ def leading_sentence(
 
 
 def _place(violated: JudgedThreshold) -> int:
-    """How soon it is told; thresholds of one place keep the policy's order."""
+    """Return the rank of a threshold; equal ones keep the policy's order."""
     told = (*_TOLD_FIRST, violated.subject)
     return told.index(violated.subject)
 
 
 def failure_state(failure: FailureRecord) -> str:
-    """``new``, ``known``; and what a quarantine has to do with it."""
+    """Return ``new`` or ``known``, and the state of its quarantine."""
     words = [] if failure.new is None else ["new" if failure.new else "known"]
     if failure.quarantined_until is not None:
         words.append(
@@ -118,6 +118,6 @@ def failure_state(failure: FailureRecord) -> str:
 
 
 def failure_title(failure: FailureRecord) -> str:
-    """What was seen."""
+    """Return the failure in a few words."""
     shape = f": {failure.shape}" if failure.shape else ""
     return f"{failure.checker}, {failure.kind}{shape}"

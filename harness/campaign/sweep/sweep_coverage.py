@@ -1,4 +1,4 @@
-"""What the faults of a sweep met, as lines for people: what none of them ever met comes first.
+"""Fault coverage of a sweep, as lines for people: gaps come first.
 
 Judges nothing. Definitions: ``docs/faults/coverage.md``.
 """
@@ -22,7 +22,7 @@ from splitbrain.nemesis.sorts import drawn_kinds
 def coverage_blocks(
     cells: tuple[CoverageCell, ...], *, beyond_promise: bool
 ) -> list[Text | Padding]:
-    """What to print: a title, what was never tried, kinds by role and phase, kinds by workload."""
+    """Return a title, the gaps, kinds by role and phase, and kinds by workload."""
     untried = never_tried(cells, drawn_kinds(beyond_promise=beyond_promise))
     blocks: list[Text | Padding] = [Text("What the faults met", style="bold")]
     blocks += [Text(printable(f"  Never tried {line}")) for line in untried]

@@ -1,4 +1,4 @@
-"""What a sweep has come to, in words: failures, counts, rates, and the bound where none failed.
+"""Summary of a sweep in words: failures, counts, rates, and the bound where none failed.
 
 Everything shown comes from the tally; nothing is judged here.
 """
@@ -28,7 +28,7 @@ from splitbrain.harness.folder.results import counted
 from splitbrain.history.options import given
 
 _US_PER_S = 1_000_000
-#: Classes of failures that are listed, and seeds of each; of the others their counts are told.
+#: Classes of failures that are listed, and seeds of each; the rest is counted.
 _LISTED_MAX = 10
 _SEEDS_MAX = 8
 #: Below so many seeds a bound says nothing worth saying.
@@ -38,12 +38,12 @@ _PLAIN_WIDTH = 100_000
 _STYLES = {"FAILED": "bold white on red", "CLEAN": "bold black on green"}
 
 
-#: Options that settle what world a seed is.
+#: Options that decide the world of a seed.
 _OF_WORLDS = ("bugs", "state_machine", "beyond_promise")
 
 
 def sim_command(options: SimOptions, seed: int) -> str:
-    """The command line that runs one seed of a sweep again."""
+    """Return the command line that runs one seed of a sweep again."""
     words = ["splitbrain", "sim", "--seeds", f"{seed}:{seed + 1}", "--system", options.system]
     for field in given(options):
         if field.name in _OF_WORLDS:
@@ -59,7 +59,7 @@ def show_summary(
     *,
     interrupted: bool,
 ) -> None:
-    """Print what came of a sweep; the verdict stands last."""
+    """Print the summary of a sweep; the verdict stands last."""
     if console.is_terminal:
         _render(tally, order, console, elapsed_s, interrupted=interrupted)
         return
@@ -71,7 +71,7 @@ def show_summary(
 
 
 def verdict_words(tally: SweepTally, order: SweepOrder, *, interrupted: bool) -> tuple[str, str]:
-    """The headline and its sentence; they follow the exit code."""
+    """Return the headline and its sentence; they follow the exit code."""
     seeds = counted(tally.done, "seed")
     left = len(order.seeds) - tally.tried
     if tally.failed:
@@ -96,7 +96,7 @@ def verdict_words(tally: SweepTally, order: SweepOrder, *, interrupted: bool) ->
 
 
 def show_hashes(tally: SweepTally, console: Console) -> None:
-    """One line a seed, seed and trace hash, in the order of the seeds; nothing comes after them."""
+    """Print seed and trace hash, one line a seed, by seed; nothing comes after them."""
     write_lines(console, [f"{seed} {tally.hashes[seed]}" for seed in sorted(tally.hashes)])
 
 
@@ -159,7 +159,7 @@ def _show_failures(tally: SweepTally, options: SimOptions, console: Console) -> 
 def _show_group(
     group: list[SeedResult], tally: SweepTally, options: SimOptions, console: Console
 ) -> None:
-    """Failures that say the same: one of them, how many, and which seeds."""
+    """Print failures of one class: one of them, their number, and their seeds."""
     failure = next((one for one in group if one.seed in tally.folders), group[0])
     console.print(Text("  ").append_text(failure_line(failure, len(group))), soft_wrap=True)
     if len(group) > 1:
@@ -179,7 +179,7 @@ def _problems(tally: SweepTally, options: SimOptions) -> list[str]:
         again = sim_command(options, crash.seed)
         sentences.append(f"Seed {crash.seed} could not be run ({again}):")
         sentences += (crash.crash or "").rstrip().splitlines()
-        # The first tells; the others are most often the same.
+        # The others are most often the same.
         break
     if len(tally.crashes) > 1:
         more = ", ".join(str(crash.seed) for crash in tally.crashes[1:])
@@ -222,7 +222,6 @@ def _undecided(tally: SweepTally) -> Table:
 
 
 def _ranked(counts: "dict[str, int]") -> list[tuple[str, int]]:
-    """The most frequent first."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
