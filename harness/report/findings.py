@@ -1,8 +1,7 @@
 """Findings of the Spark analysis as sentences of ``summary.md`` and tables of the page. Pure.
 
-``TABLES`` has one row for each finding: what there is to say, and what stands in its columns. Shows
-nothing where nothing was found or told; latency and throughput stand in the charts already. Must
-never judge: verdicts are the checkers'.
+``TABLES`` has one row for each finding: its sentence and its columns. Empty findings are not shown;
+latency and throughput stand in the charts already. Must never judge: verdicts are the checkers'.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +40,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     #: Field of ``RunAnalysis``.
     part: str
     title: str
-    #: Header to the field of a row, or to what makes its cell; times of fields end in ``_ms``.
+    #: Header to a field of a row, or to a function that makes the cell; times end in ``_ms``.
     columns: dict[str, str | Callable[[Any], str]]
     rows: Callable[[Any], Sequence[Any]] = list
     #: Sentence on the part, empty where there is nothing to say and no table; None: it has none.
@@ -49,16 +48,16 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     #: Below the title; braces stand for the sentence.
     note: str
     text_columns: int = 1
-    #: Rows that there are, shown or not.
+    #: Number of rows, shown or not.
     count: Callable[[Any], int] | None = None
 
     def said(self, analysis: RunAnalysis) -> str:
-        """The sentence, if there is anything to say."""
+        """Return the sentence, empty where there is nothing to say."""
         part = getattr(analysis, self.part)
         return "" if part is None or self.sentence is None else self.sentence(part)
 
     def table(self, analysis: RunAnalysis) -> AnalysisTable | None:
-        """The table; None where it would be empty."""
+        """Return the table; None where it would be empty."""
         part = getattr(analysis, self.part)
         said = self.said(analysis)
         if part is None or (self.sentence is not None and not said):
@@ -78,11 +77,9 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def analysis_tables(analysis: RunAnalysis | None, *, has_logs: bool = True) -> list[AnalysisTable]:
-    """The tables of an analysis; none where there was none.
+    """Return the tables of an analysis; none where there was none.
 
-    Args:
-        analysis: content of ``analysis/summary.json``.
-        has_logs: whether the system leaves committed logs; else nothing is said about them.
+    Without ``has_logs`` nothing is said about committed logs.
     """
     if analysis is None:
         return []
@@ -92,7 +89,7 @@ def analysis_tables(analysis: RunAnalysis | None, *, has_logs: bool = True) -> l
 
 
 def finding_sentences(analysis: RunAnalysis | None) -> list[str]:
-    """One sentence for each finding that there is something to say of."""
+    """Return one sentence for each finding that has one."""
     if analysis is None:
         return []
     said = {one.part: one.said(analysis) for one in TABLES}
@@ -178,7 +175,7 @@ def _client_errors(found: ClientErrors) -> str:
 
 
 def _slowest(latency: Sequence[OkLatency]) -> list[OkLatency]:
-    """The worst second of every kind of operation."""
+    """Return the worst second of every kind of operation."""
     worst: dict[str, OkLatency] = {}
     for row in latency:
         if row.f not in worst or (row.p99_ms or 0) >= (worst[row.f].p99_ms or 0):
@@ -213,7 +210,7 @@ def _examples(part: Any) -> Sequence[Any]:
     return part.examples
 
 
-#: What is shown of each part, in the order of the page.
+#: In the order of the page.
 TABLES: tuple[Told, ...] = (
     Told(
         part="windows",

@@ -11,14 +11,14 @@ _ERROR_CLASSES_MAX = 6
 
 
 def outcome_columns(results: Results) -> tuple[str, ...]:
-    """Refused compare-and-sets are ok and changed nothing: they get a column of their own."""
+    """Return the columns; refused compare-and-sets, ok without a change, have one of their own."""
     if any(counts.refused for counts in results.operations.values()):
         return ("operation", "ok", _REFUSED, "fail", "info")
     return ("operation", "ok", "fail", "info")
 
 
 def outcome_cells(counts: OutcomeCounts, columns: Sequence[str]) -> list[str]:
-    """One kind's figures, in the order of the columns after the first."""
+    """Return one kind's figures, in the order of the columns after the first."""
     figures = {
         "ok": counts.ok,
         _REFUSED: counts.refused,
@@ -29,7 +29,7 @@ def outcome_cells(counts: OutcomeCounts, columns: Sequence[str]) -> list[str]:
 
 
 def failures(results: Results) -> Iterable[str]:
-    """Why operations had no success, one sentence per kind and outcome."""
+    """Yield why operations had no success, one sentence per kind and outcome."""
     for kind, counts in sorted(results.operations.items()):
         for outcome, number, by_error in (
             ("fail", counts.fail, counts.fail_by_error),

@@ -1,8 +1,8 @@
-"""Trends out of the findings over all runs, their levels, and each as an inline SVG. Pure.
+"""Trends of the findings over all runs, their levels, and each as an inline SVG. Pure.
 
-The live picture, the still one and the table beside them share levels and range. The still one is
+The live picture, the static one and the table beside them share levels and range. The static one is
 for a page without scripts, a printer, and a set-up without the chart library. Its runs stand at
-equal distances, as the search for changes sees them; it names none: the table does.
+equal distances, as the search for changes sees them; the table names them.
 """
 
 from itertools import groupby, pairwise
@@ -16,7 +16,7 @@ from splitbrain.contracts.analysis.across import Change, Findings, Point, TrendN
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.report.across.words import MEASURES, SHARES, change_text, moment, value_text
 
-#: Room above and below the values, as a share of what they span.
+#: Margin above and below the values, as a share of their range.
 _MARGIN: Final = 0.08
 
 
@@ -30,12 +30,12 @@ class Trend(msgspec.Struct, frozen=True):
 
     @property
     def is_worse(self) -> bool:
-        """Whether it became worse."""
+        """Return whether it became worse."""
         return any(change.worse for change in self.changes)
 
 
 def trends_of(findings: Findings) -> list[Trend]:
-    """Each trend with its changes; those that became worse first, then by name."""
+    """Return each trend with its changes; those that became worse first, then by name."""
     found: list[Trend] = []
     for name, points in groupby(findings.points.rows, _name):
         own = [change for change in findings.changes.rows if _name(change) == name]
@@ -51,21 +51,21 @@ def _name(one: TrendName) -> tuple[str, str, str, str]:
 
 
 class Level(msgspec.Struct, frozen=True):
-    """Runs one after the other between which nothing changed."""
+    """Consecutive runs between which nothing changed."""
 
     #: Places in the trend's points, the second behind the last.
     begin: int
     end: int
     #: Of the values of these runs.
     middle: float
-    #: What it began with; None for the first.
+    #: Change at its begin; None for the first.
     change: Change | None
 
 
 def levels_of(trend: Trend) -> list[Level]:
-    """The levels of a trend with at least one point, in the order of its runs."""
+    """Return the levels of a trend with at least one point, in the order of its runs."""
     place_of = {point.run_id: place for place, point in enumerate(trend.points)}
-    # A change before the first run that is shown is no longer in the picture.
+    # A change before the first shown run is not in the picture.
     known = [(place_of[one.run_id], one) for one in trend.changes if place_of.get(one.run_id)]
     begins: list[tuple[int, Change | None]] = [(0, None), *known]
     ends = [*begins, (len(trend.points), None)]
@@ -76,7 +76,7 @@ def levels_of(trend: Trend) -> list[Level]:
 
 
 def shown_range(trend: Trend) -> tuple[float, float]:
-    """Lowest and highest value of the axis; a flat trend stands in its middle.
+    """Return the ends of the axis; a flat trend stands in its middle.
 
     No axis goes below 0 without need, nor that of a share above 1.
     """
@@ -98,7 +98,7 @@ _BOTTOM: Final = 30
 
 
 def draw_trend(trend: Trend) -> Markup:
-    """The plot of one trend, which has at least one point."""
+    """Return the plot of one trend, which has at least one point."""
     count = len(trend.points)
     low, high = shown_range(trend)
 
