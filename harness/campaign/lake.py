@@ -66,7 +66,7 @@ def ingest(work: LakeWork, console: Console) -> int:
         else:
             report = _ingest(store, runs)
             code = HarnessError.exit_code if report.refused else 0
-            lines += _told(report, work.lake)
+            lines += _lines(report, work.lake)
         if work.compact:
             made = compact(store)
             lines.append(
@@ -90,7 +90,7 @@ def ingest(work: LakeWork, console: Console) -> int:
 def ingest_after(runs: Sequence[Path], lake: str, console: Console) -> None:
     """Put freshly judged runs into a lake."""
     with _one_sentence(lake), open_store(lake) as store:
-        lines = _told(_ingest(store, [run.resolve() for run in runs]), lake)
+        lines = _lines(_ingest(store, [run.resolve() for run in runs]), lake)
     for line in lines:
         console.print(Text(line), soft_wrap=True)
 
@@ -126,7 +126,7 @@ def _must_exist(store: Store, lake: str) -> None:
         )
 
 
-def _told(report: Report, lake: str) -> list[str]:
+def _lines(report: Report, lake: str) -> list[str]:
     read = [*report.new, *report.changed]
     total = len(read) + len(report.unchanged)
     summary = (

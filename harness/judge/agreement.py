@@ -30,8 +30,8 @@ def was_due(record: RunRecord) -> bool:
 
 def judge_convergence(record: RunRecord) -> CheckResult:
     """Return the finding on a run whose nodes should have agreed and did not."""
-    told = f"All faults were healed. {disagreement(record)}"
-    return CheckResult(CHECKER_NAME, Verdict.UNKNOWN, told)
+    reason = f"All faults were healed. {disagreement(record)}"
+    return CheckResult(CHECKER_NAME, Verdict.UNKNOWN, reason)
 
 
 def members(record: RunRecord, *, converged: bool) -> frozenset[str]:

@@ -109,8 +109,8 @@ def read_analysis(run_folder: Path) -> tuple[RunAnalysis | None, str | None]:
 
 def analysis_of(summary: Mapping[str, Any]) -> RunAnalysis:
     """Return the parts of a summary that this version can read."""
-    told: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     for field in msgspec.structs.fields(RunAnalysis):
         with contextlib.suppress(KeyError, msgspec.ValidationError):
-            told[field.name] = msgspec.convert(summary[field.name], field.type)
-    return RunAnalysis(**told)
+            parts[field.name] = msgspec.convert(summary[field.name], field.type)
+    return RunAnalysis(**parts)

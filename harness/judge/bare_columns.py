@@ -48,18 +48,18 @@ def judge_as_columns(
     check = _check_columns(columns, model, limits, give_up, judging)
     if check is None:
         return None
-    told_apart = None
+    strict_verdict = None
     if columns.mixes_numbers:
         apart = columns_apart(columns, one_kind_of_number=False)
         again = _check_columns(apart, model, limits, give_up, judging)
-        told_apart = None if again is None else again.verdict
+        strict_verdict = None if again is None else again.verdict
     return JudgedHistory(
         format=known_format(history_format) if history_format else guess_format(path),
         operations=len(columns),
         check=check,
         counts=outcome_counts(columns),
         epochs=acknowledged_epochs(columns),
-        told_apart=told_apart,
+        strict_verdict=strict_verdict,
     )
 
 
@@ -118,7 +118,7 @@ def acknowledged_epochs(columns: OperationColumns) -> tuple[int, ...]:
 
 
 def _refused(columns: OperationColumns, f: str) -> int:
-    asked = columns.kinds == columns.kind_names.index(f)
-    results = np.bincount(columns.results[asked & (columns.outcomes == OK)])
+    of_kind = columns.kinds == columns.kind_names.index(f)
+    results = np.bincount(columns.results[of_kind & (columns.outcomes == OK)])
     met: list[int] = np.flatnonzero(results).tolist()
     return sum(int(results[code]) for code in met if was_refused(USUAL, f, columns.values[code]))

@@ -122,14 +122,14 @@ def _as_columns(
 
 def _notes(judged: JudgedHistory) -> tuple[str, ...]:
     notes = () if judged.loaded is None else judged.loaded.notes
-    apart = judged.told_apart
+    apart = judged.strict_verdict
     if apart is None or apart is judged.check.verdict:
         return notes
-    told = (
+    note = (
         "1 and 1.0 are taken as one number, for JSON has one kind of numbers. "
         f"With the two told apart, the verdict would be {apart.value}."
     )
-    return (*notes, told)
+    return (*notes, note)
 
 
 def _record(judged: JudgedHistory) -> CheckResult | None:
@@ -162,7 +162,7 @@ def _left_out(loaded: LoadedHistory, provisional: Verdict) -> CheckResult:
         for line in loaded.broken[:_TOLD_MAX]
     ]
     more = loaded.broken_count - len(places)
-    told = "; ".join(places) + (f"; and {more:,} more" if more else "")
+    listed = "; ".join(places) + (f"; and {more:,} more" if more else "")
     things = counted(loaded.broken_count, "broken line or event", "broken lines or events")
     was = "was" if loaded.broken_count == 1 else "were"
     return CheckResult(
@@ -170,7 +170,7 @@ def _left_out(loaded: LoadedHistory, provisional: Verdict) -> CheckResult:
         verdict=Verdict.UNKNOWN,
         reason=(
             f"{things} {was} left out, so nothing is proven; what is left is {provisional.value}. "
-            f"Left out: {told}."
+            f"Left out: {listed}."
         ),
         figures={"left-out": loaded.broken_count},
     )

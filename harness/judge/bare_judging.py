@@ -42,7 +42,7 @@ class JudgedHistory(msgspec.Struct, frozen=True):
     loaded: LoadedHistory | None = None
     #: The verdict with 1 and 1.0 told apart, see ``history.identity``; None where the history does
     #: not mix them.
-    told_apart: Verdict | None = None
+    strict_verdict: Verdict | None = None
 
     @property
     def proves_violations(self) -> bool:
@@ -68,10 +68,10 @@ def judge_as_operations(
         return check
 
     check = judge(operations)
-    told_apart = None
+    strict_verdict = None
     if loaded.mixes_numbers:
         apart, _ = operations_apart(operations, one_kind_of_number=False)
-        told_apart = judge(tuple(apart)).verdict
+        strict_verdict = judge(tuple(apart)).verdict
     return JudgedHistory(
         format=loaded.format,
         operations=len(operations),
@@ -79,7 +79,7 @@ def judge_as_operations(
         counts=outcome_counts(operations),
         epochs=tuple(sorted(acknowledged_epochs(operations))),
         loaded=loaded,
-        told_apart=told_apart,
+        strict_verdict=strict_verdict,
     )
 
 

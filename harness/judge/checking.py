@@ -168,9 +168,9 @@ def _undecided(part: Part, failure: str) -> PartResult:
 
 def _uncombined(name: str, results: Sequence[PartResult], error: Exception) -> CheckResult:
     worst = merge([Verdict.UNKNOWN, *(result.verdict for result in results)])
-    told = next((result.reason for result in results if result.verdict is Verdict.INVALID), "")
+    violation = next((result.reason for result in results if result.verdict is Verdict.INVALID), "")
     crash = f"Its parts could not be summed up: {type(error).__name__}: {error}."
-    return CheckResult(checker=name, verdict=worst, reason=f"{told} {crash}".strip())
+    return CheckResult(checker=name, verdict=worst, reason=f"{violation} {crash}".strip())
 
 
 def _unknown(name: str, reason: str, outcomes: Sequence[PartOutcome]) -> CheckResult:

@@ -138,17 +138,17 @@ class ColumnCheck:
 
     def _explain(self) -> None:
         invalid = [n for n, r in sorted(self._results.items()) if r.verdict is Verdict.INVALID]
-        told = sorted(invalid, key=lambda number: self._results[number].operations)
-        told = told[:PARTS_NAMED_MAX]
+        named = sorted(invalid, key=lambda number: self._results[number].operations)
+        named = named[:PARTS_NAMED_MAX]
         pieces = [
             workers.Part(
                 _PART_FUNCTION,
                 (Packed(self._parts.part(number)), self._model),
                 self._parts.size(number),
             )
-            for number in told
+            for number in named
         ]
-        for number, outcome in zip(told, self._run(pieces), strict=True):
+        for number, outcome in zip(named, self._run(pieces), strict=True):
             # A violation stands, explained or not.
             if outcome.failure is None and outcome.value.verdict is not Verdict.UNKNOWN:
                 self._results[number] = self._agreed(number, outcome.value)

@@ -87,8 +87,8 @@ class RunRecord(msgspec.Struct, frozen=True):
     @property
     def knows_its_faults(self) -> bool:
         """Return whether ``faults.jsonl`` holds every fault of the run."""
-        told = (*self.problems, *self.damage)
-        if any(self.folder.faults.name in sentence for sentence in told):
+        sentences = (*self.problems, *self.damage)
+        if any(self.folder.faults.name in sentence for sentence in sentences):
             return False
         return bool(self.faults) or not self.scheduled or not self.reached("load-ended")
 

@@ -67,7 +67,7 @@ class _Life(msgspec.Struct):
     said_end: bool = False
 
 
-class NodeTale:
+class NodeTimeline:
     """Timeline of one node's state events; empty if any of them lacks a time."""
 
     def __init__(self, events: Sequence[StateEvent]) -> None:
@@ -81,7 +81,7 @@ class NodeTale:
         self._begins: dict[int, int] = {}
         timed = [(event.time, event) for event in events if event.time is not None]
         if len(timed) == len(events):
-            for time, event in sorted(timed, key=lambda one: one[0]):
+            for time, event in sorted(timed, key=lambda stamped: stamped[0]):
                 self._hear(time, event)
 
     def highest_epoch(self, time: int) -> int | None:
@@ -96,9 +96,9 @@ class NodeTale:
         if change is None or place < 0:
             return UNKNOWN
         life = self._lives[place]
-        told = Standing(change.role, change.epoch)
+        standing = Standing(change.role, change.epoch)
         if time <= life.last:
-            return told
+            return standing
         if life.said_end:
             return Standing("down", change.epoch)
         for window in endings:
@@ -109,7 +109,7 @@ class NodeTale:
             seen_down = window.seen is not None and window.seen <= time <= window.end
             came_back = window.start < life.first
             return Standing("down", change.epoch) if seen_down and not came_back else UNKNOWN
-        return told
+        return standing
 
     def _change_at(self, time: int) -> _Change | None:
         place = bisect_right(self._changes, time, key=lambda change: change.time) - 1
@@ -143,7 +143,7 @@ class NodeTale:
             self.commits.setdefault(event.epoch, time)
 
 
-class ClusterTale:
+class ClusterTimeline:
     """Timelines of all nodes of a run."""
 
     def __init__(
@@ -153,34 +153,38 @@ class ClusterTale:
         windows: Sequence[FaultWindow],
     ) -> None:
         """Read the events; ``windows`` are those of all injected faults."""
-        self._tales = {node: NodeTale(state_events.get(node, ())) for node in nodes}
+        self._timelines = {node: NodeTimeline(state_events.get(node, ())) for node in nodes}
         self._endings = [window for window in windows if window.may_end_processes]
 
     def standing(self, node: str, time: int, fault: int) -> Standing:
         """Return a node's state at ``time`` as a fault came, before that fault's own effect."""
-        tale = self._tales.get(node)
-        if tale is None:
+        timeline = self._timelines.get(node)
+        if timeline is None:
             return UNKNOWN
-        others = [one for one in self._endings if one.index != fault and node in one.nodes]
-        return tale.standing(time, others)
+        others = [
+            window for window in self._endings if window.index != fault and node in window.nodes
+        ]
+        return timeline.standing(time, others)
 
     def phase(self, time: int, fault: int) -> EpochPhase:
         """Return the phase of the newest epoch when a fault came; arguments as of ``standing``."""
-        tales = list(self._tales.values())
-        highest = [tale.highest_epoch(time) for tale in tales]
+        timelines = list(self._timelines.values())
+        highest = [timeline.highest_epoch(time) for timeline in timelines]
         known = [epoch for epoch in highest if epoch is not None]
-        if not tales or len(known) < len(tales):
+        if not timelines or len(known) < len(timelines):
             return "unknown"
         newest = max(known)
-        standings = [self.standing(node, time, fault) for node in self._tales]
+        standings = [self.standing(node, time, fault) for node in self._timelines]
         roles = [standing.role for standing in standings]
         if Standing("leader", newest) not in standings:
             return "unknown" if "unknown" in roles else "election"
         if 2 * roles.count("candidate") > len(roles) - roles.count("observer"):
             return "election"
-        if not any(tale.tells_commits for tale in tales):
+        if not any(timeline.tells_commits for timeline in timelines):
             return "unknown"
-        committed = [tale.commits[newest] for tale in tales if newest in tale.commits]
+        committed = [
+            timeline.commits[newest] for timeline in timelines if newest in timeline.commits
+        ]
         return "settled" if committed and min(committed) <= time else "new-leader"
 
 
@@ -213,7 +217,7 @@ def fault_coverage(
     state events.
     """
     windows = fault_windows(events, end_time)
-    tale = ClusterTale(nodes, state_events, windows)
+    timeline = ClusterTimeline(nodes, state_events, windows)
     views = {event.index: event.leader for event in events if event.leader is not None}
     cells: list[CoverageCell] = []
     for window in windows:
@@ -221,8 +225,10 @@ def fault_coverage(
             continue
         phase: EpochPhase = "unknown"
         if sightings is None:
-            phase = tale.phase(window.start, window.index)
-            roles = [tale.standing(node, window.start, window.index).role for node in window.nodes]
+            phase = timeline.phase(window.start, window.index)
+            roles = [
+                timeline.standing(node, window.start, window.index).role for node in window.nodes
+            ]
         else:
             leader = views.get(window.index) or _seen_to_lead(sightings, window.start)
             roles = [_role_from_outside(node, leader, window, windows) for node in window.nodes]

@@ -64,7 +64,9 @@ class Signs(msgspec.Struct, frozen=True):
 def notices(windows: Sequence[FaultWindow], signs: Signs) -> dict[int, Notice]:
     """Return how the system noticed each fault that took effect, by the fault's index."""
     spans = [(window.start, window.end + MARGIN_NS) for window in windows]
-    requests = _Requests(spans, [one for one in signs.operations if not one.final])
+    requests = _Requests(
+        spans, [operation for operation in signs.operations if not operation.final]
+    )
     logs = {node: _growth(events) for node, events in signs.state_events.items()}
     found: dict[int, Notice] = {}
     for place, window in enumerate(windows):

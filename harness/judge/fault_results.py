@@ -42,13 +42,13 @@ def _result(index: int, planned: Fault | None, story: Sequence[FaultEvent]) -> F
     phases: Phases = {event.phase: event for event in story}
     applied = "invoked" in phases and "not-applicable" not in phases
     gone = gone_with(phases)
-    told = [
+    evidence = [
         phases[phase].evidence
         for phase in (_first_of(_TELLING, phases), "healing", "not-healed")
         if phase in phases and phases[phase].evidence
     ]
     if not story:
-        told = ["the run ended before it"]
+        evidence = ["the run ended before it"]
     first = story[0] if story else planned
     assert first is not None
     leader = next((event.leader for event in story if event.leader), None)
@@ -63,7 +63,7 @@ def _result(index: int, planned: Fault | None, story: Sequence[FaultEvent]) -> F
         healed_ms=_milliseconds(gone),
         resumed_ms=_milliseconds(phases.get("resumed")),
         verified=has_bitten(phases),
-        evidence="; ".join(filter(None, told)) or None,
+        evidence="; ".join(filter(None, evidence)) or None,
         healed=gone is not None,
         applied=applied,
     )

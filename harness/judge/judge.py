@@ -170,9 +170,9 @@ def _judge_record(
         )
     checked = record_health.as_evidence(record, checked)
     failures, problems = _problems(record, faults, harness_problems)
-    told = len(crashes)
+    crashes_before = len(crashes)
     vacuous = made("Whether the run proves anything", lambda: _vacuous(record, faults), ())
-    if len(crashes) > told:
+    if len(crashes) > crashes_before:
         vacuous = (crashes[-1],)
     interrupted = stop.is_set() or record.reached("interrupted")
     results = _assemble(record, checked, faults, made)
@@ -344,9 +344,9 @@ def _problems(
     others = list(record.problems)
     # Unhealed faults of a killed harness are no failure: the folder is judged as it is.
     (failures if in_order else others).extend([] if record.living else unhealed)
-    told = agreement.disagreement(record)
-    if told is not None and not agreement.was_due(record):
-        others.append(told)
+    disagreement = agreement.disagreement(record)
+    if disagreement is not None and not agreement.was_due(record):
+        others.append(disagreement)
     if record.simulation is not None and record.simulation.violation is not None:
         others.append(how_the_world_ended(record.simulation.violation))
     if record.reached("interrupted"):

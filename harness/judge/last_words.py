@@ -144,7 +144,7 @@ def last_words(run_folder: Path, node: str, exit_code: int | None) -> LastWords 
     found = [place for path in logs if (place := _last(path, exit_code)) is not None]
     # The most telling of all logs; among equals the log that was written last.
     found.sort(key=lambda place: (place.rank, place.path.stat().st_mtime_ns))
-    return _told(found[-1], run_folder) if found else None
+    return _last_words(found[-1], run_folder) if found else None
 
 
 def _last(path: Path, exit_code: int | None) -> _Found | None:
@@ -193,7 +193,7 @@ def _line(text: bytes, start: int) -> bytes:
     return line.split(b"\n", 1)[0].rstrip(b"\r")
 
 
-def _told(found: _Found, run_folder: Path) -> LastWords:
+def _last_words(found: _Found, run_folder: Path) -> LastWords:
     with found.path.open("rb") as file:
         line = 1 + _line_feeds(file, found.offset)
         file.seek(found.offset)

@@ -178,32 +178,32 @@ def _exits(
     mine = [window for window in windows if node in window.nodes]
     ending = [window for window in mine if window.may_end_processes]
     starving = [window for window in mine if window.traits.starves]
-    told: set[int] = set()
+    ended: set[int] = set()
     previous: StateEvent | None = None
     for event in events:
         asking = _asking(windows, node, event.time)
         # A node that says why it ends was not killed by the kernel.
-        asked_for = bool(asking) and _fits(asking, event.reason or "", None)
+        excused = bool(asking) and _fits(asking, event.reason or "", None)
         if event.kind == "fatal":
-            told.add(event.incarnation)
-            if not asked_for:
+            ended.add(event.incarnation)
+            if not excused:
                 what = f"stopped with a fatal error: {event.reason}{_despite(asking)}"
                 yield _violation("node-fatal", node, event.time, what)
         elif (
             event.kind == "stopped"
-            and event.incarnation not in told
+            and event.incarnation not in ended
             and (event.time or 0) < load_end
             and not _explained(ending, event.time)
         ):
-            told.add(event.incarnation)
-            if not asked_for:
+            ended.add(event.incarnation)
+            if not excused:
                 why = event.reason or "no reason given"
                 what = f"stopped by itself: {why}{_despite(asking)}"
                 yield _violation("node-exited", node, event.time, what)
         elif (
             previous is not None
             and event.incarnation > previous.incarnation
-            and previous.incarnation not in told
+            and previous.incarnation not in ended
             and not _ended_between([*ending, *starving], previous.time, event.time)
             and (replaced_from is None or (event.time or 0) < replaced_from)
         ):

@@ -74,7 +74,7 @@ def answer_lines(answer: PartsAnswer) -> list[str]:
         f"({counted(count.operations, 'operation')}) {count.verdict}"
         for count in answer.counts
     ]
-    lines += [f"  {one.verdict}: {one.reason}" for one in answer.examples]
+    lines += [f"  {example.verdict}: {example.reason}" for example in answer.examples]
     lines += [f"  not read: {sentence}" for sentence in answer.damage]
     if not answer.counts:
         lines.append("There is no operation to judge.")

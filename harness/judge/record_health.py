@@ -77,10 +77,11 @@ def _lacks(record: RunRecord) -> Iterator[str]:
         if not record.plan.checkers:
             yield "The plan names no checker, so nobody judges what the clients saw."
         yield from _silent_nodes(record)
-    told = max((phase.events for phase in record.phases), default=0)
-    if len(record.events) < told:
+    written = max((phase.events for phase in record.phases), default=0)
+    if len(record.events) < written:
         yield (
-            f"history.jsonl holds {len(record.events):,} of the {told:,} events that the run wrote."
+            f"history.jsonl holds {len(record.events):,} of the {written:,} events "
+            "that the run wrote."
         )
     for node, events in sorted(record.state_events.items()):
         gap = _first_gap(events)

@@ -46,7 +46,7 @@ def judged(outcome: SimulationOutcome, *, polls_max: int | None = None) -> Judge
     """Judge an outcome by its workload's checkers; their budget grows with the history."""
     if polls_max is None:
         polls_max = _POLLS_MAX + _POLLS_PER_EVENT * len(outcome.events)
-    names = asked_checkers(outcome)
+    names = applicable_checkers(outcome)
     try:
         evidence = evidence_of(outcome)
     # A history that cannot be paired is a defect of the simulation.
@@ -56,7 +56,7 @@ def judged(outcome: SimulationOutcome, *, polls_max: int | None = None) -> Judge
     return JudgedOutcome(outcome=outcome, checks=checks)
 
 
-def asked_checkers(outcome: SimulationOutcome) -> tuple[str, ...]:
+def applicable_checkers(outcome: SimulationOutcome) -> tuple[str, ...]:
     """Return the checkers that apply to this outcome."""
     left_out = checkers_not_asked(outcome)
     return tuple(name for name in checkers_of(outcome.scenario.load) if name not in left_out)
@@ -114,7 +114,7 @@ def with_reasons_of_a_cut_run(
 def _excused(check: CheckResult, violation: Violation) -> CheckResult:
     reason = f"Not decided: the world ended where {violation.invariant} was violated"
     if not can_judge(check.checker, {STATE_EVENTS}):
-        told = f"{reason}, before its nodes could agree."
+        reason = f"{reason}, before its nodes could agree."
     else:
-        told = f"{reason} ({check.reason.rstrip('.')})."
-    return msgspec.structs.replace(check, reason=told)
+        reason = f"{reason} ({check.reason.rstrip('.')})."
+    return msgspec.structs.replace(check, reason=reason)

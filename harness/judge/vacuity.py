@@ -93,10 +93,10 @@ def nothing_committed_after_last_heal(
     ]
     if any(_is_change(operation, functions) for operation in acknowledged):
         return None
-    untold = sorted({operation.f for operation in acknowledged} - functions.keys())
-    if untold:
+    undeclared = sorted({operation.f for operation in acknowledged} - functions.keys())
+    if undeclared:
         return (
-            f"Nothing tells whether {', '.join(untold)} changed anything after the last heal: "
+            f"Nothing tells whether {', '.join(undeclared)} changed anything after the last heal: "
             "the plan does not declare what they do."
         )
     return "No write that was invoked after the last heal was acknowledged."

@@ -93,9 +93,9 @@ def never_tried(cells: Iterable[CoverageCell], kinds: Sequence[str]) -> list[str
     for kind in sorted(met):
         own = [cell for cell in given if cell.kind == kind]
         missing = [_missing(role, own) for role in ALWAYS]
-        told = [words for words in missing if words]
-        if told:
-            lines.append(f"{kind} {'; '.join(told)}")
+        gaps = [words for words in missing if words]
+        if gaps:
+            lines.append(f"{kind} {'; '.join(gaps)}")
     workloads = sorted({cell.workload for cell in given})
     for workload in workloads if len(workloads) > 1 else ():
         with_it = {cell.kind for cell in given if cell.workload == workload}

@@ -34,7 +34,7 @@ _AVAILABILITY_NOTE: Final = (
 )
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class ShownPart(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the analysis as it is shown."""
 
     #: Field of ``RunAnalysis``.
@@ -83,7 +83,7 @@ def analysis_tables(analysis: RunAnalysis | None, *, has_logs: bool = True) -> l
     """
     if analysis is None:
         return []
-    windows, *others = (one.table(analysis) for one in TABLES)
+    windows, *others = (part.table(analysis) for part in TABLES)
     tables = (windows, _commits(analysis) if has_logs else None, *others)
     return [table for table in tables if table is not None]
 
@@ -92,7 +92,7 @@ def finding_sentences(analysis: RunAnalysis | None) -> list[str]:
     """Return one sentence for each finding that has one."""
     if analysis is None:
         return []
-    said = {one.part: one.said(analysis) for one in TABLES}
+    said = {part.part: part.said(analysis) for part in TABLES}
     return [sentence for part in analysis.__struct_fields__ if (sentence := said.get(part))]
 
 
@@ -133,7 +133,7 @@ def _divergences(found: Divergences) -> str:
 
 
 def _duplicates(found: Duplicates) -> str:
-    told = [
+    counts = [
         counted(count, one, many)
         for count, one, many in (
             (
@@ -149,7 +149,7 @@ def _duplicates(found: Duplicates) -> str:
         )
         if count
     ]
-    return f"{', '.join(told)}." if told else ""
+    return f"{', '.join(counts)}." if counts else ""
 
 
 def _stale_reads(found: StaleReads) -> str:
@@ -164,14 +164,14 @@ def _stale_reads(found: StaleReads) -> str:
 
 
 def _client_errors(found: ClientErrors) -> str:
-    told = [
-        f"{one.count:,} {one.error} ({one.type}, {one.first_ms / 1000:,.1f} s to "
-        f"{one.last_ms / 1000:,.1f} s)"
-        for one in found.classes[:_CLASSES_MAX]
+    classes = [
+        f"{error.count:,} {error.error} ({error.type}, {error.first_ms / 1000:,.1f} s to "
+        f"{error.last_ms / 1000:,.1f} s)"
+        for error in found.classes[:_CLASSES_MAX]
     ]
-    more = len(found.classes) - len(told)
+    more = len(found.classes) - len(classes)
     others = f", and {counted(more, 'more class', 'more classes')}" if more > 0 else ""
-    return f"Errors of clients: {', '.join(told)}{others}." if told else ""
+    return f"Errors of clients: {', '.join(classes)}{others}." if classes else ""
 
 
 def _slowest(latency: Sequence[OkLatency]) -> list[OkLatency]:
@@ -211,8 +211,8 @@ def _examples(part: Any) -> Sequence[Any]:
 
 
 #: In the order of the page.
-TABLES: tuple[Told, ...] = (
-    Told(
+TABLES: tuple[ShownPart, ...] = (
+    ShownPart(
         part="windows",
         title="Availability and failover per fault",
         note=_AVAILABILITY_NOTE,
@@ -228,7 +228,7 @@ TABLES: tuple[Told, ...] = (
         },
         text_columns=2,
     ),
-    Told(
+    ShownPart(
         part="leader_overlaps",
         title="Leaders at the same time",
         note="Of different epochs it is harmless by itself; of one epoch never.",
@@ -241,7 +241,7 @@ TABLES: tuple[Told, ...] = (
         },
         text_columns=2,
     ),
-    Told(
+    ShownPart(
         part="stale_reads",
         title="Stale reads",
         sentence=_stale_reads,
@@ -259,7 +259,7 @@ TABLES: tuple[Told, ...] = (
         text_columns=3,
         count=lambda part: part.count,
     ),
-    Told(
+    ShownPart(
         part="divergences",
         title="Committed logs that differ",
         sentence=_divergences,
@@ -268,7 +268,7 @@ TABLES: tuple[Told, ...] = (
         columns={"nodes": _both("node"), "offset": "offset", "epochs there": _both("epoch")},
         count=lambda part: part.pairs,
     ),
-    Told(
+    ShownPart(
         part="duplicates",
         title="What is there more often than it may be",
         sentence=_duplicates,
@@ -285,7 +285,7 @@ TABLES: tuple[Told, ...] = (
         text_columns=3,
         count=lambda part: (part.committed or 0) + part.read,
     ),
-    Told(
+    ShownPart(
         part="reigns",
         title="Longest times without a leader",
         sentence=_reigns,
@@ -300,7 +300,7 @@ TABLES: tuple[Told, ...] = (
         },
         text_columns=2,
     ),
-    Told(
+    ShownPart(
         part="client_errors",
         title="Errors of clients by class",
         sentence=_client_errors,
@@ -315,7 +315,7 @@ TABLES: tuple[Told, ...] = (
         },
         text_columns=2,
     ),
-    Told(
+    ShownPart(
         part="latency",
         title="Latency in the slowest second of each operation",
         note="Of operations that succeeded.",

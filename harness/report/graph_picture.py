@@ -155,12 +155,12 @@ def _edges(graph: "nx.MultiDiGraph[int]") -> list[_Edge]:
 def _columns(graph: "nx.MultiDiGraph[int]") -> dict[int, int]:
     """Return each operation's column: the longest chain in real time before it; by invocation."""
     columns: dict[int, int] = {}
-    told = [(index, _attributes(graph, index)) for index in graph]
-    told.sort(key=lambda item: (item[1].get("start") or 0, item[0]))
-    for index, node in told:
+    nodes = [(index, _attributes(graph, index)) for index in graph]
+    nodes.sort(key=lambda item: (item[1].get("start") or 0, item[0]))
+    for index, node in nodes:
         before = [
             columns[earlier]
-            for earlier, other in told
+            for earlier, other in nodes
             if earlier in columns
             and other.get("end") is not None
             and other["end"] < (node.get("start") or 0)
@@ -191,12 +191,12 @@ def _attributes(graph: "nx.MultiDiGraph[int]", index: int) -> dict[str, Any]:
 
 
 def _description(graph: "nx.MultiDiGraph[int]") -> str:
-    told = [
+    relations = [
         f"index {source} {_WORDS.get(str(kind), str(kind))} index {target}"
         for source, target, kind, edge in graph.edges(keys=True, data=True)
         if edge["contradiction"]
     ]
-    contradiction = ", ".join(told) or "none"
+    contradiction = ", ".join(relations) or "none"
     return f"Graph of {graph.number_of_nodes()} operations. Contradiction: {contradiction}."
 
 
@@ -240,8 +240,8 @@ def _arrow(edge: _Edge, source: Place, target: Place, identifier: str) -> tuple[
     else:
         x1 = source[0] + (_BOX_WIDTH_PX if forward else 0)
         x2 = target[0] + (0 if forward else _BOX_WIDTH_PX)
-        reach = max(40.0, abs(x2 - x1) / 2) * (1 if forward else -1)
-        bend1, bend2 = x1 + reach, x2 - reach
+        bow = max(40.0, abs(x2 - x1) / 2) * (1 if forward else -1)
+        bend1, bend2 = x1 + bow, x2 - bow
         label_x, label_y = x1 + (8 if forward else -8), y1 - 4
         anchor = "start" if forward else "end"
     line = Markup(

@@ -216,12 +216,12 @@ def idle_messages(records: Sequence[TimelineRecord]) -> set[int]:
             key = (record.node, record.peer, question)
             unanswered.setdefault(key, deque(maxlen=_OPEN_QUESTIONS_MAX)).append(place)
             continue
-        asked = unanswered.get((record.peer, record.node, question), deque[int]())
+        questions = unanswered.get((record.peer, record.node, question), deque[int]())
         answered = next(
-            (ago for ago in reversed(asked) if _had_arrived(records[ago], record)), None
+            (ago for ago in reversed(questions) if _had_arrived(records[ago], record)), None
         )
         if answered is not None:
-            asked.remove(answered)
+            questions.remove(answered)
             idle.discard(answered)
             if _is_idle(record):
                 idle.add(answered)

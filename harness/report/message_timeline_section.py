@@ -129,14 +129,14 @@ def known_violations(checkers: Iterable[CheckResult]) -> list[TimelineViolation]
 def _rows(timeline: ReadTimeline) -> list[Row]:
     last = timeline.violation
     idle = idle_messages(timeline.records)
-    told = [
+    shown = [
         record
         for place, record in enumerate(timeline.records)
         if place not in idle and (last is None or (record.time <= last.time and record is not last))
     ]
     if last is not None:
-        told.append(last)
-    return [_row(record) for record in told[-ROWS_MAX:]]
+        shown.append(last)
+    return [_row(record) for record in shown[-ROWS_MAX:]]
 
 
 def _caption(timeline: ReadTimeline) -> str:

@@ -152,7 +152,8 @@ def _rows(operations: Sequence[PairedOperation]) -> dict[int, str | None]:
     for operation in operations:
         nodes.setdefault(operation.process, set()).add(operation.node)
     return {
-        process: next(iter(asked)) if len(asked) == 1 else None for process, asked in nodes.items()
+        process: next(iter(visited)) if len(visited) == 1 else None
+        for process, visited in nodes.items()
     }
 
 
@@ -198,9 +199,9 @@ def _bar(
     top = row * _ROW_PX + (_ROW_PX - _BAR_PX) / 2
     classes += " open" if operation.end is None else ""
     ended = "never answered" if operation.end is None else f"{operation.end / 1e6:,.3f} ms"
-    asked = f" on {printable(operation.node)}" if operation.node else ""
+    target = f" on {printable(operation.node)}" if operation.node else ""
     title = (
-        f"{label_of(operation)}{asked}, index {operation.index}, process {operation.process}, "
+        f"{label_of(operation)}{target}, index {operation.index}, process {operation.process}, "
         f"from {operation.start / 1e6:,.3f} ms to {ended}"
     )
     return Markup(

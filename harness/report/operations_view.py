@@ -166,8 +166,8 @@ def _rows(
     for operation in (*core, *nearest):
         nodes.setdefault(operation.process, set()).add(operation.node)
     names: dict[int, tuple[int, str]] = {}
-    for row, (process, asked) in enumerate(list(nodes.items())[:ROWS_MAX]):
-        node = next(iter(asked)) if len(asked) == 1 else None
+    for row, (process, visited) in enumerate(list(nodes.items())[:ROWS_MAX]):
+        node = next(iter(visited)) if len(visited) == 1 else None
         name = f"process {process}" + (f" · {printable(node)}" if node else "")
         names[process] = (row, name[:_NAME_CHARACTERS_MAX])
     return names
@@ -208,7 +208,7 @@ def busiest(operations: Sequence[PairedOperation]) -> list[PairedOperation]:
     ends_by_key: dict[str | None, list[int]] = {}
     most, place = 0, None
     answered = [operation for operation in operations if operation.type == "ok"]
-    for operation in sorted(answered, key=lambda one: (one.start, one.index)):
+    for operation in sorted(answered, key=lambda operation: (operation.start, operation.index)):
         if operation.end is None:
             continue
         ends = ends_by_key.setdefault(operation.key, [])

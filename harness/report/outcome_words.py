@@ -39,7 +39,7 @@ def failures(results: Results) -> Iterable[str]:
                 continue
             classes = [f"{count:,} {error}" for error, count in by_error.items()]
             more = len(classes) - _ERROR_CLASSES_MAX
-            told = ", ".join(classes[:_ERROR_CLASSES_MAX]) + (
+            listed = ", ".join(classes[:_ERROR_CLASSES_MAX]) + (
                 f" and {counted(more, 'more class', 'more classes')}" if more > 0 else ""
             )
             verb, meaning = (
@@ -48,4 +48,4 @@ def failures(results: Results) -> Iterable[str]:
                 else ("are info", "may have happened or not")
             )
             share = f"{100 * number / counts.total:.3g} %"
-            yield f"{share} of {kind} operations {verb} ({meaning}): {told}"
+            yield f"{share} of {kind} operations {verb} ({meaning}): {listed}"

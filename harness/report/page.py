@@ -170,12 +170,12 @@ def _zoom_targets(charts: ChartData) -> list[tuple[str, str]]:
 
 
 def _observations(results: Results) -> list[tuple[str, str]]:
-    told = [
+    observations = [
         (result.checker, str(observation.get("sentence", observation.get("kind", ""))))
         for result in results.checkers
         for observation in result.observations
     ]
-    return told[:_OBSERVATIONS_MAX]
+    return observations[:_OBSERVATIONS_MAX]
 
 
 def _coverage(results: Results) -> AnalysisTable | None:

@@ -269,8 +269,8 @@ def _failovers(faults: Iterable[FaultResult]) -> str | None:
             took.setdefault(f"{fault.kind}:{fault.target}", []).append(f"{fault.failover_ms:,} ms")
     if not took:
         return None
-    told = "; ".join(f"{name} {', '.join(times)}" for name, times in took.items())
-    return f"{told}, until a change was acknowledged in a new epoch"
+    by_fault = "; ".join(f"{name} {', '.join(times)}" for name, times in took.items())
+    return f"{by_fault}, until a change was acknowledged in a new epoch"
 
 
 def _epoch_range(epochs: tuple[int, ...]) -> str:

@@ -91,8 +91,8 @@ def _decoded(reference: str, content: bytes) -> GateRecord:
     try:
         return decode_record(content)
     except (ValueError, RecursionError) as error:
-        told = in_words(error)
-        raise UsageError(f"the baseline {reference} is no gate's JSON: {told}", _NEXT) from error
+        reason = in_words(error)
+        raise UsageError(f"the baseline {reference} is no gate's JSON: {reason}", _NEXT) from error
 
 
 def _from_git(reference: str) -> bytes:
@@ -109,8 +109,8 @@ def _from_git(reference: str) -> bytes:
             "ask git for the baseline", reference, str(error), "Install git, or name a file."
         ) from error
     if done.returncode != 0:
-        told = done.stderr.decode(errors="replace").strip().splitlines()
+        output = done.stderr.decode(errors="replace").strip().splitlines()
         raise UsageError(
-            f"there is no baseline {reference}: {told[-1] if told else 'git has none'}", _NEXT
+            f"there is no baseline {reference}: {output[-1] if output else 'git has none'}", _NEXT
         )
     return done.stdout

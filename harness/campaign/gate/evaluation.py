@@ -70,7 +70,7 @@ def verdict_of(
 
     Without a single valid run nothing was proven, whatever the thresholds say.
     """
-    states = {one.state for one in judged}
+    states = {threshold.state for threshold in judged}
     if "violated" in states:
         return "red", EXIT_INVALID
     if harness_failed:

@@ -92,7 +92,7 @@ def find_failures(
             fingerprint = fingerprint_of(result)
             assert fingerprint is not None, "an invalid result always has a fingerprint"
             cases.setdefault(fingerprint, []).append(Case(run, result, fingerprint))
-    by_fingerprint = {one.fingerprint: one for one in quarantines}
+    by_fingerprint = {quarantine.fingerprint: quarantine for quarantine in quarantines}
     failures: list[Failure] = []
     for fingerprint, members in cases.items():
         quarantine = by_fingerprint.get(fingerprint.text)
@@ -109,7 +109,7 @@ def find_failures(
     return Failures(
         all=tuple(sorted(failures, key=_urgency)),
         resolved=tuple(sorted((known or frozenset()) - met)),
-        idle=tuple(one for one in quarantines if one.fingerprint not in met),
+        idle=tuple(quarantine for quarantine in quarantines if quarantine.fingerprint not in met),
     )
 
 

@@ -54,7 +54,7 @@ class GatedRun(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def invalid(self) -> tuple[CheckResult, ...]:
         """Return the violations; one result for all where no checker stated any."""
-        found = tuple(one for one in self.checkers if one.verdict is Verdict.INVALID)
+        found = tuple(result for result in self.checkers if result.verdict is Verdict.INVALID)
         if found or self.outcome != "invalid":
             return found
         return (CheckResult("run", Verdict.INVALID, self.sentence),)

@@ -132,7 +132,7 @@ def _with_canaries(request: GateRequest, selection: Selection) -> GateRequest:
     """Add the demand that a night's planted bugs were found, where it has some."""
     tier = request.tier
     if not any(run.is_canary for run in selection.runs) or any(
-        one.measure == IMPLIED_OF_CANARIES.measure for one in tier.thresholds
+        threshold.measure == IMPLIED_OF_CANARIES.measure for threshold in tier.thresholds
     ):
         return request
     stricter = Tier(tier.name, (*tier.thresholds, IMPLIED_OF_CANARIES))
@@ -154,14 +154,18 @@ def _baseline(request: GateRequest) -> Baseline | None:
 
 
 def _measure(request: GateRequest, selection: Selection, failures: Failures) -> _Measures:
-    asked = subjects_of(request.tier)
+    of_tier = subjects_of(request.tier)
     everything = [Subject(figure.name) for figure in VERDICT_FIGURES]
-    told = [subject for subject in asked if not needs_spark(subject.figure)]
-    verdicts = measure_verdicts(dict.fromkeys([*told, *everything]), selection, failures)
+    by_verdicts = [subject for subject in of_tier if not needs_spark(subject.figure)]
+    verdicts = measure_verdicts(dict.fromkeys([*by_verdicts, *everything]), selection, failures)
     by_spark: list[Subject] = []
-    if any(needs_spark(subject.figure) for subject in asked):
-        of_all_tiers = [one for tier in request.policy.tiers.values() for one in subjects_of(tier)]
-        by_spark = [one for one in dict.fromkeys(of_all_tiers) if needs_spark(one.figure)]
+    if any(needs_spark(subject.figure) for subject in of_tier):
+        of_all_tiers = [
+            subject for tier in request.policy.tiers.values() for subject in subjects_of(tier)
+        ]
+        by_spark = [
+            subject for subject in dict.fromkeys(of_all_tiers) if needs_spark(subject.figure)
+        ]
     spark = measure_with_spark(by_spark, selection.judged_by_policy)
     problems = () if spark.failure is None else (spark.failure,)
     return _Measures({**verdicts, **spark.figures}, problems, spark.notes)
@@ -260,5 +264,5 @@ def _ask(
             return msgspec.json.decode(answered.answer, type=FiguresAnswer)
     except UNREADABLE as error:
         return f"The figures of Spark cannot be read: {error}."
-    told = answered.told or f"it ended with code {answered.code}"
-    return f"The figures of Spark are missing: {told.rstrip('.')}."
+    reason = answered.told or f"it ended with code {answered.code}"
+    return f"The figures of Spark are missing: {reason.rstrip('.')}."

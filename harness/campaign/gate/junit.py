@@ -37,24 +37,24 @@ def _thresholds(record: GateRecord) -> JunitSuite:
         "verdict": record.verdict,
     }
     suite = JunitSuite(f"gate {record.tier}", record.at, properties)
-    for one in record.thresholds:
-        case = suite.case(f"splitbrain.gate.{record.tier}", one.threshold)
-        trouble = _trouble_of(one)
+    for threshold in record.thresholds:
+        case = suite.case(f"splitbrain.gate.{record.tier}", threshold.threshold)
+        trouble = _trouble_of(threshold)
         if trouble is None:
-            case.note(threshold_sentence(one))
+            case.note(threshold_sentence(threshold))
         else:
-            sentence = threshold_sentence(one)
-            case.add(trouble, one.state, sentence, sentence)
+            sentence = threshold_sentence(threshold)
+            case.add(trouble, threshold.state, sentence, sentence)
     case = suite.case(f"splitbrain.gate.{record.tier}", "anything proven")
     if record.verdict in ("unknown", "failed") and not any(map(_trouble_of, record.thresholds)):
         case.add("error", record.verdict, record.sentence, record.sentence)
     return suite
 
 
-def _trouble_of(one: JudgedThreshold) -> Trouble | None:
-    if one.state == "violated":
+def _trouble_of(threshold: JudgedThreshold) -> Trouble | None:
+    if threshold.state == "violated":
         return "failure"
-    return "error" if one.state == "unknown" else None
+    return "error" if threshold.state == "unknown" else None
 
 
 def _run(run: GatedRun, failures: Failures, *, is_flaky: bool) -> JunitSuite:
@@ -71,8 +71,11 @@ def _run(run: GatedRun, failures: Failures, *, is_flaky: bool) -> JunitSuite:
         properties["run_folder"] = str(run.folder)
     suite = JunitSuite(f"{run.system} {run.workload}", run.name, properties)
     class_name = f"splitbrain.{run.system}.{run.workload}.{run.runtime}"
-    told = {result.checker for result in run.checkers}
-    for result in (*run.checkers, *(one for one in run.invalid if one.checker not in told)):
+    checkers = {result.checker for result in run.checkers}
+    for result in (
+        *run.checkers,
+        *(result for result in run.invalid if result.checker not in checkers),
+    ):
         case = suite.case(class_name, f"{result.checker}, {run.name}", seconds_of(result))
         if not run.is_canary:
             _judge(case, run, result, failures, is_flaky=is_flaky)
@@ -115,7 +118,9 @@ def _judge_whole(case: JunitCase, run: GatedRun, *, is_flaky: bool) -> None:
         return
     if run.outcome == "vacuous":
         case.add("flakyFailure" if is_flaky else "failure", "vacuous", run.sentence, body)
-    elif run.outcome == "unknown" and any(one.verdict is Verdict.UNKNOWN for one in run.checkers):
+    elif run.outcome == "unknown" and any(
+        result.verdict is Verdict.UNKNOWN for result in run.checkers
+    ):
         # The checker's own case says it.
         return
     elif run.outcome in ("failed", "unjudged", "unknown"):

@@ -114,8 +114,12 @@ def _sentence(
     outcome: Outcome, checkers: tuple[CheckResult, ...], problems: tuple[str, ...]
 ) -> str:
     wanted = Verdict.INVALID if outcome == "invalid" else Verdict.UNKNOWN
-    told = [one.reason for one in checkers if one.verdict is wanted] if outcome != "valid" else []
-    return (*told, *problems, f"It is {outcome}.")[0]
+    reasons = (
+        [result.reason for result in checkers if result.verdict is wanted]
+        if outcome != "valid"
+        else []
+    )
+    return (*reasons, *problems, f"It is {outcome}.")[0]
 
 
 def _reproduce(system: str, row: Row) -> str:

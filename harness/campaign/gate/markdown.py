@@ -54,22 +54,26 @@ def _lines(record: GateRecord) -> Iterator[str]:
     yield ""
     yield markdown(record.sentence)
     yield ""
-    new = [one for one in record.failures if one.new and not one.is_spared]
-    expired = [one for one in record.failures if one.quarantine_expired and one not in new]
+    new = [failure for failure in record.failures if failure.new and not failure.is_spared]
+    expired = [
+        failure for failure in record.failures if failure.quarantine_expired and failure not in new
+    ]
     known = [
-        one
-        for one in record.failures
-        if one not in new and one not in expired and not one.is_spared
+        failure
+        for failure in record.failures
+        if failure not in new and failure not in expired and not failure.is_spared
     ]
     yield from _failures("New failures", new)
     yield from _failures("Failures whose quarantine is over", expired)
     yield from _thresholds(record)
     title = "Failures" if record.baseline is None else "Known failures"
     yield from _failures(title, known)
-    yield from _failures("Quarantined failures", [one for one in record.failures if one.is_spared])
+    yield from _failures(
+        "Quarantined failures", [failure for failure in record.failures if failure.is_spared]
+    )
     yield from _quiet(record)
     yield from _runs(record)
-    yield from _told("Notes", (*record.problems, *record.notes))
+    yield from _list("Notes", (*record.problems, *record.notes))
 
 
 def _failures(title: str, failures: list[FailureRecord]) -> Iterator[str]:
@@ -112,26 +116,27 @@ def _thresholds(record: GateRecord) -> Iterator[str]:
     yield "| threshold | | found | why |"
     yield "|---|---|---|---|"
     for state in ("violated", "unknown", "not-compared", "met"):
-        for one in record.of_state(state):
-            implied = " (implied)" if one.implied else ""
+        for threshold in record.of_state(state):
+            implied = " (implied)" if threshold.implied else ""
             yield (
-                f"| {markdown(one.threshold)}{implied} | {_STATE_WORDS[state]} "
-                f"| {markdown(measured_text(one))} | {markdown(one.reason)} |"
+                f"| {markdown(threshold.threshold)}{implied} | {_STATE_WORDS[state]} "
+                f"| {markdown(measured_text(threshold))} | {markdown(threshold.reason)} |"
             )
     yield ""
 
 
 def _quiet(record: GateRecord) -> Iterator[str]:
     """Yield expected failures that were not met."""
-    yield from _told(
+    yield from _list(
         "Resolved since the baseline",
         [f"{fingerprint} was not met again" for fingerprint in record.resolved],
     )
-    yield from _told(
+    yield from _list(
         "Quarantines that met nothing",
         [
-            f"{one.fingerprint}, until {one.until}: {one.reason}. Remove it if the failure is gone."
-            for one in record.idle_quarantines
+            f"{quarantine.fingerprint}, until {quarantine.until}: {quarantine.reason}. "
+            "Remove it if the failure is gone."
+            for quarantine in record.idle_quarantines
         ],
     )
 
@@ -170,7 +175,7 @@ def _is_telling(run: RunRecord) -> bool:
     return run.flaky or run.outcome not in ("valid", "invalid")
 
 
-def _told(title: str, sentences: "list[str] | tuple[str, ...]") -> Iterator[str]:
+def _list(title: str, sentences: "list[str] | tuple[str, ...]") -> Iterator[str]:
     if not sentences:
         return
     yield f"## {title}"

@@ -141,7 +141,7 @@ class _Reading(TomlFile):
             if not thresholds:
                 where = f"the tier {name!r} demands nothing" if declared else "it demands nothing"
                 self._refuse(where, "Give it a threshold, such as require = ['violations == 0']")
-            if not any(one.measure == IMPLIED.measure for one in thresholds):
+            if not any(threshold.measure == IMPLIED.measure for threshold in thresholds):
                 thresholds = (IMPLIED, *thresholds)
             tiers[name] = Tier(name, thresholds)
         return tiers
@@ -185,8 +185,8 @@ class _Reading(TomlFile):
                     refuse_unknown_value(condition)
             except UsageError as error:
                 self._refuse(error.problem, error.next_step, line)
-            if any(one.measure == threshold.measure and one.text == threshold.text
-                   for one in found):  # fmt: skip
+            if any(other.measure == threshold.measure and other.text == threshold.text
+                   for other in found):  # fmt: skip
                 self._refuse(f"{text!r} stands there twice", "Leave one of them out", line)
             found.append(threshold)
         return tuple(found)
@@ -216,7 +216,7 @@ class _Reading(TomlFile):
             if not isinstance(content, dict):
                 self._refuse("a quarantine is no table", "Write it as [[quarantine]]", line)
             found.append(self._quarantine(cast("dict[str, Any]", content), number))
-            if found[-1].fingerprint in [one.fingerprint for one in found[:-1]]:
+            if found[-1].fingerprint in [quarantine.fingerprint for quarantine in found[:-1]]:
                 self._refuse(
                     f"{found[-1].fingerprint} is quarantined twice", "Leave one of them out", line
                 )
@@ -261,4 +261,4 @@ def _replaced(
 ) -> tuple[Threshold, ...]:
     """Return both; a tier's own thresholds replace inherited ones of the same measure."""
     spoken = {threshold.measure for threshold in own}
-    return (*(one for one in inherited if one.measure not in spoken), *own)
+    return (*(threshold for threshold in inherited if threshold.measure not in spoken), *own)

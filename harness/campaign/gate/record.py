@@ -126,7 +126,7 @@ class GateRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     def of_state(self, state: State) -> tuple[JudgedThreshold, ...]:
         """Return thresholds with this outcome."""
-        return tuple(one for one in self.thresholds if one.state == state)
+        return tuple(threshold for threshold in self.thresholds if threshold.state == state)
 
 
 def threshold_record(judged: Judged) -> JudgedThreshold:

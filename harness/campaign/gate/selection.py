@@ -81,10 +81,10 @@ def _runs_of(word: str) -> Iterator[tuple[str, GatedRun]]:
         for line in night.runs:
             folder = RunFolder(Path(line.run_folder).resolve()) if line.run_folder else None
             if folder is not None and folder.results.is_file():
-                yield str(folder.root), _as_told(_from_folder(folder), line, night)
+                yield str(folder.root), _with_suite_facts(_from_folder(folder), line, night)
             else:
                 name = f"{line.suite}/{line.night}/{line.number}"
-                yield name, _as_told(_from_ledger(line), line, night)
+                yield name, _with_suite_facts(_from_ledger(line), line, night)
 
 
 # --- folders --------------------------------------------------------------------------------
@@ -116,8 +116,8 @@ def _from_folder(folder: RunFolder) -> GatedRun:
     except FileNotFoundError:
         return _unjudged(folder, name, plan, "Nobody has judged it")
     except (OSError, ValueError, RecursionError) as error:
-        told = str(error).splitlines()[0]
-        return _unjudged(folder, name, plan, f"{folder.results.name} cannot be read ({told})")
+        reason = str(error).splitlines()[0]
+        return _unjudged(folder, name, plan, f"{folder.results.name} cannot be read ({reason})")
     return GatedRun(
         name=name,
         folder=folder.root,
@@ -235,7 +235,7 @@ def _from_ledger(line: RunEnded) -> GatedRun:
     )
 
 
-def _as_told(run: GatedRun, line: RunEnded, night: NightTally) -> GatedRun:
+def _with_suite_facts(run: GatedRun, line: RunEnded, night: NightTally) -> GatedRun:
     """Add the suite's knowledge of the run."""
     is_canary = line.expect == "invalid"
     # Enough other runs of its cell found the bug.

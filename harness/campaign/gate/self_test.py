@@ -32,7 +32,7 @@ class Proof(msgspec.Struct, frozen=True):
     #: Whether it turned the gate red alone, and unknown where its figure was missing.
     can_fail: bool
     #: The figures of the proof, or why there are none; one clause.
-    told: str
+    clause: str
 
 
 class _World(msgspec.Struct, frozen=True):
@@ -58,8 +58,8 @@ def _prove_tier(policy: Policy, tier: Tier) -> Iterator[Proof]:
     green = _green_world(policy, tier)
     for threshold in tier.thresholds:
         if isinstance(green, Subject):
-            told = f"no value of {green.text} meets all that is demanded of it"
-            yield Proof(tier.name, threshold, can_fail=False, told=told)
+            clause = f"no value of {green.text} meets all that is demanded of it"
+            yield Proof(tier.name, threshold, can_fail=False, clause=clause)
         else:
             yield _prove(policy, tier, threshold, green)
 
@@ -85,8 +85,8 @@ def _green_world(policy: Policy, tier: Tier) -> _World | Subject:
 def _prove(policy: Policy, tier: Tier, threshold: Threshold, green: _World) -> Proof:
     figure = figure_named(threshold.subject.figure)
     if _verdict(policy, tier, green) != "green":
-        return Proof(tier.name, threshold, can_fail=False, told="the gate is never green")
-    others = Tier(tier.name, tuple(one for one in tier.thresholds if one is not threshold))
+        return Proof(tier.name, threshold, can_fail=False, clause="the gate is never green")
+    others = Tier(tier.name, tuple(other for other in tier.thresholds if other is not threshold))
     candidates = list(_candidates(tier, threshold.subject))
     if not threshold.is_regression:
         candidates.sort(key=lambda values: abs(values[0] - threshold.bound))
@@ -96,14 +96,16 @@ def _prove(policy: Policy, tier: Tier, threshold: Threshold, green: _World) -> P
             continue
         if _verdict(policy, tier, world) != "red" or _verdict(policy, others, world) != "green":
             return Proof(
-                tier.name, threshold, can_fail=False, told="the gate is not red by it alone"
+                tier.name, threshold, can_fail=False, clause="the gate is not red by it alone"
             )
         missing = green.with_value(threshold.subject, None, then)
         if _verdict(policy, tier, missing) != "unknown":
-            told = f"the gate does not notice that {threshold.subject.text} is missing"
-            return Proof(tier.name, threshold, can_fail=False, told=told)
-        return Proof(tier.name, threshold, can_fail=True, told=_told(threshold, figure, now, then))
-    return Proof(tier.name, threshold, can_fail=False, told=_why_dead(policy, tier, threshold))
+            clause = f"the gate does not notice that {threshold.subject.text} is missing"
+            return Proof(tier.name, threshold, can_fail=False, clause=clause)
+        return Proof(
+            tier.name, threshold, can_fail=True, clause=_breach(threshold, figure, now, then)
+        )
+    return Proof(tier.name, threshold, can_fail=False, clause=_why_dead(policy, tier, threshold))
 
 
 def _why_dead(policy: Policy, tier: Tier, threshold: Threshold) -> str:
@@ -114,7 +116,7 @@ def _why_dead(policy: Policy, tier: Tier, threshold: Threshold) -> str:
     return f"no value that {threshold.measure} can have violates it"
 
 
-def _told(threshold: Threshold, figure: Figure, now: float, then: float) -> str:
+def _breach(threshold: Threshold, figure: Figure, now: float, then: float) -> str:
     if threshold.is_regression:
         return f"red at {now:g} after {then:g}"
     return f"red at {threshold.subject.text} = {now:g}{'' if figure.unit != 'ms' else ' ms'}"
@@ -122,9 +124,9 @@ def _told(threshold: Threshold, figure: Figure, now: float, then: float) -> str:
 
 def _violated(policy: Policy, tier: Tier, world: _World) -> list[Threshold]:
     return [
-        one.threshold
-        for one in evaluate(policy, tier, world.now, world.then, is_waived=False)
-        if one.state == "violated"
+        judged.threshold
+        for judged in evaluate(policy, tier, world.now, world.then, is_waived=False)
+        if judged.state == "violated"
     ]
 
 
@@ -134,15 +136,17 @@ def _verdict(policy: Policy, tier: Tier, world: _World) -> str:
 
 
 def _only(tier: Tier, subject: Subject) -> Tier:
-    return Tier(tier.name, tuple(one for one in tier.thresholds if one.subject == subject))
+    return Tier(
+        tier.name, tuple(threshold for threshold in tier.thresholds if threshold.subject == subject)
+    )
 
 
 def _candidates(tier: Tier, subject: Subject) -> Iterator[tuple[float, float]]:
     """Yield values of a subject, now and then, around every bound that the tier sets to it."""
     figure = figure_named(subject.figure)
     own = _only(tier, subject).thresholds
-    bounds = [one.bound for one in own if not one.is_regression]
-    changes = [one.bound for one in own if one.is_regression]
+    bounds = [threshold.bound for threshold in own if not threshold.is_regression]
+    changes = [threshold.bound for threshold in own if threshold.is_regression]
     values = sorted(
         {value for bound in bounds for value in _around(bound)} | {0.0, 0.5, 1.0, 100.0}
     )

@@ -143,25 +143,27 @@ def _is_wanted(subject: Subject, dimension: Dimension, value: str) -> bool:
 
 
 def _lost_commits(_: Subject, runs: Sequence[GatedRun], failures: Failures) -> Measured:
-    judged = [(run, one) for run in runs for one in run.checkers if one.checker == _LOST_COMMITS]
+    judged = [
+        (run, result) for run in runs for result in run.checkers if result.checker == _LOST_COMMITS
+    ]
     unjudged = _count(runs, ("unjudged",))
     lost = 0
-    untold = 0
+    uncertain = 0
     for run, result in judged:
         failure = failures.of_case(run, result)
         if failure is not None and failure.is_spared:
             continue
         figure = result.figures.get(_LOST)
         # A ledger's line says that some are lost, and not how many.
-        told = isinstance(figure, int)
+        has_figure = isinstance(figure, int)
         lost += figure if isinstance(figure, int) else result.verdict is Verdict.INVALID
-        untold += not told or result.verdict is Verdict.UNKNOWN
+        uncertain += not has_figure or result.verdict is Verdict.UNKNOWN
     if not judged:
         return Measured(None, 0, "the checker lost-commits judged none of them")
     if not lost and unjudged:
         return Measured(None, len(judged), f"{counted(unjudged, 'run')} nobody has judged")
-    if not lost and untold:
-        return Measured(None, len(judged), f"of {counted(untold, 'run')} it could not be told")
+    if not lost and uncertain:
+        return Measured(None, len(judged), f"of {counted(uncertain, 'run')} it could not be told")
     return Measured(float(lost), len(judged))
 
 
@@ -172,12 +174,12 @@ def _faults_of(subject: Subject, runs: Sequence[GatedRun]) -> list[FaultResult]:
 
 
 def _faults(subject: Subject, runs: Sequence[GatedRun], _: Failures) -> Measured:
-    told = [
+    known = [
         run for run in runs if run.outcome != "unjudged" and (run.folder or run.lake) is not None
     ]
-    if not told:
+    if not known:
         return Measured(None, 0, "no results of a run tell of its faults")
-    return Measured(float(sum(fault.applied for fault in _faults_of(subject, told))), len(told))
+    return Measured(float(sum(fault.applied for fault in _faults_of(subject, known))), len(known))
 
 
 def _fault_share(
@@ -193,19 +195,19 @@ def _fault_share(
 
 
 def _elections(_: Subject, runs: Sequence[GatedRun], __: Failures) -> Measured:
-    told = [run.elections for run in runs if run.elections is not None]
-    if not told:
+    known = [run.elections for run in runs if run.elections is not None]
+    if not known:
         return Measured(None, 0, "no run tells of its elections")
-    return Measured(float(sum(told)), len(told))
+    return Measured(float(sum(known)), len(known))
 
 
 def _unavailability(_: Subject, runs: Sequence[GatedRun], __: Failures) -> Measured:
-    told = [
+    known = [
         run.longest_unavailability_ms for run in runs if run.longest_unavailability_ms is not None
     ]
-    if not told:
+    if not known:
         return Measured(None, 0, "no run tells how long it was without an acknowledged write")
-    return Measured(float(max(told)), len(told))
+    return Measured(float(max(known)), len(known))
 
 
 _Measure = Callable[[Subject, Sequence[GatedRun], Failures], Measured]

@@ -40,25 +40,29 @@ def share_text(share: float) -> str:
     return f"{share * 100:+,.1f} %"
 
 
-def measured_text(one: JudgedThreshold) -> str:
+def measured_text(threshold: JudgedThreshold) -> str:
     """Return the figure of a threshold, with its samples."""
-    figure = FIGURES[one.subject.partition("{")[0]]
-    value = value_text(one.value, figure.unit)
-    if not one.regression:
-        return f"{value} ({figure.samples_of}: {one.samples:,})" if one.value is not None else value
-    then = value_text(one.baseline, figure.unit)
-    change = "" if one.change is None else f", {share_text(one.change)} for the worse"
+    figure = FIGURES[threshold.subject.partition("{")[0]]
+    value = value_text(threshold.value, figure.unit)
+    if not threshold.regression:
+        return (
+            f"{value} ({figure.samples_of}: {threshold.samples:,})"
+            if threshold.value is not None
+            else value
+        )
+    then = value_text(threshold.baseline, figure.unit)
+    change = "" if threshold.change is None else f", {share_text(threshold.change)} for the worse"
     return f"{value} after {then}{change}"
 
 
-def threshold_sentence(one: JudgedThreshold) -> str:
+def threshold_sentence(threshold: JudgedThreshold) -> str:
     """Return the outcome of a threshold."""
-    why = f": {one.reason}" if one.reason else ""
-    match one.state:
+    why = f": {threshold.reason}" if threshold.reason else ""
+    match threshold.state:
         case "met":
-            return f"Met: {measured_text(one)}."
+            return f"Met: {measured_text(threshold)}."
         case "violated":
-            return f"Violated: {measured_text(one)}{why}."
+            return f"Violated: {measured_text(threshold)}{why}."
         case "unknown":
             return f"Unknown{why}."
         case "not-compared":
@@ -73,8 +77,8 @@ def leading_sentence(
     problems: tuple[str, ...],
 ) -> str:
     """Return the sentence that explains the verdict; mirrors ``evaluation.verdict_of``."""
-    violated = [one for one in thresholds if one.state == "violated"]
-    unknown = [one for one in thresholds if one.state == "unknown"]
+    violated = [threshold for threshold in thresholds if threshold.state == "violated"]
+    unknown = [threshold for threshold in thresholds if threshold.state == "unknown"]
     if violated:
         first = min(violated, key=_place)
         more = f"; {counted(len(violated) - 1, 'threshold')} more" if len(violated) > 1 else ""
@@ -89,20 +93,20 @@ def leading_sentence(
         return f"Nothing can be said of {first.threshold}: {first.reason}{more}."
     if not valid_runs:
         return f"Of {counted(runs, 'run')} none is valid, so nothing was proven."
-    met = sum(one.state == "met" for one in thresholds)
-    told = (
+    met = sum(threshold.state == "met" for threshold in thresholds)
+    summary = (
         f"{counted(met, 'threshold')} {'is' if met == 1 else 'are'} met by {counted(runs, 'run')}"
     )
     waived = len(thresholds) - met
     if waived:
-        return f"{told}, and {waived} {'is' if waived == 1 else 'are'} not compared."
-    return f"{'All ' if met > 1 else ''}{told}."
+        return f"{summary}, and {waived} {'is' if waived == 1 else 'are'} not compared."
+    return f"{'All ' if met > 1 else ''}{summary}."
 
 
 def _place(violated: JudgedThreshold) -> int:
     """Return the rank of a threshold; equal ones keep the policy's order."""
-    told = (*_TOLD_FIRST, violated.subject)
-    return told.index(violated.subject)
+    order = (*_TOLD_FIRST, violated.subject)
+    return order.index(violated.subject)
 
 
 def failure_state(failure: FailureRecord) -> str:

@@ -163,7 +163,7 @@ class _Command:
 
     def _tally(self, night: str | None) -> NightTally | None:
         found = nights_of(Ledger(self._ledger).lines(), self._file.suite.suite.name)
-        return next((one for one in found if one.began.night == night), None)
+        return next((tally for tally in found if tally.began.night == night), None)
 
     def _say(self, text: str) -> None:
         self._console.print(Text(text), soft_wrap=True)

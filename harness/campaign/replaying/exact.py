@@ -129,9 +129,9 @@ def compare(record: SimulationRecord, again: JudgedOutcome) -> tuple[str, int]:
     before = record.failed_by
     if again.failed_by and before is not None and again.failed_by != before:
         # The checkers are part of the tool: another version may judge one history otherwise.
-        told = f"it was found by {', '.join(before) or 'nothing'}"
+        then = f"it was found by {', '.join(before) or 'nothing'}"
         now = f"and now by {', '.join(again.failed_by)}"
-        return f"{trace}, but {told}, {now}. {_versions(record)}", EXIT_HARNESS_FAILED
+        return f"{trace}, but {then}, {now}. {_versions(record)}", EXIT_HARNESS_FAILED
     if again.failed_by:
         return f"failed again{_failure(again, trace)}", EXIT_INVALID
     if record.failed_by:
@@ -176,7 +176,7 @@ def _run(
         scenario, system, is_recording=True, watch=watched, stop_at_step=options.until_step
     )
     first = options.from_step or 0
-    story = [(step, told) for step, told in watched.story(outcome) if step >= first]
+    story = [(step, record) for step, record in watched.story(outcome) if step >= first]
     write_lines(console, [heading(), *story_lines(story)])
     return outcome
 

@@ -90,5 +90,7 @@ def _rate(same: int, count: int, times: int, how: str) -> str:
 def _counts(replays: Iterable[ReplayVerdict]) -> Iterable[str]:
     counts = Counter(replays)
     # Violations first; among equals the most frequent.
-    order = sorted(counts, key=lambda one: (not one.is_invalid, -counts[one], one.words()))
-    return [f"{counts[one]:>4} {one.words()}" for one in order]
+    order = sorted(
+        counts, key=lambda verdict: (not verdict.is_invalid, -counts[verdict], verdict.words())
+    )
+    return [f"{counts[verdict]:>4} {verdict.words()}" for verdict in order]

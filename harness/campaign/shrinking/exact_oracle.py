@@ -87,10 +87,10 @@ class ExactOracle:
         self,
         replay: Replay,
         budget: SearchBudget,
-        told: Callable[[Scenario, str], None] = lambda _candidate, _step: None,
+        before_replay: Callable[[Scenario, str], None] = lambda _candidate, _step: None,
         seeds: Iterable[int] = (),
     ) -> None:
-        self._replay, self._budget, self._told = replay, budget, told
+        self._replay, self._budget, self._before_replay = replay, budget, before_replay
         self._seeds = tuple(dict.fromkeys(seeds))
         #: Smallest world that failed so far, and its finding.
         self.best: Scenario | None = None
@@ -122,7 +122,7 @@ class ExactOracle:
         for seed in self._seeds or (candidate.seed,):
             if self._budget.exhausted() is not None:
                 return None
-            self._told(candidate, step)
+            self._before_replay(candidate, step)
             self._budget.tries += 1
             world = msgspec.structs.replace(candidate, seed=seed)
             finding = self._replay(world)

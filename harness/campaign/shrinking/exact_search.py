@@ -84,20 +84,20 @@ class ExactSearch:
             found = finding_of(first)
             before = words.size_of(self.start, found.happened)
 
-            def told(_candidate: Scenario, step: str) -> None:
+            def before_replay(_candidate: Scenario, step: str) -> None:
                 now = words.change(
                     before, words.size_of(oracle.best or self.start, oracle.happened)
                 )
                 display.now = f"{now}, {counted(budget.tries, 'replay')} ({step})"
 
-            oracle = self._oracle = ExactOracle(replay_for(self._failure), budget, told)
+            oracle = self._oracle = ExactOracle(replay_for(self._failure), budget, before_replay)
             oracle.saw(self.start, found)
             smallest = shrink(self.start, oracle, budget)
         return words.Result(
             before=before,
             after=words.size_of(smallest.plan, oracle.happened),
             is_minimal=smallest.is_minimal,
-            asked=counted(budget.tries, "replay"),
+            tries=counted(budget.tries, "replay"),
         )
 
     def keep(self, console: Console, cut_short: str | None) -> words.Kept:

@@ -78,8 +78,8 @@ def rehearsed(
     lines = lines_of(found, order, SEEDS)
     if found.seed is None:
         late = found.interrupted and not stop.is_set()
-        told = f"no seed failed alike within {seconds:g} s." if late else lines[0]
-        return _nothing(f"simulation: {told}")
+        reason = f"no seed failed alike within {seconds:g} s." if late else lines[0]
+        return _nothing(f"simulation: {reason}")
     plan = within_load(like_scenario(order.likeness, found.seed))
     with SearchDisplay(console, budget, "in simulation") as display:
 
@@ -110,12 +110,15 @@ def rehearsed(
 
 
 def _oracle_of(
-    order: LikeOrder, seed: int, budget: SearchBudget, told: Callable[[Scenario, str], None]
+    order: LikeOrder,
+    seed: int,
+    budget: SearchBudget,
+    before_replay: Callable[[Scenario, str], None],
 ) -> ExactOracle:
     """Return an oracle for a plan that must fail alike in one of a few worlds."""
     replay = replay_for(Failure(checkers=order.wanted, is_alike=True))
     seeds = (seed, *_OTHER_SEEDS)
-    return ExactOracle(replay, budget, told, seeds)
+    return ExactOracle(replay, budget, before_replay, seeds)
 
 
 @contextmanager

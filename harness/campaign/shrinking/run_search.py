@@ -127,7 +127,7 @@ class RunSearch:
             before=words.size_of(self.start),
             after=words.size_of(best.plan),
             is_minimal=is_minimal,
-            asked=f"{counted(oracle.plans, 'plan')}, {counted(budget.tries, 'run')}",
+            tries=f"{counted(oracle.plans, 'plan')}, {counted(budget.tries, 'run')}",
             evidence=(
                 f"failed with the same verdict in {best.failed} of "
                 f"{counted(best.tried, 'try', 'tries')}"
@@ -250,8 +250,8 @@ class _Watcher:
 
     def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
         self._folder.took(answer, made, is_same=is_same)
-        if (told := words.try_words(answer, made, is_same=is_same)) is not None:
-            self._display.say(told)
+        if (sentence := words.try_words(answer, made, is_same=is_same)) is not None:
+            self._display.say(sentence)
 
     def answered(self, answer: Answer) -> None:
         self._folder.answered(answer, self._comment(answer))
@@ -260,11 +260,11 @@ class _Watcher:
 
 def _command_of(best: Answer, run: Path, folder: SearchFolder) -> str:
     """Return the command that runs the plan, by the plan file's final name."""
-    told = read_results(RunFolder(run).results).reproduce
+    command = read_results(RunFolder(run).results).reproduce
     if not best.plan.faults:
-        return told
+        return command
     tried = folder.plan_file(best.plan, best.number)
-    return told.replace(shlex.quote(str(tried)), shlex.quote(str(folder.plan)))
+    return command.replace(shlex.quote(str(tried)), shlex.quote(str(folder.plan)))
 
 
 def _run_limits(options: ShrinkOptions) -> tuple[Limits, Asking]:

@@ -69,9 +69,9 @@ def content_of_test(
     """
     found = failed_by[0]
     name = re.sub(r"[^a-z0-9]+", "_", found.lower()).strip("_")
-    told = _docstring(f"{found}: {sentence}")
+    docstring = _docstring(f"{found}: {sentence}")
     lines = [
-        f'"""{told}',
+        f'"""{docstring}',
         "",
         "Saved by `splitbrain shrink`.",
         *([] if to_be_continued is None else [f"The search was {to_be_continued}."]),

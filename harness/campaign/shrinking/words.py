@@ -54,7 +54,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     after: Size
     is_minimal: bool
     #: ``7 plans, 14 runs``.
-    asked: str
+    tries: str
     #: How often the smallest failed; None where that is certain.
     evidence: str | None = None
 
@@ -91,10 +91,10 @@ def size_of(plan: Scenario, happened: Happened | None = None) -> Size:
 
 def change(before: Size, after: Size) -> str:
     """Return ``faults 11 -> 2, operations 214 -> 6``."""
-    told = f"faults {before.faults} -> {after.faults}"
+    change = f"faults {before.faults} -> {after.faults}"
     if before.operations is None:
-        return told
-    return f"{told}, operations {before.operations} -> {after.operations}"
+        return change
+    return f"{change}, operations {before.operations} -> {after.operations}"
 
 
 def headline(result: Result, cut_short: str | None, seconds: float) -> str:
@@ -112,7 +112,7 @@ def headline(result: Result, cut_short: str | None, seconds: float) -> str:
     return (
         f"{change(before, after)}, seconds {before.load_us / _US_PER_S:g} -> "
         f"{after.load_us / _US_PER_S:g}, nodes {before.nodes} -> {after.nodes}, clients "
-        f"{before.clients} -> {after.clients}; {how}{evidence} ({result.asked}, "
+        f"{before.clients} -> {after.clients}; {how}{evidence} ({result.tries}, "
         f"{seconds:,.1f} s)."
     )
 
@@ -174,8 +174,8 @@ def story(judged: JudgedOutcome, operations: int) -> list[str]:
     outcome = judged.outcome
     scenario = outcome.scenario
     lines = [_fault_line(fault) + _struck(fault, outcome) for fault in scenario.faults]
-    begun = [one for one in pair(outcome.events) if not one.final][:operations]
-    lines += [_operation_line(one, scenario) for one in begun[:_OPERATIONS_TOLD_MAX]]
+    begun = [operation for operation in pair(outcome.events) if not operation.final][:operations]
+    lines += [_operation_line(operation, scenario) for operation in begun[:_OPERATIONS_TOLD_MAX]]
     if len(begun) > _OPERATIONS_TOLD_MAX:
         lines.append(f"  and {counted(len(begun) - _OPERATIONS_TOLD_MAX, 'more operation')}")
     unusual = unusual_parts(scenario)
@@ -225,11 +225,11 @@ def _operation_line(operation: PairedOperation, scenario: Scenario) -> str:
     slot = operation.process % scenario.load.clients
     key = "" if operation.key is None else f" {operation.key}"
     argument = "" if operation.argument is None else f" {operation.argument}"
-    asked = (
+    invocation = (
         f"  client {slot}: {operation.f}{key}{argument} at {operation.start / _NS_PER_MS:,.1f} ms"
     )
     if operation.type == "ok":
         result = "ok" if operation.result in (None, operation.argument) else f"{operation.result}"
-        return f"{asked} -> {result}"
+        return f"{invocation} -> {result}"
     error = f" ({operation.error})" if operation.error else ""
-    return f"{asked} -> {operation.type}{error}"
+    return f"{invocation} -> {operation.type}{error}"

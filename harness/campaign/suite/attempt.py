@@ -26,7 +26,7 @@ from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.refusals import tell_refusal
 
 #: Time of a child that was asked to end: healing, stopping, collecting, judging.
-ASKED_PATIENCE_S = 150.0
+END_PATIENCE_S = 150.0
 #: Time after the second request, on which a run gives up all but taking down.
 URGED_PATIENCE_S = 40.0
 _TICK_S = 0.1
@@ -193,7 +193,7 @@ def see_out(
     timeout_s: float,
     urged: threading.Event,
     *,
-    asked_patience_s: float = ASKED_PATIENCE_S,
+    end_patience_s: float = END_PATIENCE_S,
     urged_patience_s: float = URGED_PATIENCE_S,
 ) -> Ending:
     """Wait for the child's end; ask, urge and at last kill it when time is up or the user stops.
@@ -206,12 +206,12 @@ def see_out(
             return "by itself"
     ending: Ending = "interrupted" if stop.is_set() else "out of time"
     child.signal(signal.SIGINT)
-    asked_deadline_s = time.monotonic() + asked_patience_s
+    end_deadline_s = time.monotonic() + end_patience_s
     while True:
         # At least one look: two signals without a pause between them arrive as one.
         if child.has_ended(_TICK_S):
             return ending
-        if urged.is_set() or time.monotonic() >= asked_deadline_s:
+        if urged.is_set() or time.monotonic() >= end_deadline_s:
             break
     child.signal(signal.SIGINT)
     if not child.has_ended(urged_patience_s):

@@ -50,13 +50,13 @@ def _value_type(axis: OptionField) -> Any:
         return Pairs
     if axis.is_repeatable:
         return str | tuple[str, ...]
-    return next(one for one in get_args(axis.type) or (axis.type,) if one is not NoneType)
+    return next(type_ for type_ in get_args(axis.type) or (axis.type,) if type_ is not NoneType)
 
 
 def _values_type(axis: OptionField) -> Any:
     value = _value_type(axis)
-    one = str if get_origin(axis.type) is tuple else value
-    return one | tuple[value, ...]
+    type_ = str if get_origin(axis.type) is tuple else value
+    return type_ | tuple[value, ...]
 
 
 def _axes(name: str, type_of: Callable[[OptionField], Any]) -> type[msgspec.Struct]:

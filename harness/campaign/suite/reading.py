@@ -158,7 +158,7 @@ def _with_plan_files(data: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     def found(nemesis: Any) -> Any:
         if isinstance(nemesis, list):
-            return [found(one) for one in cast("list[Any]", nemesis)]
+            return [found(part) for part in cast("list[Any]", nemesis)]
         if isinstance(nemesis, str) and nemesis.endswith(_PLAN_FILE_SUFFIXES):
             return str(folder / nemesis)
         return nemesis
@@ -170,13 +170,13 @@ def _with_plan_files(data: dict[str, Any], folder: Path) -> dict[str, Any]:
         replaced = {"nemesis": found(known["nemesis"])} if "nemesis" in known else {}
         for patterns in ("include", "exclude"):
             if isinstance(known.get(patterns), list):
-                replaced[patterns] = [changed(one) for one in known[patterns]]
+                replaced[patterns] = [changed(part) for part in known[patterns]]
         return {**known, **replaced}
 
     matrices = data.get("matrix")
     if not isinstance(matrices, list):
         return data
-    return {**data, "matrix": [changed(one) for one in cast("list[Any]", matrices)]}
+    return {**data, "matrix": [changed(part) for part in cast("list[Any]", matrices)]}
 
 
 def _refusal(path: Path, message: str, data: dict[str, Any]) -> UsageError:

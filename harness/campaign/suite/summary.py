@@ -119,9 +119,9 @@ def _coverage(nights: Sequence[NightTally]) -> tuple[list[str], Rows, Rows]:
     There are no rows where nothing was tried, and a sentence says so.
     """
     coverage = sum_all_coverage(nights)
-    more = f" {counted(coverage.untold, 'more run')} told nothing." if coverage.untold else ""
+    more = f" {counted(coverage.unknown, 'more run')} told nothing." if coverage.unknown else ""
     lines = [
-        f"Counted over {counted(coverage.told, 'run')} without a planted bug.{more}",
+        f"Counted over {counted(coverage.known, 'run')} without a planted bug.{more}",
         *(f"Never tried {line}" for line in never_tried(coverage.cells, machine_kind_names())),
     ]
     matrix: Rows = []

@@ -209,8 +209,8 @@ class CoverageSum(msgspec.Struct, frozen=True):
 
     cells: tuple[CoverageCell, ...]
     #: Runs with known and with unknown coverage.
-    told: int
-    untold: int
+    known: int
+    unknown: int
 
 
 def sum_all_coverage(nights: Iterable[NightTally]) -> CoverageSum:
@@ -221,8 +221,8 @@ def sum_all_coverage(nights: Iterable[NightTally]) -> CoverageSum:
         for run in night.runs
         if run.expect == "valid" and not run.is_program
     ]
-    told = [run.coverage for run in runs if run.coverage is not None]
-    return CoverageSum(sum_coverage(told), len(told), len(runs) - len(told))
+    known = [run.coverage for run in runs if run.coverage is not None]
+    return CoverageSum(sum_coverage(known), len(known), len(runs) - len(known))
 
 
 class ProgramSum(msgspec.Struct):

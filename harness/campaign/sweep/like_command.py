@@ -122,8 +122,8 @@ def order_of(folder: RunFolder, runs_folder: Path) -> LikeOrder:
     else:
         happenings = ()
     likeness = likeness_of(record, happenings)
-    asked = checkers_of(like_scenario(likeness, 0).load)
-    missing = [name for name in verdict.violated if name not in asked]
+    applicable = checkers_of(like_scenario(likeness, 0).load)
+    missing = [name for name in verdict.violated if name not in applicable]
     if missing:
         raise UsageError(
             f"{', '.join(missing)} found the violation of {folder.root}, and judges only runs with "

@@ -107,7 +107,7 @@ def likeness_of(record: RunRecord, happenings: Sequence[str]) -> Likeness:
             continue
         lacking = fault_kind(fault.kind).needs & SIMULATED_LACKS.keys()
         if lacking:
-            left_out[fault.kind] = " and ".join(SIMULATED_LACKS[one] for one in sorted(lacking))
+            left_out[fault.kind] = " and ".join(SIMULATED_LACKS[need] for need in sorted(lacking))
             continue
         end_time = event.time + fault.duration_us * _NS_PER_US if end is None else end.time
         struck.append(
@@ -216,9 +216,13 @@ def _turns(
         event for events in state_events.values() for event in events if event.time is not None
     ]
     for event in sorted(stamped, key=lambda event: (event.time or 0, event.node, event.sequence)):
-        told = tale.told(event)
-        if told is not None and told.name in TURNING_POINTS and told.name in happenings:
-            yield event.time or 0, told.name
+        happening = tale.told(event)
+        if (
+            happening is not None
+            and happening.name in TURNING_POINTS
+            and happening.name in happenings
+        ):
+            yield event.time or 0, happening.name
 
 
 def _turn_before(turns: Sequence[tuple[int, str]], time: int) -> Turn | None:

@@ -172,9 +172,9 @@ def lines_of(outcome: SimulationOutcome) -> list[str]:
     """Return the course of a run as a run in containers prints it, with virtual times."""
     # Where a violation ended the world, the rest of the course is no part of its story.
     phases = course(outcome) if outcome.violation is None else outcome.phases
-    told = [(phase.time, phase_sentence(phase)) for phase in phases if phase.phase != "failed"]
-    told += [(event.time, fault_sentence(event)) for event in outcome.faults]
-    told += [
+    moments = [(phase.time, phase_sentence(phase)) for phase in phases if phase.phase != "failed"]
+    moments += [(event.time, fault_sentence(event)) for event in outcome.faults]
+    moments += [
         (event.time or 0, f"{event.node} leads epoch {event.epoch}")
         for events in outcome.state_events.values()
         for event in events
@@ -186,11 +186,11 @@ def lines_of(outcome: SimulationOutcome) -> list[str]:
             f"{violation.invariant} violated in step {violation.step:,}: {violation.problem}; the "
             "world ends here"
         )
-        told.append((violation.time_us * 1000, sentence))
+        moments.append((violation.time_us * 1000, sentence))
     # Equal times keep their order: a step before the faults that it begins.
     return [
         stamped_line(time / NANOSECONDS, sentence)
-        for time, sentence in sorted(told, key=lambda line: line[0])
+        for time, sentence in sorted(moments, key=lambda line: line[0])
     ]
 
 

@@ -83,7 +83,7 @@ class Sweep:
         self.order = order
         #: Set when the user does not want to wait for the end.
         self.stop = stop
-        self._told: Callable[[SeedResult], None] = lambda _result: None
+        self._took: Callable[[SeedResult], None] = lambda _result: None
         self._patience_s = seed_patience_s
         self._open_child = open_child
         self._fresh = iter(order.seeds)
@@ -99,7 +99,7 @@ class Sweep:
         """Return whether it ended before its last seed."""
         return self._is_closing or self.stop.is_set()
 
-    def carry_out(self, told: Callable[[SeedResult], None] = lambda _result: None) -> None:
+    def carry_out(self, took: Callable[[SeedResult], None] = lambda _result: None) -> None:
         """Try all seeds, or as many as possible until ``stop`` is set.
 
         Every started process has ended when this returns or raises. ``told`` is called for each
@@ -108,7 +108,7 @@ class Sweep:
         Raises:
             HarnessError: not even one worker process could be started.
         """
-        self._told = told
+        self._took = took
         try:
             while not self.stop.is_set():
                 self._workers.fill(max(1, min(self.order.options.jobs, len(self.order.seeds))))
@@ -169,7 +169,7 @@ class Sweep:
             elif is_checked(seed, self.order.options.check_share):
                 self._again.append(_Again(seed, ended.worker, ended.worker.done))
                 self.tally.await_second(result)
-        self._told(result)
+        self._took(result)
 
     def _make_worker(self) -> Worker[_Work]:
         try:

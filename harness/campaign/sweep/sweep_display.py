@@ -36,8 +36,8 @@ class SweepDisplay:
         self._awaiting_folder: dict[int, SeedResult] = {}
         self._began_s = time.monotonic()
         self._area = LiveArea(console, self._panel, self._line)
-        self._told = 0
-        self._told_of: dict[FailureClass, int] = {}
+        self._printed = 0
+        self._printed_of: dict[FailureClass, int] = {}
 
     def __enter__(self) -> Self:
         self._print(Text(printable(self._title), style="bold"))
@@ -72,15 +72,15 @@ class SweepDisplay:
 
     def _tell(self, result: SeedResult, folder: str | None = None) -> None:
         kind = failure_class(result)
-        told_of = self._told_of[kind] = self._told_of.get(kind, 0) + 1
-        if told_of > _TOLD_OF_CLASS_MAX:
-            if told_of == _TOLD_OF_CLASS_MAX + 1 and self._told <= _TOLD_MAX:
+        printed_of = self._printed_of[kind] = self._printed_of.get(kind, 0) + 1
+        if printed_of > _TOLD_OF_CLASS_MAX:
+            if printed_of == _TOLD_OF_CLASS_MAX + 1 and self._printed <= _TOLD_MAX:
                 what = ", ".join(result.failed_by) or "seeds that could not be run"
                 self.say(f"further failures like this one ({what}) are only counted")
             return
-        self._told += 1
-        if self._told > _TOLD_MAX:
-            if self._told == _TOLD_MAX + 1:
+        self._printed += 1
+        if self._printed > _TOLD_MAX:
+            if self._printed == _TOLD_MAX + 1:
                 self.say("further failures are only counted")
             return
         self._print(failure_line(result))

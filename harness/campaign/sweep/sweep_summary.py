@@ -142,11 +142,11 @@ def _show_failures(tally: SweepTally, options: SimOptions, console: Console) -> 
         console.print(Text(f"  and {kinds} of failures, of {counted(others, 'seed')}"))
     without = [failure.seed for failure in tally.failures if failure.seed not in tally.folders]
     if tally.folders and without:
-        told = (
+        seeds_line = (
             f"  {counted(len(without), 'failure')} without a run folder (--keep); "
             f"`{sim_command(options, min(without))}` runs the first of them again."
         )
-        console.print(Text(told, style="dim"), soft_wrap=True)
+        console.print(Text(seeds_line, style="dim"), soft_wrap=True)
     if tally.folders:
         hint = (
             "  `splitbrain check FOLDER` makes the report, `splitbrain replay FOLDER --trace` "
@@ -160,11 +160,11 @@ def _show_group(
     group: list[SeedResult], tally: SweepTally, options: SimOptions, console: Console
 ) -> None:
     """Print failures of one class: one of them, their number, and their seeds."""
-    failure = next((one for one in group if one.seed in tally.folders), group[0])
+    failure = next((result for result in group if result.seed in tally.folders), group[0])
     console.print(Text("  ").append_text(failure_line(failure, len(group))), soft_wrap=True)
     if len(group) > 1:
         more = len(group) - _SEEDS_MAX
-        seeds = ", ".join(str(one.seed) for one in group[:_SEEDS_MAX])
+        seeds = ", ".join(str(result.seed) for result in group[:_SEEDS_MAX])
         others = f" and {more:,} more" if more > 0 else ""
         this = "" if failure is group[0] else f"; this is seed {failure.seed}"
         console.print(Text(f"    seeds {seeds}{others}{this}"), soft_wrap=True)

@@ -54,8 +54,8 @@ def failure_class(result: SeedResult) -> FailureClass:
     """Return the class of a failure; for people, nothing is judged by it."""
     if result.violation is not None and result.violation.kind is not None:
         return result.failed_by, result.violation.kind
-    told = result.sentence if result.crash is None else result.crash.strip().splitlines()[-1]
-    first = re.split(r"[.:;] ", told or "", maxsplit=1)[0]
+    sentence = result.sentence if result.crash is None else result.crash.strip().splitlines()[-1]
+    first = re.split(r"[.:;] ", sentence or "", maxsplit=1)[0]
     # The words in brackets behind it name place and time.
     return result.failed_by, _NUMBERS.sub("#", first.partition(" (")[0].rstrip(".:;"))
 

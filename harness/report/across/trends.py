@@ -42,12 +42,12 @@ def trends_of(findings: Findings) -> list[Trend]:
         own.sort(key=lambda change: (change.started_at, change.run_id))
         found.append(Trend(name[3], " · ".join(name[:3]), list(points), own))
     return sorted(
-        found, key=lambda one: (not one.is_worse, not one.changes, one.title, one.measure)
+        found, key=lambda trend: (not trend.is_worse, not trend.changes, trend.title, trend.measure)
     )
 
 
-def _name(one: TrendName) -> tuple[str, str, str, str]:
-    return one.system, one.workload, one.runtime, one.measure
+def _name(trend: TrendName) -> tuple[str, str, str, str]:
+    return trend.system, trend.workload, trend.runtime, trend.measure
 
 
 class Level(msgspec.Struct, frozen=True):
@@ -66,7 +66,9 @@ def levels_of(trend: Trend) -> list[Level]:
     """Return the levels of a trend with at least one point, in the order of its runs."""
     place_of = {point.run_id: place for place, point in enumerate(trend.points)}
     # A change before the first shown run is not in the picture.
-    known = [(place_of[one.run_id], one) for one in trend.changes if place_of.get(one.run_id)]
+    known = [
+        (place_of[change.run_id], change) for change in trend.changes if place_of.get(change.run_id)
+    ]
     begins: list[tuple[int, Change | None]] = [(0, None), *known]
     ends = [*begins, (len(trend.points), None)]
     return [
@@ -153,14 +155,14 @@ def _change(change: Change, x: float) -> Markup:
     is_late = x > _WIDTH / 2
     return Markup(
         '<line class="change {which}" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}">'
-        "<title>{told}</title></line>"
+        "<title>{title}</title></line>"
         '<text class="{which}" x="{tx:.1f}" y="{ty}" text-anchor="{anchor}">{which}</text>'
     ).format(
         which=which,
         x=x,
         top=_TOP - 18,
         bottom=_HEIGHT - _BOTTOM,
-        told=change_text(change),
+        title=change_text(change),
         tx=x - 4 if is_late else x + 4,
         ty=_TOP - 8,
         anchor="end" if is_late else "start",

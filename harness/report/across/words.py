@@ -22,12 +22,12 @@ def headline(findings: Findings) -> str:
     """Return the most important finding in one sentence."""
     new, worse = len(findings.new), len(findings.worse)
     if new:
-        told = f"{counted(new, 'new failure')} since {moment(findings.since)}"
+        news = f"{counted(new, 'new failure')} since {moment(findings.since)}"
         return (
-            f"{told}, and {counted(worse, 'trend change')} for the worse." if worse else f"{told}."
+            f"{news}, and {counted(worse, 'trend change')} for the worse." if worse else f"{news}."
         )
     # The table below lists canaries as new: there is one every night.
-    planted = any(one.state == "new" and one.planted for one in findings.failures.rows)
+    planted = any(failure.state == "new" and failure.planted for failure in findings.failures.rows)
     none = "No new failure but of planted bugs" if planted else "No new failure"
     if worse:
         return f"{none}, and {counted(worse, 'trend change')} for the worse."
@@ -83,10 +83,10 @@ def met_rows(met: Iterable[Met]) -> list[tuple[str, ...]]:
     Roles and phases that a later version added are left out.
     """
     cells: dict[tuple[str, str], list[CoverageCell]] = {}
-    for one in met:
+    for row in met:
         for role in ROLES:
             for phase in PHASES:
-                if (role, phase) == (one.role, one.phase):
-                    cell = CoverageCell(one.kind, role, phase, one.workload, one.faults, one.bitten)
-                    cells.setdefault((one.system, one.workload), []).append(cell)
+                if (role, phase) == (row.role, row.phase):
+                    cell = CoverageCell(row.kind, role, phase, row.workload, row.faults, row.bitten)
+                    cells.setdefault((row.system, row.workload), []).append(cell)
     return [(*group, *row) for group in sorted(cells) for row in coverage_rows(cells[group], ())]
