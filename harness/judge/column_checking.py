@@ -127,7 +127,9 @@ class ColumnCheck:
             if outcome.failure is not None and quick:
                 left_open += numbers
             elif outcome.failure is not None:
-                self._results[numbers[0]] = self._undecided(numbers[0], outcome.failure)
+                number = numbers[0]
+                key, size = self._parts.keys[number], self._parts.size(number)
+                self._results[number] = undecided_part(key, size, outcome.failure, {})
             else:
                 for number, verdict in zip(numbers, outcome.value, strict=True):
                     if verdict.verdict is Verdict.UNKNOWN and quick:
@@ -191,9 +193,6 @@ class ColumnCheck:
             operations=size,
             figures=figures,
         )
-
-    def _undecided(self, number: int, failure: str) -> PartResult:
-        return undecided_part(self._parts.keys[number], self._parts.size(number), failure, {})
 
 
 def _chunks(parts: ColumnParts, jobs: int) -> list[list[int]]:

@@ -66,13 +66,10 @@ class Failures(msgspec.Struct, frozen=True):
         """Return those that a quarantine spares."""
         return tuple(failure for failure in self.all if failure.is_spared)
 
-    def of_case(self, run: GatedRun, result: CheckResult) -> Failure | None:
-        """Return the failure that a checker's finding in a run belongs to."""
+    def of(self, result: CheckResult) -> Failure | None:
+        """Return the failure that a checker's finding belongs to."""
         fingerprint = fingerprint_of(result)
-        for failure in self.all:
-            if failure.fingerprint == fingerprint:
-                return failure
-        return None
+        return next((failure for failure in self.all if failure.fingerprint == fingerprint), None)
 
 
 def find_failures(

@@ -93,7 +93,7 @@ def _judge(
     if result.verdict is Verdict.UNKNOWN:
         case.add("flakyError" if is_flaky else "error", "unknown", result.reason, body)
         return
-    failure = failures.of_case(run, result)
+    failure = failures.of(result)
     assert failure is not None, "every violation of a selection is one of its failures"
     known = "" if failure.is_new is None else ", new" if failure.is_new else ", known"
     body = f"{failure.text}{known}\n{body}"

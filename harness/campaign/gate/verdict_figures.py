@@ -143,14 +143,12 @@ def _is_wanted(subject: Subject, dimension: Dimension, value: str) -> bool:
 
 
 def _lost_commits(_: Subject, runs: Sequence[GatedRun], failures: Failures) -> Measured:
-    judged = [
-        (run, result) for run in runs for result in run.checkers if result.checker == _LOST_COMMITS
-    ]
+    judged = [result for run in runs for result in run.checkers if result.checker == _LOST_COMMITS]
     unjudged = _count(runs, ("unjudged",))
     lost = 0
     uncertain = 0
-    for run, result in judged:
-        failure = failures.of_case(run, result)
+    for result in judged:
+        failure = failures.of(result)
         if failure is not None and failure.is_spared:
             continue
         figure = result.figures.get(_LOST)

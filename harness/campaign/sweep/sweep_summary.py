@@ -13,7 +13,6 @@ from rich.text import Text
 
 from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.sweep import SweepOrder
-from splitbrain.harness.campaign.sweep.sweep_coverage import coverage_blocks
 from splitbrain.harness.campaign.sweep.sweep_display import failure_line, replay_command
 from splitbrain.harness.campaign.sweep.sweep_tally import (
     CONFIDENCE,
@@ -24,8 +23,17 @@ from splitbrain.harness.campaign.sweep.sweep_tally import (
 from splitbrain.harness.campaign.sweep.trial import SeedResult
 from splitbrain.harness.console.console_lines import write_lines
 from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.folder.coverage_cells import CoverageCell
 from splitbrain.harness.folder.results import counted
+from splitbrain.harness.report.coverage_tables import (
+    HEADER,
+    Rows,
+    coverage_rows,
+    never_tried,
+    workload_rows,
+)
 from splitbrain.history.options import given
+from splitbrain.nemesis.sorts import drawn_kinds
 
 _US_PER_S = 1_000_000
 #: Classes of failures that are listed, and seeds of each; the rest is counted.
@@ -119,7 +127,7 @@ def _render(
             console.print(Padding(table, (0, 0, 1, 2)))
     options = order.options
     if options.coverage:
-        for block in coverage_blocks(tally.coverage, beyond_promise=options.beyond_promise):
+        for block in _coverage_blocks(tally.coverage, beyond_promise=options.beyond_promise):
             console.print(block, soft_wrap=isinstance(block, Text))
         console.print()
     if tally.failures:
@@ -231,4 +239,29 @@ def _table(rows: list[tuple[str, str]]) -> Table:
     table.add_column(overflow="fold")
     for name, value in rows:
         table.add_row(Text(printable(name)), Text(printable(value)))
+    return table
+
+
+def _coverage_blocks(
+    cells: tuple[CoverageCell, ...], *, beyond_promise: bool
+) -> list[Text | Padding]:
+    """Return a title, the gaps, and two tables; see ``docs/faults/coverage.md``."""
+    untried = never_tried(cells, drawn_kinds(beyond_promise=beyond_promise))
+    blocks: list[Text | Padding] = [Text("What the faults met", style="bold")]
+    blocks += [Text(printable(f"  Never tried {line}")) for line in untried]
+    if cells:
+        tables = ([HEADER, *coverage_rows(cells, ())], workload_rows(cells, ()))
+        blocks += [
+            Padding(_coverage_table(rows, text_columns), (1, 0, 0, 2))
+            for rows, text_columns in zip(tables, (2, 1), strict=True)
+        ]
+    return blocks
+
+
+def _coverage_table(rows: Rows, text_columns: int) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for place, name in enumerate(rows[0]):
+        table.add_column(name, justify="left" if place < text_columns else "right", no_wrap=True)
+    for row in rows[1:]:
+        table.add_row(*(Text(printable(text)) for text in row))
     return table
