@@ -32,7 +32,6 @@ class LakeWork(msgspec.Struct, frozen=True):
     """Arguments of ``ingest``."""
 
     folders: tuple[Path, ...]
-    #: Folder or URI.
     lake: str
     compact: bool = False
     clean: bool = False

@@ -25,7 +25,6 @@ from splitbrain.history.run_folder import RunFolder
 #: A session alone takes a minute on a busy machine.
 TIMEOUT_S = 600.0
 _POLL_INTERVAL_S = 0.1
-#: Output of the child, beside the folder that it replaces.
 LOG_NAME = "analysis.log"
 
 

@@ -33,7 +33,6 @@ class JudgedHistory(msgspec.Struct, frozen=True):
     """A history, read and judged."""
 
     format: Format
-    #: All operations, failed ones included.
     operations: int
     check: CheckResult
     counts: dict[str, OutcomeCounts]

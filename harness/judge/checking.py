@@ -63,7 +63,6 @@ class _Job(msgspec.Struct, frozen=True):
     #: Parts of the history, for checkers that split it.
     history_parts: tuple[Part, ...]
     parts: tuple[workers.Part, ...]
-    #: Reason why the checker could not even begin.
     refused: str | None = None
 
 

@@ -50,12 +50,9 @@ UNKNOWN: Final = Standing("unknown")
 
 
 class _Change(msgspec.Struct, frozen=True):
-    """Role and epoch of a node from ``time`` on."""
-
     time: int
     role: Role
     epoch: int
-    #: Highest epoch so far.
     highest: int
 
 
@@ -75,7 +72,6 @@ class NodeTimeline:
         self._lives: list[_Life] = []
         #: Epoch to the time of the first commit that the node, leading it, stated.
         self.commits: dict[int, int] = {}
-        #: Whether any event states a commit.
         self.tells_commits = False
         #: Epoch to the offset of its first record, as its leader said.
         self._begins: dict[int, int] = {}

@@ -140,7 +140,6 @@ def _sighted(window: FaultWindow, sightings: Iterable[LeaderSighting]) -> Iterat
 
 
 def _dark_roles(signs: Signs) -> str | None:
-    """Return why roles are unknown; None where they are known."""
     silent = [node for node in signs.nodes if not signs.state_events.get(node)]
     if not silent or (len(silent) == len(signs.nodes) and signs.sightings):
         return None
@@ -171,7 +170,6 @@ class _Requests:
     def __init__(
         self, spans: Sequence[tuple[int, int]], operations: Iterable[PairedOperation]
     ) -> None:
-        """Sort operations into ``spans``, which are ordered by start."""
         self._quiet = _Tally()
         self._met = [_Tally() for _ in spans]
         starts = [start for start, _ in spans]
@@ -225,7 +223,6 @@ def _growth(events: Iterable[StateEvent]) -> list[int]:
 def _stalls(
     window: FaultWindow, logs: Mapping[str, Sequence[int]], spans: Sequence[tuple[int, int]]
 ) -> Iterator[str]:
-    """Yield nodes whose log stalled while another one's grew."""
     last = max((times[-1] for times in logs.values() if times), default=0)
     for node, times in logs.items():
         if not times or (node in window.nodes and window.may_end_processes):

@@ -291,7 +291,6 @@ def _assemble(
 
 
 def _runtime_words(plan: Plan) -> str:
-    """Return the runtime, and its limits in this run."""
     limits = plan.runtime_versions.get("limits")
     return plan.experiment.runtime if limits is None else f"{plan.experiment.runtime} ({limits})"
 

@@ -30,8 +30,6 @@ _FOLLOWING_MAX: Final = 60
 
 
 class _Form(NamedTuple):
-    """One way to announce the end of a process."""
-
     #: Substring of the line; searched for first, since that is quick.
     sign: bytes
     #: Shape that the line must have; None: any.
@@ -91,7 +89,6 @@ _KILLING: Final = (
     _Form(b"Out of memory: Kill"),
     _Form(b"Killed", re.compile(rb"(?:^|\s)Killed\s*$")),
 )
-#: Lines of one form that are looked at, from the last on.
 _LOOKS_MAX: Final = 1_000
 #: Lines whose message is on a later line.
 _MESSAGE_FOLLOWS: Final = re.compile(
@@ -106,9 +103,7 @@ class LastWords(msgspec.Struct, frozen=True):
     """Stated reason of a process' end."""
 
     words: str
-    #: Path below the run folder.
     file: str
-    #: Number of the line, from 1.
     line: int
     #: False where they are only the log's last line.
     is_telling: bool

@@ -161,7 +161,6 @@ def _with_words(violation: dict[str, Any], words: LastWords | None) -> dict[str,
 
 
 def _stated_reason(events: Sequence[StateEvent], time: int) -> str | None:
-    """Return the reason that the life which ended by this time stated for its end."""
     life = max((event.incarnation for event in events if (event.time or 0) <= time), default=0)
     fatal = (event for event in events if event.kind == "fatal" and event.incarnation == life)
     return next((event.reason for event in fatal if event.reason), None)

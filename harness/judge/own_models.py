@@ -91,7 +91,6 @@ def _model_of(found: object, name: str) -> Model:
 
 
 def _require_complete(model: Model, name: str) -> None:
-    """Refuse a model that a search would stumble over later."""
     nondeterministic = isinstance(model, NondeterministicModel)
     step = NondeterministicModel.steps if nondeterministic else Model.step
     lacking: str | None = None

@@ -82,7 +82,6 @@ def answer_lines(answer: PartsAnswer) -> list[str]:
 
 
 def _require_unchanged(folder: RunFolder) -> None:
-    """Refuse a folder that was changed since the run."""
     changed = damage(folder)
     if changed:
         raise UsageError(

@@ -21,7 +21,6 @@ BANDS_MAX = 400
 REIGNS_MAX = 2_000
 #: Rows of band labels before they overlap.
 _LABEL_ROWS_MAX = 4
-#: Points of the latency chart.
 POINTS_MAX = 20_000
 #: Stretches of the throughput chart; each is a whole number of seconds long.
 STRETCHES_MAX = 1_200
@@ -36,7 +35,6 @@ _DRAWING_ORDER = ("fail", "ok", "info")
 class Call(msgspec.Struct, frozen=True):
     """One completed operation as the client saw it; unknown outcomes have a length too."""
 
-    #: Operation kind.
     kind: str
     outcome: str
     #: Seconds since the run's start.
@@ -58,7 +56,6 @@ class LatencySeries(msgspec.Struct, frozen=True):
 class Throughput(msgspec.Struct, frozen=True):
     """Calls per second, stretch by stretch, by the time of the completion."""
 
-    #: Begin of each stretch.
     times_s: list[float]
     stretch_s: int
     ok: list[float]

@@ -41,7 +41,6 @@ class _Count(msgspec.Struct):
     bitten: int = 0
 
     def text(self) -> str:
-        """Return the count, and how many bit where not all did."""
         bitten = "" if self.bitten == self.faults else f" ({self.bitten} bit)"
         return f"{self.faults:,}{bitten}"
 

@@ -23,7 +23,6 @@ class FaultColumn(msgspec.Struct, frozen=True):
     #: Content of a fault's cell: text, milliseconds since the run's start, or None for nothing.
     cell: Callable[[FaultResult], str | int | None]
     tone: Callable[[FaultResult], Tone] = lambda _fault: ""
-    #: Aligned at the right.
     is_figure: bool = False
     #: Broken into lines where there is no room; the other columns never are.
     is_wide: bool = False

@@ -22,7 +22,6 @@ from splitbrain.contracts.analysis.run import (
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.report.shown_table import ROWS_MAX, AnalysisTable, milliseconds, share, text
 
-#: Classes of errors that a sentence names.
 _CLASSES_MAX: Final = 3
 _AVAILABILITY_NOTE: Final = (
     "Availability is the share of 100 ms slots in which a write was acknowledged: it counts "
@@ -48,7 +47,6 @@ class ShownPart(msgspec.Struct, frozen=True, kw_only=True):
     #: Below the title; braces stand for the sentence.
     note: str
     text_columns: int = 1
-    #: Number of rows, shown or not.
     count: Callable[[Any], int] | None = None
 
     def said(self, analysis: RunAnalysis) -> str:
@@ -175,7 +173,6 @@ def _client_errors(found: ClientErrors) -> str:
 
 
 def _slowest(latency: Sequence[OkLatency]) -> list[OkLatency]:
-    """Return the worst second of every kind of operation."""
     worst: dict[str, OkLatency] = {}
     for row in latency:
         if row.f not in worst or (row.p99_ms or 0) >= (worst[row.f].p99_ms or 0):

@@ -48,8 +48,6 @@ Place = tuple[float, float]
 
 
 class _Edge(msgspec.Struct, frozen=True):
-    """All relations from one operation to another, drawn as one arrow."""
-
     source: int
     target: int
     words: str

@@ -41,7 +41,6 @@ class ReadTimeline(msgspec.Struct, frozen=True):
     violation: TimelineViolation | None
     #: Events in the whole file, shown or not.
     total: int
-    #: Read problems, one sentence each.
     problems: list[str]
 
     @property
@@ -116,7 +115,6 @@ class _Reading:
             self._drop(self._kept.popleft())
 
     def _drop(self, record: TimelineRecord) -> None:
-        """Keep the state that a dropped event leaves behind."""
         if isinstance(record, TimelineState):
             self._before["state", record.node] = record
         elif isinstance(record, TimelineLife):

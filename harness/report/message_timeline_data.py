@@ -114,7 +114,6 @@ class PictureData(msgspec.Struct, frozen=True):
     violation: Microseconds | None
     nodes: list[str]
     clients: list[str]
-    #: Names of messages.
     names: list[str]
     messages: list[Message]
     reigns: list[HeldRole]

@@ -28,7 +28,6 @@ from splitbrain.history.timeline_records import (
     TimelineViolation,
 )
 
-#: Rows of the table at most.
 ROWS_MAX = 200
 _US_PER_S = 1_000_000
 _NS_PER_US = 1_000

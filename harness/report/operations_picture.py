@@ -138,7 +138,6 @@ def draw(
 
 
 def _open_svg(width: float, height: float, label: str) -> Markup:
-    """Begin a picture; one without a label says nothing to a screen reader."""
     role = Markup('role="img" aria-label="{label}"').format(label=label)
     return Markup(
         '<svg xmlns="http://www.w3.org/2000/svg" width="{w:.0f}" height="{h:.0f}" '

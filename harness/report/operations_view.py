@@ -19,9 +19,7 @@ from splitbrain.harness.report.operations_picture import choose, label_of
 from splitbrain.harness.report.violations import core_operations
 from splitbrain.history.records import PairedOperation
 
-#: Operations drawn of one violation.
 OPERATIONS_MAX = 1_500
-#: Processes drawn of one violation.
 ROWS_MAX = 100
 #: Operations outlined; each needs at most one row, so there are rows for all of them.
 CORE_MAX = ROWS_MAX
@@ -36,7 +34,6 @@ _NS_PER_S = 1e9
 class ViewData(msgspec.Struct, frozen=True):
     """One violation's view, as columns; becomes JSON in the page."""
 
-    #: Name in the choice of views.
     title: str
     #: Object of the operations; None where the history has one only.
     key: str | None
@@ -45,7 +42,6 @@ class ViewData(msgspec.Struct, frozen=True):
     #: First and last moment drawn, and those of the contradicting operations.
     span: tuple[float, float]
     focus: tuple[float, float]
-    #: Names of the rows, from the top.
     rows: list[str]
     #: By operation: its row, start, end (null: open), label, index in the history.
     row: list[int]

@@ -6,7 +6,6 @@ from splitbrain.harness.folder.results import OutcomeCounts, Results, counted
 
 #: Column of the compare-and-sets that found another value than they expected.
 _REFUSED = "of which refused"
-#: Error classes of one kind and outcome that are named.
 _ERROR_CLASSES_MAX = 6
 
 

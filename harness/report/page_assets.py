@@ -29,7 +29,6 @@ class PageAssets(msgspec.Struct, frozen=True):
 
     scripts: list[str]
     styles: list[str]
-    #: Whether the chart library is there.
     has_charts: bool
 
 

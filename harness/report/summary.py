@@ -120,7 +120,6 @@ def render(results: Results, console: Console) -> None:
 
 
 def _ending(results: Results) -> list[tuple[str, str]]:
-    """Return where the files are and the command that repeats the run."""
     report = RunFolder(Path(results.run_folder)).report
     return [
         (_place_label(results), results.run_folder),

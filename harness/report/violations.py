@@ -19,7 +19,6 @@ from splitbrain.history.records import PairedOperation
 
 #: Violations explained per checker; the rest is counted.
 EXPLAINED_MAX = 3
-#: Operations outlined in a picture at most.
 OUTLINED_MAX = 12
 _DETAILS_CHARACTERS_MAX = 12_000
 _TEXT_LINES_MAX = 60
@@ -40,7 +39,6 @@ class ShownViolation(msgspec.Struct, frozen=True):
     core: int
     #: The graph of contradicting operations; empty where there is none.
     graph: Markup
-    #: The same as lines of text.
     lines: list[str]
     #: The violation's own data as JSON, cut.
     details: str

@@ -21,7 +21,6 @@ from splitbrain.harness.campaign.gate.record import GateRecord, decode_record
 from splitbrain.harness.campaign.gate.selection import is_run_source, select
 from splitbrain.history.json_problems import in_words
 
-#: The reference that waives a baseline.
 NONE: Final = "none"
 _GIT_TIMEOUT_S = 30.0
 _NEXT: Final = (

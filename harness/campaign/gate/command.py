@@ -35,7 +35,6 @@ class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
     baseline: str | None = None
     #: Folder for gate.json, gate.xml and gate.md; made where it is missing.
     output: Path | None = None
-    #: Print the JSON instead of the summary.
     as_json: bool = False
 
 

@@ -39,7 +39,6 @@ class Judged(msgspec.Struct, frozen=True):
     compared: float | None
     measured: Measured
     baseline: Measured | None
-    #: One clause.
     reason: str
 
 

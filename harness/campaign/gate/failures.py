@@ -29,7 +29,6 @@ class Failure(msgspec.Struct, frozen=True):
 
     fingerprint: Fingerprint
     cases: tuple[Case, ...]
-    #: Quarantine that covers it, expired or not.
     quarantine: Quarantine | None = None
     is_expired: bool = False
     #: None where there is no reference to compare with.
@@ -51,9 +50,7 @@ class Failures(msgspec.Struct, frozen=True):
 
     #: New ones first, then those that are not spared, then the most frequent.
     all: tuple[Failure, ...]
-    #: Fingerprints of the reference that were not met again.
     resolved: tuple[str, ...]
-    #: Quarantines that met nothing.
     idle: tuple[Quarantine, ...]
 
     @property

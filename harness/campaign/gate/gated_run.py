@@ -30,9 +30,7 @@ class GatedRun(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str
     seed: int | None
     outcome: Outcome
-    #: The outcome in one sentence.
     sentence: str
-    #: Command that repeats the run.
     reproduce: str
     checkers: tuple[CheckResult, ...] = ()
     faults: tuple[FaultResult, ...] = ()
@@ -64,7 +62,6 @@ class Selection(msgspec.Struct, frozen=True):
     """The runs that a gate was asked about."""
 
     runs: tuple[GatedRun, ...]
-    #: Words of the command line.
     sources: tuple[str, ...]
     #: Unreadable parts, one sentence each.
     problems: tuple[str, ...] = ()

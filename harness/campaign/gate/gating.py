@@ -50,7 +50,6 @@ class GateRequest(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...]
     #: None: none was named; ``none``: there is none.
     baseline: str | None
-    #: UTC.
     now: dt.datetime
 
 
@@ -240,7 +239,6 @@ def _measured(answer: FiguresAnswer, subject: Subject) -> Measured:
 def _ask(
     subjects: Sequence[Subject], runs: Sequence[GatedRun], timeout_s: float
 ) -> FiguresAnswer | str:
-    """Return the answer, or one sentence on why there is none."""
     request = FiguresRequest(
         tuple(
             SelectedRun(

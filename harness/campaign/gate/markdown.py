@@ -25,7 +25,6 @@ from splitbrain.harness.folder.results import counted
 
 #: Limit of one step's summary, with room for the step's own text.
 BYTES_MAX = 1_000_000
-#: Runs shown for one failure.
 _CASES_MAX = 3
 _SENTENCE_MAX = 400
 _STATE_WORDS: dict[State, str] = {
@@ -105,7 +104,6 @@ def _case(case: FailureCase) -> Iterator[str]:
 
 
 def _command(text: str) -> Iterator[str]:
-    """Yield a command as a block of its own, so that it can be copied."""
     yield f"      {printable(' '.join(text.split()))}"
     yield ""
 
@@ -126,7 +124,6 @@ def _thresholds(record: GateRecord) -> Iterator[str]:
 
 
 def _quiet(record: GateRecord) -> Iterator[str]:
-    """Yield expected failures that were not met."""
     yield from _list(
         "Resolved since the baseline",
         [f"{fingerprint} was not met again" for fingerprint in record.resolved],

@@ -19,9 +19,7 @@ from splitbrain.harness.campaign.gate.catalogue import figure_named, refuse_unkn
 from splitbrain.harness.campaign.gate.expressions import Threshold, parse_threshold
 from splitbrain.harness.campaign.gate.toml_file import TomlFile
 
-#: Version of the policy file.
 POLICY_SCHEMA: Final = 1
-#: Of a policy without tiers.
 ONLY_TIER: Final = "gate"
 #: Demanded by every tier that says nothing of violations itself.
 IMPLIED: Final = Threshold("violations == 0", Subject("violations"), "==", 0.0, is_implied=True)
@@ -56,7 +54,6 @@ class Policy(msgspec.Struct, frozen=True):
     """A policy file."""
 
     path: str
-    #: Digest of the file's bytes.
     digest: str
     tiers: dict[str, Tier]
     default_tier: str | None

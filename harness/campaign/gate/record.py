@@ -16,9 +16,7 @@ from splitbrain.harness.campaign.gate.failures import Failure, Failures
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
 from splitbrain.harness.campaign.gate.policy import Quarantine
 
-#: Version of the gate's JSON.
 GATE_SCHEMA = 1
-#: Mark of a gate's JSON.
 KIND = "splitbrain-gate"
 #: Runs named for each failure; their full number stands beside.
 _CASES_MAX = 20
@@ -63,7 +61,6 @@ class FailureRecord(msgspec.Struct, frozen=True, kw_only=True):
     #: Null without a baseline.
     new: bool | None
     runs: int
-    #: The first of them.
     cases: tuple[FailureCase, ...]
     quarantined_until: dt.date | None = None
     quarantine_reason: str | None = None
@@ -109,15 +106,12 @@ class GateRecord(msgspec.Struct, frozen=True, kw_only=True):
     baseline: str | None
     verdict: Verdict
     exit_code: int
-    #: Reason of the verdict, in one sentence.
     sentence: str
     thresholds: tuple[JudgedThreshold, ...]
     #: Subject to its value and samples: those of the thresholds, and all of verdicts.
     figures: dict[str, Measured]
     failures: tuple[FailureRecord, ...]
-    #: Fingerprints of the baseline that were not met again.
     resolved: tuple[str, ...]
-    #: Quarantines that met nothing.
     idle_quarantines: tuple[Quarantine, ...]
     runs: tuple[RunRecord, ...]
     #: Problems around the answer, and its gaps; one sentence each.

@@ -162,7 +162,6 @@ def _unjudged(folder: RunFolder, name: str, plan: Plan | None, why: str) -> Gate
 
 
 def _unread(folder: RunFolder, name: str, why: str) -> GatedRun:
-    """Return a run without verdict and history."""
     refused = _unjudged(folder, name, None, "")
     return msgspec.structs.replace(refused, sentence=why, has_history=False)
 
@@ -197,7 +196,6 @@ def _ledger_of(word: str) -> tuple[Path, str | None] | None:
 
 
 def _nights_of(path: Path, wanted: str | None) -> Iterable[NightTally]:
-    """Return one night, or the last night of each suite."""
     nights = nights_of(Ledger(path).lines())
     if wanted is not None:
         names = [night.began.night for night in nights]
@@ -210,8 +208,6 @@ def _nights_of(path: Path, wanted: str | None) -> Iterable[NightTally]:
 
 
 def _from_ledger(line: RunEnded) -> GatedRun:
-    """Return a run whose folder is gone, from its line."""
-
     def option(name: str) -> str:
         return str(line.options.get(name, _UNKNOWN))
 
@@ -236,7 +232,6 @@ def _from_ledger(line: RunEnded) -> GatedRun:
 
 
 def _with_suite_facts(run: GatedRun, line: RunEnded, night: NightTally) -> GatedRun:
-    """Add the suite's knowledge of the run."""
     is_canary = line.expect == "invalid"
     # Enough other runs of its cell found the bug.
     has_teeth = any(cell.planned.cell == line.cell and not cell.lacks_teeth for cell in night.cells)

@@ -36,8 +36,6 @@ class Proof(msgspec.Struct, frozen=True):
 
 
 class _World(msgspec.Struct, frozen=True):
-    """Synthetic figures, now and then."""
-
     now: dict[Subject, Measured]
     then: dict[Subject, Measured]
 

@@ -5,7 +5,6 @@ from splitbrain.harness.campaign.gate.catalogue import FIGURES
 from splitbrain.harness.campaign.gate.record import FailureRecord, GateRecord, JudgedThreshold
 from splitbrain.harness.folder.results import counted
 
-#: Subjects whose violated thresholds come first.
 _TOLD_FIRST = ("violations", "canaries_missed")
 _HEADLINES = {"green": "GREEN", "red": "RED", "unknown": "UNKNOWN", "failed": "HARNESS FAILED"}
 

@@ -28,7 +28,6 @@ from splitbrain.harness.folder.results import (
     EXIT_VALID,
 )
 
-#: Below the folder of runs.
 NIGHTS: Final = "nightly"
 LAKE: Final = "lake"
 _VOID: Final = "VOID: a canary went unseen, so its valid runs prove nothing."
@@ -78,7 +77,6 @@ class _Command:
         self._ledger = ledger_path(self._suite)
 
     def run(self) -> int:
-        """Carry out the rest of a night; return the exit code."""
         record = self._opened()
         code = EXIT_UNKNOWN
         if record.night is None:
@@ -126,7 +124,6 @@ class _Command:
         return self._file.lake or str(self._options.runs_folder.absolute() / LAKE)
 
     def _opened(self) -> NightlyRecord:
-        """Return the record of the night under way, or of a new one."""
         record = None if self._options.fresh else self._nights.read()
         if record is not None and record.ended is None and record.digest == self._file.digest:
             done = ", ".join(record.steps) or "nothing"

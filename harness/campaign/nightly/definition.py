@@ -15,7 +15,6 @@ from splitbrain.harness.campaign.gate.toml_file import TomlFile
 from splitbrain.harness.campaign.suite.definition import seconds_of
 from splitbrain.harness.campaign.suite.reading import SuiteFile, plan, read_suite
 
-#: Version of the file.
 NIGHTLY_SCHEMA: Final = 1
 #: The baseline that is the last night of this file which was not void.
 LAST: Final = "last"
@@ -30,7 +29,6 @@ class Nightly(msgspec.Struct, frozen=True, kw_only=True):
     """A file, read and checked with the files that it names."""
 
     path: Path
-    #: Digest of the file's bytes.
     digest: str
     suite: SuiteFile
     policy: Path
@@ -98,7 +96,6 @@ class _Reading(TomlFile):
         return suite
 
     def _budgets(self, time_budget: str | None) -> tuple[float, float]:
-        """Return the seconds of the whole, and of the steps after the suite."""
         if time_budget is None:
             budget_s = self._seconds("time_budget")
             if budget_s is None:
@@ -136,7 +133,6 @@ class _Reading(TomlFile):
         return value
 
     def _beside(self, name: str) -> Path:
-        """Return the path of a file named relative to this one."""
         return self._path.parent / name
 
     def _place(self, name: str) -> str:

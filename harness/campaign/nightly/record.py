@@ -31,7 +31,6 @@ class StepEnded(msgspec.Struct, frozen=True):
     #: As of the command; 2 where its time was up before it had an answer.
     exit_code: int
     took_s: float
-    #: Problem of the step.
     sentence: str | None = None
 
 
@@ -39,7 +38,6 @@ class NightlyRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One night of a nightly file."""
 
     schema: int = RECORD_SCHEMA
-    #: Of the nightly file.
     digest: str
     #: The suite's last night when this one began; None: it had none.
     before: str | None

@@ -111,7 +111,6 @@ def _replay(
 def _is_stopped(
     outcome: SimulationOutcome, record: SimulationRecord | None, options: ReplayOptions
 ) -> bool:
-    """Return whether the run was ended before its end."""
     if options.until_step is None or outcome.steps < options.until_step:
         return False
     if record is None:
@@ -208,7 +207,6 @@ def _end(violated: bool, steps: int, trace_hash: str) -> str:
 
 
 def _versions(record: SimulationRecord) -> str:
-    """Return a sentence on the versions of the tool that made the run and replay it."""
     made_by = _version(record.tool_version, record.tool_commit)
     this = _version(tool_version(), tool_commit())
     if made_by != this:

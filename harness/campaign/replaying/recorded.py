@@ -22,11 +22,8 @@ def replay_options(
 ) -> TestOptions:
     """Return the options that repeat a recorded run.
 
-    Args:
-        run: its folder.
-        pinned: hit the recorded nodes, instead of resolving each symbolic target anew.
-        runs_folder: where the replay goes; by default beside the recorded run's test.
-        runtime: another runtime than the recorded one.
+    ``pinned`` hits the recorded nodes instead of resolving each symbolic target anew; the replay
+    goes to ``runs_folder``, by default beside the recorded run's test.
 
     Raises:
         UsageError: there is no run, or its plan or schedule cannot be read.

@@ -25,7 +25,6 @@ class ReplayVerdict(msgspec.Struct, frozen=True):
     """Verdict of one run, as far as replays are compared by it."""
 
     headline: str
-    #: Checkers that found a violation, sorted.
     violated: tuple[str, ...] = ()
 
     @property

@@ -32,12 +32,10 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Id of an invariant; None where only the checkers found something.
     invariant: str | None = None
-    #: Its ``Violation.kind``.
     kind: str | None = None
     checkers: tuple[str, ...] = ()
     #: It must fail before everything heals.
     is_early: bool = False
-    #: Any failure will do.
     is_any: bool = False
     #: All of the checkers must find something, and nothing else may be found.
     is_alike: bool = False
@@ -63,7 +61,6 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A run that fails as wanted."""
 
     failed_by: tuple[str, ...]
-    #: The violation, in one sentence.
     sentence: str
     happened: Happened
     trace_hash: str
@@ -74,13 +71,11 @@ Replay = Callable[[Scenario], Finding | None]
 
 
 class ExactOracle:
-    """Asks about scenarios, each once; implements ``nemesis.search.Oracle``.
+    """Oracle over scenarios, each asked about once; implements ``nemesis.search.Oracle``.
 
-    Args:
-        replay: runs a candidate.
-        budget: counts the replays and ends the search.
-        told: called with the candidate and the step before each replay.
-        seeds: worlds of a candidate, of which one must fail; none: its own world alone.
+    ``budget`` counts the replays and ends the search; ``before_replay`` is called with each
+    candidate and its step. One of a candidate's worlds with these ``seeds`` must fail, by default
+    its own.
     """
 
     def __init__(

@@ -14,7 +14,6 @@ from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.history.options import check_numbers, refuse_unfit
 from splitbrain.history.run_folder import RunFolder
 
-#: The two ways of a search.
 _EXACT: Final = ("exact",)
 _BY_RUNS: Final = ("runs",)
 

@@ -32,7 +32,6 @@ from splitbrain.history.run_folder import RunFolder
 from splitbrain.nemesis.search import SearchBudget
 from splitbrain.nemesis.shrinking import shrink
 
-#: Seeds near the run's schedule.
 SEEDS: Final = range(50)
 #: Seeds beside the found one with which a smaller plan is tried.
 _OTHER_SEEDS: Final = (1, 2)
@@ -56,14 +55,9 @@ Rehearse = Callable[[RunFolder, Path, Console, Stop, float], Rehearsed]
 def rehearsed(
     folder: RunFolder, runs_folder: Path, console: Console, stop: Stop, seconds: float
 ) -> Rehearsed:
-    """Look for a run's failure in simulation, and make its plan small there.
+    """Look for a failed run's failure in simulation, and make its plan small there.
 
-    Args:
-        folder: of the run, judged invalid.
-        runs_folder: where simulated run folders go.
-        console: where its progress is shown.
-        stop: set when the user does not want to wait.
-        seconds: time limit.
+    It may take ``seconds``, and less once ``stop`` is set.
 
     Raises:
         HarnessError: no worker process could be started, or no folder made.
@@ -115,7 +109,6 @@ def _oracle_of(
     budget: SearchBudget,
     before_replay: Callable[[Scenario, str], None],
 ) -> ExactOracle:
-    """Return an oracle for a plan that must fail alike in one of a few worlds."""
     replay = replay_for(Failure(checkers=order.wanted, is_alike=True))
     seeds = (seed, *_OTHER_SEEDS)
     return ExactOracle(replay, budget, before_replay, seeds)

@@ -29,7 +29,6 @@ class Try(msgspec.Struct, frozen=True, kw_only=True):
     verdict: ReplayVerdict | None
     folder: Path | None = None
     seconds: float = 0.0
-    #: Reason why the harness could not carry it out.
     problem: str | None = None
 
 
@@ -68,14 +67,10 @@ class Watcher(Protocol):
 
 
 class RunOracle:
-    """Asks about plans, each once; implements ``nemesis.search.Oracle``.
+    """Oracle over plans, each asked about once; implements ``nemesis.search.Oracle``.
 
-    Args:
-        run_plan: makes one run of a plan; ``number`` counts the plans from 1.
-        wanted: the verdict; None: any that is invalid.
-        asking: tries of a plan, and how many must fail.
-        budget: counts the runs and ends the search.
-        watcher: receives the progress.
+    ``run_plan`` makes one run of a plan by its number, from 1; ``wanted`` is the verdict, None for
+    any that is invalid; ``budget`` counts the runs and ends the search.
     """
 
     def __init__(

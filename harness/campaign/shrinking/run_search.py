@@ -231,8 +231,6 @@ class RunSearch:
 
 
 class _Watcher:
-    """Watcher that shows and keeps everything."""
-
     def __init__(
         self,
         folder: SearchFolder,
@@ -259,7 +257,6 @@ class _Watcher:
 
 
 def _command_of(best: Answer, run: Path, folder: SearchFolder) -> str:
-    """Return the command that runs the plan, by the plan file's final name."""
     command = read_results(RunFolder(run).results).reproduce
     if not best.plan.faults:
         return command

@@ -139,7 +139,6 @@ def _broken(value: Any, indent: str, name: str = "") -> str:
 
 
 def _filled(members: list[str], indent: str) -> str:
-    """Put as many members on a line as fit."""
     lines: list[str] = []
     for place, member in enumerate(members):
         ended = member if place == len(members) - 1 else f"{member},"

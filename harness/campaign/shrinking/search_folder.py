@@ -34,7 +34,6 @@ class TryLine(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Counts the plans, from 1.
     plan: int
-    #: The reduction tried.
     step: str
     #: Indexes in the searched run's schedule.
     faults: tuple[int, ...]
@@ -43,12 +42,10 @@ class TryLine(msgspec.Struct, frozen=True, kw_only=True):
     clients: int
     #: In lower case, with the checkers; None: the run was not carried out.
     verdict: str | None
-    #: Whether that is the wanted verdict.
     same: bool
     seconds: float
     #: Below the search's folder; removed where the plan was not taken, or a smaller one was.
     folder: str | None
-    #: Reason why the harness could not carry it out.
     problem: str | None = None
 
 

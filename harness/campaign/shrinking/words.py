@@ -19,7 +19,6 @@ from splitbrain.nemesis.exact_steps import calm
 from splitbrain.nemesis.k_of_n import Asking
 from splitbrain.nemesis.search import INTERRUPTED, Happened
 
-#: Operations listed one by one.
 _OPERATIONS_TOLD_MAX: Final = 20
 _NS_PER_MS: Final = 1_000_000
 _US_PER_S: Final = 1_000_000
@@ -63,7 +62,6 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """The small run, and its report."""
 
     run: RunFolder
-    #: Whole lines.
     story: list[str]
     #: Further files, by their kind.
     more: dict[str, str] = {}

@@ -31,7 +31,6 @@ END_PATIENCE_S = 150.0
 URGED_PATIENCE_S = 40.0
 _TICK_S = 0.1
 
-#: End of a child.
 Ending = Literal["by itself", "out of time", "interrupted"]
 
 

@@ -131,7 +131,6 @@ def _fresh(count: int, night_seed: int, purpose: str) -> list[int]:
 
 
 def _lanes(suite: Suite, matrix: Matrix, night_seed: int) -> list[list[PlannedRun]]:
-    """Return the runs of each cell, one list per cell."""
     if matrix.expect == "valid" and (matrix.at_least != "all" or matrix.caught_by):
         raise ValueError("at_least and caught_by belong to expect = 'invalid'")
     cells = cells_of(matrix)

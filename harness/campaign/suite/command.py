@@ -31,7 +31,6 @@ from splitbrain.harness.campaign.suite.tally import NightTally, nights_of, tally
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.results import EXIT_INVALID, counted
 
-#: Below the folder of runs.
 SUITES = "suites"
 LEDGER_NAME = "ledger.jsonl"
 #: Night seeds are drawn below it: easy to read aloud.
@@ -46,7 +45,6 @@ class SuiteOptions(msgspec.Struct, frozen=True, kw_only=True):
     ledger: Path | None = None
     time_budget: str | None = None
     jobs: int | None = None
-    #: None: drawn.
     night_seed: int | None = None
     #: Begin a new night although the last one is not over.
     fresh: bool = False
@@ -141,7 +139,6 @@ class _Command:
         self._inherited = False
 
     def run(self) -> int:
-        """Carry out a night; return the exit code."""
         with self._open() as opened:
             conductor = self._conductor(opened)
             with conductor.display:
@@ -214,7 +211,6 @@ class _Command:
         return None
 
     def _abandon(self, opened: OpenNight) -> None:
-        """End a night that another one replaces."""
         with opened:
             if opened.night.ledger != str(self._ledger.path):
                 return

@@ -28,7 +28,6 @@ from splitbrain.history.course import read_phases
 from splitbrain.history.plan import Plan, decode_plan
 from splitbrain.history.run_folder import RunFolder
 
-#: Time of ``splitbrain check`` for an unjudged folder.
 _CHECK_TIMEOUT_S = 900.0
 _OUTPUT_TAIL_BYTES = 8192
 _SENTENCE_LENGTH_MAX = 400

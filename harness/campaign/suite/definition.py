@@ -15,7 +15,6 @@ import msgspec
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.history.options import OptionField, options_of
 
-#: A name that may stand in file names and in columns.
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}$")]
 #: Settings by name; a number or a truth value is handed on as text.
 Pairs = dict[str, str | int | float | bool]
@@ -103,7 +102,6 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     #: Words; ``{python}``, ``{seed}`` and ``{folder}`` are replaced.
     command: tuple[str, ...]
     timeout: Duration
-    #: The exit code of success.
     exit_code: int = 0
     seeds: Seeds = FreshSeeds(count=1)
     time_budget: Duration | None = None
@@ -115,7 +113,6 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     name: Name
     #: Of the whole night; None: as long as it needs.
     time_budget: Duration | None = None
-    #: Runs at the same time.
     jobs: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
     #: Keep all of a valid run's folder, instead of plan, schedule, faults and verdict.
     keep_valid: bool = False
@@ -134,11 +131,9 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
     #: Place in the night's order, from 1.
     number: int
     is_program: bool
-    #: Name of the matrix or program.
     matrix: str
     #: The matrix' name and the cell's distinguishing options; the ledger adds up by it.
     cell: str
-    #: Options of the cell, by their names in the file.
     options: dict[str, str | int | float | list[str] | dict[str, str]]
     #: Words of the command, seed included; for a run after ``test``, folder apart.
     arguments: tuple[str, ...]
@@ -147,7 +142,6 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
     #: expect invalid: least number of such runs of this cell.
     at_least: int = 0
     caught_by: tuple[str, ...] = ()
-    #: Program: the exit code of success.
     expected_exit_code: int = 0
     #: Shortest time that it can take; it is not started when less is left.
     least_s: float = 0.0

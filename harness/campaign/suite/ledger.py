@@ -19,7 +19,6 @@ from splitbrain.harness.folder.coverage_cells import CoverageCell
 from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.history.json_problems import in_words
 
-#: Version of the ledger's lines.
 LEDGER_SCHEMA = 1
 
 #: valid: all was judged and nothing found; failed: the harness or its environment failed.
@@ -46,7 +45,6 @@ class NightBegan(msgspec.Struct, frozen=True, tag_field="kind", tag="night-began
     night: str
     #: Fresh seeds were drawn from it.
     night_seed: int
-    #: Digest of the suite file.
     digest: str
     #: UTC, ISO 8601.
     at: str
@@ -83,12 +81,9 @@ class RunEnded(msgspec.Struct, frozen=True, tag_field="kind", tag="run", kw_only
     vacuous: tuple[str, ...] = ()
     #: None where the process outlived the suite's.
     exit_code: int | None
-    #: Checkers that said invalid.
     violated: tuple[str, ...] = ()
-    #: Problem in one sentence.
     sentence: str | None = None
     run_folder: str | None
-    #: Command that repeats it.
     reproduce: str
     expect: Expectation
     as_expected: bool

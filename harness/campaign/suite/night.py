@@ -44,7 +44,6 @@ class Night(msgspec.Struct, frozen=True, kw_only=True):
     #: UTC time of its beginning; the folder's name, unique within the suite.
     night: str
     night_seed: int
-    #: Digest of the suite file.
     digest: str
     ledger: str
     runs: tuple[PlannedRun, ...]

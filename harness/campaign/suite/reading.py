@@ -54,7 +54,6 @@ class SuiteFile(msgspec.Struct, frozen=True):
 
     path: Path
     suite: Suite
-    #: Digest of the file's bytes.
     digest: str
 
 

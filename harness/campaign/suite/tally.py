@@ -33,7 +33,6 @@ class CellTally(msgspec.Struct, frozen=True):
 
     planned: PlannedCell
     counts: dict[Verdict, int]
-    #: Runs with the expected verdict.
     as_expected: int
     seconds: float
 

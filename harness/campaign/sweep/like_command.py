@@ -38,7 +38,6 @@ from splitbrain.harness.run.options import check_bugs, check_simulated
 from splitbrain.harness.run.world.folder import keep_sweep_run
 from splitbrain.history.run_folder import RunFolder
 
-#: Default seeds.
 SEEDS: Final = range(200)
 #: Figure of a seed that failed with another verdict.
 _OTHERWISE: Final = "failed-otherwise"

@@ -64,7 +64,6 @@ class StruckFault(msgspec.Struct, frozen=True):
 class Likeness(msgspec.Struct, frozen=True, kw_only=True):
     """Parts of a run that worlds near it share; pickles."""
 
-    #: The run, as ``test/run``.
     run: str
     plan: Plan
     faults: tuple[StruckFault, ...]

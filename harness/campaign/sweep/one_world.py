@@ -66,7 +66,6 @@ def run_world(
 
 
 def _show(came_to: JudgedOutcome, console: Console) -> int:
-    """Print the verdict in one line; return its exit code."""
     steps = f"{came_to.outcome.steps:,} steps"
     unknown = came_to.undecided
     if came_to.failed_by:

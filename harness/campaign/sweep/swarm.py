@@ -52,14 +52,8 @@ def draw_scenario(
 ) -> Scenario:
     """Draw the world of a seed; a function of the arguments alone.
 
-    Args:
-        seed: master seed of the world.
-        system: its name.
-        bugs: planted ones; they change nothing else of the world.
-        base: bounds of the draw.
-        happenings: those that faults may wait for; none: no fault waits.
-        hints: draws the system's settings; None: its defaults.
-        beyond_promise: whether faults may go beyond what Raft promises to survive.
+    ``bugs`` are planted and change nothing else of the world; faults may wait for ``happenings``;
+    ``hints`` draw the system's settings; ``beyond_promise`` allows faults beyond Raft's promise.
     """
     streams = Streams(seed, "swarm")
     drawing = Drawing(streams, base or SwarmLimits(), happenings, beyond_promise)

@@ -24,7 +24,6 @@ from splitbrain.harness.folder.results import (
 _HIGHEST = "highest_"
 #: Numbers, also within a word, such as a node's name; a list of them is one match.
 _NUMBERS = re.compile(r"\d[\d,.]*(?<![,.])")
-#: Confidence of the bound that follows from no failure.
 CONFIDENCE = 0.95
 
 
@@ -87,9 +86,7 @@ class SweepTally:
         self.undecided = 0
         #: First result of each seed that failed, in the order of arrival.
         self.failures: list[SeedResult] = []
-        #: Seed to its run folder.
         self.folders: dict[int, str] = {}
-        #: Results of seeds that could not be run.
         self.crashes: list[SeedResult] = []
         #: Seeds run twice and found equal.
         self.checked = 0

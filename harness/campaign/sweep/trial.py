@@ -41,11 +41,9 @@ class SeedResult(msgspec.Struct, frozen=True, kw_only=True):
     violation: Violation | None = None
     #: Invariant and checkers that found something.
     failed_by: tuple[str, ...] = ()
-    #: Their finding.
     sentence: str | None = None
     #: Undecided checkers, each with its reason.
     unknown: dict[str, str] = {}
-    #: Operations that clients completed with ok.
     operations: int = 0
     figures: dict[str, int] = {}
     workload: str = ""

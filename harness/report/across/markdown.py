@@ -22,7 +22,6 @@ from splitbrain.harness.report.across.words import (
 from splitbrain.harness.report.coverage_tables import NOTE
 
 _ROWS_MAX: Final = 100
-#: Characters of a cell.
 _CELL_MAX: Final = 400
 
 

@@ -23,7 +23,6 @@ class ShownCell(msgspec.Struct, frozen=True):
 
     #: Such as ``1 invalid``, the worst first.
     counts: list[str]
-    #: The worst outcome among them.
     worst: str
     #: Ids of runs that are not valid.
     examples: list[str]
@@ -45,7 +44,6 @@ class Matrix(msgspec.Struct, frozen=True):
 
     faults: list[str]
     rows: list[MatrixRow]
-    #: Number of faults left out.
     more_faults: int
 
 

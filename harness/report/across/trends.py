@@ -56,7 +56,6 @@ class Level(msgspec.Struct, frozen=True):
     #: Places in the trend's points, the second behind the last.
     begin: int
     end: int
-    #: Of the values of these runs.
     middle: float
     #: Change at its begin; None for the first.
     change: Change | None
