@@ -62,8 +62,7 @@ def replay_lines(
 ) -> list[str]:
     """Return lines on some replays: the rate first, then each verdict with its count.
 
-    ``recorded`` is the run's own verdict, if known; ``replays`` came to their end, one at least, of
-    ``times`` that were asked for.
+    ``recorded`` is the run's own verdict, if known; at least one replay of ``times`` has ended.
     """
     if recorded is not None and recorded.is_invalid:
         same = sum(replay == recorded for replay in replays)

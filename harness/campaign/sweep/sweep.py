@@ -102,7 +102,7 @@ class Sweep:
     def carry_out(self, took: Callable[[SeedResult], None] = lambda _result: None) -> None:
         """Try all seeds, or as many as possible until ``stop`` is set.
 
-        Every started process has ended when this returns or raises. ``told`` is called for each
+        Every started process has ended when this returns or raises. ``took`` is called for each
         result, on the caller's thread.
 
         Raises:
