@@ -101,8 +101,8 @@ def draw_scenario(
 
 def _network(streams: Streams) -> NetworkOptions:
     pick = streams.pick
-    # Slow messages at this rate end with the faults: clients give up a connection that takes long
-    # to open, so such a world would never recover.
+    # Where most messages are slow, that ends with the faults: clients give up a connection that
+    # takes long to open, so such a world would never recover.
     is_crawling = streams.chance("network", 0.03)
     delay_us_max = log_spread(streams, "network", 200, 20_000)
     delay_us_min = max(100, delay_us_max >> streams.between("network", 0, 5))
