@@ -1,1 +1,1 @@
-"""Makes and weighs many runs: sweeps, suites, nights, shrinking, replay, the gate."""
+"""Production and comparison of many runs: sweeps, suites, nights, shrinking, replay, the gate."""

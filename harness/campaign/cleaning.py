@@ -1,6 +1,6 @@
 """The command ``clean``, and the end of a dead run's folder.
 
-Dead runs' nodes are swept out of every runtime, what they left saved into the run folders first;
+Dead runs' nodes are swept out of every runtime, after their files are saved into the run folders;
 then the temporary folders of dead processes go. Living runs and foreign things are spared.
 """
 
@@ -26,14 +26,15 @@ from splitbrain.runtimes.owners import await_end, orphans
 
 #: Children of a harness that outlive it for a moment, and end by themselves.
 _TIDY_MODULES = frozenset({f"{PACKAGE}.runtimes.watchdog", f"{PACKAGE}.spark_analysis"})
-#: They take seconds; one that waits for an engine to come back is not waited for.
+#: Tidying takes seconds; a child that waits for its engine to come back is not waited for.
 _ORPHAN_PATIENCE_S = 10.0
 
 
 def clean(console: Console) -> int:
-    """Remove what dead runs left anywhere; returns the exit code, 3 where something is still there.
+    """Remove the leftovers of dead runs; return the exit code, 3 where something is still there.
 
-    A runtime that cannot look (no engine answers) is told and does not keep the others' leftovers.
+    A runtime that cannot look (no engine answers) is reported and does not keep the others'
+    leftovers.
     """
     from splitbrain.runtimes.registry import sweep_all
 
@@ -58,10 +59,9 @@ def clean(console: Console) -> int:
 
 
 def salvage(folder: RunFolder) -> None:
-    """Fetch what the nodes of a dead run left, so that its folder can be judged.
+    """Fetch the files that a dead run's nodes left, so that its folder can be judged.
 
-    Does nothing for a living run or a complete folder. What cannot be had is left: a judge says
-    what is missing.
+    Does nothing for a living run or a complete folder; the judge names whatever stays missing.
     """
     nodes = folder.node_names()
     if is_alive(folder) or all(folder.committed_log(node).exists() for node in nodes):
@@ -73,7 +73,7 @@ def salvage(folder: RunFolder) -> None:
 
 
 def dump_missing_logs(folder: RunFolder) -> None:
-    """Write the neutral dump of each node whose data folder is there and whose dump is not."""
+    """Write the missing neutral dump of each node whose data folder is there."""
     from splitbrain.systems.registry import system
 
     try:
@@ -81,7 +81,7 @@ def dump_missing_logs(folder: RunFolder) -> None:
         adapter = system(decode_plan(folder.plan.read_bytes()).experiment.system)
     except (OSError, ValueError, RecursionError, HarnessError):
         return
-    # Data that cannot be read leave the dump missing, and the judge says so.
+    # Unreadable data leave the dump missing, and the judge says so.
     dump_logs(
         adapter,
         folder,
@@ -95,7 +95,7 @@ def dump_missing_logs(folder: RunFolder) -> None:
 
 
 def _is_mine(folder: Path) -> bool:
-    """Whether it is a folder of this user: in that of another one nothing is written for them."""
+    """Return whether it is a folder of this user: nothing is written into others'."""
     try:
         status = folder.lstat()
     except OSError:
@@ -104,14 +104,14 @@ def _is_mine(folder: Path) -> bool:
 
 
 def kill_users(folder: Path) -> None:
-    """Kill the processes that were told to keep their files in a dead process's temporary folder.
+    """Kill processes that use a dead process's temporary folder.
 
-    Only those count that are of the folder's own user and whose command line names it, of which
-    there is one in the world: a JVM whose Spark was killed under it.
+    Only those of the folder's own user whose command line names it: in practice a JVM whose Spark
+    was killed under it.
     """
     user = folder.lstat().st_uid
     for process in Path("/proc").glob("[0-9]*"):
-        # It may end while it is looked at, or be another user's.
+        # It may end meanwhile, or be another user's.
         with suppress(OSError):
             # Held before it is looked at: the number may go to another process at any time.
             descriptor = os.pidfd_open(int(process.name))
@@ -125,9 +125,9 @@ def kill_users(folder: Path) -> None:
 
 
 def await_orphans(patience_s: float) -> None:
-    """Wait until what outlives a harness in order to tidy up after it has done so.
+    """Wait until children that tidy up after a dead harness have done so.
 
-    What a watchdog stops, the sweep removes; an analysis takes its JVM and files along.
+    A watchdog's stopped nodes are removed by the sweep; an analysis takes its JVM and files along.
     """
     deadline = time.monotonic() + patience_s
     for process in orphans(_TIDY_MODULES):

@@ -1,7 +1,7 @@
-"""The command ``ingest``: finds runs, puts them into a lake, and says what became of each.
+"""The command ``ingest``: finds runs, puts them into a lake, and reports on each.
 
-The work itself is ``spark_analysis.lake``'s. Exit code 0 also where runs are damaged: they are
-told, and marked in the lake; whether they may pass is for a gate to say.
+Exit code 0 also where runs are damaged: they are reported and marked in the lake; a gate decides
+whether they may pass.
 """
 
 import contextlib
@@ -24,15 +24,14 @@ from splitbrain.spark_analysis.lake.snapshot import clean
 from splitbrain.spark_analysis.lake.sources import find_runs
 from splitbrain.spark_analysis.lake.store import Store, local_root
 
-#: Damaged runs and copies that are told; the tables have all of them.
+#: Damaged runs and copies that are listed; the tables have all of them.
 _TOLD_MAX = 20
 
 
 class LakeWork(msgspec.Struct, frozen=True):
-    """Work on a lake."""
+    """Arguments of ``ingest``."""
 
     folders: tuple[Path, ...]
-    #: Folder or URI.
     lake: str
     compact: bool = False
     clean: bool = False
@@ -50,10 +49,10 @@ def check_lake(lake: str) -> None:
 
 
 def ingest(work: LakeWork, console: Console) -> int:
-    """Do it, print what was done, and return the exit code.
+    """Do the work, print a report, and return the exit code.
 
     Raises:
-        UsageError: a folder or the lake is not there or holds nothing.
+        UsageError: a folder or the lake is missing or empty.
         HarnessError: the lake cannot be read or written.
     """
     check_lake(work.lake)
@@ -66,7 +65,7 @@ def ingest(work: LakeWork, console: Console) -> int:
         else:
             report = _ingest(store, runs)
             code = HarnessError.exit_code if report.refused else 0
-            lines += _told(report, work.lake)
+            lines += _lines(report, work.lake)
         if work.compact:
             made = compact(store)
             lines.append(
@@ -88,9 +87,9 @@ def ingest(work: LakeWork, console: Console) -> int:
 
 
 def ingest_after(runs: Sequence[Path], lake: str, console: Console) -> None:
-    """Put runs into a lake that have just been judged."""
+    """Put freshly judged runs into a lake."""
     with _one_sentence(lake), open_store(lake) as store:
-        lines = _told(_ingest(store, [run.resolve() for run in runs]), lake)
+        lines = _lines(_ingest(store, [run.resolve() for run in runs]), lake)
     for line in lines:
         console.print(Text(line), soft_wrap=True)
 
@@ -100,7 +99,7 @@ def _ingest(store: Store, runs: Sequence[Path]) -> Report:
 
 
 def _runs_of(folder: Path) -> list[Path]:
-    # The user may name a link, such as runs/latest; below it none is followed.
+    # The user may name a link, such as runs/latest; links below it are not followed.
     root = folder.resolve()
     if not root.is_dir():
         problem = "is a file" if root.exists() else "is not there"
@@ -126,7 +125,7 @@ def _must_exist(store: Store, lake: str) -> None:
         )
 
 
-def _told(report: Report, lake: str) -> list[str]:
+def _lines(report: Report, lake: str) -> list[str]:
     read = [*report.new, *report.changed]
     total = len(read) + len(report.unchanged)
     summary = (

@@ -1,1 +1,1 @@
-"""Judges a run folder or a bare history: evidence in, results out."""
+"""Judgement of a run folder or a bare history: evidence in, results out."""

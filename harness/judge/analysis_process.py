@@ -1,7 +1,6 @@
-"""Runs the Spark analysis of a run folder as a child process, beside the checkers.
+"""Child process that runs the Spark analysis of a run folder beside the checkers.
 
-A verdict must never wait for it for ever, nor be lost with it: whatever goes wrong here is one
-sentence for ``problems``.
+A verdict must never wait for it for ever, nor be lost with it.
 """
 
 import contextlib
@@ -25,9 +24,7 @@ from splitbrain.history.run_folder import RunFolder
 
 #: A session alone takes a minute on a busy machine.
 TIMEOUT_S = 600.0
-#: How often it is asked whether anybody still wants to wait.
 _POLL_INTERVAL_S = 0.1
-#: What the child prints goes here, beside the folder that it replaces.
 LOG_NAME = "analysis.log"
 
 
@@ -35,13 +32,13 @@ _living: set["AnalysisProcess"] = set()
 
 
 def kill_all() -> None:
-    """End every analysis at once; for a process that is about to be left."""
+    """End every analysis at once, because this process is about to exit."""
     for analysis in tuple(_living):
         analysis.kill()
 
 
 class AnalysisProcess:
-    """One analysis under way; leaving the context ends it."""
+    """One running analysis; leaving the context ends it."""
 
     def __init__(self, run_folder: Path) -> None:
         self._folder = RunFolder(run_folder)
@@ -61,15 +58,15 @@ class AnalysisProcess:
         _living.discard(self)
 
     def kill(self) -> None:
-        """End the whole group whatever it does."""
+        """Kill the whole process group."""
         signal_spark(self._process, signal.SIGKILL)
 
     def wait(
         self, timeout_s: float = TIMEOUT_S, give_up: Callable[[], str | None] = lambda: None
     ) -> str | None:
-        """Wait for its end, counted from its start; what went wrong as one sentence, or None.
+        """Wait for its end, counted from its start; return the problem as one sentence, or None.
 
-        ``give_up`` gives a reason as soon as nobody wants to wait any longer.
+        ``give_up`` returns a reason as soon as nobody wants to wait any longer.
         """
         while (code := self._ended()) is None:
             if (reason := give_up()) is not None:
@@ -84,7 +81,6 @@ class AnalysisProcess:
         return f"The Spark analysis {how}: {self._last_line()} (all of it in {LOG_NAME})"
 
     def _ended(self) -> int | None:
-        """Its exit code, waiting a moment for it."""
         try:
             return self._process.wait(_POLL_INTERVAL_S)
         except subprocess.TimeoutExpired:
@@ -100,7 +96,7 @@ class AnalysisProcess:
 
 
 def read_analysis(run_folder: Path) -> tuple[RunAnalysis | None, str | None]:
-    """The analysis' small results, and what is wrong with them; both None where there are none."""
+    """Return the analysis' results and the problem with them; both None without an analysis."""
     path = RunFolder(run_folder).analysis_summary
     try:
         return analysis_of(msgspec.json.decode(path.read_bytes(), type=dict[str, Any])), None
@@ -111,9 +107,9 @@ def read_analysis(run_folder: Path) -> tuple[RunAnalysis | None, str | None]:
 
 
 def analysis_of(summary: Mapping[str, Any]) -> RunAnalysis:
-    """The parts that a summary tells; none of those that it tells otherwise."""
-    told: dict[str, Any] = {}
+    """Return the parts of a summary that this version can read."""
+    parts: dict[str, Any] = {}
     for field in msgspec.structs.fields(RunAnalysis):
         with contextlib.suppress(KeyError, msgspec.ValidationError):
-            told[field.name] = msgspec.convert(summary[field.name], field.type)
-    return RunAnalysis(**told)
+            parts[field.name] = msgspec.convert(summary[field.name], field.type)
+    return RunAnalysis(**parts)

@@ -1,7 +1,7 @@
-"""Judges a large bare history as columns, with the same results as one that is judged as objects.
+"""Judging of a large bare history as columns, with the same results as judging objects.
 
-Columns know the way of a file without fault only; whatever is odd about a file or an operation is
-left to who reads objects, and can say where it stands.
+Columns handle faultless files only; anything odd is left to the path that reads objects and can
+name the line.
 """
 
 from collections import Counter
@@ -37,10 +37,7 @@ def judge_as_columns(
     give_up: Callable[[], str | None],
     warm: WarmWorkers | None,
 ) -> JudgedHistory | None:
-    """Judge a large history without an object per operation; None where that cannot be.
-
-    Whoever reads objects then tells why, or judges it.
-    """
+    """Judge a large history without an object per operation; None where objects are needed."""
     model = linearizability_model(checker)
     if model is None:
         return None
@@ -51,18 +48,18 @@ def judge_as_columns(
     check = _check_columns(columns, model, limits, give_up, judging)
     if check is None:
         return None
-    told_apart = None
+    strict_verdict = None
     if columns.mixes_numbers:
         apart = columns_apart(columns, one_kind_of_number=False)
         again = _check_columns(apart, model, limits, give_up, judging)
-        told_apart = None if again is None else again.verdict
+        strict_verdict = None if again is None else again.verdict
     return JudgedHistory(
         format=known_format(history_format) if history_format else guess_format(path),
         operations=len(columns),
         check=check,
         counts=outcome_counts(columns),
         epochs=acknowledged_epochs(columns),
-        told_apart=told_apart,
+        strict_verdict=strict_verdict,
     )
 
 
@@ -73,19 +70,18 @@ def _check_columns(
     give_up: Callable[[], str | None],
     warm: list[FramedChild] | None,
 ) -> CheckResult | None:
-    """Judge columns; None where operations have to be looked at one by one."""
     parts = split_columns(columns, model_named(model), wrong_shape)
     return None if parts is None else ColumnCheck(parts, model, limits, give_up, warm).run()
 
 
 def outcome_counts(columns: OperationColumns) -> dict[str, OutcomeCounts]:
-    """Operation kind to how many ended how; see ``judge.outcome_counts``."""
+    """Count outcomes by kind of operation; see ``judge.outcome_counts``."""
     counted: dict[str, Counter[str]] = {}
     errors: dict[tuple[str, str], Counter[str]] = {}
     packed = columns.kinds.astype(np.int64) * len(OUTCOMES) + columns.outcomes
     packed = packed * len(columns.error_names) + columns.errors
     codes, first, counts = np.unique(packed, return_index=True, return_counts=True)
-    # In the order in which they were first met, which decides between equal counts.
+    # In the order of their first appearance, which decides between equal counts.
     for at in np.argsort(first).tolist():
         rest, error = divmod(int(codes[at]), len(columns.error_names))
         kind, outcome = divmod(rest, len(OUTCOMES))
@@ -111,7 +107,7 @@ def outcome_counts(columns: OperationColumns) -> dict[str, OutcomeCounts]:
 
 
 def acknowledged_epochs(columns: OperationColumns) -> tuple[int, ...]:
-    """Epochs in which the system placed acknowledged operations, where it says so, ascending."""
+    """Return the epochs of acknowledged operations, where the system states them, ascending."""
     positions = columns.positions
     if positions is None:
         return ()
@@ -122,8 +118,7 @@ def acknowledged_epochs(columns: OperationColumns) -> tuple[int, ...]:
 
 
 def _refused(columns: OperationColumns, f: str) -> int:
-    """Operations of a kind whose answer says that it was not done."""
-    asked = columns.kinds == columns.kind_names.index(f)
-    results = np.bincount(columns.results[asked & (columns.outcomes == OK)])
+    of_kind = columns.kinds == columns.kind_names.index(f)
+    results = np.bincount(columns.results[of_kind & (columns.outcomes == OK)])
     met: list[int] = np.flatnonzero(results).tolist()
     return sum(int(results[code]) for code in met if was_refused(USUAL, f, columns.values[code]))

@@ -1,6 +1,6 @@
-"""Judges a bare history of any origin: events and a model, no run around them.
+"""Judgement of a bare history of any origin: events and a model, no run around them.
 
-Must never write anything: a page is written by whoever asked for it.
+Must never write anything: the caller writes the page.
 """
 
 import shlex
@@ -30,7 +30,7 @@ from splitbrain.history.importers import LoadedHistory
 from splitbrain.history.opening import reading_within
 from splitbrain.history.records import PairedOperation
 
-#: Broken lines told singly.
+#: Broken lines listed in the reason.
 _TOLD_MAX = 5
 
 
@@ -47,21 +47,11 @@ def judge_history(
 ) -> Results:
     """Judge a bare history.
 
-    Where broken lines are left out, nothing is proven: the verdict is ``unknown``, and the
-    provisional one, of what is left, stands beside it. So it is where the file ends in the middle
-    of a line, but for operations that have no order: a beginning without one has none whatever
-    came after it.
-
-    Args:
-        path: the history's file.
-        model: what to judge against: ``cas-register``, a user's own model
-            (``path/to/file.py:Name``), or a checker that needs nothing but a history, ``set-full``.
-        history_format: see ``history.importers.load``.
-        limits: what the checker may use.
-        give_up: see ``harness.judge.checking.check_all``.
-        skip_broken: leave out and count what cannot be used.
-        page: writes the page and adds what went wrong with it; None for no page.
-        warm: workers that have begun.
+    Where broken lines are left out nothing is proven: the verdict is ``unknown``, with the
+    provisional verdict on the rest beside it. The same holds for a file that ends in the middle of
+    a line, except for a violation of linearizability: a beginning without an order never gets one.
+    ``model`` is a model's name, a user's own model (``path/to/file.py:Name``), or a checker that
+    needs nothing but a history; ``page`` writes the page and adds its problems.
 
     Raises:
         HarnessError: the history cannot be read.
@@ -71,7 +61,7 @@ def judge_history(
     name = history_checker(model)
     judged = None
     with reading_within(limits.memory_budget_mib):
-        # The page shows operations, and what is left out is told line by line.
+        # The page needs operations, and left-out lines are listed one by one.
         if page is None and not skip_broken and is_large(path):
             judged = _as_columns(path, name, history_format, limits, give_up, warm)
         if judged is None:
@@ -124,27 +114,25 @@ def _as_columns(
     give_up: Callable[[], str | None],
     warm: WarmWorkers | None,
 ) -> JudgedHistory | None:
-    # A small history is judged in the time that this takes to load.
+    # Loading it takes as long as judging a small history.
     from splitbrain.harness.judge.bare_columns import judge_as_columns
 
     return judge_as_columns(path, checker, history_format, limits, give_up, warm)
 
 
 def _notes(judged: JudgedHistory) -> tuple[str, ...]:
-    """Notes on how the file was read, where that is not plain."""
     notes = () if judged.loaded is None else judged.loaded.notes
-    apart = judged.told_apart
+    apart = judged.strict_verdict
     if apart is None or apart is judged.check.verdict:
         return notes
-    told = (
+    note = (
         "1 and 1.0 are taken as one number, for JSON has one kind of numbers. "
         f"With the two told apart, the verdict would be {apart.value}."
     )
-    return (*notes, told)
+    return (*notes, note)
 
 
 def _record(judged: JudgedHistory) -> CheckResult | None:
-    """What is wrong with the file itself; None for nothing."""
     loaded = judged.loaded
     if loaded is None:
         return None
@@ -154,7 +142,6 @@ def _record(judged: JudgedHistory) -> CheckResult | None:
 
 
 def _torn(torn_bytes: int, provisional: Verdict) -> CheckResult:
-    """The note on a file that ends in the middle of a line, or of its list."""
     cut = f"in the middle of a line: {torn_bytes} bytes were left out"
     if torn_bytes == 0:
         cut = "before the list of its operations does"
@@ -170,13 +157,12 @@ def _torn(torn_bytes: int, provisional: Verdict) -> CheckResult:
 
 
 def _left_out(loaded: LoadedHistory, provisional: Verdict) -> CheckResult:
-    """What it means that something was left out."""
     places = [
         f"{line.place}: {line.problem}" if line.place else line.problem
         for line in loaded.broken[:_TOLD_MAX]
     ]
     more = loaded.broken_count - len(places)
-    told = "; ".join(places) + (f"; and {more:,} more" if more else "")
+    listed = "; ".join(places) + (f"; and {more:,} more" if more else "")
     things = counted(loaded.broken_count, "broken line or event", "broken lines or events")
     was = "was" if loaded.broken_count == 1 else "were"
     return CheckResult(
@@ -184,7 +170,7 @@ def _left_out(loaded: LoadedHistory, provisional: Verdict) -> CheckResult:
         verdict=Verdict.UNKNOWN,
         reason=(
             f"{things} {was} left out, so nothing is proven; what is left is {provisional.value}. "
-            f"Left out: {told}."
+            f"Left out: {listed}."
         ),
         figures={"left-out": loaded.broken_count},
     )

@@ -1,4 +1,4 @@
-"""Judges the operations of a bare history; those of large ones as columns, ``bare_columns``.
+"""Judging of a bare history's operations; large ones go through ``bare_columns``.
 
 Operations of a shape that a checker of outcomes cannot read are refused, with their line.
 """
@@ -25,28 +25,27 @@ from splitbrain.history.importers import LoadedHistory
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.value_shapes import shown, wrong_echo
 
-#: Size of a file from which it is read into columns.
+#: Size of a file from which it is read into columns, bytes.
 COLUMNS_FROM_BYTES = 4 << 20
 
 
 class JudgedHistory(msgspec.Struct, frozen=True):
-    """A history that was read and judged, one way or the other."""
+    """A history, read and judged."""
 
     format: Format
-    #: All that it holds, failed ones included.
     operations: int
     check: CheckResult
     counts: dict[str, OutcomeCounts]
     epochs: tuple[int, ...]
-    #: None where it was read into columns: then there was nothing wrong with its file.
+    #: None where it was read into columns: its file was faultless then.
     loaded: LoadedHistory | None = None
-    #: The verdict with 1 and 1.0 told apart, where numbers are written both ways, see
-    #: ``history.identity``; None where they are not.
-    told_apart: Verdict | None = None
+    #: The verdict with 1 and 1.0 told apart, see ``history.identity``; None where the history does
+    #: not mix them.
+    strict_verdict: Verdict | None = None
 
     @property
     def proves_violations(self) -> bool:
-        """Whether what is invalid stays so, whatever the file lacks at its end."""
+        """Return whether an invalid verdict stands whatever the file lacks at its end."""
         nothing_within = self.loaded is None or not self.loaded.broken_count
         return nothing_within and linearizability_model(self.check.checker) is not None
 
@@ -58,7 +57,7 @@ def judge_as_operations(
     give_up: Callable[[], str | None],
     warm: WarmWorkers | None,
 ) -> JudgedHistory:
-    """Judge operations, by whatever checker."""
+    """Judge operations by any checker."""
     operations = tuple(loaded.operations)
     judging = None if warm is None else warm.judging
 
@@ -68,10 +67,10 @@ def judge_as_operations(
         return check
 
     check = judge(operations)
-    told_apart = None
+    strict_verdict = None
     if loaded.mixes_numbers:
         apart, _ = operations_apart(operations, one_kind_of_number=False)
-        told_apart = judge(tuple(apart)).verdict
+        strict_verdict = judge(tuple(apart)).verdict
     return JudgedHistory(
         format=loaded.format,
         operations=len(operations),
@@ -79,15 +78,15 @@ def judge_as_operations(
         counts=outcome_counts(operations),
         epochs=tuple(sorted(acknowledged_epochs(operations))),
         loaded=loaded,
-        told_apart=told_apart,
+        strict_verdict=strict_verdict,
     )
 
 
 def members_of(operations: Iterable[PairedOperation]) -> frozenset[str]:
-    """Nodes that may hold what the final reads of others do not show, as far as a history tells.
+    """Return nodes that may hold records which final reads of other nodes do not show.
 
-    Nothing says for whom its reads speak, so each node that acknowledged something counts. Where no
-    operation is marked as final nobody knows which reads were the last ones, and none counts.
+    A bare history does not say for whom its reads speak, so each node that acknowledged something
+    counts; without operations marked as final the last reads are unknown, and none counts.
     """
     nodes: set[str] = set()
     has_final = False
@@ -99,30 +98,30 @@ def members_of(operations: Iterable[PairedOperation]) -> frozenset[str]:
 
 
 def is_large(path: Path) -> bool:
-    """Whether columns pay off; an object per operation of a small history is quickly made."""
+    """Return whether columns pay off for a history."""
     return path.is_dir() or path.stat().st_size >= COLUMNS_FROM_BYTES
 
 
 def sense_of(checker: str) -> Callable[[PairedOperation], str | None]:
-    """Operations that make no sense to the model or the checker of outcomes that judges."""
+    """Return a function that finds operations which make no sense to this model or checker."""
     name = linearizability_model(checker)
     if name is None:
         return outcome_problem(checker)
     model = model_named(name)
 
     def problem_with(operation: PairedOperation) -> str | None:
-        # Operations that the model does not know are refused as such, with one that fits.
+        # Operations unknown to the model are refused elsewhere, with the name of a fitting model.
         return model.problem_with(operation) if operation.f in model.functions else None
 
     return problem_with
 
 
-#: What is wrong with an operation, as a clause; None for nothing.
+#: Problem of an operation, as a clause; None for none.
 Problem = Callable[[PairedOperation], str | None]
 
 
 def outcome_problem(checker: str) -> Problem:
-    """Find operations that make no sense to a checker of outcomes; checkers of runs find none."""
+    """Return the check of operations for a checker of outcomes; checkers of runs refuse none."""
     return _PROBLEMS.get(checker.partition(":")[0], lambda _operation: None)
 
 

@@ -1,7 +1,7 @@
-"""Hands a run's evidence to the checkers that its plan names, part by part, in killable workers.
+"""Dispatch of a run's evidence to the plan's checkers, part by part, in killable workers.
 
 A part that hangs, eats memory or crashes makes its own checker ``unknown``, with the reason; it
-must never make one ``valid`` and never touch another. Source: design, section 3; issue 3, item 8.
+must never make one ``valid`` nor touch another. Source: design, section 3; issue 3, item 8.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,21 +33,17 @@ _DECODER: Final = msgspec.msgpack.Decoder(tuple[PairedOperation, ...])
 
 
 class Packed:
-    """A record on its way to a worker; ``packed.record`` there is the record itself.
+    """A record with a field ``operations``, on its way to a worker.
 
-    It takes a fifth of the time of pickling each of them (``python -m bench.reading``). Operations
-    hold JSON, so MessagePack keeps them as they are; where one does not (a whole number of more
-    than 64 bits), all of them are pickled as ever.
-
-    Args:
-        record: a struct with a field ``operations``, a tuple of paired operations.
+    It takes a fifth of the time of pickling each operation (``python -m bench.reading``).
+    Operations hold JSON, so MessagePack keeps them; where one does not fit (an integer of more than
+    64 bits), all of them are pickled.
     """
 
     def __init__(self, record: Any) -> None:
         self.record = record
 
     def __reduce__(self) -> tuple[Callable[..., "Packed"], tuple[Any, ...]]:
-        """How it is pickled: its operations packed, the other fields as they are."""
         fields = msgspec.structs.asdict(self.record)
         try:
             content = _ENCODER.encode(fields.pop("operations"))
@@ -61,27 +57,24 @@ def _unpacked(record_type: Callable[..., Any], fields: dict[str, Any], content: 
 
 
 class _Job(msgspec.Struct, frozen=True):
-    """One checker's share of the parts."""
-
     name: str
-    #: Model of a linearizability checker, None for the others.
+    #: None unless the checker is one of linearizability.
     model: str | None
-    #: Parts of the history, for those that split it.
+    #: Parts of the history, for checkers that split it.
     history_parts: tuple[Part, ...]
     parts: tuple[workers.Part, ...]
-    #: Why the checker could not even begin.
     refused: str | None = None
 
 
 def check_one_part(payload: tuple[Packed, str], budget: Budget) -> PartResult:
-    """In a worker: judge one part of a history for linearizability."""
+    """Judge one part of a history for linearizability, in a worker."""
     packed, model = payload
     make_known(model)
     return check_part(packed.record, model, budget)
 
 
 def check_whole(payload: tuple[str, Packed], budget: Budget) -> CheckResult:
-    """In a worker: run one checker on everything."""
+    """Run one checker on everything, in a worker."""
     name, packed = payload
     return _checker(name)(packed.record, budget)
 
@@ -93,9 +86,9 @@ def check_all(
     give_up: Callable[[], str | None] = lambda: None,
     warm: list[FramedChild] | None = None,
 ) -> list[CheckResult]:
-    """One result per checker, in the order of their names.
+    """Return one result per checker, in the order of their names.
 
-    ``give_up`` gives a reason as soon as what is not decided by then is to stay undecided.
+    ``give_up`` returns a reason as soon as whatever is undecided is to stay so.
     """
     jobs = [_prepare(name, evidence) for name in names]
     parts = [part for job in jobs for part in job.parts]
@@ -143,7 +136,7 @@ def _conclude(job: _Job, outcomes: Sequence[PartOutcome]) -> CheckResult:
         ]
         try:
             combined = combine(results, job.model)
-        # A defect in telling what was found must not turn a violation into anything less.
+        # A defect in combining must not turn a violation into anything less.
         except Exception as error:  # noqa: BLE001
             combined = _uncombined(job.name, results, error)
         return with_cost(combined, outcomes)
@@ -154,7 +147,7 @@ def _conclude(job: _Job, outcomes: Sequence[PartOutcome]) -> CheckResult:
 
 
 def _checker(name: str) -> Checker:
-    # A history judged for linearizability is judged in the time that all others take to load.
+    # Loading all checkers takes as long as judging a history for linearizability.
     from splitbrain.checker.registry import checker_named
 
     return checker_named(name)
@@ -174,9 +167,9 @@ def _undecided(part: Part, failure: str) -> PartResult:
 
 def _uncombined(name: str, results: Sequence[PartResult], error: Exception) -> CheckResult:
     worst = merge([Verdict.UNKNOWN, *(result.verdict for result in results)])
-    told = next((result.reason for result in results if result.verdict is Verdict.INVALID), "")
+    violation = next((result.reason for result in results if result.verdict is Verdict.INVALID), "")
     crash = f"Its parts could not be summed up: {type(error).__name__}: {error}."
-    return CheckResult(checker=name, verdict=worst, reason=f"{told} {crash}".strip())
+    return CheckResult(checker=name, verdict=worst, reason=f"{violation} {crash}".strip())
 
 
 def _unknown(name: str, reason: str, outcomes: Sequence[PartOutcome]) -> CheckResult:

@@ -1,14 +1,14 @@
-"""Judges a history that is there as columns, part by part, in killable workers.
+"""Judging of a columnar history, part by part, in killable workers.
 
-Three rounds, each with the budget for every piece of it:
+Three rounds, each with the full budget for every piece:
 
-1. Small parts together in chunks, with the steps that never take long; large parts alone, with all.
-2. Parts that a chunk left open, and those of a chunk whose worker failed: each alone, so that a
-   hard part never takes the others along.
-3. Parts that have no order, the smallest ones: from their operations, to be explained.
+1. Small parts in chunks, with the steps that are always quick; large parts alone, with all steps.
+2. Parts left open by a chunk, and those of a chunk whose worker failed, each alone: a hard part
+   never takes others along.
+3. The smallest parts that have no order, from their operations, to be explained.
 
-Workers are given columns; operations are made for the last round alone. The result is that of
-``harness.judge.checking`` for the same operations. Source: issue 7, items 5 and 8.
+Workers get columns; operations are made for the last round alone. The result equals that of
+``harness.judge.checking``. Source: issue 7, items 5 and 8.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,24 +43,23 @@ from splitbrain.harness.pool.workers import PartOutcome
 
 _CHUNK_FUNCTION: Final = f"{__name__}:judge_chunk"
 _PART_FUNCTION: Final = f"{__name__}:explain_part"
-#: Chunks for each worker, so that they end at about the same time.
+#: Chunks for each worker, so that all workers end at about the same time.
 _CHUNKS_PER_JOB: Final = 8
-#: Operations that a chunk holds at least: a worker takes longer to hand them over than to judge.
+#: Least operations of a chunk: with fewer, handing over takes longer than judging.
 _CHUNK_OPERATIONS_MIN: Final = 4_000
 
 
 class Chunk(msgspec.Struct, frozen=True):
-    """Parts that one worker judges one after the other."""
+    """Parts that one worker judges in turn."""
 
     parts: ColumnParts
     model: str
-    #: Ask only what never takes long.
     quick: bool
     compiled_first: bool
 
 
 def judge_chunk(chunk: Chunk, budget: Budget) -> list[PartVerdict]:
-    """In a worker: the verdicts on some parts."""
+    """Judge some parts, in a worker."""
     make_known(chunk.model)
     return list(
         judge_columns(
@@ -74,21 +73,16 @@ def judge_chunk(chunk: Chunk, budget: Budget) -> list[PartVerdict]:
 
 
 def explain_part(payload: tuple[Packed, str], budget: Budget) -> PartResult:
-    """In a worker: judge one part from its operations, and say why it has no order."""
+    """Judge one part from its operations, in a worker, and say why it has no order."""
     packed, model = payload
     make_known(model)
     return check_part(packed.record, model, budget)
 
 
 class ColumnCheck:
-    """Judges one history for linearizability; ``run`` it once.
+    """Check of one history for linearizability; ``run`` it once.
 
-    Args:
-        parts: the history.
-        model: name of the model.
-        limits: what each piece of a round may use.
-        give_up: see ``harness.judge.checking.check_all``.
-        warm: see ``harness.pool.workers.run_parts``.
+    ``limits`` hold for each piece of a round; ``give_up`` and ``warm`` are those of ``check_all``.
     """
 
     def __init__(
@@ -108,7 +102,7 @@ class ColumnCheck:
         self._outcomes: list[PartOutcome] = []
 
     def run(self) -> CheckResult:
-        """The verdict on the whole history."""
+        """Return the verdict on the whole history."""
         parts = self._parts
         chunks = _chunks(parts, self._limits.jobs)
         left_open = self._judge([(chunk, len(chunk) > 1) for chunk in chunks])
@@ -118,7 +112,7 @@ class ColumnCheck:
         return with_cost(combine(results, self._model), self._outcomes)
 
     def _judge(self, chunks: Sequence[tuple[Sequence[int], bool]]) -> list[int]:
-        """Judge chunks, those marked so quickly; the parts that are still open."""
+        """Judge chunks of ``(parts, is_quick)``; return the parts that are still open."""
         compiled_first = len(self._parts.columns) >= COMPILED_FROM
         pieces = [
             workers.Part(
@@ -133,7 +127,9 @@ class ColumnCheck:
             if outcome.failure is not None and quick:
                 left_open += numbers
             elif outcome.failure is not None:
-                self._results[numbers[0]] = self._undecided(numbers[0], outcome.failure)
+                number = numbers[0]
+                key, size = self._parts.keys[number], self._parts.size(number)
+                self._results[number] = undecided_part(key, size, outcome.failure, {})
             else:
                 for number, verdict in zip(numbers, outcome.value, strict=True):
                     if verdict.verdict is Verdict.UNKNOWN and quick:
@@ -143,19 +139,18 @@ class ColumnCheck:
         return left_open
 
     def _explain(self) -> None:
-        """Say why parts have no order, those that are told of."""
         invalid = [n for n, r in sorted(self._results.items()) if r.verdict is Verdict.INVALID]
-        told = sorted(invalid, key=lambda number: self._results[number].operations)
-        told = told[:PARTS_NAMED_MAX]
+        named = sorted(invalid, key=lambda number: self._results[number].operations)
+        named = named[:PARTS_NAMED_MAX]
         pieces = [
             workers.Part(
                 _PART_FUNCTION,
                 (Packed(self._parts.part(number)), self._model),
                 self._parts.size(number),
             )
-            for number in told
+            for number in named
         ]
-        for number, outcome in zip(told, self._run(pieces), strict=True):
+        for number, outcome in zip(named, self._run(pieces), strict=True):
             # A violation stands, explained or not.
             if outcome.failure is None and outcome.value.verdict is not Verdict.UNKNOWN:
                 self._results[number] = self._agreed(number, outcome.value)
@@ -199,16 +194,12 @@ class ColumnCheck:
             figures=figures,
         )
 
-    def _undecided(self, number: int, failure: str) -> PartResult:
-        return undecided_part(self._parts.keys[number], self._parts.size(number), failure, {})
-
 
 def _chunks(parts: ColumnParts, jobs: int) -> list[list[int]]:
-    """Parts put together, large ones alone; all chunks that hold several take about as long."""
+    """Group parts into chunks of similar size, large parts alone."""
     enough = max(len(parts.columns) // (jobs * _CHUNKS_PER_JOB), _CHUNK_OPERATIONS_MIN)
     chunks: list[list[int]] = []
     room = 0
-    # The largest come first.
     for number in range(len(parts.keys)):
         size = parts.size(number)
         if room < size:

@@ -1,7 +1,7 @@
-"""Defaults of ``splitbrain test`` where the user chose nothing, as far as a recorded plan tells.
+"""Defaults of ``splitbrain test`` for options that a recorded plan leaves open.
 
-Known for plans of this version only: another version may have had other defaults, and what is left
-out of a command line must mean the same there.
+Known for plans of this version only: another version may have had others, and an option left out of
+a command line must mean the same there.
 """
 
 from splitbrain.contracts.errors import UsageError
@@ -13,7 +13,7 @@ from splitbrain.workloads.workload import workload
 
 
 def defaults_of(plan: Plan) -> Experiment | None:
-    """The defaults of the tool version in the plan, None if that is not this version."""
+    """Return the defaults of the plan's tool version; None if that is not this version."""
     if plan.tool_version != tool_version():
         return None
     name = plan.experiment.system
@@ -35,4 +35,4 @@ def _workload_options(name: str) -> dict[str, object]:
     try:
         return workload(name, seed=0, slots=1, readers=frozenset(), options={}).options()
     except UsageError:
-        return {}  # a plan of another origin: its options are all named
+        return {}  # a plan of another origin names all its options

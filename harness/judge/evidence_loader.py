@@ -1,9 +1,8 @@
-"""Reads a run folder into memory, as it is: finished, dead or still growing.
+"""Reader of a run folder in any state: finished, dead or still growing.
 
-Whatever is missing, torn or broken becomes a sentence in ``problems`` and never an exception: what
-is left can still show a violation. Of a history that is broken in its middle the part before the
-break is taken, since a beginning of the truth is true and a truth with holes is not. Must never
-change the folder. Source: design, section 5.
+Anything missing, torn or broken becomes a sentence in ``problems``, never an exception: the rest
+can still show a violation. A history broken in its middle is read up to the break: a prefix of a
+history is evidence, one with holes is not. Must never change the folder. Source: design, section 5.
 """
 
 from pathlib import Path
@@ -38,7 +37,7 @@ _Line = TypeVar("_Line")
 
 
 class RunRecord(msgspec.Struct, frozen=True):
-    """Everything that a run left behind and that a judgement needs."""
+    """Evidence of one run."""
 
     folder: RunFolder
     #: None where ``plan.json`` is missing or unreadable.
@@ -47,88 +46,88 @@ class RunRecord(msgspec.Struct, frozen=True):
     operations: list[PairedOperation]
     scheduled: tuple[Fault, ...]
     faults: tuple[FaultEvent, ...]
-    #: Node to its state events, in the node's own order.
+    #: By node, in the node's own order.
     state_events: dict[str, list[StateEvent]]
-    #: Node to what it holds at the end; empty for a run that never got there.
+    #: By node, at the end of the run; empty for a run that never got there.
     committed_logs: dict[str, CommittedLog]
     #: Course of the run, in order; empty for a folder of other origin.
     phases: tuple[Phase, ...]
-    #: The run still holds its lock.
+    #: Whether the run still holds its lock.
     living: bool
-    #: What could not be read, one sentence each.
+    #: Unreadable parts, one sentence each.
     problems: tuple[str, ...]
-    #: What is not as the run left it when it ended, one clause each.
+    #: Differences from the folder as the run left it, one clause each.
     damage: tuple[str, ...] = ()
-    #: Who was seen to lead from outside, each change.
+    #: Changes of the leader as seen from outside.
     sightings: tuple[LeaderSighting, ...] = ()
-    #: What only a simulated run knows of itself; None for other runs, and where it is lost.
+    #: None for other runs, and where it is lost.
     simulation: SimulationRecord | None = None
 
     @property
     def is_simulated(self) -> bool:
-        """Whether the run's world was a simulated one."""
+        """Return whether the run's world was simulated."""
         if self.simulation is not None:
             return True
         return self.plan is not None and self.plan.experiment.runtime == SIMULATED
 
     @property
     def is_drawn(self) -> bool:
-        """Whether it is one world of a sweep, drawn or shrunk, which proves nothing by itself.
+        """Return whether it is one world of a sweep, which proves nothing by itself.
 
-        Faults may then do what ends nodes, overlap, or miss; whether anything was wrong is told by
-        the invariants, and whether enough was tried by the sweep.
+        Its faults may end nodes, overlap or miss; the invariants find violations, and the sweep
+        says whether enough was tried.
         """
         return self.is_simulated and self.plan is not None and self.plan.experiment.nemesis == DRAWN
 
     @property
     def ended_at_violation(self) -> bool:
-        """Whether its world ended where an invariant did not hold, before anything could heal."""
+        """Return whether its world ended at a violated invariant, before anything could heal."""
         return self.simulation is not None and self.simulation.violation is not None
 
     @property
     def knows_its_faults(self) -> bool:
-        """Whether ``faults.jsonl`` tells every fault that there was."""
-        told = (*self.problems, *self.damage)
-        if any(self.folder.faults.name in sentence for sentence in told):
+        """Return whether ``faults.jsonl`` holds every fault of the run."""
+        sentences = (*self.problems, *self.damage)
+        if any(self.folder.faults.name in sentence for sentence in sentences):
             return False
         return bool(self.faults) or not self.scheduled or not self.reached("load-ended")
 
     @property
     def node_names(self) -> list[str]:
-        """Nodes of the plan, those that vote first, else those that left a folder."""
+        """Return the plan's nodes, voters first; without a plan those that left a folder."""
         if self.plan is not None:
             return [str(node) for node in (*self.plan.nodes, *self.plan.observers)]
         return [str(node) for node in self.folder.node_names()]
 
     @property
     def observers(self) -> list[str]:
-        """Those of them that do not vote."""
+        """Return the nodes without a vote."""
         return [] if self.plan is None else [str(node) for node in self.plan.observers]
 
     @property
     def functions(self) -> Functions:
-        """Effects of the workload's functions; by their usual names where no plan declares any."""
+        """Return the effects of the workload's functions, by default the usual ones."""
         return USUAL if self.plan is None else self.plan.functions or USUAL
 
     def reached(self, phase: str) -> bool:
-        """Whether the run came as far as that phase."""
+        """Return whether the run came as far as that phase."""
         return any(found.phase == phase for found in self.phases)
 
     @property
     def windows(self) -> list[FaultWindow]:
-        """When each injected fault was in force, in the order of their start."""
+        """Return when each injected fault was in force, by start."""
         return fault_windows(self.faults, self.end_time)
 
     @property
     def reigns(self) -> list[Reign]:
-        """Who led when: as the nodes say, else as was seen from outside."""
+        """Return the reigns by the nodes' own events, else as seen from outside."""
         if self.state_events:
             return reigns(self.state_events, self.windows)
         return sighted_reigns(self.sightings, self.end_time)
 
     @property
     def end_time(self) -> int:
-        """Time of the last event of the clients or of the nemesis, ns; 0 for an empty run."""
+        """Return the time of the last event of clients or nemesis, ns; 0 for an empty run."""
         last_fault = max((fault.time for fault in self.faults), default=0)
         return max(self.events[-1].time if self.events else 0, last_fault)
 
@@ -137,13 +136,13 @@ def load_run(root: Path) -> RunRecord:
     """Read a run folder.
 
     Raises:
-        UsageError: there is no such folder, or it holds what no run makes.
+        UsageError: there is no such folder, or it holds files that no run makes.
     """
     folder = RunFolder(root)
     if not root.is_dir():
         raise UsageError(f"there is no run folder {root}", "Name a folder below runs/.")
     refuse_strays(root)
-    # Asked first: what ends while it is read was read in part.
+    # Checked before reading: a run that ends meanwhile was read in part.
     living = is_alive(folder)
     problems: list[str] = []
     plan = _read_plan(folder, problems)
@@ -159,7 +158,7 @@ def load_run(root: Path) -> RunRecord:
             state_events[str(node)] = read
         dump = folder.committed_log(node)
         log = read_committed_log(dump, problems)
-        # What is not in a dump counts against the system, so it must be as the run left it.
+        # A record missing in a dump counts against the system, so the dump must be undamaged.
         name = f"{dump.relative_to(root)} "
         if log is not None and not any(clause.startswith(name) for clause in damaged):
             committed_logs[str(node)] = log
@@ -186,10 +185,10 @@ def load_run(root: Path) -> RunRecord:
 
 
 def read_json_lines(path: Path, type_: type[_Line], problems: list[str]) -> list[_Line]:
-    """The whole lines of a file; none where it is missing.
+    """Return the whole lines of a file; none where it is missing.
 
-    A line that does not fit is dropped with a sentence in ``problems``, the first of a file only;
-    so is a torn last line, which is what a killed harness leaves.
+    Lines that do not fit are dropped with one sentence in ``problems`` that names the first; so is
+    a torn last line, which a killed harness leaves.
     """
     try:
         content = path.read_bytes()
@@ -209,7 +208,7 @@ def read_json_lines(path: Path, type_: type[_Line], problems: list[str]) -> list
         try:
             records.append(decoder.decode(line))
         except UNREADABLE as error:
-            # Lines end with a line feed, so what follows the last one is a torn line.
+            # Every whole line ends with a line feed.
             if number < len(lines):
                 broken.append(f"line {number}: {in_words(error)}")
             else:
@@ -220,10 +219,10 @@ def read_json_lines(path: Path, type_: type[_Line], problems: list[str]) -> list
 
 
 def read_committed_log(path: Path, problems: list[str]) -> CommittedLog | None:
-    """One node's ``log.jsonl``: a header line, then one record per line; None if unusable.
+    """Read one node's ``log.jsonl``: a header line, then one record per line; None if unusable.
 
-    The header names how far the log goes, so a torn dump cannot pass for a short log. One with a
-    broken line is left out too: the record that stood there would be missed on that node.
+    The header names the log's end, so a torn dump cannot pass for a short log. A dump with a broken
+    line is dropped too: the missing record would count as lost on that node.
     """
     known_before = len(problems)
     lines = read_json_lines(path, dict[str, Any], problems)
@@ -247,7 +246,7 @@ def read_committed_log(path: Path, problems: list[str]) -> CommittedLog | None:
 
 
 def _record(line: dict[str, Any]) -> CommittedRecord:
-    """A record whose key is told as those of the history are."""
+    """Convert a line; its key is spelt as in the history."""
     record = msgspec.convert(line, CommittedRecord)
     text = key_text(record.key)
     return record if text == record.key else msgspec.structs.replace(record, key=text)
@@ -266,7 +265,7 @@ def _read_plan(folder: RunFolder, problems: list[str]) -> Plan | None:
 def _read_history(
     folder: RunFolder, problems: list[str]
 ) -> tuple[list[Event], list[PairedOperation]]:
-    """The events up to the first that makes no sense, and their operations."""
+    """Return the events up to the first invalid one, and their operations."""
     if not folder.history.exists():
         problems.append("history.jsonl is missing: no client ever worked, or it was removed.")
         return [], []
@@ -290,7 +289,7 @@ def _read_history(
     try:
         return whole, [*operations_apart(pair(whole))[0]]
     except PairingError as error:
-        # Indexes that repeat or go back: nothing tells where the truth ends.
+        # Indexes that repeat or go back: no prefix can be trusted.
         problems.append(_broken_off(0, error))
         return [], []
 
@@ -305,7 +304,7 @@ def _broken_off(kept: int, error: Exception) -> str:
 def _scheduled_faults(
     lines: list[dict[str, Any]], path: Path, problems: list[str]
 ) -> tuple[Fault, ...]:
-    """The planned faults; lines without a time say what a plan became, as faults.jsonl does."""
+    """Return the planned faults; lines without a time describe a recorded fault instead."""
     scheduled: list[Fault] = []
     for line in lines:
         if not is_planned(line):

@@ -1,10 +1,9 @@
 """Coverage of one run: which fault met which role, epoch phase and workload. Pure.
 
-Counts faults that were injected, by what the nodes that they hit were at that moment. A fault that
-hits nodes in two roles counts once in each. What is not known counts as ``unknown``. Judges
-nothing: no verdict rests on it. Roles and epoch phases are read from state events; what these do
-not tell is ``unknown`` and never guessed: a node without them, one that was ended by another fault
-a moment ago, an epoch that a silent node may have left. Definitions: ``docs/faults/coverage.md``.
+Counts injected faults by the state of the nodes they hit; a fault that hits nodes in two roles
+counts once in each. Judges nothing. Roles and phases are read from state events; the rest is
+``unknown``, never guessed: a node without events, one that another fault just ended, an epoch that
+a silent node may have left. Definitions: ``docs/faults/coverage.md``.
 """
 
 from bisect import bisect_right
@@ -26,7 +25,7 @@ from splitbrain.harness.judge.evidence_loader import RunRecord
 from splitbrain.history.course import LeaderSighting
 from splitbrain.history.fault_windows import FaultWindow, fault_windows
 
-#: What nodes call their roles, to ours; one that knows no leader is a candidate or may be one soon.
+#: Roles in state events, to ours; a node that knows no leader is or may soon be a candidate.
 _ROLES: Final[dict[str, Role]] = {
     "leader": "leader",
     "follower": "follower",
@@ -40,10 +39,10 @@ _LAST_WORDS = frozenset({"stopped", "fatal"})
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """What one node was at a moment."""
+    """Role and epoch of a node at one moment."""
 
     role: Role
-    #: Leader epoch that it was in; None where nothing tells.
+    #: None where unknown.
     epoch: int | None = None
 
 
@@ -51,74 +50,62 @@ UNKNOWN: Final = Standing("unknown")
 
 
 class _Change(msgspec.Struct, frozen=True):
-    """From here on the node was in this role and epoch."""
-
     time: int
     role: Role
     epoch: int
-    #: The highest epoch that it was in so far.
     highest: int
 
 
 class _Life(msgspec.Struct):
-    """One start of the node's process."""
-
     incarnation: int
     first: int
     last: int
-    #: Whether it said that it ends.
+    #: Whether it announced its end.
     said_end: bool = False
 
 
-class NodeTale:
-    """What one node told in a run; one whose events bear no times told nothing."""
+class NodeTimeline:
+    """Timeline of one node's state events; empty if any of them lacks a time."""
 
     def __init__(self, events: Sequence[StateEvent]) -> None:
         self._changes: list[_Change] = []
         self._lives: list[_Life] = []
-        #: Epoch to when the node, leading it, first said that a record of it is committed.
+        #: Epoch to the time of the first commit that the node, leading it, stated.
         self.commits: dict[int, int] = {}
-        #: Whether the node ever told of a commit.
         self.tells_commits = False
-        #: Where each epoch's own records begin, as its leader said.
+        #: Epoch to the offset of its first record, as its leader said.
         self._begins: dict[int, int] = {}
         timed = [(event.time, event) for event in events if event.time is not None]
         if len(timed) == len(events):
-            for time, event in sorted(timed, key=lambda one: one[0]):
+            for time, event in sorted(timed, key=lambda stamped: stamped[0]):
                 self._hear(time, event)
 
     def highest_epoch(self, time: int) -> int | None:
-        """The highest epoch that the node was in by then."""
+        """Return the highest epoch that the node had reached by then."""
         change = self._change_at(time)
         return None if change is None else change.highest
 
     def standing(self, time: int, endings: Iterable[FaultWindow]) -> Standing:
-        """What the node was.
-
-        Args:
-            time: ns since the run's start.
-            endings: other faults that end this node's process, in any order.
-        """
+        """Return the state at ``time``; ``endings`` are other faults that end its process."""
         change = self._change_at(time)
         place = bisect_right(self._lives, time, key=lambda life: life.first) - 1
         if change is None or place < 0:
             return UNKNOWN
         life = self._lives[place]
-        told = Standing(change.role, change.epoch)
+        standing = Standing(change.role, change.epoch)
         if time <= life.last:
-            return told
+            return standing
         if life.said_end:
             return Standing("down", change.epoch)
         for window in endings:
-            # A fault that is over before the node's last word, or before this start of it, has
-            # not ended it.
+            # A fault over before the node's last event, or before this start, did not end it.
             begun_since = window.end < time and window.start < life.first
             if window.start > time or window.end < life.last or begun_since:
                 continue
             seen_down = window.seen is not None and window.seen <= time <= window.end
             came_back = window.start < life.first
             return Standing("down", change.epoch) if seen_down and not came_back else UNKNOWN
-        return told
+        return standing
 
     def _change_at(self, time: int) -> _Change | None:
         place = bisect_right(self._changes, time, key=lambda change: change.time) - 1
@@ -140,7 +127,7 @@ class NodeTale:
         self._hear_of_log(time, event, leads=role == "leader")
 
     def _hear_of_log(self, time: int, event: StateEvent, *, leads: bool) -> None:
-        """A leader's first commit in its own epoch; commits of earlier records are none."""
+        """Note a leader's first commit in its own epoch, not that of earlier records."""
         if event.kind == "append" and leads and event.base_offset is not None:
             self._begins.setdefault(event.epoch, event.base_offset)
         if event.kind not in ("commit", "high-watermark"):
@@ -152,8 +139,8 @@ class NodeTale:
             self.commits.setdefault(event.epoch, time)
 
 
-class ClusterTale:
-    """What all nodes told in a run."""
+class ClusterTimeline:
+    """Timelines of all nodes of a run."""
 
     def __init__(
         self,
@@ -161,46 +148,44 @@ class ClusterTale:
         state_events: Mapping[str, Sequence[StateEvent]],
         windows: Sequence[FaultWindow],
     ) -> None:
-        """``windows`` are those of all faults that were injected."""
-        self._tales = {node: NodeTale(state_events.get(node, ())) for node in nodes}
+        """Read the events; ``windows`` are those of all injected faults."""
+        self._timelines = {node: NodeTimeline(state_events.get(node, ())) for node in nodes}
         self._endings = [window for window in windows if window.may_end_processes]
 
     def standing(self, node: str, time: int, fault: int) -> Standing:
-        """What a node was when a fault came, whatever that fault then did to it.
-
-        Args:
-            node: its name.
-            time: ns since the run's start.
-            fault: the fault's index.
-        """
-        tale = self._tales.get(node)
-        if tale is None:
+        """Return a node's state at ``time`` as a fault came, before that fault's own effect."""
+        timeline = self._timelines.get(node)
+        if timeline is None:
             return UNKNOWN
-        others = [one for one in self._endings if one.index != fault and node in one.nodes]
-        return tale.standing(time, others)
+        others = [
+            window for window in self._endings if window.index != fault and node in window.nodes
+        ]
+        return timeline.standing(time, others)
 
     def phase(self, time: int, fault: int) -> EpochPhase:
-        """Where the newest epoch stood when a fault came; arguments as of ``standing``."""
-        tales = list(self._tales.values())
-        highest = [tale.highest_epoch(time) for tale in tales]
+        """Return the phase of the newest epoch when a fault came; arguments as of ``standing``."""
+        timelines = list(self._timelines.values())
+        highest = [timeline.highest_epoch(time) for timeline in timelines]
         known = [epoch for epoch in highest if epoch is not None]
-        if not tales or len(known) < len(tales):
+        if not timelines or len(known) < len(timelines):
             return "unknown"
         newest = max(known)
-        standings = [self.standing(node, time, fault) for node in self._tales]
+        standings = [self.standing(node, time, fault) for node in self._timelines]
         roles = [standing.role for standing in standings]
         if Standing("leader", newest) not in standings:
             return "unknown" if "unknown" in roles else "election"
         if 2 * roles.count("candidate") > len(roles) - roles.count("observer"):
             return "election"
-        if not any(tale.tells_commits for tale in tales):
+        if not any(timeline.tells_commits for timeline in timelines):
             return "unknown"
-        committed = [tale.commits[newest] for tale in tales if newest in tale.commits]
+        committed = [
+            timeline.commits[newest] for timeline in timelines if newest in timeline.commits
+        ]
         return "settled" if committed and min(committed) <= time else "new-leader"
 
 
 def coverage_of(record: RunRecord) -> tuple[CoverageCell, ...]:
-    """The cells of a recorded run; where its nodes tell nothing, as seen from outside."""
+    """Return a recorded run's cells; from outside sightings where its nodes state nothing."""
     plan = record.plan
     from_outside = plan is not None and not plan.declares_state_events and not record.state_events
     return fault_coverage(
@@ -222,19 +207,13 @@ def fault_coverage(
     state_events: Mapping[str, Sequence[StateEvent]],
     sightings: Sequence[LeaderSighting] | None = None,
 ) -> tuple[CoverageCell, ...]:
-    """The cells of one run that are not zero, sorted.
+    """Return the cells of one run that are not zero, sorted.
 
-    Args:
-        events: what was recorded of the faults.
-        nodes: all nodes of the run.
-        workload: what clients did.
-        end_time: of the run, ns since its start.
-        state_events: node to its events.
-        sightings: who was seen to lead from outside, each change; given only for a system whose
-            nodes tell nothing themselves.
+    ``end_time`` is in ns since the run's start; ``sightings`` are given only for a system without
+    state events.
     """
     windows = fault_windows(events, end_time)
-    tale = ClusterTale(nodes, state_events, windows)
+    timeline = ClusterTimeline(nodes, state_events, windows)
     views = {event.index: event.leader for event in events if event.leader is not None}
     cells: list[CoverageCell] = []
     for window in windows:
@@ -242,8 +221,10 @@ def fault_coverage(
             continue
         phase: EpochPhase = "unknown"
         if sightings is None:
-            phase = tale.phase(window.start, window.index)
-            roles = [tale.standing(node, window.start, window.index).role for node in window.nodes]
+            phase = timeline.phase(window.start, window.index)
+            roles = [
+                timeline.standing(node, window.start, window.index).role for node in window.nodes
+            ]
         else:
             leader = views.get(window.index) or _seen_to_lead(sightings, window.start)
             roles = [_role_from_outside(node, leader, window, windows) for node in window.nodes]
@@ -263,7 +244,7 @@ def _seen_to_lead(sightings: Sequence[LeaderSighting], time: int) -> str | None:
 def _role_from_outside(
     node: str, leader: str | None, window: FaultWindow, windows: Sequence[FaultWindow]
 ) -> Role:
-    """The leader view's word: whoever is not the leader that it names follows."""
+    """Return the role by the leader view: every node but its leader follows."""
     for other in windows:
         ends_it = other.may_end_processes and node in other.nodes and other.index != window.index
         if ends_it and other.start <= window.start <= other.end:

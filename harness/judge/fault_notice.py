@@ -1,11 +1,10 @@
-"""Whether the system noticed a fault: a role changed, requests suffered, a peer fell behind. Pure.
+"""Signs of whether the system noticed a fault: changed roles, late requests, slow peers. Pure.
 
-A fault that took effect and that nothing in the system felt has not been survived: it proves as
-little as one that never came. Looked at is the fault's window and ``MARGIN_NS`` behind it, compared
-with the *quiet* time of the same run, in which no fault was in force: some requests fail there too,
-such as those of clients that are pinned to a follower. Where a run has no quiet time, or nothing
-tells of roles, the absence of a sign is no sign of absence, and that is said. Judges nothing.
-Definitions: ``docs/faults/coverage.md``.
+A fault that took effect unnoticed has not been survived: it proves as little as one that never
+came. The fault's window and ``MARGIN_NS`` behind it are compared with the *quiet* time of the run,
+in which no fault was in force: some requests fail there too, such as those of clients pinned to a
+follower. Without quiet time, or without news of roles, missing signs mean nothing, and the notice
+says so. Judges nothing. Definitions: ``docs/faults/coverage.md``.
 """
 
 import math
@@ -24,16 +23,16 @@ from splitbrain.history.fault_windows import FaultWindow
 from splitbrain.history.records import PairedOperation
 
 _NS_PER_MS: Final = 1_000_000
-#: Behind a heal: what a fault has begun shows itself when a client's patience ends, or an election.
+#: Time behind a heal in which effects still show, by a client's timeout or an election.
 MARGIN_NS: Final = 1_000_000_000
-#: Operations of the quiet time, below which nothing can be compared with it.
+#: Least operations of the quiet time for a comparison.
 QUIET_MIN: Final = 20
-#: A gap in a node's log is a stall from here on, and a slow answer one that took so much longer:
-#: less is what a busy machine does by itself.
+#: Least gap in a node's log that is a stall, and least delay that makes an answer slow: a busy
+#: machine does less by itself.
 _STALL_NS: Final = 250_000_000
-#: Times the longest of the quiet time.
+#: Factor over the longest of the quiet time.
 _LONGER: Final = 2
-#: Standard deviations by which a kind of failure must be more frequent than in the quiet time.
+#: Standard deviations by which a failure must be more frequent than in the quiet time.
 _SIGMAS: Final = 3.0
 _TOLD_MAX: Final = 3
 NOTHING_NOTICED: Final = (
@@ -44,35 +43,30 @@ NOTHING_NOTICED: Final = (
 class Notice(msgspec.Struct, frozen=True):
     """Signs that the system noticed one fault."""
 
-    #: None: cannot be told.
+    #: None: unknown.
     noticed: bool | None
-    #: By what, or why it cannot be told, in words.
+    #: The signs, or why it is unknown, in words.
     words: str
 
 
 class Signs(msgspec.Struct, frozen=True):
-    """The records of a run that may show that a fault was noticed."""
+    """Records of a run that may show that a fault was noticed."""
 
     operations: Sequence[PairedOperation]
-    #: Node to its events, in its own order.
+    #: By node, in its own order.
     state_events: Mapping[str, Sequence[StateEvent]] = {}
-    #: All nodes.
     nodes: Sequence[str] = ()
-    #: Who was seen to lead from outside, each change.
+    #: Changes of the leader as seen from outside.
     sightings: Sequence[LeaderSighting] = ()
-    #: Course of the run.
     phases: Sequence[Phase] = ()
 
 
 def notices(windows: Sequence[FaultWindow], signs: Signs) -> dict[int, Notice]:
-    """Index of each fault that took effect, to what the system noticed of it.
-
-    Args:
-        windows: of all faults that were injected.
-        signs: what the run left behind.
-    """
+    """Return how the system noticed each fault that took effect, by the fault's index."""
     spans = [(window.start, window.end + MARGIN_NS) for window in windows]
-    requests = _Requests(spans, [one for one in signs.operations if not one.final])
+    requests = _Requests(
+        spans, [operation for operation in signs.operations if not operation.final]
+    )
     logs = {node: _growth(events) for node, events in signs.state_events.items()}
     found: dict[int, Notice] = {}
     for place, window in enumerate(windows):
@@ -103,7 +97,7 @@ def _exits(window: FaultWindow, phases: Iterable[Phase]) -> Iterator[str]:
 
 
 def _roles(window: FaultWindow, signs: Signs) -> Iterator[str]:
-    """Changes of role, epoch or leader that are no start of a node which the fault has ended."""
+    """Yield changes of role, epoch or leader, except the restart of a node that the fault ended."""
     if not any(signs.state_events.values()):
         yield from _sighted(window, signs.sightings)
         return
@@ -125,7 +119,7 @@ def _roles(window: FaultWindow, signs: Signs) -> Iterator[str]:
             if event.kind in ("stopped", "fatal") and node not in window.nodes:
                 found.append((event.time, f"{node} stopped"))
             elif event.kind == "role" and is_change:
-                # A node that the fault has ended takes up some role when it starts again.
+                # A node ended by the fault takes some role when it starts again.
                 if node in window.nodes and began[event.incarnation] >= window.start:
                     continue
                 found.append((event.time, f"{node} became {event.role} in epoch {event.epoch}"))
@@ -146,7 +140,6 @@ def _sighted(window: FaultWindow, sightings: Iterable[LeaderSighting]) -> Iterat
 
 
 def _dark_roles(signs: Signs) -> str | None:
-    """Why roles cannot be told; None where they can."""
     silent = [node for node in signs.nodes if not signs.state_events.get(node)]
     if not silent or (len(silent) == len(signs.nodes) and signs.sightings):
         return None
@@ -158,8 +151,6 @@ def _dark_roles(signs: Signs) -> str | None:
 
 
 class _Tally:
-    """Operations of some stretch of time."""
-
     def __init__(self) -> None:
         self.count = 0
         self.failures: Counter[tuple[str, str]] = Counter()
@@ -174,12 +165,11 @@ class _Tally:
 
 
 class _Requests:
-    """The clients' operations, by the spans that they meet, and those of the quiet time."""
+    """Operations of the clients by the spans they overlap, and those of the quiet time."""
 
     def __init__(
         self, spans: Sequence[tuple[int, int]], operations: Iterable[PairedOperation]
     ) -> None:
-        """``spans`` by their starts."""
         self._quiet = _Tally()
         self._met = [_Tally() for _ in spans]
         starts = [start for start, _ in spans]
@@ -197,7 +187,6 @@ class _Requests:
                 self._quiet.add(operation)
 
     def signs(self, place: int) -> Iterator[str]:
-        """The requests that suffered in a span, in words."""
         met, quiet = self._met[place], self._quiet
         if quiet.count < QUIET_MIN:
             return
@@ -215,7 +204,6 @@ class _Requests:
             )
 
     def dark(self, place: int) -> str | None:
-        """Why nothing can be told of the requests in a span; None where it can."""
         if not self._met[place].count:
             return "no operation met it"
         if self._quiet.count < QUIET_MIN:
@@ -227,7 +215,6 @@ class _Requests:
 
 
 def _growth(events: Iterable[StateEvent]) -> list[int]:
-    """Moments at which a node's log grew, ascending."""
     return sorted(
         event.time for event in events if event.kind == "append" and event.time is not None
     )
@@ -236,7 +223,6 @@ def _growth(events: Iterable[StateEvent]) -> list[int]:
 def _stalls(
     window: FaultWindow, logs: Mapping[str, Sequence[int]], spans: Sequence[tuple[int, int]]
 ) -> Iterator[str]:
-    """Nodes whose log did not grow for long while that of another one did."""
     last = max((times[-1] for times in logs.values() if times), default=0)
     for node, times in logs.items():
         if not times or (node in window.nodes and window.may_end_processes):
@@ -248,7 +234,6 @@ def _stalls(
             if all(end <= begun or start >= over for begun, over in spans)
         ]
         least = max(_STALL_NS, _LONGER * max(quiet, default=0))
-        # Only what lies behind the injection is the fault's doing.
         inside = [
             (end - start, start, end)
             for start, end in gaps

@@ -1,7 +1,7 @@
-"""Turns the phases of ``faults.jsonl`` into one result per planned fault, with what came of it.
+"""Results of faults: the phases of ``faults.jsonl`` as one result per planned fault.
 
-Only what was seen from outside counts: a fault that was asked for and never verified did not bite,
-one that was never reached (a run that died) was not applied. Source: design, sections 5 and 7.
+Only effects seen from outside count: a fault that was invoked and never verified did not bite, one
+that was never reached (a run that died) was not applied. Source: design, sections 5 and 7.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,14 +22,14 @@ from splitbrain.history.fault_windows import (
 )
 
 _NS_PER_MS = 1_000_000
-#: Phases whose evidence tells what became of a fault, the most telling first.
+#: Phases whose evidence stands for the fault, the most telling first.
 _TELLING: tuple[FaultPhase, ...] = ("not-bitten", "verified", "not-applicable", "invoked")
 
 
 def fault_results(
     scheduled: Sequence[Fault], events: Iterable[FaultEvent]
 ) -> tuple[FaultResult, ...]:
-    """One result per fault that was planned or happened, in the order of their index."""
+    """Return one result per fault that was planned or happened, by index."""
     by_index = by_fault(events)
     planned = {fault.index: fault for fault in scheduled}
     return tuple(
@@ -42,13 +42,13 @@ def _result(index: int, planned: Fault | None, story: Sequence[FaultEvent]) -> F
     phases: Phases = {event.phase: event for event in story}
     applied = "invoked" in phases and "not-applicable" not in phases
     gone = gone_with(phases)
-    told = [
+    evidence = [
         phases[phase].evidence
         for phase in (_first_of(_TELLING, phases), "healing", "not-healed")
         if phase in phases and phases[phase].evidence
     ]
     if not story:
-        told = ["the run ended before it"]
+        evidence = ["the run ended before it"]
     first = story[0] if story else planned
     assert first is not None
     leader = next((event.leader for event in story if event.leader), None)
@@ -63,7 +63,7 @@ def _result(index: int, planned: Fault | None, story: Sequence[FaultEvent]) -> F
         healed_ms=_milliseconds(gone),
         resumed_ms=_milliseconds(phases.get("resumed")),
         verified=has_bitten(phases),
-        evidence="; ".join(filter(None, told)) or None,
+        evidence="; ".join(filter(None, evidence)) or None,
         healed=gone is not None,
         applied=applied,
     )
@@ -80,7 +80,7 @@ def _milliseconds(event: FaultEvent | None) -> int | None:
 
 
 def with_failovers(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[FaultResult, ...]:
-    """The results with how long each fault kept the system from acknowledging a write, ms."""
+    """Add to each result how long the fault kept the system from acknowledging a write, ms."""
     took = failovers_ns(record.windows, record.operations, record.functions)
     return tuple(
         msgspec.structs.replace(fault, failover_ms=took[fault.index] // _NS_PER_MS)
@@ -91,7 +91,7 @@ def with_failovers(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[
 
 
 def with_notices(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[FaultResult, ...]:
-    """The results with the signs by which the system noticed each fault."""
+    """Add to each result the signs by which the system noticed the fault."""
     signs = Signs(
         operations=record.operations,
         state_events=record.state_events,

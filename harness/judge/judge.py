@@ -1,10 +1,9 @@
-"""Judges a run folder, at any time and as often as asked.
+"""Judgement of a run folder, at any time and as often as wanted.
 
-Reads what is there, runs the checkers in killable workers with the Spark analysis beside them, and
-writes the verdict files. The verdict is written as soon as it is known: neither the analysis nor
-the report can lose it, and whatever crashes here makes its own part ``unknown`` and leaves the
-others. A living run is looked at and never written to. Must never change what the run recorded.
-Source: design, sections 5 and 6.
+Runs the checkers in killable workers with the Spark analysis beside them, and writes the verdict
+files. The verdict is written as soon as it is known: neither analysis nor report can lose it, and a
+crash makes its own part ``unknown`` and leaves the others. A living run's folder is never written
+to. Must never change what the run recorded. Source: design, sections 5 and 6.
 """
 
 import shlex
@@ -51,7 +50,6 @@ from splitbrain.workloads.workload import checkers_fitting
 
 _NS_PER_MS = 1_000_000
 _INTERRUPTED = "interrupted"
-#: Compares the nodes' logs with each other.
 _LOGS_CHECKER = "split-brain"
 _EARLIER_KEPT = "The results of the earlier judgement are kept."
 
@@ -59,10 +57,10 @@ _Made = TypeVar("_Made")
 
 
 class Publisher(Protocol):
-    """Writes the files that show the results, and adds to them what went wrong."""
+    """Writer of the files that show the results; adds its problems to them."""
 
     def __call__(self, record: RunRecord, results: Results, *, with_analysis: bool) -> Results:
-        """Whether to show what Spark found is the judgement's to say."""
+        """Write the files; ``with_analysis``: show the results of Spark too."""
         ...
 
 
@@ -80,21 +78,12 @@ def judge(
     before_analysis: Callable[[], None] = lambda: None,
     told: Callable[[Results], None] = lambda _results: None,
 ) -> Results:
-    """Judge a run folder, finished, dead or alive, write its verdict, and have it shown.
+    """Judge a run folder, finished, dead or alive, write its verdict and publish it.
 
-    Args:
-        run_folder: the run's folder.
-        publish: shows the results, once they are known.
-        analyze: run the Spark analysis too; without it the results of an earlier one are shown.
-        time_budget_s: for one part of one checker.
-        memory_budget_mib: for one part of one checker.
-        jobs: parts at work at the same time.
-        harness_problems: why the harness failed during the run, one sentence each; none if it
-            did not.
-        during: told what is being done while it is done.
-        stop: set when the user does not want to wait: what is undecided by then stays so.
-        before_analysis: called when no other judgement of the folder is at work.
-        told: told the verdict as soon as it is known.
+    Budgets are those of one part of one checker. Without ``analyze`` the results of an earlier
+    analysis are shown. ``harness_problems`` are failures of the harness during the run, one
+    sentence each. Once ``stop`` is set, undecided parts stay so. ``before_analysis`` is called when
+    no other judgement of the folder is at work, ``told`` as soon as the verdict is known.
 
     Raises:
         UsageError: there is no such folder.
@@ -105,7 +94,7 @@ def judge(
     if record.living:
         with during(JUDGING):
             return _judge_record(record, limits, harness_problems, stop)
-    # A run that was killed has not given its room back.
+    # A killed run has not released its reserved disk space.
     Ballast(run_folder).release()
     with exclusive(run_folder, during, stop), ExitStack() as judging:
         if not (analyze and record.operations) or stop.is_set():
@@ -138,7 +127,7 @@ def judge(
 
 
 def _is_less_than_before(record: RunRecord, results: Results) -> bool:
-    """Whether half a judgement would replace a whole one, or the violation that it found."""
+    """Return whether half a judgement would replace a whole one, or the violation that it found."""
     return results.verdict is not Verdict.INVALID and record.folder.results.exists()
 
 
@@ -159,7 +148,7 @@ def _judge_record(
     crashes: list[str] = []
 
     def made(what: str, make: Callable[[], _Made], otherwise: _Made) -> _Made:
-        """What ``make`` makes; where it crashes that is told, and the rest goes on."""
+        """Return the result of ``make``; where it crashes, note that and return ``otherwise``."""
         try:
             return make()
         except Exception as error:  # noqa: BLE001 - see the sentence above
@@ -181,9 +170,9 @@ def _judge_record(
         )
     checked = record_health.as_evidence(record, checked)
     failures, problems = _problems(record, faults, harness_problems)
-    told = len(crashes)
+    crashes_before = len(crashes)
     vacuous = made("Whether the run proves anything", lambda: _vacuous(record, faults), ())
-    if len(crashes) > told:
+    if len(crashes) > crashes_before:
         vacuous = (crashes[-1],)
     interrupted = stop.is_set() or record.reached("interrupted")
     results = _assemble(record, checked, faults, made)
@@ -210,9 +199,9 @@ def _checked(
 def _own_checkers(
     record: RunRecord,
 ) -> Iterator[tuple[str, Callable[[RunRecord], CheckResult]]]:
-    """What judges a run beside the checkers of its workload.
+    """Yield the judges of every run beside the checkers of its workload.
 
-    In a drawn world nodes end by themselves as they should; there the invariants watch them.
+    In a drawn world nodes rightly end by themselves; there the invariants watch them.
     """
     if record.is_simulated:
         yield INVARIANTS, lambda given: invariants_result(given.simulation)
@@ -224,17 +213,17 @@ def _own_checkers(
 
 
 def _vacuous(record: RunRecord, faults: Sequence[FaultResult]) -> tuple[str, ...]:
-    """Why the run proves nothing; what one drawn world proves is the business of its sweep."""
+    """Return why the run proves nothing; for a drawn world its sweep says that."""
     if record.is_drawn or record.ended_at_violation:
         return ()
     return vacuous_reasons(record, faults)
 
 
 def _reproduce(record: RunRecord) -> str:
-    """The command that has the run again.
+    """Return the command that repeats the run.
 
-    A drawn world has no plan but its scenario. That of a simulated plan is the same in a week too,
-    when the plan's file, or the run that it replayed, may be another or gone.
+    A drawn world has no plan but its scenario. A simulated run of a plan file or a replay is
+    repeated from its own folder too: the file or the replayed run may be changed or gone.
     """
     root = shlex.quote(str(record.folder.root))
     if record.plan is None:
@@ -251,8 +240,6 @@ def _undecided(name: str) -> CheckResult:
 
 
 class _Maker(Protocol):
-    """Makes something, or tells that it could not."""
-
     def __call__(self, what: str, make: Callable[[], _Made], otherwise: _Made) -> _Made: ...
 
 
@@ -304,17 +291,16 @@ def _assemble(
 
 
 def _runtime_words(plan: Plan) -> str:
-    """The runtime, and what it could not do at all in this run."""
     limits = plan.runtime_versions.get("limits")
     return plan.experiment.runtime if limits is None else f"{plan.experiment.runtime} ({limits})"
 
 
 def _checker_names(record: RunRecord) -> list[str]:
-    """The plan's checkers; without a plan those that fit the operations and the evidence."""
+    """Return the plan's checkers; without a plan those that fit the operations and the evidence."""
     if record.plan is not None:
         names = list(record.plan.checkers)
-        # Where there are logs, they must not contradict each other, whatever the clients did. What
-        # a drawn world is not asked is said with it.
+        # Logs must never contradict each other, whatever the workload; a drawn world names the
+        # checkers that it leaves out itself.
         if record.committed_logs and not record.is_drawn and _LOGS_CHECKER not in names:
             names.append(_LOGS_CHECKER)
         return names
@@ -343,7 +329,7 @@ def _evidence(record: RunRecord, faults: Sequence[FaultResult]) -> Evidence:
 def _problems(
     record: RunRecord, faults: Sequence[FaultResult], harness_problems: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Failures of the harness, and all that went wrong, the failures first; each said once."""
+    """Return failures of the harness, and all problems, failures first; each once."""
     failures = list(harness_problems)
     failures += [
         phase.detail or "The run failed." for phase in record.phases if phase.phase == "failed"
@@ -355,11 +341,11 @@ def _problems(
     ]
     in_order = record.reached(LAST_PHASE)
     others = list(record.problems)
-    # Who killed the harness is not ours to judge: the folder then says what it can, or unknown.
+    # Unhealed faults of a killed harness are no failure: the folder is judged as it is.
     (failures if in_order else others).extend([] if record.living else unhealed)
-    told = agreement.disagreement(record)
-    if told is not None and not agreement.was_due(record):
-        others.append(told)
+    disagreement = agreement.disagreement(record)
+    if disagreement is not None and not agreement.was_due(record):
+        others.append(disagreement)
     if record.simulation is not None and record.simulation.violation is not None:
         others.append(how_the_world_ended(record.simulation.violation))
     if record.reached("interrupted"):

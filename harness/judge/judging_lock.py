@@ -1,8 +1,7 @@
-"""Lets one judgement of a run folder write at a time; a second one waits for the first.
+"""Lock of a run folder that lets one judgement write at a time; a second one waits.
 
-The results are files that replace each other whole, but the tables of the Spark analysis are not,
-and a report made from two judgements would fit neither. Not the run's own lock: a folder that is
-being judged is not alive.
+Result files replace each other whole, but the tables of the Spark analysis do not, and a report of
+two judgements would fit neither. Not the run's own lock: a folder being judged is not alive.
 """
 
 import fcntl
@@ -18,17 +17,17 @@ from splitbrain.history.border import open_in_place
 LOCK_NAME = "judging.lock"
 WAITING = "waiting for another judgement of this run"
 _INTERVAL_S = 0.1
-#: Longer than any judgement takes; then it is left to the results' own wholeness.
+#: Longer than any judgement takes; after it the judgement goes on without the lock.
 _PATIENCE_S = 3600.0
 
 
 @contextmanager
 def exclusive(run_folder: Path, during: During, stop: Stop) -> Generator[None]:
-    """Hold the folder's lock; ``stop`` ends the wait for it, and then it is gone on without."""
+    """Hold the folder's lock; ``stop`` ends the wait for it and goes on without."""
     try:
         descriptor = open_in_place(run_folder / LOCK_NAME, os.O_RDWR)
     except OSError:
-        # A folder that cannot be written needs no lock either.
+        # An unwritable folder needs no lock.
         yield
         return
     try:

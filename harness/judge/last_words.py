@@ -1,12 +1,11 @@
 """Last words of a node's process in its own log: a panic, an exception, an assertion, a signal.
 
-Systems are written in every language, and each runtime has its own way to say that the process
-ends. The words of the last life are what is looked for, so logs are read from their end, at most
-``SEARCHED_BYTES_MAX`` of each, in blocks: a log may be a gigabyte of anything, without a line feed
-and without a character. Must never take for last words what a process says that goes on: whoever
-asks knows that it has ended. Sources: the runtimes' own sources and manuals (Go's ``printpanics``,
-the JVM's ``hs_err`` file, Erlang's ``init``, CPython's ``traceback``, glibc's ``assert``), each
-form below was seen.
+Each language runtime announces a process' end in its own way. Only the last life counts, so logs
+are read from their end, at most ``SEARCHED_BYTES_MAX`` of each: a log may be a gigabyte of
+anything, without a line feed. The caller knows that the process has ended; a line of a process that
+goes on must never count. Sources: the runtimes' own sources and manuals (Go's ``printpanics``, the
+JVM's ``hs_err`` file, Erlang's ``init``, CPython's ``traceback``, glibc's ``assert``); each form
+below was seen.
 """
 
 import re
@@ -20,21 +19,18 @@ from splitbrain.contracts.runtime import KILLED_CODE
 
 #: Of one log, from its end.
 SEARCHED_BYTES_MAX: Final = 64 << 20
-#: Words that are shown.
 _SHOWN_MAX: Final = 160
 _LINE_BYTES_MAX: Final = 4096
-#: Rank of a line of which no more is known than that it is the last one.
+#: Rank of a line that is only known to be the last one.
 _LAST_LINE: Final = -9
 _COUNTED_BYTES: Final = 1 << 22
 _LOG_SUFFIXES: Final = frozenset({".log", ".txt", ".out", ".err"})
-#: Lines after the one that was recognised among which its message stands.
+#: Lines after the recognised one that may hold its message.
 _FOLLOWING_MAX: Final = 60
 
 
 class _Form(NamedTuple):
-    """One way to say that the process ends."""
-
-    #: Stands on the line; searched for first, since that is quick.
+    #: Substring of the line; searched for first, since that is quick.
     sign: bytes
     #: Shape that the line must have; None: any.
     shape: re.Pattern[bytes] | None = None
@@ -42,7 +38,7 @@ class _Form(NamedTuple):
 
 #: Times, levels and names of containers that may stand before words; no prose.
 _PREFIX: Final = rb"^(?:(?:[^\sa-z]\S*|\S+\s*\|)\s+){0,4}"
-#: Forms that nothing but the end of a process, or of its main thread, has.
+#: Forms that only the end of a process, or of its main thread, has.
 _TELLING: Final = (
     # Go, and its loggers, which end the process at these levels
     _Form(b"panic: ", re.compile(_PREFIX + rb"panic: ")),
@@ -75,7 +71,7 @@ _TELLING: Final = (
     _Form(b"Out of memory: Kill"),
     _Form(b" segfault at "),
 )
-#: Less telling ones, which count where there is no other.
+#: Weaker forms, which count where there is no other.
 _HINTING: Final = (
     _Form(b"FATAL", re.compile(rb"\bFATAL\b")),
     _Form(b"PANIC: "),
@@ -87,43 +83,38 @@ _HINTING: Final = (
     _Form(b"Aborted", re.compile(rb"(?:^|\s)Aborted(?: \(core dumped\))?\s*$")),
     _Form(b"Illegal instruction"),
 )
-#: Of a process that was killed: why it was.
+#: Reasons of a killed process.
 _KILLING: Final = (
     _Form(b"OutOfMemoryError"),
     _Form(b"Out of memory: Kill"),
     _Form(b"Killed", re.compile(rb"(?:^|\s)Killed\s*$")),
 )
-#: Lines of one form that are looked at, from the last on.
 _LOOKS_MAX: Final = 1_000
-#: Lines whose message stands behind them.
+#: Lines whose message is on a later line.
 _MESSAGE_FOLLOWS: Final = re.compile(
     rb"panicked at [^\r\n]*:\d+:\d+:\s*$|terminate called |Runtime Environment|REPORT=*"
 )
 
-#: Exit codes of processes that were asked to end, or had nothing left to do: they die of nothing.
+#: Exit codes of processes that ended in order or were asked to: they have no cause of death.
 _IN_ORDER: Final = (0, 130, 143)
 
 
 class LastWords(msgspec.Struct, frozen=True):
-    """Why a process says that it ends."""
+    """Stated reason of a process' end."""
 
     words: str
-    #: Below the run folder.
     file: str
-    #: Number of the line, from 1.
     line: int
-    #: Whether they say why; else they are no more than the last line.
+    #: False where they are only the log's last line.
     is_telling: bool
 
     @property
     def place(self) -> str:
-        """Their place: ``nodes/n1/container.log:120``."""
+        """Return the place as ``nodes/n1/container.log:120``."""
         return f"{self.file}:{self.line}"
 
 
 class _Found(msgspec.Struct, frozen=True):
-    """A place in a log."""
-
     path: Path
     offset: int
     #: The higher, the more telling.
@@ -131,7 +122,7 @@ class _Found(msgspec.Struct, frozen=True):
 
 
 def node_logs(folder: Path) -> Iterator[Path]:
-    """Text that the node printed or logged; its data folder is left alone."""
+    """Yield text files that the node printed or logged; its data folder is left alone."""
     if not folder.is_dir():
         return
     for path in sorted(folder.iterdir()):
@@ -140,22 +131,18 @@ def node_logs(folder: Path) -> Iterator[Path]:
 
 
 def last_words(run_folder: Path, node: str, exit_code: int | None) -> LastWords | None:
-    """The last words in a node's logs; None where it printed nothing at all.
+    """Return the last words in a node's logs; None where it printed nothing.
 
-    Args:
-        run_folder: the run's folder.
-        node: that has ended by itself.
-        exit_code: of the process, where known. One that was killed says nothing of its own.
+    A process with the exit code of a killed one says nothing of its own.
     """
     logs = list(node_logs(run_folder / "nodes" / node))
     found = [place for path in logs if (place := _last(path, exit_code)) is not None]
     # The most telling of all logs; among equals the log that was written last.
     found.sort(key=lambda place: (place.rank, place.path.stat().st_mtime_ns))
-    return _told(found[-1], run_folder) if found else None
+    return _last_words(found[-1], run_folder) if found else None
 
 
 def _last(path: Path, exit_code: int | None) -> _Found | None:
-    """The last telling place of one log, else its last line, unless the process was killed."""
     size = path.stat().st_size
     start = max(0, size - SEARCHED_BYTES_MAX)
     with path.open("rb") as file:
@@ -177,7 +164,7 @@ def _last(path: Path, exit_code: int | None) -> _Found | None:
 
 
 def _last_of(form: _Form, text: bytes) -> int:
-    """Beginning of the last line that has this form; -1 where none has."""
+    """Return the offset of the last line of this form; -1 where there is none."""
     end = len(text)
     for _ in range(_LOOKS_MAX):
         at = text.rfind(form.sign, 0, end)
@@ -191,7 +178,7 @@ def _last_of(form: _Form, text: bytes) -> int:
 
 
 def _line_start(text: bytes, at: int) -> int:
-    """Start of the line around a place, where that is near."""
+    """Return the start of the line around a place, at most ``_LINE_BYTES_MAX`` before it."""
     near = max(0, at - _LINE_BYTES_MAX)
     return max(near, text.rfind(b"\n", near, at) + 1)
 
@@ -201,7 +188,7 @@ def _line(text: bytes, start: int) -> bytes:
     return line.split(b"\n", 1)[0].rstrip(b"\r")
 
 
-def _told(found: _Found, run_folder: Path) -> LastWords:
+def _last_words(found: _Found, run_folder: Path) -> LastWords:
     with found.path.open("rb") as file:
         line = 1 + _line_feeds(file, found.offset)
         file.seek(found.offset)
@@ -211,7 +198,6 @@ def _told(found: _Found, run_folder: Path) -> LastWords:
 
 
 def _line_feeds(file: BinaryIO, before: int) -> int:
-    """Number of lines before an offset, counted a block at a time."""
     file.seek(0)
     count, left = 0, before
     while left > 0 and (block := file.read(min(left, _COUNTED_BYTES))):
@@ -221,7 +207,6 @@ def _line_feeds(file: BinaryIO, before: int) -> int:
 
 
 def _words(lines: list[bytes]) -> str:
-    """The text of the recognised line, and of the next where the message stands there."""
     first = lines[0][:_LINE_BYTES_MAX]
     if b"Traceback (most recent call last)" in first:
         return _printable(_exception(first, lines[1:]))
@@ -232,8 +217,7 @@ def _words(lines: list[bytes]) -> str:
 
 
 def _exception(first: bytes, following: list[bytes]) -> bytes:
-    """The line of a traceback that names the exception."""
-    if b"\\n" in first:  # a JSON line holds the whole of it
+    if b"\\n" in first:  # a JSON line holds the whole traceback
         inside = first.split(b"Traceback (most recent call last)", 1)[1].split(b'"')[0]
         parts = [part.strip() for part in inside.split(b"\\n") if part.strip()]
         return parts[-1] if parts else first

@@ -1,11 +1,10 @@
-"""Judges the nodes' own conduct: exits that nobody asked for, fatal errors, tracebacks.
+"""Judgement of the nodes' own conduct: unexplained exits, fatal errors, tracebacks.
 
-A node that exits by itself is a failure of the system unless a recorded fault on that node asks for
-it, and then the reason that it states must be the fault's; a traceback always is one. Told from the
-run folder alone: the watch over the nodes (``phases.jsonl``) is believed first, then state events
-(restarts, ``fatal``, ``stopped``) and fault windows, and the text of the nodes' logs. Must never
-call a node healthy that left no trace at all, nor blame one where the record of the faults is
-damaged: both are ``unknown``. Source: design, section 5 (verdicts).
+An exit is a failure of the system unless a recorded fault on that node asks for it and the stated
+reason is the fault's; a traceback always is one. Sources within the run folder, the most trusted
+first: the watch over the nodes (``phases.jsonl``), state events (restarts, ``fatal``, ``stopped``)
+and fault windows, the nodes' logs. A node without any trace is ``unknown``, never healthy; where
+the record of faults is damaged, nobody is blamed. Source: design, section 5 (verdicts).
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +27,7 @@ CHECKER_NAME = NODE_CHECKER
 _STAMP_SLACK_NS = 2_000_000_000
 _TRACEBACK = b"Traceback (most recent call last)"
 _BLOCK_BYTES = 1 << 22
-#: How much of a line before a traceback, and of a log from there, is shown at most.
+#: Limits of the excerpt: the line before a traceback, and the log from there.
 _LINE_BYTES_MAX = 4096
 _EXCERPT_BYTES_MAX = 1 << 16
 _EXCERPT_LINES_MAX = 60
@@ -36,7 +35,7 @@ _VIOLATIONS_MAX = 20
 
 
 def judge_nodes(record: RunRecord) -> CheckResult:
-    """Look at every node of a run."""
+    """Judge every node of a run."""
     windows = record.windows
     load_end = record.events[-1].time if record.events else 0
     violations: list[dict[str, Any]] = []
@@ -48,7 +47,7 @@ def judge_nodes(record: RunRecord) -> CheckResult:
         restarts += len({event.incarnation for event in events} - {0})
         ended = list(_watched_exits(record, node, windows))
         known = bool(ended) or record.knows_its_faults
-        # A world gives a node whose disk has rotted another one when everything heals.
+        # When everything heals, a world replaces a node whose disk has rotted.
         staying = [window for window in windows if record.is_simulated and window.traits.stays]
         replaced = [window.start for window in staying if node in window.nodes]
         ended = ended or list(_exits(node, events, windows, load_end, min(replaced, default=None)))
@@ -73,7 +72,7 @@ def judge_nodes(record: RunRecord) -> CheckResult:
 
 
 def _failed_since(record: RunRecord) -> int | None:
-    """When the harness or its environment failed, ns; what nodes do after that may be its doing."""
+    """Return when the harness or its environment failed, ns; it may be the cause of later exits."""
     return min((phase.since for phase in record.phases if phase.since is not None), default=None)
 
 
@@ -118,7 +117,7 @@ def _left_a_trace(record: RunRecord, node: str) -> bool:
 def _watched_exits(
     record: RunRecord, node: str, windows: Sequence[FaultWindow]
 ) -> Iterator[dict[str, Any]]:
-    """Exits that the harness saw while no fault on the node was in force that ends nodes."""
+    """Yield exits that the harness saw and that no fault in force on the node explains."""
     events = record.state_events.get(node, [])
     for phase in record.phases:
         if phase.phase != "node-exited" or phase.node != node:
@@ -126,7 +125,7 @@ def _watched_exits(
         why = _stated_reason(events, phase.time) or phase.detail
         words = last_words(record.folder.root, node, phase.exit_code)
         if words is not None and not words.is_telling:
-            # The end of its log may be that of another life, and adds nothing to a stated reason.
+            # The log's end may be another life's, and adds nothing to a stated reason.
             is_other = _has_lived_since(record, windows, node, phase.time)
             words = None if is_other or why else words
         said = why or (words.words if words is not None and words.is_telling else None)
@@ -143,7 +142,6 @@ def _watched_exits(
 def _has_lived_since(
     record: RunRecord, windows: Sequence[FaultWindow], node: str, time: int
 ) -> bool:
-    """Whether a fault, or somebody, has started the node again."""
     events = record.state_events.get(node, [])
     before = max((event.incarnation for event in events if (event.time or 0) <= time), default=0)
     if any(event.incarnation > before for event in events):
@@ -155,7 +153,6 @@ def _has_lived_since(
 
 
 def _with_words(violation: dict[str, Any], words: LastWords | None) -> dict[str, Any]:
-    """The violation with what the node said at its end, and where that stands."""
     if words is None:
         return violation
     says = words.words if words.is_telling else f"its log ends with {words.words!r}"
@@ -164,7 +161,6 @@ def _with_words(violation: dict[str, Any], words: LastWords | None) -> dict[str,
 
 
 def _stated_reason(events: Sequence[StateEvent], time: int) -> str | None:
-    """Why the life of the node that was seen to have ended by this time says that it ends."""
     life = max((event.incarnation for event in events if (event.time or 0) <= time), default=0)
     fatal = (event for event in events if event.kind == "fatal" and event.incarnation == life)
     return next((event.reason for event in fatal if event.reason), None)
@@ -177,36 +173,36 @@ def _exits(
     load_end: int,
     replaced_from: int | None,
 ) -> Iterator[dict[str, Any]]:
-    """Ends of the node's process that no fault on that node explains."""
+    """Yield ends of the node's process that no fault on that node explains."""
     mine = [window for window in windows if node in window.nodes]
     ending = [window for window in mine if window.may_end_processes]
     starving = [window for window in mine if window.traits.starves]
-    told: set[int] = set()
+    ended: set[int] = set()
     previous: StateEvent | None = None
     for event in events:
         asking = _asking(windows, node, event.time)
-        # One that speaks has not been killed by the kernel.
-        asked_for = bool(asking) and _fits(asking, event.reason or "", None)
+        # A node that says why it ends was not killed by the kernel.
+        excused = bool(asking) and _fits(asking, event.reason or "", None)
         if event.kind == "fatal":
-            told.add(event.incarnation)
-            if not asked_for:
+            ended.add(event.incarnation)
+            if not excused:
                 what = f"stopped with a fatal error: {event.reason}{_despite(asking)}"
                 yield _violation("node-fatal", node, event.time, what)
         elif (
             event.kind == "stopped"
-            and event.incarnation not in told
+            and event.incarnation not in ended
             and (event.time or 0) < load_end
             and not _explained(ending, event.time)
         ):
-            told.add(event.incarnation)
-            if not asked_for:
+            ended.add(event.incarnation)
+            if not excused:
                 why = event.reason or "no reason given"
                 what = f"stopped by itself: {why}{_despite(asking)}"
                 yield _violation("node-exited", node, event.time, what)
         elif (
             previous is not None
             and event.incarnation > previous.incarnation
-            and previous.incarnation not in told
+            and previous.incarnation not in ended
             and not _ended_between([*ending, *starving], previous.time, event.time)
             and (replaced_from is None or (event.time or 0) < replaced_from)
         ):
@@ -216,7 +212,7 @@ def _exits(
 
 
 def _asking(windows: Sequence[FaultWindow], node: str, time: int | None) -> list[FaultWindow]:
-    """Faults in force on the node that ask it to end by itself, and those that left a bad disk."""
+    """Return faults that ask the node to end: in force, or gone and with a bad disk left behind."""
     return [
         window
         for window in windows
@@ -227,17 +223,17 @@ def _asking(windows: Sequence[FaultWindow], node: str, time: int | None) -> list
 
 
 def _has_left_a_bad_disk(window: FaultWindow, time: int | None) -> bool:
-    """Whether the node may read what the fault did to its disk, long healed as it may be.
+    """Return whether the node may still read the damage that a healed fault left on its disk.
 
-    A node that a busy machine is slow to start does so.
+    A node that a busy machine starts slowly reads it late.
     """
     return window.traits.stays and time is not None and time >= window.start
 
 
 def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | None) -> bool:
-    """Whether the node states the reason of one of the faults; a killed one states none.
+    """Return whether the node states a reason of one of the faults; a killed one states none.
 
-    Its exit code is lost where the fault has started it again by the time that somebody asks.
+    The exit code is lost where the fault has started the node again before anybody looked.
     """
     if reason is None:
         starves = any(window.traits.starves for window in asking)
@@ -251,9 +247,9 @@ def _despite(asking: Sequence[FaultWindow]) -> str:
 
 
 def _ended_between(ending: Sequence[FaultWindow], last: int | None, first: int | None) -> bool:
-    """Whether a fault was in force between a life's last event and the next one's first.
+    """Return whether a fault was in force between a life's last event and the next one's first.
 
-    On a busy machine a node's first event comes long after it was started.
+    On a busy machine a node's first event comes long after its start.
     """
     if last is None or first is None:
         return True
@@ -290,9 +286,9 @@ def _tracebacks(node: str, folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def first_traceback(path: Path) -> list[str] | None:
-    """The lines of the first Python traceback in a log, up to the line that names the exception.
+    """Return the first Python traceback of a log, up to the line that names the exception.
 
-    The whole log is looked at, however long, a block at a time: a line may have no end.
+    The whole log is searched, a block at a time: a line may have no end.
     """
     with path.open("rb") as file:
         position = 0
@@ -315,8 +311,8 @@ def first_traceback(path: Path) -> list[str] | None:
 
 
 def _excerpt(first: bytes, following: Iterator[bytes]) -> list[str]:
-    """From the traceback's first line to its first line that is not indented."""
-    if b"\\n" in first:  # a JSON line holds the whole of it
+    """Return lines from the traceback's first to the first that is not indented."""
+    if b"\\n" in first:  # a JSON line holds the whole traceback
         text = first.decode("utf-8", "replace").split(_TRACEBACK.decode(), 1)[1].lstrip(":")
         parts = [part for part in text.split('"')[0].split("\\n") if part.strip()]
         return [_TRACEBACK.decode(), *parts[: _EXCERPT_LINES_MAX - 1]]

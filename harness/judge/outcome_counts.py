@@ -1,4 +1,4 @@
-"""How many operations ended how, and in which epochs.
+"""Counts of operations by outcome, and epochs of acknowledged ones.
 
 Computed from the run folder's own records, so that a verdict never waits for an analysis.
 """
@@ -10,19 +10,14 @@ from splitbrain.harness.folder.results import OutcomeCounts
 from splitbrain.history.functions import USUAL, Functions, was_refused
 from splitbrain.history.records import PairedOperation
 
-#: Error class of an operation that says none.
+#: Error class of an operation that states none.
 UNNAMED_ERROR = "unnamed-error"
 
 
 def outcome_counts(
     operations: Iterable[PairedOperation], functions: Functions = USUAL
 ) -> dict[str, OutcomeCounts]:
-    """Operation kind to how many ended how, final reads included.
-
-    Args:
-        operations: of a run or of a bare history, which declares no functions.
-        functions: of the run's workload.
-    """
+    """Count outcomes by kind of operation, final reads included."""
     counted: dict[str, Counter[str]] = {}
     errors: dict[tuple[str, str], Counter[str]] = {}
     for operation in operations:
@@ -47,7 +42,7 @@ def outcome_counts(
 
 
 def acknowledged_epochs(operations: Iterable[PairedOperation]) -> set[int]:
-    """Epochs in which the system placed acknowledged operations, where it says so."""
+    """Return the epochs of acknowledged operations, where the system states them."""
     return {
         operation.position[0]
         for operation in operations

@@ -1,9 +1,9 @@
-"""Loads models that users wrote: ``--model path/to/file.py:Name``.
+"""Loader of models that users wrote: ``--model path/to/file.py:Name``.
 
 ``Name`` is a class derived from ``checker.models.model.Model`` that can be made without arguments,
-or an instance of one. The file is run, in this process and in every worker that judges a part, so
-it is as trusted as the command line that names it. Must never end in a traceback: whatever a file
-does wrong is one sentence.
+or an instance of one. The file runs in this process and in every worker that judges a part, so it
+is as trusted as the command line that names it. Must never end in a traceback: any fault of the
+file becomes one sentence.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ _HOW = "docs/models-and-checkers.md shows a model of one's own"
 
 
 def is_own(name: str) -> bool:
-    """Whether the name of a model has the form of a user's own."""
+    """Return whether a model's name has the form of a user's own."""
     return _MARK in name
 
 
 def make_known(name: str) -> None:
-    """Load the model of that name if it is a user's own; nothing for the others.
+    """Load the model of that name if it is a user's own; do nothing for the others.
 
     Raises:
         UsageError: the file cannot be run, or holds no such model.
@@ -48,10 +48,10 @@ def _attribute_of(path: Path, attribute: str) -> object:
     # Dataclasses and the like look their own module up.
     sys.modules[spec.name] = module
     try:
-        # Nothing but the results may stand on standard output.
+        # Standard output is for the results alone.
         with contextlib.redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
-    # Whatever a user's file raises, SystemExit included, is the file's fault and is said so.
+    # Anything that a user's file raises, SystemExit included, is the file's fault.
     except (Exception, SystemExit) as error:
         raise UsageError(
             f"{path} cannot be run: {_in_words(error)}", "Repair the file; it is Python"
@@ -91,7 +91,6 @@ def _model_of(found: object, name: str) -> Model:
 
 
 def _require_complete(model: Model, name: str) -> None:
-    """Refuse what a search would only stumble over later."""
     nondeterministic = isinstance(model, NondeterministicModel)
     step = NondeterministicModel.steps if nondeterministic else Model.step
     lacking: str | None = None

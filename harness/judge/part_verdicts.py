@@ -1,7 +1,7 @@
-"""The command ``splitbrain analyze RUN --parts``: judges a history that fits no process any more.
+"""The command ``splitbrain analyze RUN --parts``: judges a history too large for one process.
 
-The checker's verdict on linearizability alone, part by part, spread over Spark; the history is
-never in this process. Nothing else is judged and ``results.json`` stays as it is.
+Gives the verdict on linearizability alone, part by part, spread over Spark; the history is never in
+this process. ``results.json`` stays as it is.
 """
 
 from collections.abc import Sequence
@@ -39,10 +39,10 @@ _CODES: Final = {
 
 
 def judge_parts(runs: Sequence[Path], console: Console) -> int:
-    """Judge the parts of run folders; returns the worst exit code.
+    """Judge the parts of run folders; return the worst exit code.
 
     Raises:
-        UsageError: one is no run folder, or nothing in its plan is judged in parts; nothing was
+        UsageError: one is no run folder, or its plan has nothing to judge in parts; nothing was
             done then.
         HarnessError: Spark failed.
     """
@@ -62,19 +62,19 @@ def judge_parts(runs: Sequence[Path], console: Console) -> int:
 
 
 def verdict_of(answer: PartsAnswer) -> Verdict:
-    """The worst of all; what is left of a damaged history proves nothing."""
+    """Return the worst verdict; a damaged history proves nothing."""
     doubts = [Verdict.UNKNOWN] if answer.damage or not answer.counts else []
     return merge([*(Verdict(count.verdict) for count in answer.counts), *doubts])
 
 
 def answer_lines(answer: PartsAnswer) -> list[str]:
-    """What came of one run, the verdict last."""
+    """Return the lines on one run, the verdict last."""
     lines = [
         f"linearizability:{count.model}: {counted(count.parts, 'part')} "
         f"({counted(count.operations, 'operation')}) {count.verdict}"
         for count in answer.counts
     ]
-    lines += [f"  {one.verdict}: {one.reason}" for one in answer.examples]
+    lines += [f"  {example.verdict}: {example.reason}" for example in answer.examples]
     lines += [f"  not read: {sentence}" for sentence in answer.damage]
     if not answer.counts:
         lines.append("There is no operation to judge.")
@@ -82,7 +82,6 @@ def answer_lines(answer: PartsAnswer) -> list[str]:
 
 
 def _require_unchanged(folder: RunFolder) -> None:
-    """Refuse a record that would be judged by what somebody has put there since the run."""
     changed = damage(folder)
     if changed:
         raise UsageError(
@@ -92,7 +91,6 @@ def _require_unchanged(folder: RunFolder) -> None:
 
 
 def _models(folder: RunFolder) -> tuple[str, ...]:
-    """Models that the run's plan has it judged by, part by part."""
     try:
         plan = decode_plan(folder.plan.read_bytes())
     except (OSError, ValueError, RecursionError) as error:

@@ -1,9 +1,9 @@
-"""Judges the record itself: whether what the run left behind is whole, so that valid can be said.
+"""Judgement of the record itself: whether it is whole, so that valid can be said.
 
-A checker that finds nothing in half a history has found nothing. Whatever is torn, missing, changed
-since the run, or was never written because the run died makes this ``unknown``, and with it the
-verdict, unless another checker finds a violation in what is there. It must never call a system
-wrong: damage is never its doing.
+A checker that finds nothing in half a history has found nothing. Any part torn, missing, changed
+since the run, or unwritten because the run died makes this ``unknown``, and with it the verdict,
+unless another checker finds a violation in the rest. Damage is never the system's doing: this must
+never return ``invalid``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,13 @@ from splitbrain.harness.folder.results import RECORD_CHECKER
 from splitbrain.harness.judge.evidence_loader import RunRecord
 
 CHECKER_NAME = RECORD_CHECKER
-#: Step that a run reaches when all its evidence is in the folder.
+#: Phase in which all evidence is in the folder.
 _COLLECTED = "collected"
 _NAMED_MAX = 3
 
 
 def judge_record(record: RunRecord) -> CheckResult:
-    """Say what the record lacks, the most telling first."""
+    """Return the result on the record, its worst defect first."""
     lacks = list(dict.fromkeys(_lacks(record)))
     figures = {
         "events": len(record.events),
@@ -45,9 +45,9 @@ def judge_record(record: RunRecord) -> CheckResult:
 
 
 def as_evidence(record: RunRecord, checked: Sequence[CheckResult]) -> list[CheckResult]:
-    """The results, without convictions that rest on a record that was changed after the run.
+    """Withdraw convictions that rest on a record changed after the run.
 
-    What is in there by now may be anybody's doing; where it was never sealed, that cannot be told.
+    Such a change may be anybody's doing; an unsealed record cannot exclude one.
     """
     if record.living or not (record.damage or is_unsealed(record.folder)):
         return list(checked)
@@ -77,10 +77,11 @@ def _lacks(record: RunRecord) -> Iterator[str]:
         if not record.plan.checkers:
             yield "The plan names no checker, so nobody judges what the clients saw."
         yield from _silent_nodes(record)
-    told = max((phase.events for phase in record.phases), default=0)
-    if len(record.events) < told:
+    written = max((phase.events for phase in record.phases), default=0)
+    if len(record.events) < written:
         yield (
-            f"history.jsonl holds {len(record.events):,} of the {told:,} events that the run wrote."
+            f"history.jsonl holds {len(record.events):,} of the {written:,} events "
+            "that the run wrote."
         )
     for node, events in sorted(record.state_events.items()):
         gap = _first_gap(events)
@@ -89,7 +90,6 @@ def _lacks(record: RunRecord) -> Iterator[str]:
 
 
 def _unfinished(record: RunRecord) -> Iterator[str]:
-    """The run died, or its course is not known."""
     if is_unsealed(record.folder):
         yield "The evidence was not sealed: the last of it could not be written."
     if record.reached(_COLLECTED):
@@ -102,7 +102,7 @@ def _unfinished(record: RunRecord) -> Iterator[str]:
 
 
 def _silent_nodes(record: RunRecord) -> Iterator[str]:
-    """Nodes that lack what the system promises of each."""
+    """Yield nodes that lack evidence which the system promises of each."""
     plan = record.plan
     assert plan is not None
     if not record.reached("load-started"):
@@ -113,7 +113,7 @@ def _silent_nodes(record: RunRecord) -> Iterator[str]:
             yield f"There are no state events of {', '.join(silent)}."
     without_logs = {STATE_EVENTS} if plan.declares_state_events else set[str]()
     needs_logs = any(not can_judge(name, without_logs) for name in plan.checkers)
-    # A world that ended at a violation was never healed, and left no logs that it could have.
+    # A world that ended at a violation was never healed, and could leave no logs.
     if needs_logs and not record.living and not record.ended_at_violation:
         missing = [node for node in record.node_names if node not in record.committed_logs]
         if missing:
@@ -121,7 +121,7 @@ def _silent_nodes(record: RunRecord) -> Iterator[str]:
 
 
 def _first_gap(events: Sequence[StateEvent]) -> str | None:
-    """Where a node's own numbering of its events skips, in words; None if it is whole."""
+    """Return where a node's numbering of its events skips, in words; None if it is whole."""
     for earlier, later in pairwise(events):
         if later.incarnation == earlier.incarnation and later.sequence != earlier.sequence + 1:
             return f"after number {earlier.sequence} of incarnation {earlier.incarnation}"

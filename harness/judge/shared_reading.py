@@ -1,6 +1,6 @@
-"""Reads a large file of JSON lines by several workers at once; any other way of a file by one.
+"""Reading of a large file of JSON lines by several workers; other files are read by this process.
 
-A worker that fails, whatever for, is no fault of the file: then this process reads it.
+A failing worker, for whatever reason, is no fault of the file: this process then reads it.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _RANGE_FUNCTION: Final = f"{__name__}:read_one"
 
 
 def read_one(lines: LineRange, _budget: Budget) -> EventColumns | None:
-    """In a worker: the events of one range."""
+    """Read the events of one range, in a worker."""
     return read_range(lines)
 
 
@@ -33,7 +33,7 @@ def read_shared(
     give_up: Callable[[], str | None],
     warm: list[FramedChild],
 ) -> OperationColumns | None:
-    """As ``history.column_reader.read_columns``, by ``limits.jobs`` workers where that pays off.
+    """Read as ``history.column_reader.read_columns`` does, if that pays off by several workers.
 
     Raises:
         HistoryError: see there.

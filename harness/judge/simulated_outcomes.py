@@ -1,11 +1,10 @@
-"""Verdicts of the checkers of outcomes on a simulated run, in this process and within milliseconds.
+"""Verdicts of the checkers of outcomes on a simulated run, in this process, within milliseconds.
 
-The same checkers as for runs in containers; only their budget counts questions instead of seconds,
-so that a verdict never depends on how busy the machine is. A checker that crashes, or that gives
-up, is ``unknown`` and never ``valid``. Must never look at the invariants: they have spoken already.
-
-After a violated invariant the world ends: nothing is healed, comes to agree or is read back. What
-the checkers miss in a run that was cut so is no doing of the system. Source: design, section 9.
+The checkers are those of runs in containers; their budget counts questions instead of seconds, so
+that a verdict never depends on the machine's load. A checker that crashes or gives up is
+``unknown``, never ``valid``. Must never look at the invariants, which are judged apart. A violated
+invariant ends the world: nothing is healed, converges or is read back, and evidence missing for
+that reason is not held against the system. Source: design, section 9.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,21 +21,21 @@ from splitbrain.harness.folder.plan_checkers import checkers_not_asked, checkers
 from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
 from splitbrain.history.pairing import pair
 
-#: How often a checker may ask whether it should stop, and how much more often for each event; one
-#: that drowns in open operations is given up within seconds.
+#: Polls of a checker's budget, in all and for each event: a checker that drowns in open operations
+#: is given up within seconds.
 _POLLS_MAX = 300_000
 _POLLS_PER_EVENT = 100
 
 
 class CountedBudget:
-    """A budget that ends after so many questions; the same on every machine."""
+    """A budget that ends after so many polls; the same on every machine."""
 
     def __init__(self, polls_max: int) -> None:
         self._polls_max = polls_max
         self._polls = 0
 
     def exhausted(self) -> str | None:
-        """The reason to stop now, or None to go on."""
+        """Return the reason to stop now, or None to go on."""
         self._polls += 1
         if self._polls > self._polls_max:
             return f"budget of {self._polls_max:,} steps used up"
@@ -44,32 +43,27 @@ class CountedBudget:
 
 
 def judged(outcome: SimulationOutcome, *, polls_max: int | None = None) -> JudgedOutcome:
-    """The outcome with what the checkers of its workload say.
-
-    Args:
-        outcome: of one scenario.
-        polls_max: the budget of each checker; by default it grows with the history.
-    """
+    """Judge an outcome by its workload's checkers; their budget grows with the history."""
     if polls_max is None:
         polls_max = _POLLS_MAX + _POLLS_PER_EVENT * len(outcome.events)
-    names = asked_checkers(outcome)
+    names = applicable_checkers(outcome)
     try:
         evidence = evidence_of(outcome)
-    # A history that cannot be paired is a defect of the simulation, and nothing is known then.
+    # A history that cannot be paired is a defect of the simulation.
     except Exception as error:  # noqa: BLE001
         return JudgedOutcome(outcome=outcome, checks=_undecided(names, error))
     checks = tuple(_check(name, evidence, polls_max) for name in names)
     return JudgedOutcome(outcome=outcome, checks=checks)
 
 
-def asked_checkers(outcome: SimulationOutcome) -> tuple[str, ...]:
-    """The checkers that can say something of this outcome."""
+def applicable_checkers(outcome: SimulationOutcome) -> tuple[str, ...]:
+    """Return the checkers that apply to this outcome."""
     left_out = checkers_not_asked(outcome)
     return tuple(name for name in checkers_of(outcome.scenario.load) if name not in left_out)
 
 
 def evidence_of(outcome: SimulationOutcome) -> Evidence:
-    """What the checkers may look at; the same as is read from the run's folder.
+    """Return the evidence for the checkers; the same as is read from the run's folder.
 
     Raises:
         PairingError: the history breaks its own rules.
@@ -89,7 +83,6 @@ def evidence_of(outcome: SimulationOutcome) -> Evidence:
 def _check(name: str, evidence: Evidence, polls_max: int) -> CheckResult:
     try:
         return checker_named(name)(evidence, CountedBudget(polls_max))
-    # Whatever a checker raises, the others have their say.
     except Exception as error:  # noqa: BLE001
         return _undecided((name,), error)[0]
 
@@ -100,7 +93,7 @@ def _undecided(names: Sequence[str], error: Exception) -> tuple[CheckResult, ...
 
 
 def how_the_world_ended(violation: Violation) -> str:
-    """Where the run was cut, and what that means for all other checkers; one sentence."""
+    """Return one sentence on where the run was cut and how that affects all other checkers."""
     return (
         f"The world ended {violation.time_us / US_PER_MS:,.3f} ms into the run, in step "
         f"{violation.step:,}, where {violation.invariant} was violated: nothing was healed or read "
@@ -111,7 +104,7 @@ def how_the_world_ended(violation: Violation) -> str:
 def with_reasons_of_a_cut_run(
     checks: Iterable[CheckResult], violation: Violation
 ) -> list[CheckResult]:
-    """The results; what could not be decided blames the cut instead of what never came."""
+    """Replace the reasons of undecided checkers by the cut, which caused them."""
     return [
         check if check.verdict is not Verdict.UNKNOWN else _excused(check, violation)
         for check in checks
@@ -121,7 +114,7 @@ def with_reasons_of_a_cut_run(
 def _excused(check: CheckResult, violation: Violation) -> CheckResult:
     reason = f"Not decided: the world ended where {violation.invariant} was violated"
     if not can_judge(check.checker, {STATE_EVENTS}):
-        told = f"{reason}, before its nodes could agree."
+        reason = f"{reason}, before its nodes could agree."
     else:
-        told = f"{reason} ({check.reason.rstrip('.')})."
-    return msgspec.structs.replace(check, reason=told)
+        reason = f"{reason} ({check.reason.rstrip('.')})."
+    return msgspec.structs.replace(check, reason=reason)

@@ -1,9 +1,8 @@
-"""Says why a run proves nothing although no checker complains.
+"""Reasons why a run proves nothing although no checker complains.
 
 A green run in which no fault bit, nothing was in flight or nothing was committed afterwards is
-worse than a red one: it is believed. Each rule here is one function that returns a sentence or
-None. Must never turn a violation into anything else; the exit code sees to that.
-Source: design, section 5.
+worse than a red one: it is believed. Each rule is one function that returns a sentence or None. The
+exit code keeps a violation above all of them. Source: design, section 5.
 """
 
 import bisect
@@ -17,12 +16,12 @@ from splitbrain.history.fault_windows import FaultWindow
 from splitbrain.history.functions import Functions, effect_of
 from splitbrain.history.records import PairedOperation
 
-#: Successful operations of each kind, final reads apart, below which a run proves nothing.
+#: Least successful operations of each kind, final reads apart.
 OK_COUNT_MIN = 20
 
 
 def vacuous_reasons(record: RunRecord, faults: Sequence[FaultResult]) -> tuple[str, ...]:
-    """Every reason why the run proves nothing, one sentence each; empty if it proves something."""
+    """Return every reason why the run proves nothing, one sentence each; empty if there is none."""
     windows = record.windows
     declares = record.plan.declares_state_events if record.plan else bool(record.state_events)
     reasons = [
@@ -43,7 +42,7 @@ def vacuous_reasons(record: RunRecord, faults: Sequence[FaultResult]) -> tuple[s
 
 
 def too_few_faults_bit(faults: Sequence[FaultResult]) -> str | None:
-    """A plan with faults of which none that could apply bit, or fewer than half of them."""
+    """Return a reason if fewer than half of the applicable faults bit."""
     if not faults:
         return None
     # A fault that was never reached could have applied: a run that died early is not excused.
@@ -61,10 +60,10 @@ def too_few_faults_bit(faults: Sequence[FaultResult]) -> str | None:
 def no_operation_met_a_fault(
     windows: Sequence[FaultWindow], operations: Sequence[PairedOperation]
 ) -> str | None:
-    """No fault that bit met an operation in flight."""
+    """Return a reason if no fault that bit met an operation in flight."""
     bitten = [window for window in windows if window.verified]
     if not bitten:
-        return None  # too_few_faults_bit speaks
+        return None  # too_few_faults_bit covers it
     for window in bitten:
         for operation in operations:
             if operation.start < window.end and _still_open(operation, window.start):
@@ -77,7 +76,7 @@ def nothing_committed_after_last_heal(
     operations: Sequence[PairedOperation],
     functions: Functions,
 ) -> str | None:
-    """No write invoked after the last heal was acknowledged, as far as it is told what writes."""
+    """Return a reason if no write invoked after the last heal was acknowledged."""
     if not windows:
         return None
     unhealed = next((window for window in windows if not window.healed), None)
@@ -94,17 +93,17 @@ def nothing_committed_after_last_heal(
     ]
     if any(_is_change(operation, functions) for operation in acknowledged):
         return None
-    untold = sorted({operation.f for operation in acknowledged} - functions.keys())
-    if untold:
+    undeclared = sorted({operation.f for operation in acknowledged} - functions.keys())
+    if undeclared:
         return (
-            f"Nothing tells whether {', '.join(untold)} changed anything after the last heal: "
+            f"Nothing tells whether {', '.join(undeclared)} changed anything after the last heal: "
             "the plan does not declare what they do."
         )
     return "No write that was invoked after the last heal was acknowledged."
 
 
 def kinds_without_results(operations: Sequence[PairedOperation]) -> list[str]:
-    """Operation kinds, final reads apart, with too few successes."""
+    """Return a reason for each kind of operation, final reads apart, with too few successes."""
     load = [operation for operation in operations if not operation.final]
     if not load:
         return ["The clients invoked no operation."]
@@ -122,7 +121,7 @@ def state_events_missing(
     operations: Sequence[PairedOperation],
     functions: Functions,
 ) -> str | None:
-    """Writes were acknowledged in an epoch of which no node says that it led."""
+    """Return a reason if writes were acknowledged in an epoch without a node leading it."""
     led = sorted(
         event.epoch
         for events in state_events.values()
@@ -144,7 +143,6 @@ def state_events_missing(
 
 
 def _is_change(operation: PairedOperation, functions: Functions) -> bool:
-    """Whether it changed something, and its client was told so."""
     if operation.type != "ok":
         return False
     effect = effect_of(functions, operation.f, operation.argument, operation.result)

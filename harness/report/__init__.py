@@ -1,1 +1,1 @@
-"""Makes ``report.html``: one self-contained page that explains a verdict, offline and for ever."""
+"""The report of a run: ``report.html``, one self-contained page that explains a verdict."""

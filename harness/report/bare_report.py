@@ -1,7 +1,7 @@
-"""Writes the page of a bare history where the user asks for one: verdict, violation, operations.
+"""Writer of a bare history's page: verdict, violation, operations.
 
-What belongs to a run (faults, leaders, charts of latency) is not known of a bare history and not
-shown. The page is drawn in a worker that can be killed: a defect in it must not cost the verdict.
+A bare history has no faults, leaders or latencies, so the page has none. It is drawn in a worker
+that can be killed: a defect in it must not cost the verdict.
 """
 
 import shlex
@@ -24,7 +24,7 @@ _LIMITS = Limits(time_budget_s=180.0, memory_budget_mib=8192, jobs=1)
 
 
 def page_at(report: Path, history: Path) -> Callable[[Results, Sequence[PairedOperation]], Results]:
-    """The writer of the page: given the results, it adds what went wrong, if anything did.
+    """Return the writer of the page; it adds its problems to the results.
 
     Raises:
         UsageError: the page cannot be written there; nothing is judged then.
@@ -43,7 +43,7 @@ def page_at(report: Path, history: Path) -> Callable[[Results, Sequence[PairedOp
 
 
 def _with_page(report: Path, results: Results, operations: Sequence[PairedOperation]) -> Results:
-    # What knows runs is loaded where a page is drawn.
+    # Modules about runs are loaded only where a page is drawn.
     from splitbrain.harness.judge.evidence_loader import RunRecord
 
     record = RunRecord(
@@ -66,7 +66,7 @@ def _with_page(report: Path, results: Results, operations: Sequence[PairedOperat
 
 
 def write_page(payload: tuple[Any, Results, Path], _budget: Budget) -> None:
-    """In a worker: draw the page and write it."""
+    """Draw the page and write it, in a worker."""
     from splitbrain.harness.report.page import report_page
 
     record, results, report = payload

@@ -1,8 +1,8 @@
-"""The charts' data, as one record that becomes the JSON inside the page, out of a history. Pure.
+"""Data of the charts, as one record that becomes the JSON inside the page. Pure.
 
 Bounded, whatever the length of the run: points are thinned so that the slowest and the fastest of
-every stretch stay, and what failed or is unknown is thinned last. Times are in seconds and
-milliseconds here, since a browser's numbers cannot hold nanoseconds since long ago.
+every stretch stay, failed and unknown ones last. Times are in seconds and milliseconds, since a
+browser's numbers cannot hold nanoseconds since long ago.
 """
 
 import math
@@ -21,11 +21,10 @@ BANDS_MAX = 400
 REIGNS_MAX = 2_000
 #: Rows of band labels before they overlap.
 _LABEL_ROWS_MAX = 4
-#: Points of the latency chart.
 POINTS_MAX = 20_000
 #: Stretches of the throughput chart; each is a whole number of seconds long.
 STRETCHES_MAX = 1_200
-#: What a log scale shows for "no time at all".
+#: Zero on a log scale.
 _LATENCY_MS_MIN = 0.001
 _NS_PER_MS = 1e6
 OUTCOMES = ("ok", "fail", "info")
@@ -36,7 +35,6 @@ _DRAWING_ORDER = ("fail", "ok", "info")
 class Call(msgspec.Struct, frozen=True):
     """One completed operation as the client saw it; unknown outcomes have a length too."""
 
-    #: Operation kind.
     kind: str
     outcome: str
     #: Seconds since the run's start.
@@ -58,7 +56,6 @@ class LatencySeries(msgspec.Struct, frozen=True):
 class Throughput(msgspec.Struct, frozen=True):
     """Calls per second, stretch by stretch, by the time of the completion."""
 
-    #: Begin of each stretch.
     times_s: list[float]
     stretch_s: int
     ok: list[float]
@@ -78,7 +75,7 @@ class Band(msgspec.Struct, frozen=True):
     start_s: float
     end_s: float
     verified: bool
-    #: Line of its label, so that labels of overlapping faults do not.
+    #: Row of its label, so that labels of overlapping faults do not overlap.
     row: int
 
 
@@ -105,7 +102,7 @@ class ChartData(msgspec.Struct, frozen=True):
 
 
 def bands(windows: Sequence[FaultWindow]) -> list[Band]:
-    """Fault windows with labels and label rows, in the order of their start."""
+    """Return fault windows with labels and label rows, by start."""
     free_from = [float("-inf")] * _LABEL_ROWS_MAX
     shown: list[Band] = []
     for window in windows[:BANDS_MAX]:
@@ -123,10 +120,10 @@ def bands(windows: Sequence[FaultWindow]) -> list[Band]:
 def shown_reigns(
     reigns: Sequence[Reign], end_time: int, *, from_outside: bool = False
 ) -> list[ShownReign]:
-    """Reigns in seconds, with clashes of one epoch marked.
+    """Return reigns in seconds, with clashes of one epoch marked.
 
     Those never stamped are left out; those that never ended end with the run, at ``end_time``.
-    Of what was seen ``from_outside`` none is marked: who answers and who believes are not the same.
+    ``from_outside`` marks none: a node that answers need not believe that it leads.
     """
     leaders: dict[int, set[str]] = {}
     for reign in reigns:
@@ -145,7 +142,7 @@ def shown_reigns(
 
 
 def completed_calls(events: Iterable[Event]) -> list[Call]:
-    """The completed calls of a history, in the order of their completion."""
+    """Return the completed calls of a history, by completion."""
     open_by_process: dict[int, Event] = {}
     calls: list[Call] = []
     for event in events:
@@ -166,7 +163,7 @@ def completed_calls(events: Iterable[Event]) -> list[Call]:
 
 
 def latency_series(calls: Sequence[Call], points_max: int = POINTS_MAX) -> list[LatencySeries]:
-    """The latency chart's points, at most ``points_max`` in all, in the order of drawing."""
+    """Return at most ``points_max`` points of the latency chart, in drawing order."""
     groups: dict[tuple[str, str], list[Call]] = {}
     for call in calls:
         groups.setdefault((call.kind, call.outcome), []).append(call)
@@ -192,7 +189,7 @@ def latency_series(calls: Sequence[Call], points_max: int = POINTS_MAX) -> list[
 
 
 def thin(calls: Sequence[Call], count_max: int) -> list[Call]:
-    """At most ``count_max`` of the calls; the slowest and fastest of every stretch among them."""
+    """Return at most ``count_max`` calls, with the slowest and fastest of every stretch."""
     if len(calls) <= count_max:
         return list(calls)
     stretches = count_max // 3
@@ -208,7 +205,7 @@ def thin(calls: Sequence[Call], count_max: int) -> list[Call]:
 
 
 def throughput(calls: Sequence[Call], end_s: float) -> Throughput:
-    """The throughput chart's figures from the run's start to its end."""
+    """Return the throughput chart's figures from the run's start to its end."""
     stretch_s = max(1, math.ceil(end_s / STRETCHES_MAX))
     count = max(1, math.ceil(end_s / stretch_s))
     rates = {outcome: [0.0] * count for outcome in OUTCOMES}
@@ -236,7 +233,7 @@ def _drawing_order(item: tuple[tuple[str, str], list[Call]]) -> tuple[int, str]:
 
 
 def _quantile(values: list[float], share: float) -> float | None:
-    """Nearest rank: a latency that a call really had."""
+    """Return the nearest rank: a latency that a call really had."""
     if not values:
         return None
     values.sort()

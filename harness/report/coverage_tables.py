@@ -1,7 +1,7 @@
-"""Coverage of faults, as rows for people, and what none ever met; made from counts alone.
+"""Coverage of faults as rows for people, and its gaps; from counts alone.
 
-Rows of zeros are shown: what was never tried is what these tables are for. Kinds of faults that
-were never tried come first. Decides nothing. Definitions: ``docs/faults/coverage.md``.
+Rows of zeros are shown: these tables exist to show gaps. Kinds of faults that were never tried come
+first. Decides nothing. Definitions: ``docs/faults/coverage.md``.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from splitbrain.harness.folder.coverage_cells import PHASES, ROLES, CoverageCell
 
 Rows = list[tuple[str, ...]]
 
-#: Roles that every cluster has at some time; a row for each, also where it is all zeros.
+#: Roles that every cluster has at some time; each has a row, also of zeros.
 ALWAYS: Final[tuple[Role, ...]] = ("leader", "follower", "candidate")
 #: Phases that every cluster passes through.
 _IN_PHASE: Final[dict[EpochPhase, str]] = {
@@ -41,17 +41,14 @@ class _Count(msgspec.Struct):
     bitten: int = 0
 
     def text(self) -> str:
-        """The count, and how many bit where not all did."""
         bitten = "" if self.bitten == self.faults else f" ({self.bitten} bit)"
         return f"{self.faults:,}{bitten}"
 
 
 def coverage_rows(cells: Iterable[CoverageCell], kinds: Sequence[str]) -> Rows:
-    """One row per kind and role, without the header; the workloads added up.
+    """Return one row per kind and role, without the header; the workloads added up.
 
-    Args:
-        cells: the counts.
-        kinds: kinds that have rows also where they met nothing; those in ``cells`` have them too.
+    ``kinds`` and those in ``cells`` have rows, also of zeros.
     """
     counts: dict[tuple[str, str, str], _Count] = {}
     for cell in cells:
@@ -71,7 +68,7 @@ def coverage_rows(cells: Iterable[CoverageCell], kinds: Sequence[str]) -> Rows:
 
 
 def workload_rows(cells: Iterable[CoverageCell], kinds: Sequence[str]) -> Rows:
-    """Header and one row per kind, one column per workload of the cells.
+    """Return the header and one row per kind, one column per workload of the cells.
 
     Faults that hit nodes in several roles count once in each, as in the other table.
     """
@@ -87,7 +84,7 @@ def workload_rows(cells: Iterable[CoverageCell], kinds: Sequence[str]) -> Rows:
 
 
 def never_tried(cells: Iterable[CoverageCell], kinds: Sequence[str]) -> list[str]:
-    """What no fault ever met, one line each: kinds first, then roles and phases of each kind."""
+    """Return the gaps, one line each: kinds first, then roles and phases of each kind."""
     given = list(cells)
     met = {cell.kind for cell in given}
     untried = [kind for kind in kinds if kind not in met]
@@ -95,9 +92,9 @@ def never_tried(cells: Iterable[CoverageCell], kinds: Sequence[str]) -> list[str
     for kind in sorted(met):
         own = [cell for cell in given if cell.kind == kind]
         missing = [_missing(role, own) for role in ALWAYS]
-        told = [words for words in missing if words]
-        if told:
-            lines.append(f"{kind} {'; '.join(told)}")
+        gaps = [words for words in missing if words]
+        if gaps:
+            lines.append(f"{kind} {'; '.join(gaps)}")
     workloads = sorted({cell.workload for cell in given})
     for workload in workloads if len(workloads) > 1 else ():
         with_it = {cell.kind for cell in given if cell.workload == workload}
@@ -108,7 +105,7 @@ def never_tried(cells: Iterable[CoverageCell], kinds: Sequence[str]) -> list[str
 
 
 def _missing(role: Role, cells: Sequence[CoverageCell]) -> str:
-    """Phases in which a role was never met; empty if it was met in all."""
+    """Return phases in which a role was never met; empty if it was met in all."""
     phases = {cell.phase for cell in cells if cell.role == role}
     if not phases:
         return f"on a {role}"

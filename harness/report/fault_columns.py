@@ -10,9 +10,9 @@ import msgspec
 
 from splitbrain.harness.folder.results import FaultResult
 
-#: Colour of a cell, a class of the page: as it should be, or not, or to be read with care.
+#: Colour of a cell, a class of the page.
 Tone = Literal["", "yes", "no", "doubt", "soft"]
-#: Below a table of faults, for the mark behind a node.
+#: Explanation of the mark behind a node, below a table of faults.
 LEADER_NOTE: Final = "* led when the fault came"
 
 
@@ -23,7 +23,6 @@ class FaultColumn(msgspec.Struct, frozen=True):
     #: Content of a fault's cell: text, milliseconds since the run's start, or None for nothing.
     cell: Callable[[FaultResult], str | int | None]
     tone: Callable[[FaultResult], Tone] = lambda _fault: ""
-    #: Aligned at the right.
     is_figure: bool = False
     #: Broken into lines where there is no room; the other columns never are.
     is_wide: bool = False
@@ -31,7 +30,7 @@ class FaultColumn(msgspec.Struct, frozen=True):
     is_on_page_only: bool = False
 
     def text(self, fault: FaultResult, digits: int = 1) -> str:
-        """The cell as text, times in seconds with so many digits; whoever shows it escapes it."""
+        """Return the cell as unescaped text, times in seconds with so many digits."""
         content = self.cell(fault)
         if isinstance(content, int):
             return f"{content / 1000:.{digits}f} s"
@@ -57,7 +56,7 @@ def _noticed(fault: FaultResult) -> str | None:
 
 
 def _effect(fault: FaultResult) -> str:
-    """Everything that was seen, and by what the system noticed it; ``unnoticed`` tells the rest."""
+    """Return the effects seen, and how the system noticed them; ``unnoticed`` covers the rest."""
     if fault.noticed is None:
         noticed = None if fault.notice is None else f"noticed? {fault.notice}"
     else:
@@ -88,5 +87,5 @@ SHORT_COLUMNS: Final = tuple(column for column in FAULT_COLUMNS if not column.is
 
 
 def hit_a_leader(faults: Iterable[FaultResult]) -> bool:
-    """Whether a node is marked."""
+    """Return whether a node is marked."""
     return any(fault.leader in fault.nodes for fault in faults if fault.leader)

@@ -1,8 +1,7 @@
 """Findings of the Spark analysis as sentences of ``summary.md`` and tables of the page. Pure.
 
-``TABLES`` has one row for each finding: what there is to say, and what stands in its columns. Shows
-nothing where nothing was found or told; latency and throughput stand in the charts already. Must
-never judge: verdicts are the checkers'.
+``TABLES`` has one row for each finding: its sentence and its columns. Empty findings are not shown;
+latency and throughput stand in the charts already. Must never judge: verdicts are the checkers'.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +22,6 @@ from splitbrain.contracts.analysis.run import (
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.report.shown_table import ROWS_MAX, AnalysisTable, milliseconds, share, text
 
-#: Classes of errors that a sentence names.
 _CLASSES_MAX: Final = 3
 _AVAILABILITY_NOTE: Final = (
     "Availability is the share of 100 ms slots in which a write was acknowledged: it counts "
@@ -35,13 +33,13 @@ _AVAILABILITY_NOTE: Final = (
 )
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class ShownPart(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the analysis as it is shown."""
 
     #: Field of ``RunAnalysis``.
     part: str
     title: str
-    #: Header to the field of a row, or to what makes its cell; times of fields end in ``_ms``.
+    #: Header to a field of a row, or to a function that makes the cell; times end in ``_ms``.
     columns: dict[str, str | Callable[[Any], str]]
     rows: Callable[[Any], Sequence[Any]] = list
     #: Sentence on the part, empty where there is nothing to say and no table; None: it has none.
@@ -49,16 +47,15 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     #: Below the title; braces stand for the sentence.
     note: str
     text_columns: int = 1
-    #: Rows that there are, shown or not.
     count: Callable[[Any], int] | None = None
 
     def said(self, analysis: RunAnalysis) -> str:
-        """The sentence, if there is anything to say."""
+        """Return the sentence, empty where there is nothing to say."""
         part = getattr(analysis, self.part)
         return "" if part is None or self.sentence is None else self.sentence(part)
 
     def table(self, analysis: RunAnalysis) -> AnalysisTable | None:
-        """The table; None where it would be empty."""
+        """Return the table; None where it would be empty."""
         part = getattr(analysis, self.part)
         said = self.said(analysis)
         if part is None or (self.sentence is not None and not said):
@@ -78,24 +75,22 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def analysis_tables(analysis: RunAnalysis | None, *, has_logs: bool = True) -> list[AnalysisTable]:
-    """The tables of an analysis; none where there was none.
+    """Return the tables of an analysis; none where there was none.
 
-    Args:
-        analysis: content of ``analysis/summary.json``.
-        has_logs: whether the system leaves committed logs; else nothing is said about them.
+    Without ``has_logs`` nothing is said about committed logs.
     """
     if analysis is None:
         return []
-    windows, *others = (one.table(analysis) for one in TABLES)
+    windows, *others = (part.table(analysis) for part in TABLES)
     tables = (windows, _commits(analysis) if has_logs else None, *others)
     return [table for table in tables if table is not None]
 
 
 def finding_sentences(analysis: RunAnalysis | None) -> list[str]:
-    """One sentence for each finding that there is something to say of."""
+    """Return one sentence for each finding that has one."""
     if analysis is None:
         return []
-    said = {one.part: one.said(analysis) for one in TABLES}
+    said = {part.part: part.said(analysis) for part in TABLES}
     return [sentence for part in analysis.__struct_fields__ if (sentence := said.get(part))]
 
 
@@ -136,7 +131,7 @@ def _divergences(found: Divergences) -> str:
 
 
 def _duplicates(found: Duplicates) -> str:
-    told = [
+    counts = [
         counted(count, one, many)
         for count, one, many in (
             (
@@ -152,7 +147,7 @@ def _duplicates(found: Duplicates) -> str:
         )
         if count
     ]
-    return f"{', '.join(told)}." if told else ""
+    return f"{', '.join(counts)}." if counts else ""
 
 
 def _stale_reads(found: StaleReads) -> str:
@@ -167,18 +162,17 @@ def _stale_reads(found: StaleReads) -> str:
 
 
 def _client_errors(found: ClientErrors) -> str:
-    told = [
-        f"{one.count:,} {one.error} ({one.type}, {one.first_ms / 1000:,.1f} s to "
-        f"{one.last_ms / 1000:,.1f} s)"
-        for one in found.classes[:_CLASSES_MAX]
+    classes = [
+        f"{error.count:,} {error.error} ({error.type}, {error.first_ms / 1000:,.1f} s to "
+        f"{error.last_ms / 1000:,.1f} s)"
+        for error in found.classes[:_CLASSES_MAX]
     ]
-    more = len(found.classes) - len(told)
+    more = len(found.classes) - len(classes)
     others = f", and {counted(more, 'more class', 'more classes')}" if more > 0 else ""
-    return f"Errors of clients: {', '.join(told)}{others}." if told else ""
+    return f"Errors of clients: {', '.join(classes)}{others}." if classes else ""
 
 
 def _slowest(latency: Sequence[OkLatency]) -> list[OkLatency]:
-    """The worst second of every kind of operation."""
     worst: dict[str, OkLatency] = {}
     for row in latency:
         if row.f not in worst or (row.p99_ms or 0) >= (worst[row.f].p99_ms or 0):
@@ -213,9 +207,9 @@ def _examples(part: Any) -> Sequence[Any]:
     return part.examples
 
 
-#: What is shown of each part, in the order of the page.
-TABLES: tuple[Told, ...] = (
-    Told(
+#: In the order of the page.
+TABLES: tuple[ShownPart, ...] = (
+    ShownPart(
         part="windows",
         title="Availability and failover per fault",
         note=_AVAILABILITY_NOTE,
@@ -231,7 +225,7 @@ TABLES: tuple[Told, ...] = (
         },
         text_columns=2,
     ),
-    Told(
+    ShownPart(
         part="leader_overlaps",
         title="Leaders at the same time",
         note="Of different epochs it is harmless by itself; of one epoch never.",
@@ -244,7 +238,7 @@ TABLES: tuple[Told, ...] = (
         },
         text_columns=2,
     ),
-    Told(
+    ShownPart(
         part="stale_reads",
         title="Stale reads",
         sentence=_stale_reads,
@@ -262,7 +256,7 @@ TABLES: tuple[Told, ...] = (
         text_columns=3,
         count=lambda part: part.count,
     ),
-    Told(
+    ShownPart(
         part="divergences",
         title="Committed logs that differ",
         sentence=_divergences,
@@ -271,7 +265,7 @@ TABLES: tuple[Told, ...] = (
         columns={"nodes": _both("node"), "offset": "offset", "epochs there": _both("epoch")},
         count=lambda part: part.pairs,
     ),
-    Told(
+    ShownPart(
         part="duplicates",
         title="What is there more often than it may be",
         sentence=_duplicates,
@@ -288,7 +282,7 @@ TABLES: tuple[Told, ...] = (
         text_columns=3,
         count=lambda part: (part.committed or 0) + part.read,
     ),
-    Told(
+    ShownPart(
         part="reigns",
         title="Longest times without a leader",
         sentence=_reigns,
@@ -303,7 +297,7 @@ TABLES: tuple[Told, ...] = (
         },
         text_columns=2,
     ),
-    Told(
+    ShownPart(
         part="client_errors",
         title="Errors of clients by class",
         sentence=_client_errors,
@@ -318,7 +312,7 @@ TABLES: tuple[Told, ...] = (
         },
         text_columns=2,
     ),
-    Told(
+    ShownPart(
         part="latency",
         title="Latency in the slowest second of each operation",
         note="Of operations that succeeded.",

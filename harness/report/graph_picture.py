@@ -1,7 +1,7 @@
-"""Draws the graph of what cannot be ordered as inline SVG. Pure.
+"""Inline SVG of the graph of operations that cannot be ordered. Pure.
 
 Takes the node-link data that ``checker.explanation`` puts into a violation. Columns follow real
-time, red arrows are the contradiction. Must draw whatever graph it gets, also an odd one.
+time, red arrows are the contradiction. Must draw any graph that it gets, also an odd one.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ _WORDS = {
     "must-precede": "must precede",
     "spoils": "leaves no place for",
 }
-#: What every other relation implies, and so need not be said beside one.
+#: Implied by every other relation, so left out beside one.
 _IMPLIED = _WORDS["must-precede"]
 _HEADS = Markup(
     '<defs><marker id="{id}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="10" '
@@ -48,8 +48,6 @@ Place = tuple[float, float]
 
 
 class _Edge(msgspec.Struct, frozen=True):
-    """All relations from one operation to another, drawn as one arrow."""
-
     source: int
     target: int
     words: str
@@ -60,11 +58,10 @@ class _Edge(msgspec.Struct, frozen=True):
 
 
 def draw_graph(data: Mapping[str, Any], identifier: str) -> Markup:
-    """The picture of one violation's graph.
+    """Return the picture of one violation's graph.
 
-    Args:
-        data: node-link data as of ``checker.explanation.to_data``.
-        identifier: makes the marks of several pictures in one page differ.
+    ``data`` is as of ``checker.explanation.to_data``; ``identifier`` makes the marks of several
+    pictures in one page differ.
     """
     graph = essence(data)
     if not graph.number_of_nodes():
@@ -100,9 +97,9 @@ def _contradicting(graph: "nx.MultiDiGraph[int]") -> frozenset[int]:
 
 
 def essence(data: Mapping[str, Any]) -> "nx.MultiDiGraph[int]":
-    """The part that a person can take in: all of a small graph, else what contradicts itself.
+    """Return the part that a person can take in: all of a small graph, else the contradiction.
 
-    Real-time edges that say nothing by themselves are left out: left stands for earlier.
+    Real-time edges that add nothing are left out: left stands for earlier.
     """
     graph = from_data(dict(data))
     if graph.number_of_nodes() > _NODES_MAX:
@@ -126,7 +123,7 @@ def essence(data: Mapping[str, Any]) -> "nx.MultiDiGraph[int]":
 
 
 def _edges(graph: "nx.MultiDiGraph[int]") -> list[_Edge]:
-    """One edge per pair and direction; red ones last, so that nothing covers them."""
+    """Return one edge per pair and direction; red ones last, so that nothing covers them."""
     words: dict[tuple[int, int], list[str]] = {}
     bad: set[tuple[int, int]] = set()
     for source, target, kind, edge in graph.edges(keys=True, data=True):
@@ -154,14 +151,14 @@ def _edges(graph: "nx.MultiDiGraph[int]") -> list[_Edge]:
 
 
 def _columns(graph: "nx.MultiDiGraph[int]") -> dict[int, int]:
-    """Each operation's column: the longest chain in real time before it; by invocation."""
+    """Return each operation's column: the longest chain in real time before it; by invocation."""
     columns: dict[int, int] = {}
-    told = [(index, _attributes(graph, index)) for index in graph]
-    told.sort(key=lambda item: (item[1].get("start") or 0, item[0]))
-    for index, node in told:
+    nodes = [(index, _attributes(graph, index)) for index in graph]
+    nodes.sort(key=lambda item: (item[1].get("start") or 0, item[0]))
+    for index, node in nodes:
         before = [
             columns[earlier]
-            for earlier, other in told
+            for earlier, other in nodes
             if earlier in columns
             and other.get("end") is not None
             and other["end"] < (node.get("start") or 0)
@@ -176,7 +173,6 @@ def _side_px(graph: "nx.MultiDiGraph[int]", columns: Mapping[int, int]) -> float
 
 
 def _places(columns: Mapping[int, int], left_px: float) -> dict[int, Place]:
-    """Where each box stands, in the order of ``columns``."""
     filled: dict[int, int] = {}
     places: dict[int, Place] = {}
     for index, column in columns.items():
@@ -193,12 +189,12 @@ def _attributes(graph: "nx.MultiDiGraph[int]", index: int) -> dict[str, Any]:
 
 
 def _description(graph: "nx.MultiDiGraph[int]") -> str:
-    told = [
+    relations = [
         f"index {source} {_WORDS.get(str(kind), str(kind))} index {target}"
         for source, target, kind, edge in graph.edges(keys=True, data=True)
         if edge["contradiction"]
     ]
-    contradiction = ", ".join(told) or "none"
+    contradiction = ", ".join(relations) or "none"
     return f"Graph of {graph.number_of_nodes()} operations. Contradiction: {contradiction}."
 
 
@@ -226,7 +222,7 @@ def _box(index: int, node: Mapping[str, Any], place: Place) -> Markup:
 
 
 def _arrow(edge: _Edge, source: Place, target: Place, identifier: str) -> tuple[Markup, Markup]:
-    """The line from box to box, and its label, which is drawn above all boxes."""
+    """Return the line from box to box, and its label, which is drawn above all boxes."""
     half = _BOX_HEIGHT_PX / 2
     spread = max(-half + 4, min(half - 4, (edge.exit - (edge.exits - 1) / 2) * _EXIT_PX))
     y1, y2 = source[1] + half + spread, target[1] + half
@@ -242,8 +238,8 @@ def _arrow(edge: _Edge, source: Place, target: Place, identifier: str) -> tuple[
     else:
         x1 = source[0] + (_BOX_WIDTH_PX if forward else 0)
         x2 = target[0] + (0 if forward else _BOX_WIDTH_PX)
-        reach = max(40.0, abs(x2 - x1) / 2) * (1 if forward else -1)
-        bend1, bend2 = x1 + reach, x2 - reach
+        bow = max(40.0, abs(x2 - x1) / 2) * (1 if forward else -1)
+        bend1, bend2 = x1 + bow, x2 - bow
         label_x, label_y = x1 + (8 if forward else -8), y1 - 4
         anchor = "start" if forward else "end"
     line = Markup(

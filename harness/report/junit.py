@@ -1,9 +1,9 @@
-"""Writes JUnit XML as CI servers read it (xunit2, ``junit-10.xsd``), ``junit.xml`` of a run first.
+"""JUnit XML as CI servers read it (xunit2, ``junit-10.xsd``), and ``junit.xml`` of a run.
 
 Of a run: one case per checker, and vacuity; invalid is a failure, unknown an error, vacuous a
-failure of its own case. A case can also be *flaky*: it passes, and servers that know the word show
-that it did not always. Nothing is ever reported as skipped, since most servers show that in green.
-Properties belong to a suite: the schema allows none in a case.
+failure of its own case. A *flaky* case passes, and servers that know the word show that it did not
+always. Nothing is ever reported as skipped, since most servers show that in green. Properties
+belong to a suite: the schema allows none in a case.
 """
 
 import re
@@ -19,7 +19,7 @@ _SENTENCES_MAX = 10
 
 
 def to_junit(results: Results) -> bytes:
-    """The content of ``junit.xml``."""
+    """Return the content of ``junit.xml``."""
     properties = {
         "run_folder": results.run_folder,
         "reproduce": results.reproduce,
@@ -47,33 +47,27 @@ def to_junit(results: Results) -> bytes:
 
 
 def seconds_of(result: CheckResult) -> float:
-    """How long the checker took."""
+    """Return the checker's time."""
     seconds = result.figures.get("seconds", 0)
     return float(seconds) if isinstance(seconds, int | float) else 0.0
 
 
 def violation_text(result: CheckResult, reproduce: str) -> str:
-    """What a checker found, its first violations, and how to see it again; lines."""
+    """Return a checker's finding, its first violations, and the command to repeat it; lines."""
     sentences = [
         str(violation["sentence"]) for violation in result.violations if "sentence" in violation
     ]
     return "\n".join([result.reason, *sentences[:_SENTENCES_MAX], reproduce])
 
 
-#: What XML 1.0 cannot hold, not even escaped.
+#: Characters that XML 1.0 cannot hold, not even escaped.
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Trouble = Literal["failure", "error", "flakyFailure", "flakyError"]
 
 
 class JunitSuite:
-    """One ``testsuite`` in the making.
-
-    Args:
-        name: what is tested.
-        suite_id: the run, the night.
-        properties: shown beside the suite.
-    """
+    """One ``testsuite`` in the making; ``suite_id`` is the run or the night."""
 
     def __init__(self, name: str, suite_id: str, properties: Mapping[str, str] = {}) -> None:
         self._element = ET.Element("testsuite", {"name": xml_text(name), "id": xml_text(suite_id)})
@@ -85,7 +79,7 @@ class JunitSuite:
                 ET.SubElement(listed, "property", {"name": key, "value": xml_text(value)})
 
     def case(self, class_name: str, name: str, seconds: float = 0.0) -> "JunitCase":
-        """Add a case that passes as long as nothing is said of it."""
+        """Add a case that passes unless trouble is added to it."""
         self._counts["tests"] += 1
         self._seconds += seconds
         attributes = {
@@ -97,11 +91,11 @@ class JunitSuite:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """``tests``, ``failures`` and ``errors``."""
+        """Return ``tests``, ``failures`` and ``errors``."""
         return self._counts
 
     def element(self) -> ET.Element:
-        """The suite with its sums."""
+        """Return the suite with its sums."""
         for name, count in self._counts.items():
             self._element.set(name, str(count))
         self._element.set("time", f"{self._seconds:.3f}")
@@ -115,14 +109,7 @@ class JunitCase:
         self._element, self._counts = element, counts
 
     def add(self, trouble: Trouble, kind: str, message: str, body: str) -> None:
-        """Say what is wrong with it.
-
-        Args:
-            trouble: a failure or an error, or one that does not count.
-            kind: a word, ``invalid``.
-            message: one sentence.
-            body: all of it, lines.
-        """
+        """Add trouble: one word ``kind``, one sentence ``message``, all of it in ``body``."""
         attributes = {"type": xml_text(kind), "message": xml_text(message)}
         ET.SubElement(self._element, trouble, attributes).text = xml_text(body)
         if trouble == "failure":
@@ -131,12 +118,12 @@ class JunitCase:
             self._counts["errors"] += 1
 
     def note(self, text: str) -> None:
-        """Add to what the case printed."""
+        """Add to the output of the case."""
         ET.SubElement(self._element, "system-out").text = xml_text(text)
 
 
 def document(suites: Iterable[JunitSuite], name: str | None = None) -> bytes:
-    """The file: of one suite without a name that suite, else all of them in ``testsuites``."""
+    """Return the file: a single nameless suite, else all suites in ``testsuites``."""
     made = list(suites)
     if name is None and len(made) == 1:
         root = made[0].element()
@@ -150,6 +137,6 @@ def document(suites: Iterable[JunitSuite], name: str | None = None) -> bytes:
 
 
 def xml_text(text: str) -> str:
-    """Text that XML can hold; control characters become visible escapes."""
+    """Return text that XML can hold; control characters become visible escapes."""
     lines = "\n".join(printable(line) for line in text.split("\n"))
     return _NOT_IN_XML.sub("\ufffd", lines)

@@ -1,9 +1,9 @@
-"""Reads ``timeline.jsonl`` as far as the report can show it: the part before the violation.
+"""Reader of the part of ``timeline.jsonl`` that the report can show: the time before the violation.
 
-A long run has more events than a page can carry, so what is kept is the end, or what led to the
-first violation and a little after, plus what is needed to know how things stood where that begins.
-Lines that do not fit are left out and told in a sentence. Must never hold the whole file, never
-raise for what stands in it, and judge nothing. Source: issue 5, item 9.
+A long run has more events than a page can carry, so only the end is kept, or the time before the
+first violation and a little after, plus the state of the system where that begins. Broken lines are
+left out and reported. Must never hold the whole file, never raise for its content, and judge
+nothing. Source: issue 5, item 9.
 """
 
 from collections import deque
@@ -41,12 +41,11 @@ class ReadTimeline(msgspec.Struct, frozen=True):
     violation: TimelineViolation | None
     #: Events in the whole file, shown or not.
     total: int
-    #: What could not be read, one sentence each.
     problems: list[str]
 
     @property
     def is_cut(self) -> bool:
-        """Whether the file has events that are not shown."""
+        """Return whether the file has events that are not shown."""
         return self.total > len(self.records)
 
 
@@ -57,13 +56,10 @@ def read_timeline(
     records_max: int = RECORDS_MAX,
     after_max: int = AFTER_MAX,
 ) -> ReadTimeline | None:
-    """The part of a timeline that is shown; None where there is no file or nothing in it.
+    """Return the part of a timeline that is shown; None where there is no file or nothing in it.
 
-    Args:
-        path: the file.
-        known: violations that the checkers found; shown among the others.
-        records_max: events kept at most.
-        after_max: how many of them follow the first violation, where not all have room.
+    ``known`` are violations that the checkers found; up to ``after_max`` of ``records_max`` events
+    follow the first violation, where not all have room.
     """
     reading = _Reading(known, records_max, after_max)
     try:
@@ -78,7 +74,7 @@ def read_timeline(
 
 
 class _Reading:
-    """Keeps the last events, and how things stood where they begin."""
+    """Window of the last events, and the state where they begin."""
 
     def __init__(
         self, known: Sequence[TimelineViolation], records_max: int, after_max: int
@@ -95,13 +91,12 @@ class _Reading:
         self._torn_bytes = 0
 
     def take(self, number: int, line: bytes) -> None:
-        """One line of the file; its number counts from 1."""
         if not line.strip():
             return
         try:
             record = _LINE.decode(line)
         except UNREADABLE as error:
-            # Lines end with a line feed, so one without is what a killed harness leaves.
+            # Lines end with a line feed; a harness that is killed leaves one without.
             if line.endswith(b"\n"):
                 clause = TOO_DEEP if isinstance(error, RecursionError) else in_words(error)
                 self._broken.append(f"line {number}: {clause}")
@@ -120,7 +115,6 @@ class _Reading:
             self._drop(self._kept.popleft())
 
     def _drop(self, record: TimelineRecord) -> None:
-        """Remember of an event that is not shown what it says about the time after it."""
         if isinstance(record, TimelineState):
             self._before["state", record.node] = record
         elif isinstance(record, TimelineLife):
@@ -131,7 +125,6 @@ class _Reading:
             self._before["fault", str(self._total)] = record
 
     def result(self, name: str) -> ReadTimeline | None:
-        """All that was read; ``name`` is the file's."""
         if self._broken:
             count = len(self._broken)
             lines = f"1 line of {name} is" if count == 1 else f"{count:,} lines of {name} are"

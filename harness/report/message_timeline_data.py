@@ -24,10 +24,10 @@ from splitbrain.history.timeline_records import (
     TimelineViolation,
 )
 
-#: Characters of one detail at most, and of a violation's, of which there are few.
+#: Characters of one detail, and of a violation's, of which there are few.
 _DETAIL_MAX = 240
 _STORY_MAX = 2_000
-#: Shown of a node that runs and has not said yet what it is.
+#: Role of a running node that has not stated one yet.
 ROLELESS = "starting"
 _ANSWER = "Answer"
 #: Questions from one node to another that may wait for an answer at once.
@@ -44,7 +44,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
     #: Index into the names.
     name: int
     fate: str
-    #: Not shown at first: it arrived, and nothing new is in it, nor in its answer.
+    #: Hidden at first: it arrived, and nothing new is in it, nor in its answer.
     idle: bool
     detail: str
 
@@ -73,7 +73,7 @@ class Outage(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Mark(msgspec.Struct, frozen=True, array_like=True):
-    """Something that a node's disk or log did."""
+    """One action of a node's disk or log."""
 
     start: Microseconds
     #: None where it took no time or never ended.
@@ -110,11 +110,10 @@ class PictureData(msgspec.Struct, frozen=True):
 
     begin: Microseconds
     end: Microseconds
-    #: Moment of the first violation.
+    #: Time of the first violation.
     violation: Microseconds | None
     nodes: list[str]
     clients: list[str]
-    #: Names of messages.
     names: list[str]
     messages: list[Message]
     reigns: list[HeldRole]
@@ -130,10 +129,8 @@ def picture_data(
 ) -> PictureData:
     """Shape a timeline for the picture.
 
-    Args:
-        timeline: what was read.
-        known: violations that stand in no timeline.
-        node_names: nodes of the plan; whoever else sends or receives is a client.
+    ``known`` are violations that stand in no timeline; senders and receivers that are none of the
+    ``node_names`` are clients.
     """
     records = timeline.records
     begin = records[0].time if records else 0
@@ -182,7 +179,7 @@ def picture_data(
 def lanes_of(
     records: Iterable[TimelineRecord], node_names: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Nodes and clients, each in natural order (``n2`` before ``n10``)."""
+    """Return nodes and clients, each in natural order (``n2`` before ``n10``)."""
     nodes, spoken = set(node_names), set[str]()
     for record in records:
         if isinstance(record, TimelineMessage):
@@ -193,7 +190,7 @@ def lanes_of(
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """Sort key in which numbers inside a name count as numbers."""
+    """Return a sort key in which numbers inside a name count as numbers."""
     return [
         (int(part), "") if part.isdecimal() and part.isascii() else (-1, part)
         for part in re.split(r"([0-9]{1,18})", name)
@@ -201,10 +198,10 @@ def natural(name: str) -> list[tuple[int, str]]:
 
 
 def idle_messages(records: Sequence[TimelineRecord]) -> set[int]:
-    """Places of the messages that arrived and carry nothing new; a question is as its answer is.
+    """Return places of messages that arrived with nothing new; a question is as its answer is.
 
-    An answer belongs to the last question before it that went the other way, is called as it is
-    without ``Answer``, had arrived and had no answer yet.
+    An answer belongs to the last question before it that went the other way, has its name without
+    ``Answer``, had arrived and had no answer yet.
     """
     idle: set[int] = set()
     unanswered: dict[tuple[str, str, str], deque[int]] = {}
@@ -218,12 +215,12 @@ def idle_messages(records: Sequence[TimelineRecord]) -> set[int]:
             key = (record.node, record.peer, question)
             unanswered.setdefault(key, deque(maxlen=_OPEN_QUESTIONS_MAX)).append(place)
             continue
-        asked = unanswered.get((record.peer, record.node, question), deque[int]())
+        questions = unanswered.get((record.peer, record.node, question), deque[int]())
         answered = next(
-            (ago for ago in reversed(asked) if _had_arrived(records[ago], record)), None
+            (ago for ago in reversed(questions) if _had_arrived(records[ago], record)), None
         )
         if answered is not None:
-            asked.remove(answered)
+            questions.remove(answered)
             idle.discard(answered)
             if _is_idle(record):
                 idle.add(answered)
@@ -231,7 +228,7 @@ def idle_messages(records: Sequence[TimelineRecord]) -> set[int]:
 
 
 def _is_idle(message: TimelineMessage) -> bool:
-    """What was lost is worth a look even if there was little in it."""
+    """Return False for a lost message: it is worth a look even if there was little in it."""
     return message.empty and message.fate == "arrived"
 
 
@@ -266,7 +263,6 @@ def _messages(
 def _reigns(
     story: Sequence[TimelineRecord], lane: dict[str, int], begin: int, end: int
 ) -> list[HeldRole]:
-    """A role lasts until the node's next one, and no longer than the node runs."""
     held: dict[str, TimelineState] = {}
     found: list[HeldRole] = []
 

@@ -1,7 +1,7 @@
 """The report's section that shows every message of a simulated run, ready for the template.
 
-Reads ``timeline.jsonl`` and is pure apart from that. The picture is drawn by a script; whoever
-cannot see it reads the table of what came last before the violation. Source: issue 5, item 9.
+Reads ``timeline.jsonl`` and is pure apart from that. The picture is drawn by a script; readers
+without it have a table of the last events before the violation. Source: issue 5, item 9.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,12 +28,11 @@ from splitbrain.history.timeline_records import (
     TimelineViolation,
 )
 
-#: Rows of the table at most.
 ROWS_MAX = 200
 _US_PER_S = 1_000_000
 _NS_PER_US = 1_000
 
-#: Of the page's assets, those that this section alone needs.
+#: Assets that this section alone needs.
 SCRIPTS = (
     "message_timeline_index.js",
     "message_timeline_words.js",
@@ -61,9 +60,9 @@ class MessageTimeline(msgspec.Struct, frozen=True):
     #: The picture's data, for a script element.
     data: Markup
     rows: list[Row]
-    #: What the rows are, in one sentence.
+    #: One sentence on the rows.
     caption: str
-    #: How much of the run is shown, where it is not all; else None.
+    #: How much of the run is shown, where it is not all.
     cut: str | None
     has_violation: bool
     problems: list[str]
@@ -72,12 +71,9 @@ class MessageTimeline(msgspec.Struct, frozen=True):
 def message_timeline(
     path: Path, checkers: Iterable[CheckResult], node_names: Sequence[str]
 ) -> MessageTimeline | None:
-    """The section; None for a run without a timeline.
+    """Return the section; None for a run without a timeline.
 
-    Args:
-        path: ``timeline.jsonl`` of the run.
-        checkers: the results; their violations are shown where they name an operation.
-        node_names: nodes of the plan.
+    Violations of ``checkers`` are shown where they name an operation.
     """
     known = known_violations(checkers)
     timeline = read_timeline(path, known)
@@ -94,7 +90,7 @@ def message_timeline(
 
 
 def why_no_timeline(record: RunRecord) -> str | None:
-    """Why a simulated run has no timeline, in one sentence; None for other runs."""
+    """Return one sentence on why a simulated run has no timeline; None for other runs."""
     if not record.is_simulated:
         return None
     if record.simulation is not None and record.simulation.untold is not None:
@@ -107,7 +103,7 @@ def why_no_timeline(record: RunRecord) -> str | None:
 
 
 def known_violations(checkers: Iterable[CheckResult]) -> list[TimelineViolation]:
-    """Each violation whose operation has a time, at the operation's end (else its beginning)."""
+    """Return each violation whose operation has a time, at its end (else its beginning)."""
     found: list[TimelineViolation] = []
     for result in checkers:
         for violation in result.violations:
@@ -132,14 +128,14 @@ def known_violations(checkers: Iterable[CheckResult]) -> list[TimelineViolation]
 def _rows(timeline: ReadTimeline) -> list[Row]:
     last = timeline.violation
     idle = idle_messages(timeline.records)
-    told = [
+    shown = [
         record
         for place, record in enumerate(timeline.records)
         if place not in idle and (last is None or (record.time <= last.time and record is not last))
     ]
     if last is not None:
-        told.append(last)
-    return [_row(record) for record in told[-ROWS_MAX:]]
+        shown.append(last)
+    return [_row(record) for record in shown[-ROWS_MAX:]]
 
 
 def _caption(timeline: ReadTimeline) -> str:
@@ -171,7 +167,7 @@ def _row(record: TimelineRecord) -> Row:
 
 
 def words(record: TimelineRecord) -> tuple[str, str]:
-    """Where it happened, and what, for people."""
+    """Return place and event in words."""
     match record:
         case TimelineMessage():
             return f"{record.node} → {record.peer}", f"{record.name}, {_fate(record)}"

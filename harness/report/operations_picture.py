@@ -1,8 +1,8 @@
-"""Draws the operations around a violation as bars, one row per process, as inline SVG. Pure.
+"""Inline SVG of the operations around a violation as bars, one row per process. Pure.
 
 The time axis keeps the order of every begin and end, and squeezes the stretches between them, so
-that an operation of one millisecond can be read beside a gap of seconds; ticks name the real
-times. At most ``OPERATIONS_MAX`` operations are drawn, the contradicting ones first.
+that an operation of one millisecond can be read beside a gap of seconds; ticks name the real times.
+At most ``OPERATIONS_MAX`` operations are drawn, the contradicting ones first.
 """
 
 import math
@@ -40,7 +40,7 @@ def choose(
     key: str | None,
     count_max: int = OPERATIONS_MAX,
 ) -> list[PairedOperation]:
-    """The core and those operations of its key that lie nearest to it, in order of invocation."""
+    """Return the core and the operations of its key nearest to it, by invocation."""
     if not core:
         return []
     known = {operation.index for operation in core}
@@ -51,7 +51,6 @@ def choose(
         for operation in operations
         if operation.key == key and operation.index not in known and operation.type != "fail"
     ]
-    # Beside the core first, then as near to it as can be.
     neighbours.sort(key=lambda operation: (_distance(operation, begin, end), operation.index))
     room = max(0, count_max - len(core))
     chosen = [*core[:count_max], *neighbours[:room]]
@@ -64,7 +63,7 @@ def _distance(operation: PairedOperation, begin: int, end: int) -> int:
 
 
 def label_of(operation: PairedOperation) -> str:
-    """An operation in a few characters: ``read → 4``, ``write 5``, ``cas 3→4 refused``."""
+    """Return an operation in a few characters: ``read → 4``, ``write 5``, ``cas 3→4 refused``."""
     argument, result = _parts(operation.argument), _parts(operation.result)
     if operation.f == "cas" and argument:
         text = f"cas {'→'.join(_short(value) for value in argument[:2])}"
@@ -99,12 +98,9 @@ def draw(
     core_indexes: frozenset[int],
     culprit: int | None = None,
 ) -> Picture | None:
-    """The picture; None for no operations.
+    """Return the picture; None for no operations, which are in order of invocation.
 
-    Args:
-        operations: what to draw, in order of invocation.
-        core_indexes: indexes of the operations to outline.
-        culprit: index of the one to fill.
+    Operations of ``core_indexes`` are outlined, the ``culprit`` is filled.
     """
     if not operations:
         return None
@@ -142,7 +138,6 @@ def draw(
 
 
 def _open_svg(width: float, height: float, label: str) -> Markup:
-    """The beginning of a picture; one without a label says nothing to a screen reader."""
     role = Markup('role="img" aria-label="{label}"').format(label=label)
     return Markup(
         '<svg xmlns="http://www.w3.org/2000/svg" width="{w:.0f}" height="{h:.0f}" '
@@ -151,12 +146,13 @@ def _open_svg(width: float, height: float, label: str) -> Markup:
 
 
 def _rows(operations: Sequence[PairedOperation]) -> dict[int, str | None]:
-    """Processes in the order of their first operation, with their node where it is one only."""
+    """Return processes by their first operation, with their node where it is one only."""
     nodes: dict[int, set[str | None]] = {}
     for operation in operations:
         nodes.setdefault(operation.process, set()).add(operation.node)
     return {
-        process: next(iter(asked)) if len(asked) == 1 else None for process, asked in nodes.items()
+        process: next(iter(visited)) if len(visited) == 1 else None
+        for process, visited in nodes.items()
     }
 
 
@@ -167,7 +163,7 @@ def _moments(operations: Sequence[PairedOperation]) -> list[int]:
 
 
 def _axis(operations: Sequence[PairedOperation]) -> dict[int, float]:
-    """Each moment's place: in order, squeezed, and wide enough for every label in its bar."""
+    """Return each moment's place: in order, squeezed, wide enough for each label in its bar."""
     beginnings: dict[int, list[PairedOperation]] = {}
     for operation in operations:
         if operation.end is not None:
@@ -202,9 +198,9 @@ def _bar(
     top = row * _ROW_PX + (_ROW_PX - _BAR_PX) / 2
     classes += " open" if operation.end is None else ""
     ended = "never answered" if operation.end is None else f"{operation.end / 1e6:,.3f} ms"
-    asked = f" on {printable(operation.node)}" if operation.node else ""
+    target = f" on {printable(operation.node)}" if operation.node else ""
     title = (
-        f"{label_of(operation)}{asked}, index {operation.index}, process {operation.process}, "
+        f"{label_of(operation)}{target}, index {operation.index}, process {operation.process}, "
         f"from {operation.start / 1e6:,.3f} ms to {ended}"
     )
     return Markup(

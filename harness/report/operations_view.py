@@ -1,11 +1,10 @@
 """Data of the page's operations view: bars per process around a violation. Pure.
 
-Where nothing contradicts, it draws the stretch in which most was going on at once.
-
-Unlike the still picture beside it, which squeezes time so that a few labels can be read, the view
-has the real axis, faults and leaders as bands, and a zoom. Bounded at any length of the history: at
-most ``OPERATIONS_MAX`` operations, nearest to the violation first, of at most ``ROWS_MAX``
-processes. Must never leave out an operation that is outlined.
+Without a violation it shows the busiest stretch. Unlike the static picture beside it, which
+squeezes time so that a few labels can be read, the view has the real axis, faults and leaders as
+bands, and a zoom. Bounded at any length of the history: at most ``OPERATIONS_MAX`` operations,
+nearest to the violation first, of at most ``ROWS_MAX`` processes. Must never leave out an outlined
+operation.
 """
 
 import heapq
@@ -20,15 +19,13 @@ from splitbrain.harness.report.operations_picture import choose, label_of
 from splitbrain.harness.report.violations import core_operations
 from splitbrain.history.records import PairedOperation
 
-#: Operations drawn of one violation.
 OPERATIONS_MAX = 1_500
-#: Processes drawn of one violation.
 ROWS_MAX = 100
-#: Operations outlined; each has at most one row, so none of them is left out for want of one.
+#: Operations outlined; each needs at most one row, so there are rows for all of them.
 CORE_MAX = ROWS_MAX
 #: The page's assets that the view alone needs.
 SCRIPT, STYLE = "operations_view.js", "operations_view.css"
-#: Violations that get a view; the others have their still picture.
+#: Violations that get a view; the others have their static picture.
 VIEWS_MAX = 3
 _NAME_CHARACTERS_MAX = 24
 _NS_PER_S = 1e9
@@ -37,16 +34,14 @@ _NS_PER_S = 1e9
 class ViewData(msgspec.Struct, frozen=True):
     """One violation's view, as columns; becomes JSON in the page."""
 
-    #: What it is called in the choice of views.
     title: str
-    #: Object that it is about; None where the history has one only.
+    #: Object of the operations; None where the history has one only.
     key: str | None
     #: Times are seconds; or, where the history has none, numbers of events.
     timed: bool
-    #: First and last moment drawn, and those of the operations that contradict each other.
+    #: First and last moment drawn, and those of the contradicting operations.
     span: tuple[float, float]
     focus: tuple[float, float]
-    #: Names of the rows, from the top.
     rows: list[str]
     #: By operation: its row, start, end (null: open), label, index in the history.
     row: list[int]
@@ -60,9 +55,9 @@ class ViewData(msgspec.Struct, frozen=True):
     outcome: list[str]
     #: Faults in force: label, start, end.
     faults: list[tuple[str, float, float]]
-    #: Who led: node, epoch, start, end.
+    #: Reigns: node, epoch, start, end.
     leaders: list[tuple[str, int, float, float]]
-    #: How many operations of the same object there are that are not drawn.
+    #: Operations of the same object that are not drawn.
     left_out: int
 
 
@@ -70,7 +65,7 @@ class OperationsView(msgspec.Struct, frozen=True):
     """The section of the page: the views to choose from."""
 
     views: list[ViewData]
-    #: Whether nothing contradicts: the one view shows where most was going on at once.
+    #: Whether nothing contradicts: the one view shows the busiest stretch.
     busiest: bool = False
 
 
@@ -80,7 +75,7 @@ def operations_view(
     faults: Sequence[Band],
     reigns: Sequence[ShownReign],
 ) -> OperationsView | None:
-    """The views of the first violations that name operations, else of the busiest stretch.
+    """Return views of the first violations that name operations, else of the busiest stretch.
 
     None where nothing was answered.
     """
@@ -101,7 +96,7 @@ def operations_view(
 
 
 def is_timed(operations: Sequence[PairedOperation]) -> bool:
-    """Whether the history tells times; where it does not, its order stands in for them."""
+    """Return whether the history has times; without them its order stands in."""
     return any(operation.start != operation.index for operation in operations)
 
 
@@ -113,7 +108,7 @@ def _view(
     faults: Sequence[Band],
     reigns: Sequence[ShownReign],
 ) -> ViewData:
-    """The view around some operations, which are outlined if there is a culprit among them."""
+    """Return the view around ``core``, which is outlined if there is a culprit in it."""
     key = core[0].key
     nearest = choose(operations, core, key, OPERATIONS_MAX)
     rows = _rows(core, nearest)
@@ -162,13 +157,13 @@ def _view(
 def _rows(
     core: Sequence[PairedOperation], nearest: Sequence[PairedOperation]
 ) -> dict[int, tuple[int, str]]:
-    """Process to its row and name: those that contradict first, then by first operation."""
+    """Return each process' row and name: those that contradict first, then by first operation."""
     nodes: dict[int, set[str | None]] = {}
     for operation in (*core, *nearest):
         nodes.setdefault(operation.process, set()).add(operation.node)
     names: dict[int, tuple[int, str]] = {}
-    for row, (process, asked) in enumerate(list(nodes.items())[:ROWS_MAX]):
-        node = next(iter(asked)) if len(asked) == 1 else None
+    for row, (process, visited) in enumerate(list(nodes.items())[:ROWS_MAX]):
+        node = next(iter(visited)) if len(visited) == 1 else None
         name = f"process {process}" + (f" · {printable(node)}" if node else "")
         names[process] = (row, name[:_NAME_CHARACTERS_MAX])
     return names
@@ -179,7 +174,7 @@ def _finish(operation: PairedOperation) -> int:
 
 
 def contradicting(view: ViewData) -> list[tuple[str, str, str, str, int]]:
-    """What contradicts, as rows of a table, for those who cannot see the picture.
+    """Return the contradiction as rows of a table, for readers without the picture.
 
     Label, process, beginning, end, index.
     """
@@ -201,15 +196,15 @@ def _moment(view: ViewData, moment: float) -> str:
 
 
 def busiest(operations: Sequence[PairedOperation]) -> list[PairedOperation]:
-    """What was open on one object at the first moment at which most of its operations were.
+    """Return the operations open on one object at the first moment at which most of its were.
 
-    Only answered operations count: those without answer never end, and would make the end of
-    every history its busiest moment. Empty where nothing was answered. n log n.
+    Only answered operations count: those without answer never end, and would make the end of every
+    history its busiest moment. Empty where nothing was answered. n log n.
     """
     ends_by_key: dict[str | None, list[int]] = {}
     most, place = 0, None
     answered = [operation for operation in operations if operation.type == "ok"]
-    for operation in sorted(answered, key=lambda one: (one.start, one.index)):
+    for operation in sorted(answered, key=lambda operation: (operation.start, operation.index)):
         if operation.end is None:
             continue
         ends = ends_by_key.setdefault(operation.key, [])

@@ -6,19 +6,18 @@ from splitbrain.harness.folder.results import OutcomeCounts, Results, counted
 
 #: Column of the compare-and-sets that found another value than they expected.
 _REFUSED = "of which refused"
-#: Error classes of one kind and outcome that are named.
 _ERROR_CLASSES_MAX = 6
 
 
 def outcome_columns(results: Results) -> tuple[str, ...]:
-    """Refused compare-and-sets are ok and changed nothing: they get a column of their own."""
+    """Return the columns; refused compare-and-sets, ok without a change, have one of their own."""
     if any(counts.refused for counts in results.operations.values()):
         return ("operation", "ok", _REFUSED, "fail", "info")
     return ("operation", "ok", "fail", "info")
 
 
 def outcome_cells(counts: OutcomeCounts, columns: Sequence[str]) -> list[str]:
-    """One kind's figures, in the order of the columns after the first."""
+    """Return one kind's figures, in the order of the columns after the first."""
     figures = {
         "ok": counts.ok,
         _REFUSED: counts.refused,
@@ -29,7 +28,7 @@ def outcome_cells(counts: OutcomeCounts, columns: Sequence[str]) -> list[str]:
 
 
 def failures(results: Results) -> Iterable[str]:
-    """Why operations had no success, one sentence per kind and outcome."""
+    """Yield why operations had no success, one sentence per kind and outcome."""
     for kind, counts in sorted(results.operations.items()):
         for outcome, number, by_error in (
             ("fail", counts.fail, counts.fail_by_error),
@@ -39,7 +38,7 @@ def failures(results: Results) -> Iterable[str]:
                 continue
             classes = [f"{count:,} {error}" for error, count in by_error.items()]
             more = len(classes) - _ERROR_CLASSES_MAX
-            told = ", ".join(classes[:_ERROR_CLASSES_MAX]) + (
+            listed = ", ".join(classes[:_ERROR_CLASSES_MAX]) + (
                 f" and {counted(more, 'more class', 'more classes')}" if more > 0 else ""
             )
             verb, meaning = (
@@ -48,4 +47,4 @@ def failures(results: Results) -> Iterable[str]:
                 else ("are info", "may have happened or not")
             )
             share = f"{100 * number / counts.total:.3g} %"
-            yield f"{share} of {kind} operations {verb} ({meaning}): {told}"
+            yield f"{share} of {kind} operations {verb} ({meaning}): {listed}"

@@ -1,8 +1,8 @@
-"""Puts the report together: gathers what the template shows and renders it.
+"""The report page: gathers the template's data and renders it.
 
 Text from the system under test reaches the page through the template engine's escaping or through
-``page_assets`` only. The page needs nothing but itself: no connection, no other file. Its size is
-bounded whatever the length of the run.
+``page_assets`` only. The page needs no connection and no other file. Its size is bounded whatever
+the length of the run.
 """
 
 from collections.abc import Callable, Sequence
@@ -70,24 +70,17 @@ def report_page(
     *,
     vendor: Path = VENDOR,
 ) -> str:
-    """The whole page.
-
-    Args:
-        record: what the run left behind.
-        results: the verdict.
-        analysis: content of ``analysis/summary.json``, None where there is none.
-        vendor: folder of the chart library.
-    """
+    """Return the whole page; ``vendor`` is the folder of the chart library."""
     messages = _messages(record, results)
     charts = _chart_data(record)
     view = operations_view(record.operations, results.checkers, charts.faults, charts.reigns)
     assets = page_assets(
-        # Nobody clocked a bare history's system, so there are no charts to draw.
+        # A bare history has no times to draw charts of.
         None if results.bare_history else vendor,
         ["report.js", *(SCRIPTS if messages else ()), *([SCRIPT] if view else [])],
         [*(STYLES if messages else ()), *([STYLE] if view else [])],
     )
-    # What says nothing twice: the rejected requests of a hostile page end at this policy.
+    # The policy refuses any request that hostile text in the page might make.
     return (
         template_environment(_filters())
         .get_template("report.html.j2")
@@ -148,7 +141,7 @@ def _messages(record: RunRecord, results: Results) -> MessageTimeline | None:
 
 
 def _figure(value: object) -> str:
-    """A figure of a checker; sentences are shown whole, for they say why a verdict is trusted."""
+    """Return a checker's figure; sentences are whole, for they say why a verdict is trusted."""
     return value_text(value, _FIGURE_CHARACTERS_MAX)
 
 
@@ -167,7 +160,7 @@ def _chart_data(record: RunRecord) -> ChartData:
 
 
 def _zoom_targets(charts: ChartData) -> list[tuple[str, str]]:
-    """Label and ``from to`` in seconds for the choice above the charts."""
+    """Return label and ``from to`` in seconds for the choice above the charts."""
     targets = [("the whole run", f"0 {charts.end_s}")]
     for band in charts.faults:
         margin = max(0.5, (band.end_s - band.start_s) * 0.15)
@@ -177,16 +170,16 @@ def _zoom_targets(charts: ChartData) -> list[tuple[str, str]]:
 
 
 def _observations(results: Results) -> list[tuple[str, str]]:
-    told = [
+    observations = [
         (result.checker, str(observation.get("sentence", observation.get("kind", ""))))
         for result in results.checkers
         for observation in result.observations
     ]
-    return told[:_OBSERVATIONS_MAX]
+    return observations[:_OBSERVATIONS_MAX]
 
 
 def _coverage(results: Results) -> AnalysisTable | None:
-    """What the faults met; None where there were none, or nobody has counted."""
+    """Return the fault coverage; None where there were no faults, or nobody has counted."""
     if results.coverage is None or not results.faults:
         return None
     rows = coverage_rows(results.coverage, sorted({fault.kind for fault in results.faults}))
@@ -201,7 +194,7 @@ def _coverage(results: Results) -> AnalysisTable | None:
 
 
 def _overlap_note(shown: Sequence[ShownReign], *, is_from_outside: bool) -> str | None:
-    """Put into words what the lanes show, for those who cannot see them."""
+    """Put the lanes into words, for readers who cannot see them."""
     if not shown:
         return None
     if is_from_outside:

@@ -2,9 +2,8 @@
 
 A page carries all of it inside; nothing is fetched when it is opened. Everything that a system
 under test said may be hostile. Text goes through the template engine's escaping; data goes into a
-script element that is never run, with every character escaped that could end it; and a content
-security policy allows the page's own scripts by their hash and nothing else, no connection among
-it.
+script element that is never run, with every character escaped that could end it; a content security
+policy allows the page's own scripts by their hash and nothing else, no connection either.
 """
 
 import base64
@@ -19,9 +18,9 @@ from markupsafe import Markup
 
 _FOLDER: Final = Path(__file__).parent
 ASSETS: Final = _FOLDER / "assets"
-#: Where ``make setup`` puts the chart library.
+#: Place of the chart library, filled by ``make setup``.
 VENDOR: Final = _FOLDER / "vendor"
-#: What every page with charts shares.
+#: Shared by every page with charts.
 _CHARTS: Final = "charts.js"
 
 
@@ -30,19 +29,15 @@ class PageAssets(msgspec.Struct, frozen=True):
 
     scripts: list[str]
     styles: list[str]
-    #: Whether the chart library is there.
     has_charts: bool
 
 
 def page_assets(
     vendor: Path | None, scripts: Sequence[str], styles: Sequence[str] = ()
 ) -> PageAssets:
-    """The assets of these names behind those that all pages have.
+    """Return the assets of these names in ``ASSETS``, behind those that all pages have.
 
-    Args:
-        vendor: folder of the chart library; None for a page without charts.
-        scripts: names in ``ASSETS``.
-        styles: names in ``ASSETS``.
+    ``vendor`` is the folder of the chart library; None for a page without charts.
     """
     own_css = [_asset(name) for name in ("report.css", *styles)]
     own_js = [_asset(name) for name in (_CHARTS, *scripts)]
@@ -59,7 +54,7 @@ def page_assets(
 
 
 def template_environment(filters: Mapping[str, Callable[..., Any]]) -> jinja2.Environment:
-    """Where templates are found; everything that they show is escaped."""
+    """Return the templates' environment; everything that they show is escaped."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(ASSETS),
         autoescape=True,
@@ -85,7 +80,7 @@ _ESCAPES = {
 
 
 def json_for_script(data: Any) -> Markup:
-    """JSON that can stand inside a script element, whatever strings are in it."""
+    """Return JSON that can stand inside a script element, whatever strings are in it."""
     text = msgspec.json.encode(data).decode()
     for character, escape in _ESCAPES.items():
         text = text.replace(character, escape)
@@ -93,11 +88,7 @@ def json_for_script(data: Any) -> Markup:
 
 
 def own_script(source: str) -> Markup:
-    """A script of ours as the content of a script element.
-
-    Raises:
-        ValueError: the source would end the element early.
-    """
+    """Return our script for a script element; raise ValueError if it would end the element."""
     if "</script" in source.lower() or "<!--" in source:
         message = "a script of the report contains a closing tag"
         raise ValueError(message)
@@ -105,11 +96,7 @@ def own_script(source: str) -> Markup:
 
 
 def own_style(source: str) -> Markup:
-    """A style sheet of ours as the content of a style element.
-
-    Raises:
-        ValueError: the source would end the element early.
-    """
+    """Return our style for a style element; raise ValueError if it would end the element."""
     if "</style" in source.lower():
         message = "a style sheet of the report contains a closing tag"
         raise ValueError(message)
@@ -117,7 +104,7 @@ def own_style(source: str) -> Markup:
 
 
 def content_security_policy(scripts: list[str]) -> str:
-    """A policy under which only these scripts run and nothing is fetched or sent."""
+    """Return a policy under which only these scripts run and nothing is fetched or sent."""
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
         for script in scripts

@@ -1,8 +1,8 @@
-"""Writes what a judgement concluded: results.json, junit.xml, summary.md and report.html.
+"""Writer of a judgement's files: results.json, junit.xml, summary.md and report.html.
 
-Each file is made and written by itself: what goes wrong with one is a sentence in the results and
-never costs another file, let alone the verdict. A verdict that could not even be written is told on
-the terminal, and the exit code says that the harness failed. Must never judge.
+Each file is written by itself: a problem with one is a sentence in the results and never costs
+another file, let alone the verdict. A verdict that could not be written is printed, and the exit
+code says that the harness failed. Must never judge.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ _REPORT_LIMITS = Limits(time_budget_s=180.0, memory_budget_mib=8192, jobs=1)
 
 
 def publish(record: RunRecord, results: Results, *, with_analysis: bool) -> Results:
-    """Write all files; the results with what went wrong with any of them."""
+    """Write all files; return the results with the problems of any of them."""
     results = write_verdict(results, record.folder.results)
     analysis: RunAnalysis | None = None
     if with_analysis:
@@ -47,7 +47,7 @@ def publish(record: RunRecord, results: Results, *, with_analysis: bool) -> Resu
     for name, path, make in makers:
         try:
             write_atomically(path, make(results))
-        # They show whatever a system said; a defect in showing must not cost the verdict.
+        # They show anything that a system said; a defect in showing must not cost the verdict.
         except Exception as error:  # noqa: BLE001
             results = results.with_problem(
                 f"{name} could not be made: {type(error).__name__}: {error}."
@@ -61,7 +61,7 @@ judge_and_publish = partial(judge, publish=publish)
 
 
 def write_report(payload: tuple[RunRecord, Results, RunAnalysis | None], _budget: Budget) -> None:
-    """In a worker: draw the page and write it."""
+    """Draw the page and write it, in a worker."""
     from splitbrain.harness.report.page import report_page
 
     record, results, analysis = payload
@@ -69,7 +69,7 @@ def write_report(payload: tuple[RunRecord, Results, RunAnalysis | None], _budget
 
 
 def _make_report(record: RunRecord, results: Results, analysis: RunAnalysis | None) -> str | None:
-    """Draw the page in a process that can be killed; what went wrong, or None."""
+    """Draw the page in a process that can be killed; return the problem, or None."""
     part = Part(_REPORT_FUNCTION, (record, results, analysis))
     (outcome,) = run_parts([part], _REPORT_LIMITS)
     if outcome.failure is None:

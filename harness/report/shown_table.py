@@ -1,4 +1,4 @@
-"""A table of the page, and how figures become text in it. Pure."""
+"""A table of the page, and figures as text in it. Pure."""
 
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ class AnalysisTable(msgspec.Struct, frozen=True):
     """One table: rows of text under a header."""
 
     title: str
-    #: One sentence that says what the figures mean.
+    #: One sentence on the meaning of the figures.
     note: str
     header: list[str]
     rows: list[list[str]]
@@ -25,15 +25,15 @@ class AnalysisTable(msgspec.Struct, frozen=True):
 
 
 def text(value: Any) -> str:
-    """A value, a dash where there is none."""
+    """Return a value, a dash where there is none."""
     return "-" if value is None else value_text(value)
 
 
 def share(value: Any) -> str:
-    """A share in percent."""
+    """Return a share in percent."""
     return "-" if value is None else f"{value:.0%}"
 
 
 def milliseconds(value: Any) -> str:
-    """A time in milliseconds."""
+    """Return a time in milliseconds."""
     return "-" if value is None else f"{value:,.1f} ms"

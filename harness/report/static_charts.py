@@ -1,7 +1,7 @@
-"""Draws throughput, latency quantiles, faults and leaders as one inline SVG. Pure.
+"""One inline SVG of throughput, latency quantiles, faults and leaders. Pure.
 
-The picture for a page without scripts, and for a set-up whose chart library is missing. Coarser
-than the live charts and never larger: at most ``STRETCHES_MAX`` points per curve.
+For a page without scripts, and a set-up without the chart library. Coarser than the live charts and
+never larger: at most ``STRETCHES_MAX`` points per curve.
 """
 
 import math
@@ -27,7 +27,7 @@ def draw_static_charts(
     nodes: Sequence[str],
     end_s: float,
 ) -> Markup:
-    """All panels above each other on one time axis."""
+    """Draw all panels above each other on one time axis."""
     height = 2 * (_PANEL_PX + _GAP_PX) + _LANE_PX * len(nodes) + 40
 
     def x(time_s: float) -> float:

@@ -1,7 +1,7 @@
 """The story of a simulated run as lines for people: ``splitbrain replay RUN --trace``. Pure.
 
 One line for each record, in the order in which things began: virtual milliseconds, the world's step
-in which it was seen, where, and what. The step is what ``--until-step`` takes.
+in which it was seen, place, and event. The step is the argument of ``--until-step``.
 """
 
 from collections.abc import Iterable
@@ -27,16 +27,12 @@ _OFFSETS = {
 
 
 def story_lines(story: Iterable[tuple[int, TimelineRecord]]) -> list[str]:
-    """One line for each record.
-
-    Args:
-        story: the step in which a record was made, and the record.
-    """
+    """Return one line for each pair of a step and the record made in it."""
     return [f"{_ms(record.time):>12}  {step:>8}  {_words(record)}" for step, record in story]
 
 
 def heading() -> str:
-    """What the columns are."""
+    """Return the names of the columns."""
     return f"{'ms':>12}  {'step':>8}  what"
 
 

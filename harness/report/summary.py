@@ -1,8 +1,8 @@
 """The verdict for people: the table on the terminal and ``summary.md``.
 
 The verdict stands last on the terminal, where the eye is when a command ends, and first in the
-Markdown file, where it is when a page opens. Everything shown comes from ``results.json``, and in
-the file from the Spark analysis; nothing is judged here.
+Markdown file. Everything shown comes from ``results.json``, and in the file from the Spark
+analysis; nothing is judged here.
 """
 
 import contextlib
@@ -40,16 +40,16 @@ _HEADLINE_STYLE = {
 _PLAIN_WIDTH = 100_000
 #: Faults shown on a terminal before the rest is only counted.
 _FAULTS_SHOWN_MAX = 40
-#: In place of a verdict, of a checker that could not judge the run.
+#: Verdict column of a checker that could not judge the run.
 _NOT_RUN = "not run"
 _TONE_STYLE = {"soft": "yellow", "doubt": "yellow", "no": "red"}
 
 
 def show(results: Results, console: Console) -> None:
-    """Print the summary, or as much of it as can be printed; never raises for what is shown.
+    """Print the summary, or as much of it as can be printed; never raises for its content.
 
-    Where nobody draws a terminal, lines are neither wrapped nor filled up with blanks: the table
-    is read by programs and in files.
+    Where the output is no terminal, lines are neither wrapped nor filled up with blanks: programs
+    read them.
     """
     try:
         if console.is_terminal:
@@ -58,7 +58,7 @@ def show(results: Results, console: Console) -> None:
             _print_plainly(results, console)
     except BrokenPipeError:
         _nobody_reads()
-    # A reader who stopped reading, or text that this terminal cannot show: the verdict is the last
+    # The reader stopped reading, or the terminal cannot show the text: the verdict is the last
     # thing that may be lost, so it goes out in plain letters.
     except Exception as error:  # noqa: BLE001
         plain = (
@@ -120,7 +120,6 @@ def render(results: Results, console: Console) -> None:
 
 
 def _ending(results: Results) -> list[tuple[str, str]]:
-    """Where everything is and how to have it again; a report only where one was made."""
     report = RunFolder(Path(results.run_folder)).report
     return [
         (_place_label(results), results.run_folder),
@@ -130,12 +129,7 @@ def _ending(results: Results) -> list[tuple[str, str]]:
 
 
 def to_markdown(results: Results, analysis: RunAnalysis | None = None) -> str:
-    """The content of ``summary.md``.
-
-    Args:
-        results: the verdict.
-        analysis: content of ``analysis/summary.json``, None where there is none.
-    """
+    """Return the content of ``summary.md``; ``analysis`` is that of ``analysis/summary.json``."""
     lines = [
         f"# {results.headline}: {markdown(_title(results))}",
         "",
@@ -243,7 +237,7 @@ def _faults_table(faults: Sequence[FaultResult]) -> Table:
 
 
 def unnoticed(faults: Iterable[FaultResult]) -> list[str]:
-    """A sentence for each fault that took effect and that nothing in the system showed."""
+    """Return a sentence for each fault that took effect and that the system did not notice."""
     return [
         f"Fault {fault.index} ({fault.kind}:{fault.target}) took effect, but the system noticed "
         f"nothing: {fault.notice}."
@@ -267,15 +261,15 @@ def _cluster_rows(results: Results) -> list[tuple[str, str]]:
 
 
 def _failovers(faults: Iterable[FaultResult]) -> str | None:
-    """``kill:leader 310 ms, 1,204 ms; pause:leader 890 ms, ...``; None where no leader moved."""
+    """Return ``kill:leader 310 ms, 1,204 ms; pause:leader 890 ms``; None where no leader moved."""
     took: dict[str, list[str]] = {}
     for fault in faults:
         if fault.failover_ms is not None:
             took.setdefault(f"{fault.kind}:{fault.target}", []).append(f"{fault.failover_ms:,} ms")
     if not took:
         return None
-    told = "; ".join(f"{name} {', '.join(times)}" for name, times in took.items())
-    return f"{told}, until a change was acknowledged in a new epoch"
+    by_fault = "; ".join(f"{name} {', '.join(times)}" for name, times in took.items())
+    return f"{by_fault}, until a change was acknowledged in a new epoch"
 
 
 def _epoch_range(epochs: tuple[int, ...]) -> str:

@@ -1,7 +1,7 @@
-"""Turns a checker's violations into what the page shows: sentence, pictures, details. Pure.
+"""A checker's violations as the page shows them: sentence, pictures, details. Pure.
 
-Knows the shapes that the project's checkers give (a ``core`` and a ``graph`` of operations) and
-shows any other violation by its sentence and its data. Bounded in count and in length.
+Knows the shapes of the project's checkers (a ``core`` and a ``graph`` of operations) and shows any
+other violation by its sentence and its data. Bounded in count and in length.
 """
 
 import json
@@ -19,7 +19,6 @@ from splitbrain.history.records import PairedOperation
 
 #: Violations explained per checker; the rest is counted.
 EXPLAINED_MAX = 3
-#: Operations outlined in a picture at most.
 OUTLINED_MAX = 12
 _DETAILS_CHARACTERS_MAX = 12_000
 _TEXT_LINES_MAX = 60
@@ -38,9 +37,8 @@ class ShownViolation(msgspec.Struct, frozen=True):
     #: Operations in the picture and how many of them are outlined.
     drawn: int
     core: int
-    #: The graph of what cannot be ordered; empty where there is none.
+    #: The graph of contradicting operations; empty where there is none.
     graph: Markup
-    #: The same as lines of text.
     lines: list[str]
     #: The violation's own data as JSON, cut.
     details: str
@@ -51,7 +49,7 @@ class ShownViolation(msgspec.Struct, frozen=True):
 def show_violations(
     operations: Sequence[PairedOperation], checkers: Iterable[CheckResult]
 ) -> list[ShownViolation]:
-    """The first violations of every checker, in the order of the checkers."""
+    """Return the first violations of every checker, in the order of the checkers."""
     shown: list[ShownViolation] = []
     for result in checkers:
         first = result.violations[:EXPLAINED_MAX]
@@ -93,10 +91,7 @@ def _show(
 
 
 def core_operations(violation: Mapping[str, Any]) -> list[PairedOperation]:
-    """The operations that contradict each other, as the violation itself holds them.
-
-    Found under ``core``, ``operations`` and ``operation``, wherever they are operations.
-    """
+    """Return the contradicting operations that the violation itself holds."""
     found: dict[int, PairedOperation] = {}
     for name in ("operation", "core", "operations"):
         value = violation.get(name)
@@ -113,10 +108,10 @@ def core_operations(violation: Mapping[str, Any]) -> list[PairedOperation]:
 def outlined(
     violation: Mapping[str, Any], operations: Sequence[PairedOperation]
 ) -> list[PairedOperation]:
-    """The operations to point at, the one that has no place first.
+    """Return the operations to point at, the one that has no place first.
 
-    The whole core where it is small. A core that could not be made small says nothing to a
-    reader; then it is what the graph's essence shows.
+    The whole core where it is small. A core that could not be made small says nothing to a reader;
+    then it is the part that the graph's essence shows.
     """
     core = core_operations(violation)
     graph = _mapping(violation.get("graph"))
@@ -137,7 +132,7 @@ def _lines(text: object) -> list[str]:
 
 
 def _details(violation: Mapping[str, Any]) -> str:
-    """The data as indented JSON, without what is drawn already."""
+    """Return the data as indented JSON, without the parts that are drawn already."""
     rest = {name: value for name, value in violation.items() if name not in ("graph", "text")}
     text = json.dumps(rest, indent=1, ensure_ascii=False, default=str)
     text = "\n".join(printable(line) for line in text.split("\n"))

@@ -53,7 +53,7 @@ def part(found: analyze.Results, _: analyze.Counts) -> SlowWrites:
     return SlowWrites(slow.count(), rows_of(slow, SlowWrite, sql.desc("took_ms"), limit=1))
 
 
-TOLD = findings.Told(
+TOLD = findings.ShownPart(
     part="slow_writes",
     title="Slow writes",
     sentence=lambda found: f"{found.count} slow writes." if found.count else "",

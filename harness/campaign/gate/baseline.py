@@ -1,6 +1,6 @@
 """Baseline of a gate: other runs, or the JSON of an earlier gate, here or in git.
 
-A reference is, in this order: ``none`` (there is none, said aloud); runs, as on the command line (a
+A reference is, in this order: ``none`` (no baseline, said aloud); runs, as on the command line (a
 folder or a ledger's night), which are measured anew; a gate's JSON file; ``REF:PATH``, such as
 ``main:ci/gate.json``, a gate's JSON as git holds it there.
 """
@@ -21,19 +21,18 @@ from splitbrain.harness.campaign.gate.record import GateRecord, decode_record
 from splitbrain.harness.campaign.gate.selection import is_run_source, select
 from splitbrain.history.json_problems import in_words
 
-#: The reference that waives a baseline.
 NONE: Final = "none"
 _GIT_TIMEOUT_S = 30.0
 _NEXT: Final = (
     "Name a folder of runs, a ledger, a gate's JSON, REF:PATH of one in git, or none for none"
 )
 
-#: Measures runs; returns figures, and sentences on what they leave out.
+#: Measures runs; returns figures, and sentences on their gaps.
 Measurer = Callable[[Selection], tuple[dict[Subject, Measured], Sequence[str]]]
 
 
 class Baseline(msgspec.Struct, frozen=True):
-    """Figures and failures of another time."""
+    """Figures and failures of an earlier time."""
 
     reference: str
     figures: dict[Subject, Measured]
@@ -42,7 +41,7 @@ class Baseline(msgspec.Struct, frozen=True):
 
 
 def read_baseline(reference: str, measure: Measurer) -> Baseline:
-    """The baseline that a reference names.
+    """Read the baseline that a reference names.
 
     Raises:
         UsageError: it names nothing that is there, or something else.
@@ -81,7 +80,7 @@ def _of_record(reference: str, record: GateRecord) -> Baseline:
         try:
             figures[parse_subject(text)] = measured
         except UsageError:
-            # A figure that this version no longer has: a threshold on it was refused already.
+            # This version no longer has the figure: a threshold on it was refused already.
             continue
     met = frozenset(failure.fingerprint for failure in record.failures)
     return Baseline(reference, figures, met)
@@ -91,8 +90,8 @@ def _decoded(reference: str, content: bytes) -> GateRecord:
     try:
         return decode_record(content)
     except (ValueError, RecursionError) as error:
-        told = in_words(error)
-        raise UsageError(f"the baseline {reference} is no gate's JSON: {told}", _NEXT) from error
+        reason = in_words(error)
+        raise UsageError(f"the baseline {reference} is no gate's JSON: {reason}", _NEXT) from error
 
 
 def _from_git(reference: str) -> bytes:
@@ -109,8 +108,8 @@ def _from_git(reference: str) -> bytes:
             "ask git for the baseline", reference, str(error), "Install git, or name a file."
         ) from error
     if done.returncode != 0:
-        told = done.stderr.decode(errors="replace").strip().splitlines()
+        output = done.stderr.decode(errors="replace").strip().splitlines()
         raise UsageError(
-            f"there is no baseline {reference}: {told[-1] if told else 'git has none'}", _NEXT
+            f"there is no baseline {reference}: {output[-1] if output else 'git has none'}", _NEXT
         )
     return done.stdout

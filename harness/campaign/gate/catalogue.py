@@ -1,6 +1,6 @@
-"""All figures that a policy may name, of verdicts and of Spark, and the values of its conditions.
+"""Catalogue of figures that a policy may name, and of the values of its conditions.
 
-``violations`` and ``lost_commits`` leave out what a quarantine covers. A figure of verdicts needs
+``violations`` and ``lost_commits`` leave out quarantined failures. A figure of verdicts needs
 ``results.json`` or a ledger alone; ``needs_spark`` tells the others apart.
 """
 
@@ -134,12 +134,12 @@ _MS: Final = "_ms"
 
 
 def needs_spark(name: str) -> bool:
-    """Whether Spark computes it."""
+    """Return whether Spark computes the figure."""
     return name in _OF_SPARK
 
 
 def figure_named(name: str) -> Figure:
-    """The figure of that name; ``latency_p99`` is short for ``latency_p99_ms``.
+    """Return the figure of that name; ``latency_p99`` is short for ``latency_p99_ms``.
 
     Raises:
         UsageError: there is none.
@@ -153,7 +153,7 @@ def figure_named(name: str) -> Figure:
 
 
 def refuse_unknown_value(condition: Condition) -> None:
-    """Hold a condition's value against what exists; versions and operations may be anything.
+    """Refuse a condition's value that does not exist; versions and operations may be anything.
 
     Raises:
         UsageError: there is nothing of that name.

@@ -35,16 +35,15 @@ class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
     baseline: str | None = None
     #: Folder for gate.json, gate.xml and gate.md; made where it is missing.
     output: Path | None = None
-    #: Print the JSON instead of the summary.
     as_json: bool = False
 
 
 def run_gate(sources: Sequence[str], options: GateOptions, console: Console) -> int:
-    """Hold the gate, print and write its answer; returns the exit code.
+    """Hold the gate, print and write its answer; return the exit code.
 
     Raises:
         UsageError: the policy, the runs or the baseline are wrong; nothing was written.
-        HarnessError: something of them cannot be read, or the answer cannot be written.
+        HarnessError: one of them cannot be read, or the answer cannot be written.
     """
     policy = read_policy(options.policy)
     tier = policy.tier(options.tier)
@@ -70,7 +69,7 @@ def run_gate(sources: Sequence[str], options: GateOptions, console: Console) -> 
 
 
 def run_self_test(options: GateOptions, console: Console) -> int:
-    """Prove that every threshold can fail; 0 where it does, 1 where one cannot.
+    """Prove that every threshold can fail; return 0 where it does, 1 where one cannot.
 
     Raises:
         UsageError: the policy is wrong.
@@ -88,10 +87,10 @@ def run_self_test(options: GateOptions, console: Console) -> int:
     width = max(len(proof.threshold.text) for proof in proofs)
     for proof in proofs:
         word = "can fail" if proof.can_fail else "DEAD"
-        line = f"{proof.tier}  {word:<8}  {proof.threshold.text:<{width}}  {proof.told}"
+        line = f"{proof.tier}  {word:<8}  {proof.threshold.text:<{width}}  {proof.clause}"
         console.print(Text(printable(line)), soft_wrap=True)
-    told = f"{counted(len(proofs), 'threshold')} in {counted(len(tiers), 'tier')}"
-    answer = f"{told}: {len(dead)} can never fail." if dead else f"{told}: each can fail alone."
+    scope = f"{counted(len(proofs), 'threshold')} in {counted(len(tiers), 'tier')}"
+    answer = f"{scope}: {len(dead)} can never fail." if dead else f"{scope}: each can fail alone."
     console.print(Text(answer), soft_wrap=True)
     return EXIT_INVALID if dead else EXIT_VALID
 
@@ -101,7 +100,7 @@ def _proof_data(proof: Proof) -> dict[str, object]:
         "tier": proof.tier,
         "threshold": proof.threshold.text,
         "can_fail": proof.can_fail,
-        "told": proof.told,
+        "told": proof.clause,
     }
 
 
@@ -131,11 +130,11 @@ _STYLES = {
 def _show(record: GateRecord, console: Console) -> None:
     """Print the summary: short, the verdict last, where the eye is when a command ends."""
     lines = [f"Gate {record.tier} of {record.policy}", ""]
-    width = max((len(one.threshold) for one in record.thresholds), default=0)
+    width = max((len(threshold.threshold) for threshold in record.thresholds), default=0)
     lines.append("Thresholds")
-    for one in record.thresholds:
-        implied = " (implied)" if one.implied else ""
-        lines.append(f"  {one.threshold:<{width}}  {threshold_sentence(one)}{implied}")
+    for threshold in record.thresholds:
+        implied = " (implied)" if threshold.implied else ""
+        lines.append(f"  {threshold.threshold:<{width}}  {threshold_sentence(threshold)}{implied}")
     if record.failures:
         lines += ["", "Failures"]
         for failure in record.failures[:_FAILURES_MAX]:
@@ -153,14 +152,14 @@ def _show(record: GateRecord, console: Console) -> None:
         ]
         if len(wrong) > _RUNS_MAX:
             lines.append(f"  and {len(wrong) - _RUNS_MAX:,} more")
-    told = [f"{one} was not met again." for one in record.resolved]
-    told += [
-        f"The quarantine of {one.fingerprint} met nothing: remove it if the failure is gone."
-        for one in record.idle_quarantines
+    notes = [f"{fingerprint} was not met again." for fingerprint in record.resolved]
+    notes += [
+        f"The quarantine of {quarantine.fingerprint} met nothing: remove it if the failure is gone."
+        for quarantine in record.idle_quarantines
     ]
-    told += [*record.notes, *record.problems]
-    if told:
-        lines += ["", "Notes", *(f"  {sentence}" for sentence in told)]
+    notes += [*record.notes, *record.problems]
+    if notes:
+        lines += ["", "Notes", *(f"  {sentence}" for sentence in notes)]
     for line in (*lines, ""):
         console.print(Text(printable(line)), soft_wrap=True)
     verdict = Text(f" {headline(record)} ", style=_STYLES[record.verdict])

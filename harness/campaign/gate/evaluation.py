@@ -1,8 +1,8 @@
-"""Holds figures against thresholds; pure, and the same for real figures and for the self-test's.
+"""Evaluation of figures against thresholds; pure, and the same for the self-test's figures.
 
-A figure that is not there satisfies nothing: its threshold is ``unknown``, and so is a regression
-whose samples on either side are too few to mean anything. The one exception is said aloud: where
-the user waives the baseline, regressions are ``not-compared``.
+A missing figure satisfies nothing: its threshold is ``unknown``, and so is a regression with too
+few samples on either side. The one exception is said aloud: where the user waives the baseline,
+regressions are ``not-compared``.
 """
 
 import math
@@ -31,35 +31,28 @@ _WAIVED: Final = "there is no baseline"
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """One threshold and what came of it."""
+    """One threshold and its outcome."""
 
     threshold: Threshold
     state: State
-    #: What was compared with the bound; None: nothing could be.
+    #: Value compared with the bound; None where there was none.
     compared: float | None
-    #: The figure itself, and the baseline's.
     measured: Measured
     baseline: Measured | None
-    #: Why, one clause.
     reason: str
 
 
 def subjects_of(tier: Tier) -> list[Subject]:
-    """What must be measured for a tier, each once."""
+    """Return the subjects to measure for a tier, each once."""
     return list(dict.fromkeys(threshold.subject for threshold in tier.thresholds))
 
 
 def evaluate(
     policy: Policy, tier: Tier, figures: Figures, baseline: Figures | None, *, is_waived: bool
 ) -> tuple[Judged, ...]:
-    """Every threshold of a tier, in its order.
+    """Evaluate every threshold of a tier, in its order.
 
-    Args:
-        policy: for the samples that a regression needs.
-        tier: of this policy.
-        figures: measured now.
-        baseline: measured then; None without one.
-        is_waived: the user said that there is no baseline.
+    ``baseline`` is None where there is none; ``is_waived`` means that the user said so.
     """
     return tuple(
         _regression(policy, threshold, figures, baseline, is_waived=is_waived)
@@ -72,11 +65,11 @@ def evaluate(
 def verdict_of(
     judged: Iterable[Judged], *, valid_runs: int, runs: int, harness_failed: bool
 ) -> tuple[Verdict, int]:
-    """The gate's verdict and exit code: a threshold that is violated always wins.
+    """Return the gate's verdict and exit code: a violated threshold always wins.
 
     Without a single valid run nothing was proven, whatever the thresholds say.
     """
-    states = {one.state for one in judged}
+    states = {threshold.state for threshold in judged}
     if "violated" in states:
         return "red", EXIT_INVALID
     if harness_failed:
@@ -87,7 +80,7 @@ def verdict_of(
 
 
 def change_for_the_worse(figure: Figure, now: float, then: float) -> float:
-    """How much worse, as a share of what it was; below zero where it is better.
+    """Return the change for the worse as a share of ``then``; below zero where it is better.
 
     From zero to anything worse is infinitely worse.
     """

@@ -5,8 +5,8 @@
     OP         = ==  !=  <  <=  >  >=
     NUMBER     = 0.95  |  95%  |  1000  |  1000 ms  |  1 s
 
-Whatever is wrong in one is refused in words: a threshold that means something else than its author
-thought is worse than none. So is one that demands what is worse (``availability_min < 0.9``).
+Errors are refused: a threshold that means something else than its author thought is worse than
+none. So is one that demands the worse (``availability_min < 0.9``).
 """
 
 import math
@@ -49,18 +49,18 @@ class Threshold(msgspec.Struct, frozen=True):
     comparison: Comparison
     #: In the figure's own unit; of a regression a share of the baseline.
     bound: float
-    #: Of the relative change for the worse against the baseline instead of the figure itself.
+    #: Whether it bounds the change for the worse against the baseline, not the figure itself.
     is_regression: bool = False
-    #: Nobody wrote it: the gate demands it where a policy says nothing else.
+    #: Whether the gate demands it because the policy says nothing of the subject.
     is_implied: bool = False
 
     def holds_for(self, value: float) -> bool:
-        """Whether a value satisfies it."""
+        """Return whether a value satisfies it."""
         return _HOLDS[self.comparison](value, self.bound)
 
     @property
     def measure(self) -> str:
-        """What is compared, as text: equal for thresholds of one tier that replace each other."""
+        """Return the compared measure as text; within a tier equal ones replace each other."""
         return f"regression({self.subject.text})" if self.is_regression else self.subject.text
 
 
@@ -88,7 +88,7 @@ def parse_threshold(text: str) -> Threshold:
 
 
 def parse_subject(text: str) -> Subject:
-    """Read a subject, as the keys of saved figures are written.
+    """Read a subject, written as the keys of saved figures.
 
     Raises:
         UsageError: it is none of this version's.
@@ -147,7 +147,6 @@ def _bound(text: str, whole: str, figure: Figure, *, is_regression: bool) -> flo
 
 
 def _refuse_wrong_way(threshold: Threshold, figure: Figure) -> None:
-    """Refuse a demand for what is worse."""
     if threshold.is_regression and figure.better == "neither":
         raise UsageError(
             f"{threshold.text!r}: no change of {figure.name} is for the worse",
@@ -163,7 +162,7 @@ def _refuse_wrong_way(threshold: Threshold, figure: Figure) -> None:
 
 
 def can_be(value: float, figure: Figure) -> bool:
-    """Whether a figure can have a value at all."""
+    """Return whether a figure can have this value at all."""
     if not math.isfinite(value) or value < 0:
         return False
     if figure.unit == "share":

@@ -1,8 +1,8 @@
 """Failures of the runs, by fingerprint: quarantined or not, and new, known or resolved.
 
-A failure is one fingerprint; it may stand behind many runs. A quarantine spares a failure until the
-end of its last day, UTC; from the next day on it fails again, and that is said. Must never let a
-quarantine spare anything but the fingerprint that it names.
+One failure may stand behind many runs. A quarantine spares a failure until the end of its last day,
+UTC; then it fails again, and that is said. Must never let a quarantine spare another fingerprint
+than the one that it names.
 """
 
 import datetime as dt
@@ -17,7 +17,7 @@ from splitbrain.harness.campaign.gate.policy import Quarantine
 
 
 class Case(msgspec.Struct, frozen=True):
-    """One checker that said invalid of one run."""
+    """Finding of one checker that said invalid of one run."""
 
     run: GatedRun
     result: CheckResult
@@ -29,7 +29,6 @@ class Failure(msgspec.Struct, frozen=True):
 
     fingerprint: Fingerprint
     cases: tuple[Case, ...]
-    #: That covers it, expired or not.
     quarantine: Quarantine | None = None
     is_expired: bool = False
     #: None where there is no reference to compare with.
@@ -37,42 +36,37 @@ class Failure(msgspec.Struct, frozen=True):
 
     @property
     def is_spared(self) -> bool:
-        """Whether a quarantine in force covers it."""
+        """Return whether a quarantine in force covers it."""
         return self.quarantine is not None and not self.is_expired
 
     @property
     def text(self) -> str:
-        """Its fingerprint."""
+        """Return its fingerprint."""
         return self.fingerprint.text
 
 
 class Failures(msgspec.Struct, frozen=True):
-    """All failures of a selection, held against the quarantines and a reference."""
+    """All failures of a selection, compared with the quarantines and a reference."""
 
     #: New ones first, then those that are not spared, then the most frequent.
     all: tuple[Failure, ...]
-    #: Fingerprints of the reference that were not met again.
     resolved: tuple[str, ...]
-    #: Quarantines that met nothing.
     idle: tuple[Quarantine, ...]
 
     @property
     def counting(self) -> tuple[Failure, ...]:
-        """Those that no quarantine spares."""
+        """Return those that no quarantine spares."""
         return tuple(failure for failure in self.all if not failure.is_spared)
 
     @property
     def spared(self) -> tuple[Failure, ...]:
-        """Those that a quarantine spares."""
+        """Return those that a quarantine spares."""
         return tuple(failure for failure in self.all if failure.is_spared)
 
-    def of_case(self, run: GatedRun, result: CheckResult) -> Failure | None:
-        """The failure that a checker's finding in a run is a case of."""
+    def of(self, result: CheckResult) -> Failure | None:
+        """Return the failure that a checker's finding belongs to."""
         fingerprint = fingerprint_of(result)
-        for failure in self.all:
-            if failure.fingerprint == fingerprint:
-                return failure
-        return None
+        return next((failure for failure in self.all if failure.fingerprint == fingerprint), None)
 
 
 def find_failures(
@@ -81,13 +75,10 @@ def find_failures(
     today: dt.date,
     known: frozenset[str] | None,
 ) -> Failures:
-    """Group what the checkers found.
+    """Group the findings of the checkers by fingerprint.
 
-    Args:
-        runs: canaries apart.
-        quarantines: of the policy.
-        today: UTC.
-        known: fingerprints of the reference; None without one.
+    ``runs`` hold no canaries; ``today`` is UTC; ``known`` are fingerprints of the reference, None
+    without one.
     """
     cases: dict[Fingerprint, list[Case]] = {}
     for run in runs:
@@ -95,7 +86,7 @@ def find_failures(
             fingerprint = fingerprint_of(result)
             assert fingerprint is not None, "an invalid result always has a fingerprint"
             cases.setdefault(fingerprint, []).append(Case(run, result, fingerprint))
-    by_fingerprint = {one.fingerprint: one for one in quarantines}
+    by_fingerprint = {quarantine.fingerprint: quarantine for quarantine in quarantines}
     failures: list[Failure] = []
     for fingerprint, members in cases.items():
         quarantine = by_fingerprint.get(fingerprint.text)
@@ -112,7 +103,7 @@ def find_failures(
     return Failures(
         all=tuple(sorted(failures, key=_urgency)),
         resolved=tuple(sorted((known or frozenset()) - met)),
-        idle=tuple(one for one in quarantines if one.fingerprint not in met),
+        idle=tuple(quarantine for quarantine in quarantines if quarantine.fingerprint not in met),
     )
 
 

@@ -1,9 +1,9 @@
-"""Holds a gate: policy, runs and baseline in, one record out.
+"""Course of a gate: policy, runs and baseline in, one record out.
 
-The order matters: the baseline's fingerprints decide what is new before any figure is measured.
-Figures of verdicts are all measured, so that the record serves any later policy as a baseline;
-those of Spark, in a child process, where a tier asks for one, and then for all tiers of the policy;
-if that goes wrong, one sentence says so and each of them is unknown, never zero.
+The order matters: the baseline's fingerprints decide which failures are new before any figure is
+measured. Figures of verdicts are all measured, so that the record serves any later policy as a
+baseline. Figures of Spark are measured in a child process, for all tiers of the policy, where the
+tier asks for one; if that fails, one sentence says so and each is unknown, never zero.
 """
 
 import datetime as dt
@@ -43,24 +43,23 @@ from splitbrain.harness.pool.spark_child import ask_spark
 
 
 class GateRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to a gate."""
+    """Request for one gate."""
 
     policy: Policy
     tier: Tier
     sources: tuple[str, ...]
     #: None: none was named; ``none``: there is none.
     baseline: str | None
-    #: UTC.
     now: dt.datetime
 
 
 class Held(NamedTuple):
-    """A gate that was held."""
+    """One gate's answer and the data behind it."""
 
     record: GateRecord
     runs: tuple[GatedRun, ...]
     failures: Failures
-    #: Names of runs that failed and whose replay did not.
+    #: Names of failed runs with a valid replay.
     flaky: frozenset[str]
 
 
@@ -129,10 +128,10 @@ def hold_gate(request: GateRequest) -> Held:
 
 
 def _with_canaries(request: GateRequest, selection: Selection) -> GateRequest:
-    """The request with the demand that a night's planted bugs were found, where it has some."""
+    """Add the demand that a night's planted bugs were found, where it has some."""
     tier = request.tier
     if not any(run.is_canary for run in selection.runs) or any(
-        one.measure == IMPLIED_OF_CANARIES.measure for one in tier.thresholds
+        threshold.measure == IMPLIED_OF_CANARIES.measure for threshold in tier.thresholds
     ):
         return request
     stricter = Tier(tier.name, (*tier.thresholds, IMPLIED_OF_CANARIES))
@@ -154,21 +153,24 @@ def _baseline(request: GateRequest) -> Baseline | None:
 
 
 def _measure(request: GateRequest, selection: Selection, failures: Failures) -> _Measures:
-    asked = subjects_of(request.tier)
+    of_tier = subjects_of(request.tier)
     everything = [Subject(figure.name) for figure in VERDICT_FIGURES]
-    told = [subject for subject in asked if not needs_spark(subject.figure)]
-    verdicts = measure_verdicts(dict.fromkeys([*told, *everything]), selection, failures)
+    by_verdicts = [subject for subject in of_tier if not needs_spark(subject.figure)]
+    verdicts = measure_verdicts(dict.fromkeys([*by_verdicts, *everything]), selection, failures)
     by_spark: list[Subject] = []
-    if any(needs_spark(subject.figure) for subject in asked):
-        of_all_tiers = [one for tier in request.policy.tiers.values() for one in subjects_of(tier)]
-        by_spark = [one for one in dict.fromkeys(of_all_tiers) if needs_spark(one.figure)]
+    if any(needs_spark(subject.figure) for subject in of_tier):
+        of_all_tiers = [
+            subject for tier in request.policy.tiers.values() for subject in subjects_of(tier)
+        ]
+        by_spark = [
+            subject for subject in dict.fromkeys(of_all_tiers) if needs_spark(subject.figure)
+        ]
     spark = measure_with_spark(by_spark, selection.judged_by_policy)
     problems = () if spark.failure is None else (spark.failure,)
     return _Measures({**verdicts, **spark.figures}, problems, spark.notes)
 
 
 def _notes(selection: Selection) -> tuple[str, ...]:
-    """What the answer leaves out."""
     canaries = sum(run.is_canary for run in selection.runs)
     if not canaries:
         return ()
@@ -177,7 +179,7 @@ def _notes(selection: Selection) -> tuple[str, ...]:
 
 
 def output_paths(folder: Path) -> tuple[Path, Path, Path]:
-    """Where the JSON, the JUnit XML and the Markdown of a gate go."""
+    """Return the paths of a gate's JSON, JUnit XML and Markdown."""
     return folder / "gate.json", folder / "gate.xml", folder / "gate.md"
 
 
@@ -189,25 +191,25 @@ _MODULE: Final = f"{PACKAGE}.spark_analysis.gate_process"
 
 
 class SparkMeasures(NamedTuple):
-    """What came of asking."""
+    """Answer of Spark."""
 
     figures: dict[Subject, Measured]
-    #: Why nothing came of it, one sentence.
+    #: Reason why there are no figures, one sentence.
     failure: str | None
-    #: What the figures leave out, one sentence each.
+    #: Gaps of the figures, one sentence each.
     notes: tuple[str, ...]
 
 
 def measure_with_spark(
     subjects: Sequence[Subject], runs: Sequence[GatedRun], timeout_s: float = TIMEOUT_S
 ) -> SparkMeasures:
-    """The value of each subject, all of which must be figures of Spark; none for none."""
+    """Return the value of each subject; all must be figures of Spark."""
     if not subjects:
         return SparkMeasures({}, None, ())
     there = [run for run in runs if run.has_history]
     silent = sum(run.outcome not in _WITHOUT_HISTORY for run in runs if run not in there)
     if silent or not there:
-        # The rest would be a choice that nobody made: a suite prunes valid runs, for one.
+        # The rest would be an arbitrary choice: a suite prunes valid runs, for one.
         lack = f"{counted(silent, 'run')} kept no history" if silent else "no run has a history"
         nothing = Measured(None, 0, lack)
         return SparkMeasures(dict.fromkeys(subjects, nothing), None, ())
@@ -237,7 +239,6 @@ def _measured(answer: FiguresAnswer, subject: Subject) -> Measured:
 def _ask(
     subjects: Sequence[Subject], runs: Sequence[GatedRun], timeout_s: float
 ) -> FiguresAnswer | str:
-    """The answer, or in one sentence why there is none."""
     request = FiguresRequest(
         tuple(
             SelectedRun(
@@ -261,5 +262,5 @@ def _ask(
             return msgspec.json.decode(answered.answer, type=FiguresAnswer)
     except UNREADABLE as error:
         return f"The figures of Spark cannot be read: {error}."
-    told = answered.told or f"it ended with code {answered.code}"
-    return f"The figures of Spark are missing: {told.rstrip('.')}."
+    reason = answered.told or f"it ended with code {answered.code}"
+    return f"The figures of Spark are missing: {reason.rstrip('.')}."

@@ -1,8 +1,8 @@
 """The gate for CI servers: a suite of the thresholds, then one suite per run, a case per checker.
 
-Seed and reproduce line are properties of a run's suite. A violation is a failure, whatever its
-replays did; a quarantined one is flaky, and so is a run that failed without a violation and whose
-replay, or a later try of the suite, did not. A planted bug of a suite that was found passes.
+Seed and reproduce line are properties of a run's suite. A violation is a failure even if its
+replays were valid; a quarantined one is flaky, and so is a run that failed without a violation and
+was valid in a replay or a later try. A planted bug of a suite that was found passes.
 """
 
 from splitbrain.checker.verdict import CheckResult, Verdict
@@ -23,7 +23,7 @@ from splitbrain.harness.report.junit import (
 def to_junit(
     record: GateRecord, runs: tuple[GatedRun, ...], failures: Failures, flaky: frozenset[str]
 ) -> bytes:
-    """The content of ``gate.xml``."""
+    """Return the content of ``gate.xml``."""
     suites = [_thresholds(record)]
     suites += [_run(run, failures, is_flaky=run.name in flaky) for run in runs]
     return document(suites, f"splitbrain gate, {record.tier}")
@@ -37,24 +37,24 @@ def _thresholds(record: GateRecord) -> JunitSuite:
         "verdict": record.verdict,
     }
     suite = JunitSuite(f"gate {record.tier}", record.at, properties)
-    for one in record.thresholds:
-        case = suite.case(f"splitbrain.gate.{record.tier}", one.threshold)
-        trouble = _trouble_of(one)
+    for threshold in record.thresholds:
+        case = suite.case(f"splitbrain.gate.{record.tier}", threshold.threshold)
+        trouble = _trouble_of(threshold)
         if trouble is None:
-            case.note(threshold_sentence(one))
+            case.note(threshold_sentence(threshold))
         else:
-            sentence = threshold_sentence(one)
-            case.add(trouble, one.state, sentence, sentence)
+            sentence = threshold_sentence(threshold)
+            case.add(trouble, threshold.state, sentence, sentence)
     case = suite.case(f"splitbrain.gate.{record.tier}", "anything proven")
     if record.verdict in ("unknown", "failed") and not any(map(_trouble_of, record.thresholds)):
         case.add("error", record.verdict, record.sentence, record.sentence)
     return suite
 
 
-def _trouble_of(one: JudgedThreshold) -> Trouble | None:
-    if one.state == "violated":
+def _trouble_of(threshold: JudgedThreshold) -> Trouble | None:
+    if threshold.state == "violated":
         return "failure"
-    return "error" if one.state == "unknown" else None
+    return "error" if threshold.state == "unknown" else None
 
 
 def _run(run: GatedRun, failures: Failures, *, is_flaky: bool) -> JunitSuite:
@@ -71,8 +71,11 @@ def _run(run: GatedRun, failures: Failures, *, is_flaky: bool) -> JunitSuite:
         properties["run_folder"] = str(run.folder)
     suite = JunitSuite(f"{run.system} {run.workload}", run.name, properties)
     class_name = f"splitbrain.{run.system}.{run.workload}.{run.runtime}"
-    told = {result.checker for result in run.checkers}
-    for result in (*run.checkers, *(one for one in run.invalid if one.checker not in told)):
+    checkers = {result.checker for result in run.checkers}
+    for result in (
+        *run.checkers,
+        *(result for result in run.invalid if result.checker not in checkers),
+    ):
         case = suite.case(class_name, f"{result.checker}, {run.name}", seconds_of(result))
         if not run.is_canary:
             _judge(case, run, result, failures, is_flaky=is_flaky)
@@ -90,7 +93,7 @@ def _judge(
     if result.verdict is Verdict.UNKNOWN:
         case.add("flakyError" if is_flaky else "error", "unknown", result.reason, body)
         return
-    failure = failures.of_case(run, result)
+    failure = failures.of(result)
     assert failure is not None, "every violation of a selection is one of its failures"
     known = "" if failure.is_new is None else ", new" if failure.is_new else ", known"
     body = f"{failure.text}{known}\n{body}"
@@ -107,7 +110,7 @@ def _judge(
 
 
 def _judge_whole(case: JunitCase, run: GatedRun, *, is_flaky: bool) -> None:
-    """What no checker says: that the run proves nothing, or is missing."""
+    """Add outcomes that no checker states: a run that proves nothing, or is missing."""
     body = "\n".join([run.sentence, *run.problems, run.reproduce])
     if run.is_canary:
         if run.canary_missed:
@@ -115,8 +118,10 @@ def _judge_whole(case: JunitCase, run: GatedRun, *, is_flaky: bool) -> None:
         return
     if run.outcome == "vacuous":
         case.add("flakyFailure" if is_flaky else "failure", "vacuous", run.sentence, body)
-    elif run.outcome == "unknown" and any(one.verdict is Verdict.UNKNOWN for one in run.checkers):
-        # Said already, with the checker.
+    elif run.outcome == "unknown" and any(
+        result.verdict is Verdict.UNKNOWN for result in run.checkers
+    ):
+        # The checker's own case says it.
         return
     elif run.outcome in ("failed", "unjudged", "unknown"):
         case.add("flakyError" if is_flaky else "error", run.outcome, run.sentence, body)

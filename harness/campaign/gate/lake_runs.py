@@ -1,8 +1,7 @@
-"""Runs out of a lake: what its tables ``runs``, ``verdicts`` and ``faults`` say, without Spark.
+"""Runs of a lake, from its tables ``runs``, ``verdicts`` and ``faults``, without Spark.
 
-Of a run that an older version ingested it knows no elections, no unavailability and no reproduce
-line. The first two are then told by nobody; the line is made from the plan's columns.
-Source: docs/lake.md.
+A run that an older version ingested has no elections, no unavailability and no reproduce line; that
+line is made from the plan's columns. Source: docs/lake.md.
 """
 
 import shlex
@@ -30,13 +29,13 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
 
 
 def is_lake(word: str) -> bool:
-    """Whether a word of the command line names a lake: a URI, or a folder that is one."""
+    """Return whether a word of the command line names a lake: a URI, or a folder that is one."""
     path = Path(word)
     return "://" in word or ((path / COMMITS).is_dir() and (path / TABLES).is_dir())
 
 
 def runs_of_lake(uri: str) -> Iterator[GatedRun]:
-    """Every run of a lake, by run id.
+    """Yield every run of a lake, by run id.
 
     Raises:
         HarnessError: the lake cannot be read, or a later version wrote it.
@@ -106,7 +105,7 @@ def _fault(row: Row) -> FaultResult:
         target=row["target"],
         verified=row["verified"],
         applied=row["applicable"],
-        # The first version of the table told only when the rule was gone.
+        # The first version of the table has only the time when the rule was gone.
         healed=row["removed_ns"] is not None if healed is None else healed,
     )
 
@@ -115,12 +114,16 @@ def _sentence(
     outcome: Outcome, checkers: tuple[CheckResult, ...], problems: tuple[str, ...]
 ) -> str:
     wanted = Verdict.INVALID if outcome == "invalid" else Verdict.UNKNOWN
-    told = [one.reason for one in checkers if one.verdict is wanted] if outcome != "valid" else []
-    return (*told, *problems, f"It is {outcome}.")[0]
+    reasons = (
+        [result.reason for result in checkers if result.verdict is wanted]
+        if outcome != "valid"
+        else []
+    )
+    return (*reasons, *problems, f"It is {outcome}.")[0]
 
 
 def _reproduce(system: str, row: Row) -> str:
-    """As far as the columns go; ``splitbrain replay`` of its folder knows more."""
+    """Return a command from the columns; ``splitbrain replay`` of its folder knows more."""
     words = ["splitbrain", "test", "--system", system]
     for option, column in (
         ("--workload", "workload"),

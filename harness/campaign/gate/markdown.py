@@ -1,7 +1,7 @@
-"""The gate as Markdown, for the summary page of a CI job: what is new stands first.
+"""The gate as Markdown, for the summary page of a CI job: new failures first.
 
-A page may have 1 MiB on GitHub; what would be more is left out at the end of a line and said. All
-text from outside is escaped.
+A page may have 1 MiB on GitHub; the rest is cut at the end of a line, and that is said. All text
+from outside is escaped.
 """
 
 from collections import Counter
@@ -23,9 +23,8 @@ from splitbrain.harness.campaign.gate.words import (
 from splitbrain.harness.console.plain_text import markdown, printable, value_text
 from splitbrain.harness.folder.results import counted
 
-#: What a summary of one step may have, with room for what else the step writes.
+#: Limit of one step's summary, with room for the step's own text.
 BYTES_MAX = 1_000_000
-#: Runs that are shown for one failure.
 _CASES_MAX = 3
 _SENTENCE_MAX = 400
 _STATE_WORDS: dict[State, str] = {
@@ -38,7 +37,7 @@ _CUT = "\n_The rest does not fit here and stands in gate.json._\n"
 
 
 def to_markdown(record: GateRecord, bytes_max: int = BYTES_MAX) -> str:
-    """The content of ``gate.md``, at most so many bytes of UTF-8."""
+    """Return the content of ``gate.md``, at most so many bytes of UTF-8."""
     lines: list[str] = []
     left = bytes_max - len(_CUT.encode())
     for line in _lines(record):
@@ -54,22 +53,26 @@ def _lines(record: GateRecord) -> Iterator[str]:
     yield ""
     yield markdown(record.sentence)
     yield ""
-    new = [one for one in record.failures if one.new and not one.is_spared]
-    expired = [one for one in record.failures if one.quarantine_expired and one not in new]
+    new = [failure for failure in record.failures if failure.new and not failure.is_spared]
+    expired = [
+        failure for failure in record.failures if failure.quarantine_expired and failure not in new
+    ]
     known = [
-        one
-        for one in record.failures
-        if one not in new and one not in expired and not one.is_spared
+        failure
+        for failure in record.failures
+        if failure not in new and failure not in expired and not failure.is_spared
     ]
     yield from _failures("New failures", new)
     yield from _failures("Failures whose quarantine is over", expired)
     yield from _thresholds(record)
     title = "Failures" if record.baseline is None else "Known failures"
     yield from _failures(title, known)
-    yield from _failures("Quarantined failures", [one for one in record.failures if one.is_spared])
+    yield from _failures(
+        "Quarantined failures", [failure for failure in record.failures if failure.is_spared]
+    )
     yield from _quiet(record)
     yield from _runs(record)
-    yield from _told("Notes", (*record.problems, *record.notes))
+    yield from _list("Notes", (*record.problems, *record.notes))
 
 
 def _failures(title: str, failures: list[FailureRecord]) -> Iterator[str]:
@@ -101,7 +104,6 @@ def _case(case: FailureCase) -> Iterator[str]:
 
 
 def _command(text: str) -> Iterator[str]:
-    """A command as a block of its own, so that it can be copied as it is."""
     yield f"      {printable(' '.join(text.split()))}"
     yield ""
 
@@ -112,26 +114,26 @@ def _thresholds(record: GateRecord) -> Iterator[str]:
     yield "| threshold | | found | why |"
     yield "|---|---|---|---|"
     for state in ("violated", "unknown", "not-compared", "met"):
-        for one in record.of_state(state):
-            implied = " (implied)" if one.implied else ""
+        for threshold in record.of_state(state):
+            implied = " (implied)" if threshold.implied else ""
             yield (
-                f"| {markdown(one.threshold)}{implied} | {_STATE_WORDS[state]} "
-                f"| {markdown(measured_text(one))} | {markdown(one.reason)} |"
+                f"| {markdown(threshold.threshold)}{implied} | {_STATE_WORDS[state]} "
+                f"| {markdown(measured_text(threshold))} | {markdown(threshold.reason)} |"
             )
     yield ""
 
 
 def _quiet(record: GateRecord) -> Iterator[str]:
-    """What was expected and not met."""
-    yield from _told(
+    yield from _list(
         "Resolved since the baseline",
         [f"{fingerprint} was not met again" for fingerprint in record.resolved],
     )
-    yield from _told(
+    yield from _list(
         "Quarantines that met nothing",
         [
-            f"{one.fingerprint}, until {one.until}: {one.reason}. Remove it if the failure is gone."
-            for one in record.idle_quarantines
+            f"{quarantine.fingerprint}, until {quarantine.until}: {quarantine.reason}. "
+            "Remove it if the failure is gone."
+            for quarantine in record.idle_quarantines
         ],
     )
 
@@ -170,7 +172,7 @@ def _is_telling(run: RunRecord) -> bool:
     return run.flaky or run.outcome not in ("valid", "invalid")
 
 
-def _told(title: str, sentences: "list[str] | tuple[str, ...]") -> Iterator[str]:
+def _list(title: str, sentences: "list[str] | tuple[str, ...]") -> Iterator[str]:
     if not sentences:
         return
     yield f"## {title}"

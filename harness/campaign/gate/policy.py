@@ -1,8 +1,8 @@
-"""Reads a policy (TOML), and refuses what is wrong in it, naming the line.
+"""Reader of a policy (TOML) that refuses errors in it with their line.
 
-``docs/gate.md`` shows the file to users. A policy is a list of thresholds, in tiers that may
-inherit from each other, and of failures that are known and spared until a date. Reads one file,
-asks no clock: whether a quarantine has expired is ``failures``' business.
+A policy is a list of thresholds, in tiers that may inherit from each other, and of known failures
+that are spared until a date; ``docs/gate.md`` shows the file to users. Asks no clock: whether a
+quarantine has expired is decided in ``failures``.
 """
 
 import datetime as dt
@@ -19,13 +19,12 @@ from splitbrain.harness.campaign.gate.catalogue import figure_named, refuse_unkn
 from splitbrain.harness.campaign.gate.expressions import Threshold, parse_threshold
 from splitbrain.harness.campaign.gate.toml_file import TomlFile
 
-#: Version of the policy file.
 POLICY_SCHEMA: Final = 1
-#: Of a policy without tiers.
 ONLY_TIER: Final = "gate"
 #: Demanded by every tier that says nothing of violations itself.
 IMPLIED: Final = Threshold("violations == 0", Subject("violations"), "==", 0.0, is_implied=True)
-#: Demanded of every selection with planted-bug runs of a suite: who misses one proves nothing.
+#: Demanded wherever a suite's planted-bug runs are selected: a night that misses one proves
+#: nothing.
 IMPLIED_OF_CANARIES: Final = Threshold(
     "canaries_missed == 0", Subject("canaries_missed"), "==", 0.0, is_implied=True
 )
@@ -55,16 +54,15 @@ class Policy(msgspec.Struct, frozen=True):
     """A policy file."""
 
     path: str
-    #: Digest of the file's bytes.
     digest: str
     tiers: dict[str, Tier]
     default_tier: str | None
-    #: Figure to the samples that both sides of a regression need, where not the catalogue's.
+    #: Figure to the least samples on both sides of a regression, where not the catalogue's.
     samples_min: dict[str, int]
     quarantines: tuple[Quarantine, ...]
 
     def tier(self, name: str | None) -> Tier:
-        """The tier of a name, or the one to take where none is named.
+        """Return the tier of a name, or the default one.
 
         Raises:
             UsageError: there is none of that name, or several to choose from.
@@ -85,22 +83,16 @@ class Policy(msgspec.Struct, frozen=True):
         return self.tiers[wanted]
 
     def samples_needed(self, subject: Subject) -> int:
-        """How many samples a regression needs on either side."""
+        """Return the least samples of a regression on either side."""
         return self.samples_min.get(subject.figure, figure_named(subject.figure).samples_min)
 
 
 def read_policy(path: Path) -> Policy:
-    """Read and check a policy.
-
-    Raises:
-        UsageError: it cannot be read, or something in it is wrong.
-    """
+    """Read and check a policy; raise UsageError if it cannot be read, or is wrong."""
     return _Reading(path, "policy", _NEXT).policy()
 
 
 class _Reading(TomlFile):
-    """One policy file being read."""
-
     def policy(self) -> Policy:
         self._refuse_unknown_keys(self._data, _TOP_KEYS)
         self._refuse_other_schema(POLICY_SCHEMA)
@@ -146,7 +138,7 @@ class _Reading(TomlFile):
             if not thresholds:
                 where = f"the tier {name!r} demands nothing" if declared else "it demands nothing"
                 self._refuse(where, "Give it a threshold, such as require = ['violations == 0']")
-            if not any(one.measure == IMPLIED.measure for one in thresholds):
+            if not any(threshold.measure == IMPLIED.measure for threshold in thresholds):
                 thresholds = (IMPLIED, *thresholds)
             tiers[name] = Tier(name, thresholds)
         return tiers
@@ -162,7 +154,7 @@ class _Reading(TomlFile):
         return value
 
     def _ancestry(self, name: str, parents: dict[str, str]) -> list[str]:
-        """The tier and all it inherits from, the farthest first."""
+        """Return the tier's name and its ancestors', the farthest first."""
         line = [name]
         while line[-1] in parents:
             parent = parents[line[-1]]
@@ -190,8 +182,8 @@ class _Reading(TomlFile):
                     refuse_unknown_value(condition)
             except UsageError as error:
                 self._refuse(error.problem, error.next_step, line)
-            if any(one.measure == threshold.measure and one.text == threshold.text
-                   for one in found):  # fmt: skip
+            if any(other.measure == threshold.measure and other.text == threshold.text
+                   for other in found):  # fmt: skip
                 self._refuse(f"{text!r} stands there twice", "Leave one of them out", line)
             found.append(threshold)
         return tuple(found)
@@ -221,7 +213,7 @@ class _Reading(TomlFile):
             if not isinstance(content, dict):
                 self._refuse("a quarantine is no table", "Write it as [[quarantine]]", line)
             found.append(self._quarantine(cast("dict[str, Any]", content), number))
-            if found[-1].fingerprint in [one.fingerprint for one in found[:-1]]:
+            if found[-1].fingerprint in [quarantine.fingerprint for quarantine in found[:-1]]:
                 self._refuse(
                     f"{found[-1].fingerprint} is quarantined twice", "Leave one of them out", line
                 )
@@ -264,6 +256,6 @@ class _Reading(TomlFile):
 def _replaced(
     inherited: tuple[Threshold, ...], own: tuple[Threshold, ...]
 ) -> tuple[Threshold, ...]:
-    """Both, without what is inherited of a figure that the tier speaks of itself."""
+    """Return both; a tier's own thresholds replace inherited ones of the same measure."""
     spoken = {threshold.measure for threshold in own}
-    return (*(one for one in inherited if one.measure not in spoken), *own)
+    return (*(threshold for threshold in inherited if threshold.measure not in spoken), *own)

@@ -1,4 +1,4 @@
-"""The gate's answer as one record: its JSON, and what every other output is made from.
+"""The gate's answer as one record: its JSON, and the source of every other output.
 
 A gate JSON is also a baseline: it holds the figures and fingerprints that a later gate compares
 with. A field may be added, none may change its meaning without a new schema number.
@@ -16,11 +16,9 @@ from splitbrain.harness.campaign.gate.failures import Failure, Failures
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
 from splitbrain.harness.campaign.gate.policy import Quarantine
 
-#: Version of the gate's JSON.
 GATE_SCHEMA = 1
-#: What tells a gate's JSON from any other.
 KIND = "splitbrain-gate"
-#: Runs that are named for each failure; how many there are is told beside.
+#: Runs named for each failure; their full number stands beside.
 _CASES_MAX = 20
 
 
@@ -28,7 +26,7 @@ class JudgedThreshold(msgspec.Struct, frozen=True, kw_only=True):
     """One threshold."""
 
     threshold: str
-    #: Nobody wrote it: the gate demands it where a policy says nothing else.
+    #: Whether the gate demands it because the policy says nothing of the subject.
     implied: bool
     state: State
     #: ``latency_p99_ms{workload=register}``
@@ -63,7 +61,6 @@ class FailureRecord(msgspec.Struct, frozen=True, kw_only=True):
     #: Null without a baseline.
     new: bool | None
     runs: int
-    #: The first of them.
     cases: tuple[FailureCase, ...]
     quarantined_until: dt.date | None = None
     quarantine_reason: str | None = None
@@ -71,7 +68,7 @@ class FailureRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_spared(self) -> bool:
-        """Whether a quarantine in force covers it."""
+        """Return whether a quarantine in force covers it."""
         return self.quarantined_until is not None and not self.quarantine_expired
 
 
@@ -109,28 +106,25 @@ class GateRecord(msgspec.Struct, frozen=True, kw_only=True):
     baseline: str | None
     verdict: Verdict
     exit_code: int
-    #: Why, in one sentence.
     sentence: str
     thresholds: tuple[JudgedThreshold, ...]
-    #: Subject to its value and samples: those of the thresholds, and all that verdicts tell.
+    #: Subject to its value and samples: those of the thresholds, and all of verdicts.
     figures: dict[str, Measured]
     failures: tuple[FailureRecord, ...]
-    #: Fingerprints of the baseline that were not met again.
     resolved: tuple[str, ...]
-    #: Quarantines that met nothing.
     idle_quarantines: tuple[Quarantine, ...]
     runs: tuple[RunRecord, ...]
-    #: What went wrong around the answer, and what it leaves out; one sentence each.
+    #: Problems around the answer, and its gaps; one sentence each.
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def of_state(self, state: State) -> tuple[JudgedThreshold, ...]:
-        """Thresholds that came out so."""
-        return tuple(one for one in self.thresholds if one.state == state)
+        """Return thresholds with this outcome."""
+        return tuple(threshold for threshold in self.thresholds if threshold.state == state)
 
 
 def threshold_record(judged: Judged) -> JudgedThreshold:
-    """One threshold for the record."""
+    """Return one threshold for the record."""
     threshold = judged.threshold
     change = judged.compared if threshold.is_regression else None
     reason = judged.reason
@@ -152,7 +146,7 @@ def threshold_record(judged: Judged) -> JudgedThreshold:
 
 
 def failure_records(failures: Failures) -> tuple[FailureRecord, ...]:
-    """All failures for the record, in their order."""
+    """Return all failures for the record, in their order."""
     return tuple(_failure_record(failure) for failure in failures.all)
 
 
@@ -182,7 +176,7 @@ def _failure_record(failure: Failure) -> FailureRecord:
 
 
 def run_records(runs: Iterable[GatedRun], flaky: frozenset[str]) -> tuple[RunRecord, ...]:
-    """All runs for the record; ``flaky`` holds names."""
+    """Return all runs for the record; ``flaky`` holds names."""
     return tuple(
         RunRecord(
             run=run.name,
@@ -204,7 +198,7 @@ def run_records(runs: Iterable[GatedRun], flaky: frozenset[str]) -> tuple[RunRec
 
 
 def encode_record(record: GateRecord) -> bytes:
-    """The record as indented JSON."""
+    """Encode the record as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
 
 

@@ -1,9 +1,9 @@
-"""Finds the runs that a gate is asked about: run folders, folders of them, ledgers, and lakes.
+"""Selection of a gate's runs: from run folders, folders of them, ledgers, and lakes.
 
 A ledger stands for the last night of each suite in it; ``LEDGER@NIGHT`` names another night. A run
-that a ledger tells of and whose folder is still there is read from its folder. Every run counts
-once, however often it was named. Must never leave a run out in silence: one that cannot be read,
-or that nobody has judged, is there as such.
+of a ledger whose folder is still there is read from its folder. Every run counts once, however
+often it was named. Must never leave out a run in silence: an unreadable or unjudged one is listed
+as such.
 """
 
 import os
@@ -40,7 +40,7 @@ _LEDGER_SUFFIX = ".jsonl"
 
 
 def select(sources: Iterable[str]) -> Selection:
-    """The runs that these words name, each once, in their order.
+    """Return the runs that these words name, each once, in their order.
 
     Raises:
         UsageError: a word names nothing that is there.
@@ -55,13 +55,13 @@ def select(sources: Iterable[str]) -> Selection:
 
 
 def is_run_source(word: str) -> bool:
-    """Whether the word names run folders or a ledger rather than another file."""
+    """Return whether the word names runs or a ledger rather than another file."""
     path = Path(word)
     return path.is_dir() or is_lake(word) or _ledger_of(word) is not None
 
 
 def _runs_of(word: str) -> Iterator[tuple[str, GatedRun]]:
-    """Runs with a key that is equal where two words name the same run."""
+    """Yield runs with a key that is equal where two words name the same run."""
     path = Path(word)
     if is_lake(word):
         for run in runs_of_lake(word):
@@ -81,17 +81,17 @@ def _runs_of(word: str) -> Iterator[tuple[str, GatedRun]]:
         for line in night.runs:
             folder = RunFolder(Path(line.run_folder).resolve()) if line.run_folder else None
             if folder is not None and folder.results.is_file():
-                yield str(folder.root), _as_told(_from_folder(folder), line, night)
+                yield str(folder.root), _with_suite_facts(_from_folder(folder), line, night)
             else:
                 name = f"{line.suite}/{line.night}/{line.number}"
-                yield name, _as_told(_from_ledger(line), line, night)
+                yield name, _with_suite_facts(_from_ledger(line), line, night)
 
 
 # --- folders --------------------------------------------------------------------------------
 
 
 def _run_folders(top: Path) -> Iterator[RunFolder]:
-    """Run folders at or below a folder, by name; links such as ``latest`` are not followed."""
+    """Yield run folders at or below a folder, by name; links such as ``latest`` are skipped."""
     for place, folders, _ in os.walk(top.resolve()):
         folder = RunFolder(Path(place))
         if folder.plan.exists() or folder.results.exists():
@@ -116,8 +116,8 @@ def _from_folder(folder: RunFolder) -> GatedRun:
     except FileNotFoundError:
         return _unjudged(folder, name, plan, "Nobody has judged it")
     except (OSError, ValueError, RecursionError) as error:
-        told = str(error).splitlines()[0]
-        return _unjudged(folder, name, plan, f"{folder.results.name} cannot be read ({told})")
+        reason = str(error).splitlines()[0]
+        return _unjudged(folder, name, plan, f"{folder.results.name} cannot be read ({reason})")
     return GatedRun(
         name=name,
         folder=folder.root,
@@ -162,7 +162,6 @@ def _unjudged(folder: RunFolder, name: str, plan: Plan | None, why: str) -> Gate
 
 
 def _unread(folder: RunFolder, name: str, why: str) -> GatedRun:
-    """A run of which neither the verdict nor the history counts."""
     refused = _unjudged(folder, name, None, "")
     return msgspec.structs.replace(refused, sentence=why, has_history=False)
 
@@ -186,7 +185,7 @@ def _replayed(plan: Plan | None) -> str | None:
 
 
 def _ledger_of(word: str) -> tuple[Path, str | None] | None:
-    """The ledger and the night that a word names; None where it names neither."""
+    """Return the ledger and the night that a word names; None where it names no ledger."""
     path = Path(word)
     if path.is_file() and path.suffix == _LEDGER_SUFFIX:
         return path, None
@@ -197,7 +196,6 @@ def _ledger_of(word: str) -> tuple[Path, str | None] | None:
 
 
 def _nights_of(path: Path, wanted: str | None) -> Iterable[NightTally]:
-    """One night, or the last night of each suite."""
     nights = nights_of(Ledger(path).lines())
     if wanted is not None:
         names = [night.began.night for night in nights]
@@ -210,8 +208,6 @@ def _nights_of(path: Path, wanted: str | None) -> Iterable[NightTally]:
 
 
 def _from_ledger(line: RunEnded) -> GatedRun:
-    """A run whose folder is gone: what its line says."""
-
     def option(name: str) -> str:
         return str(line.options.get(name, _UNKNOWN))
 
@@ -235,10 +231,9 @@ def _from_ledger(line: RunEnded) -> GatedRun:
     )
 
 
-def _as_told(run: GatedRun, line: RunEnded, night: NightTally) -> GatedRun:
-    """The run with what only the suite knows of it."""
+def _with_suite_facts(run: GatedRun, line: RunEnded, night: NightTally) -> GatedRun:
     is_canary = line.expect == "invalid"
-    # Of the others in its cell as many may have found the bug as the suite asks for.
+    # Enough other runs of its cell found the bug.
     has_teeth = any(cell.planned.cell == line.cell and not cell.lacks_teeth for cell in night.cells)
     return msgspec.structs.replace(
         run,
@@ -250,7 +245,7 @@ def _as_told(run: GatedRun, line: RunEnded, night: NightTally) -> GatedRun:
 
 
 def _with_own_names(runs: Iterable[GatedRun]) -> Iterator[GatedRun]:
-    """Two runs of one name in different places are told apart by number."""
+    """Number runs of one name in different places."""
     seen: dict[str, int] = {}
     for run in runs:
         count = seen[run.name] = seen.get(run.name, 0) + 1

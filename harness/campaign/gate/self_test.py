@@ -1,10 +1,10 @@
-"""Proves that every threshold of a policy can fail, and that the policy can be met at all.
+"""Proof that every threshold of a policy can fail, and that the policy can be met at all.
 
-For each threshold synthetic figures are made: all others are met, this one alone is not. They go
-through the same evaluation as real ones; the gate must be green before and red after, by that
-threshold and no other. A threshold for which there are no such figures is dead: it can never fail
-(``violations >= 0``), or never without another one that is stricter. That, too, is a failure of
-the self-test. So is a gate that stays green when a figure is missing.
+For each threshold synthetic figures are made that meet all others and not this one. They go through
+the same evaluation as real ones; the gate must be green before and red after, by that threshold
+alone. A threshold without such figures is dead: it can never fail (``violations >= 0``), or never
+without a stricter one. That is a failure of the self-test, and so is a gate that stays green when a
+figure is missing.
 """
 
 import math
@@ -20,7 +20,7 @@ from splitbrain.harness.campaign.gate.policy import Policy, Tier
 
 #: Enough for any regression.
 _SAMPLES = 10**9
-#: Around a bound, besides whole steps.
+#: Step around a bound, besides whole ones.
 _STEP = 1e-3
 
 
@@ -29,20 +29,17 @@ class Proof(msgspec.Struct, frozen=True):
 
     tier: str
     threshold: Threshold
-    #: It turned the gate red alone, and unknown where its figure was missing.
+    #: Whether it turned the gate red alone, and unknown where its figure was missing.
     can_fail: bool
-    #: The figures that showed it, or why there are none; one clause.
-    told: str
+    #: The figures of the proof, or why there are none; one clause.
+    clause: str
 
 
 class _World(msgspec.Struct, frozen=True):
-    """Synthetic figures, now and then."""
-
     now: dict[Subject, Measured]
     then: dict[Subject, Measured]
 
     def with_value(self, subject: Subject, now: float | None, then: float) -> "_World":
-        """The same with other values of one subject."""
         lack = "left out on purpose" if now is None else None
         return _World(
             {**self.now, subject: Measured(now, _SAMPLES, lack)},
@@ -59,14 +56,14 @@ def _prove_tier(policy: Policy, tier: Tier) -> Iterator[Proof]:
     green = _green_world(policy, tier)
     for threshold in tier.thresholds:
         if isinstance(green, Subject):
-            told = f"no value of {green.text} meets all that is demanded of it"
-            yield Proof(tier.name, threshold, can_fail=False, told=told)
+            clause = f"no value of {green.text} meets all that is demanded of it"
+            yield Proof(tier.name, threshold, can_fail=False, clause=clause)
         else:
             yield _prove(policy, tier, threshold, green)
 
 
 def _green_world(policy: Policy, tier: Tier) -> _World | Subject:
-    """Figures that meet everything; the first subject that cannot, where there are none."""
+    """Return figures that meet everything, else the first subject that cannot be met."""
     world = _World({}, {})
     for subject in subjects_of(tier):
         found = next(
@@ -86,8 +83,8 @@ def _green_world(policy: Policy, tier: Tier) -> _World | Subject:
 def _prove(policy: Policy, tier: Tier, threshold: Threshold, green: _World) -> Proof:
     figure = figure_named(threshold.subject.figure)
     if _verdict(policy, tier, green) != "green":
-        return Proof(tier.name, threshold, can_fail=False, told="the gate is never green")
-    others = Tier(tier.name, tuple(one for one in tier.thresholds if one is not threshold))
+        return Proof(tier.name, threshold, can_fail=False, clause="the gate is never green")
+    others = Tier(tier.name, tuple(other for other in tier.thresholds if other is not threshold))
     candidates = list(_candidates(tier, threshold.subject))
     if not threshold.is_regression:
         candidates.sort(key=lambda values: abs(values[0] - threshold.bound))
@@ -97,14 +94,16 @@ def _prove(policy: Policy, tier: Tier, threshold: Threshold, green: _World) -> P
             continue
         if _verdict(policy, tier, world) != "red" or _verdict(policy, others, world) != "green":
             return Proof(
-                tier.name, threshold, can_fail=False, told="the gate is not red by it alone"
+                tier.name, threshold, can_fail=False, clause="the gate is not red by it alone"
             )
         missing = green.with_value(threshold.subject, None, then)
         if _verdict(policy, tier, missing) != "unknown":
-            told = f"the gate does not notice that {threshold.subject.text} is missing"
-            return Proof(tier.name, threshold, can_fail=False, told=told)
-        return Proof(tier.name, threshold, can_fail=True, told=_told(threshold, figure, now, then))
-    return Proof(tier.name, threshold, can_fail=False, told=_why_dead(policy, tier, threshold))
+            clause = f"the gate does not notice that {threshold.subject.text} is missing"
+            return Proof(tier.name, threshold, can_fail=False, clause=clause)
+        return Proof(
+            tier.name, threshold, can_fail=True, clause=_breach(threshold, figure, now, then)
+        )
+    return Proof(tier.name, threshold, can_fail=False, clause=_why_dead(policy, tier, threshold))
 
 
 def _why_dead(policy: Policy, tier: Tier, threshold: Threshold) -> str:
@@ -115,7 +114,7 @@ def _why_dead(policy: Policy, tier: Tier, threshold: Threshold) -> str:
     return f"no value that {threshold.measure} can have violates it"
 
 
-def _told(threshold: Threshold, figure: Figure, now: float, then: float) -> str:
+def _breach(threshold: Threshold, figure: Figure, now: float, then: float) -> str:
     if threshold.is_regression:
         return f"red at {now:g} after {then:g}"
     return f"red at {threshold.subject.text} = {now:g}{'' if figure.unit != 'ms' else ' ms'}"
@@ -123,9 +122,9 @@ def _told(threshold: Threshold, figure: Figure, now: float, then: float) -> str:
 
 def _violated(policy: Policy, tier: Tier, world: _World) -> list[Threshold]:
     return [
-        one.threshold
-        for one in evaluate(policy, tier, world.now, world.then, is_waived=False)
-        if one.state == "violated"
+        judged.threshold
+        for judged in evaluate(policy, tier, world.now, world.then, is_waived=False)
+        if judged.state == "violated"
     ]
 
 
@@ -135,15 +134,17 @@ def _verdict(policy: Policy, tier: Tier, world: _World) -> str:
 
 
 def _only(tier: Tier, subject: Subject) -> Tier:
-    return Tier(tier.name, tuple(one for one in tier.thresholds if one.subject == subject))
+    return Tier(
+        tier.name, tuple(threshold for threshold in tier.thresholds if threshold.subject == subject)
+    )
 
 
 def _candidates(tier: Tier, subject: Subject) -> Iterator[tuple[float, float]]:
-    """Values of a subject, now and then, around every bound that the tier sets to it."""
+    """Yield values of a subject, now and then, around every bound that the tier sets to it."""
     figure = figure_named(subject.figure)
     own = _only(tier, subject).thresholds
-    bounds = [one.bound for one in own if not one.is_regression]
-    changes = [one.bound for one in own if one.is_regression]
+    bounds = [threshold.bound for threshold in own if not threshold.is_regression]
+    changes = [threshold.bound for threshold in own if threshold.is_regression]
     values = sorted(
         {value for bound in bounds for value in _around(bound)} | {0.0, 0.5, 1.0, 100.0}
     )
@@ -154,7 +155,7 @@ def _candidates(tier: Tier, subject: Subject) -> Iterator[tuple[float, float]]:
 
 
 def _before(figure: Figure, now: float, change: float) -> Iterator[tuple[float, float]]:
-    """A value then from which now is so much worse; where it can be none, both grow."""
+    """Yield an earlier value from which now is so much worse; where it can be none, both grow."""
     factor = 1 - change if figure.better == "higher" else 1 + change
     if factor <= 0 or not math.isfinite(factor):
         return

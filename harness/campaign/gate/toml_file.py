@@ -1,7 +1,7 @@
-"""A TOML file that somebody wrote, read so that what is wrong in it is refused with its line.
+"""A TOML file written by hand, read so that errors in it are refused with their line.
 
-The standard parser does not tell lines. ``TomlLines`` reads just as much as a message needs:
-headers of tables, keys, and the texts of an array. What it does not find it says nothing about.
+The standard parser gives no lines. ``TomlLines`` finds those that a message needs: headers of
+tables, keys, and the texts of an array; None for any other.
 """
 
 import hashlib
@@ -19,12 +19,9 @@ _KEY = re.compile(r"^\s*(?P<name>[A-Za-z0-9_.\"'-]+)\s*=")
 
 
 class TomlFile:
-    """One file being read; base of whoever knows what belongs into it.
+    """Base of the readers of one file.
 
-    Args:
-        path: of the file.
-        called: the file's kind, as sentences call it.
-        next_step: for who wrote something wrong.
+    ``called`` is the file's kind in sentences, ``next_step`` the advice on errors.
 
     Raises:
         UsageError: it cannot be read, or is no TOML.
@@ -45,12 +42,10 @@ class TomlFile:
             raise UsageError(
                 f"the {called} {path} is no TOML: {in_words(error)}", next_step
             ) from error
-        #: Of its bytes.
         self._digest = hashlib.sha256(content).hexdigest()
         self._lines = TomlLines(text)
 
     def _refuse_other_schema(self, schema: int) -> None:
-        """Refuse a file of another version."""
         found = self._data.get("schema")
         if found is True or found != schema:
             said = "says no schema" if found is None else f"has schema {found!r}"
@@ -63,7 +58,6 @@ class TomlFile:
     def _refuse_unknown_keys(
         self, content: dict[str, Any], known: tuple[str, ...], table: str = "", occurrence: int = 0
     ) -> None:
-        """Refuse what a table has and should not."""
         for key in content:
             if key not in known:
                 line = self._lines.key(table, key, occurrence)
@@ -71,7 +65,6 @@ class TomlFile:
                 self._refuse(f"there is no key {key!r}", or_nearest(key, known, "keys"), line)
 
     def _refuse(self, problem: str, next_step: str, line: int | None = None) -> NoReturn:
-        """Refuse the file; raises UsageError."""
         where = "" if line is None else f", line {line}"
         raise UsageError(f"the {self._called} {self._path}{where}: {problem}", next_step)
 
@@ -83,7 +76,7 @@ class TomlLines:
         self._lines = text.splitlines()
 
     def header(self, name: str, occurrence: int = 0) -> int | None:
-        """Number, from 1, of the line ``[name]`` or of the so-manieth ``[[name]]``."""
+        """Return the line, from 1, of ``[name]``, or of a later ``[[name]]``."""
         for number, line in enumerate(self._lines, start=1):
             match = _HEADER.match(line)
             if match is not None and _plain(match["name"]) == name:
@@ -93,7 +86,7 @@ class TomlLines:
         return None
 
     def key(self, table: str, key: str, occurrence: int = 0) -> int | None:
-        """The line on which a key of a table stands; of the table ``""`` at the beginning."""
+        """Return the line of a table's key; of the table ``""`` at the beginning."""
         start = self._begin(table, occurrence)
         if start is None:
             return None
@@ -106,7 +99,7 @@ class TomlLines:
         return None
 
     def text(self, table: str, text: str) -> int | None:
-        """The line of a table on which a quoted text stands."""
+        """Return the line of a table on which a quoted text stands."""
         start = self._begin(table, 0)
         if start is None:
             return None

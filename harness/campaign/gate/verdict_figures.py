@@ -1,7 +1,7 @@
-"""Computes the figures that follow from verdicts: no Spark, no clock, nothing but the runs.
+"""Figures that follow from verdicts: no Spark, no clock, nothing but the runs.
 
-A figure that some of the runs cannot tell is unknown rather than the sum of the others, wherever
-what is missing could make it worse.
+A figure that some runs lack is unknown rather than the sum of the others, wherever the missing part
+could make it worse.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,12 +20,12 @@ _LOST: Final = "lost"
 def measure_verdicts(
     subjects: Iterable[Subject], selection: Selection, failures: Failures
 ) -> dict[Subject, Measured]:
-    """The value of each subject, all of which must be figures of verdicts."""
+    """Return the value of each subject; all must be figures of verdicts."""
     return {subject: _measure(subject, selection, failures) for subject in subjects}
 
 
 def in_run(subject: Subject, run: GatedRun) -> bool:
-    """Whether a run is meant by the conditions on runs."""
+    """Return whether a run fits the conditions on runs."""
     values: dict[Dimension, str] = {
         "system": run.system,
         "version": run.version,
@@ -40,7 +40,7 @@ def in_run(subject: Subject, run: GatedRun) -> bool:
 
 
 def is_flaky(run: GatedRun, runs: Sequence[GatedRun]) -> bool:
-    """Whether a run failed and one of its replays in the selection did not."""
+    """Return whether a run failed and one of its replays in the selection did not."""
     folder = run.replayed_as or (None if run.folder is None else run.folder.name)
     return run.outcome != "valid" and any(
         other.replay_of == folder and other.outcome == "valid" for other in runs if folder
@@ -121,7 +121,7 @@ def _undecided(subject: Subject, runs: Sequence[GatedRun], _: Failures) -> Measu
 def _counted_results(
     subject: Subject, runs: Sequence[GatedRun], found: Sequence[tuple[GatedRun, CheckResult]]
 ) -> Measured:
-    """Results of these runs and the wanted checkers; a run without a verdict may hide more."""
+    """Count results of these runs and checkers; a run without a verdict may hide more."""
     names = {run.name for run in runs}
     count = sum(
         run.name in names and _is_wanted(subject, "checker", result.checker)
@@ -143,25 +143,25 @@ def _is_wanted(subject: Subject, dimension: Dimension, value: str) -> bool:
 
 
 def _lost_commits(_: Subject, runs: Sequence[GatedRun], failures: Failures) -> Measured:
-    judged = [(run, one) for run in runs for one in run.checkers if one.checker == _LOST_COMMITS]
+    judged = [result for run in runs for result in run.checkers if result.checker == _LOST_COMMITS]
     unjudged = _count(runs, ("unjudged",))
     lost = 0
-    untold = 0
-    for run, result in judged:
-        failure = failures.of_case(run, result)
+    uncertain = 0
+    for result in judged:
+        failure = failures.of(result)
         if failure is not None and failure.is_spared:
             continue
         figure = result.figures.get(_LOST)
         # A ledger's line says that some are lost, and not how many.
-        told = isinstance(figure, int)
+        has_figure = isinstance(figure, int)
         lost += figure if isinstance(figure, int) else result.verdict is Verdict.INVALID
-        untold += not told or result.verdict is Verdict.UNKNOWN
+        uncertain += not has_figure or result.verdict is Verdict.UNKNOWN
     if not judged:
         return Measured(None, 0, "the checker lost-commits judged none of them")
     if not lost and unjudged:
         return Measured(None, len(judged), f"{counted(unjudged, 'run')} nobody has judged")
-    if not lost and untold:
-        return Measured(None, len(judged), f"of {counted(untold, 'run')} it could not be told")
+    if not lost and uncertain:
+        return Measured(None, len(judged), f"of {counted(uncertain, 'run')} it could not be told")
     return Measured(float(lost), len(judged))
 
 
@@ -172,12 +172,12 @@ def _faults_of(subject: Subject, runs: Sequence[GatedRun]) -> list[FaultResult]:
 
 
 def _faults(subject: Subject, runs: Sequence[GatedRun], _: Failures) -> Measured:
-    told = [
+    known = [
         run for run in runs if run.outcome != "unjudged" and (run.folder or run.lake) is not None
     ]
-    if not told:
+    if not known:
         return Measured(None, 0, "no results of a run tell of its faults")
-    return Measured(float(sum(fault.applied for fault in _faults_of(subject, told))), len(told))
+    return Measured(float(sum(fault.applied for fault in _faults_of(subject, known))), len(known))
 
 
 def _fault_share(
@@ -193,19 +193,19 @@ def _fault_share(
 
 
 def _elections(_: Subject, runs: Sequence[GatedRun], __: Failures) -> Measured:
-    told = [run.elections for run in runs if run.elections is not None]
-    if not told:
+    known = [run.elections for run in runs if run.elections is not None]
+    if not known:
         return Measured(None, 0, "no run tells of its elections")
-    return Measured(float(sum(told)), len(told))
+    return Measured(float(sum(known)), len(known))
 
 
 def _unavailability(_: Subject, runs: Sequence[GatedRun], __: Failures) -> Measured:
-    told = [
+    known = [
         run.longest_unavailability_ms for run in runs if run.longest_unavailability_ms is not None
     ]
-    if not told:
+    if not known:
         return Measured(None, 0, "no run tells how long it was without an acknowledged write")
-    return Measured(float(max(told)), len(told))
+    return Measured(float(max(known)), len(known))
 
 
 _Measure = Callable[[Subject, Sequence[GatedRun], Failures], Measured]

@@ -5,18 +5,17 @@ from splitbrain.harness.campaign.gate.catalogue import FIGURES
 from splitbrain.harness.campaign.gate.record import FailureRecord, GateRecord, JudgedThreshold
 from splitbrain.harness.folder.results import counted
 
-#: Violated thresholds that are told before all others: what was seen, then what could not be.
 _TOLD_FIRST = ("violations", "canaries_missed")
 _HEADLINES = {"green": "GREEN", "red": "RED", "unknown": "UNKNOWN", "failed": "HARNESS FAILED"}
 
 
 def headline(record: GateRecord) -> str:
-    """``RED``."""
+    """Return ``RED``."""
     return _HEADLINES[record.verdict]
 
 
 def value_text(value: float | None, unit: Unit) -> str:
-    """A figure as people read it."""
+    """Return a figure as people read it."""
     if value is None:
         return "unknown"
     match unit:
@@ -36,29 +35,33 @@ def _short(value: float, digits: int) -> str:
 
 
 def share_text(share: float) -> str:
-    """``+12.5 %``."""
+    """Return ``+12.5 %``."""
     return f"{share * 100:+,.1f} %"
 
 
-def measured_text(one: JudgedThreshold) -> str:
-    """The figure that a threshold met, with its samples."""
-    figure = FIGURES[one.subject.partition("{")[0]]
-    value = value_text(one.value, figure.unit)
-    if not one.regression:
-        return f"{value} ({figure.samples_of}: {one.samples:,})" if one.value is not None else value
-    then = value_text(one.baseline, figure.unit)
-    change = "" if one.change is None else f", {share_text(one.change)} for the worse"
+def measured_text(threshold: JudgedThreshold) -> str:
+    """Return the figure of a threshold, with its samples."""
+    figure = FIGURES[threshold.subject.partition("{")[0]]
+    value = value_text(threshold.value, figure.unit)
+    if not threshold.regression:
+        return (
+            f"{value} ({figure.samples_of}: {threshold.samples:,})"
+            if threshold.value is not None
+            else value
+        )
+    then = value_text(threshold.baseline, figure.unit)
+    change = "" if threshold.change is None else f", {share_text(threshold.change)} for the worse"
     return f"{value} after {then}{change}"
 
 
-def threshold_sentence(one: JudgedThreshold) -> str:
-    """What came of a threshold."""
-    why = f": {one.reason}" if one.reason else ""
-    match one.state:
+def threshold_sentence(threshold: JudgedThreshold) -> str:
+    """Return the outcome of a threshold."""
+    why = f": {threshold.reason}" if threshold.reason else ""
+    match threshold.state:
         case "met":
-            return f"Met: {measured_text(one)}."
+            return f"Met: {measured_text(threshold)}."
         case "violated":
-            return f"Violated: {measured_text(one)}{why}."
+            return f"Violated: {measured_text(threshold)}{why}."
         case "unknown":
             return f"Unknown{why}."
         case "not-compared":
@@ -72,9 +75,9 @@ def leading_sentence(
     valid_runs: int,
     problems: tuple[str, ...],
 ) -> str:
-    """The one sentence that explains the verdict; mirrors ``evaluation.verdict_of``."""
-    violated = [one for one in thresholds if one.state == "violated"]
-    unknown = [one for one in thresholds if one.state == "unknown"]
+    """Return the sentence that explains the verdict; mirrors ``evaluation.verdict_of``."""
+    violated = [threshold for threshold in thresholds if threshold.state == "violated"]
+    unknown = [threshold for threshold in thresholds if threshold.state == "unknown"]
     if violated:
         first = min(violated, key=_place)
         more = f"; {counted(len(violated) - 1, 'threshold')} more" if len(violated) > 1 else ""
@@ -89,24 +92,24 @@ def leading_sentence(
         return f"Nothing can be said of {first.threshold}: {first.reason}{more}."
     if not valid_runs:
         return f"Of {counted(runs, 'run')} none is valid, so nothing was proven."
-    met = sum(one.state == "met" for one in thresholds)
-    told = (
+    met = sum(threshold.state == "met" for threshold in thresholds)
+    summary = (
         f"{counted(met, 'threshold')} {'is' if met == 1 else 'are'} met by {counted(runs, 'run')}"
     )
     waived = len(thresholds) - met
     if waived:
-        return f"{told}, and {waived} {'is' if waived == 1 else 'are'} not compared."
-    return f"{'All ' if met > 1 else ''}{told}."
+        return f"{summary}, and {waived} {'is' if waived == 1 else 'are'} not compared."
+    return f"{'All ' if met > 1 else ''}{summary}."
 
 
 def _place(violated: JudgedThreshold) -> int:
-    """How soon it is told; thresholds of one place keep the policy's order."""
-    told = (*_TOLD_FIRST, violated.subject)
-    return told.index(violated.subject)
+    """Return the rank of a threshold; equal ones keep the policy's order."""
+    order = (*_TOLD_FIRST, violated.subject)
+    return order.index(violated.subject)
 
 
 def failure_state(failure: FailureRecord) -> str:
-    """``new``, ``known``; and what a quarantine has to do with it."""
+    """Return ``new`` or ``known``, and the state of its quarantine."""
     words = [] if failure.new is None else ["new" if failure.new else "known"]
     if failure.quarantined_until is not None:
         words.append(
@@ -118,6 +121,6 @@ def failure_state(failure: FailureRecord) -> str:
 
 
 def failure_title(failure: FailureRecord) -> str:
-    """What was seen."""
+    """Return the failure in a few words."""
     shape = f": {failure.shape}" if failure.shape else ""
     return f"{failure.checker}, {failure.kind}{shape}"

@@ -1,8 +1,8 @@
-"""The command ``splitbrain nightly``: a suite's night, then all that follows it, as one answer.
+"""The command ``splitbrain nightly``: a suite's night and all steps after it, as one answer.
 
-The gate is the judge of what the runs are worth, quarantines included; the night itself says
-whether it could have seen anything. A night whose canaries went unseen is void: what hid a planted
-bug would have hidden a real one. Killed at any point, the same command goes on.
+The gate judges the runs, quarantines included; the night itself says whether it could have seen
+anything. A night whose canaries went unseen is void: the cause that hid a planted bug would have
+hidden a real one. Killed at any point, the same command goes on.
 """
 
 from pathlib import Path
@@ -28,7 +28,6 @@ from splitbrain.harness.folder.results import (
     EXIT_VALID,
 )
 
-#: Below the folder of runs.
 NIGHTS: Final = "nightly"
 LAKE: Final = "lake"
 _VOID: Final = "VOID: a canary went unseen, so its valid runs prove nothing."
@@ -44,12 +43,12 @@ class NightlyOptions(msgspec.Struct, frozen=True, kw_only=True):
     #: Words that start the command line, of runs and of steps.
     tool: tuple[str, ...] = TOOL
     steps_tool: tuple[str, ...] = TOOL
-    #: Whether each cell is held against what exists before anything starts.
+    #: Whether each cell is checked against the registries before anything starts.
     check: bool = True
 
 
 def run_nightly(path: Path, options: NightlyOptions, console: Console) -> int:
-    """Carry out a night, or go on with one; returns the exit code.
+    """Carry out a night, or go on with one; return the exit code.
 
     Raises:
         UsageError: the file or one that it names is wrong; nothing was started.
@@ -62,8 +61,6 @@ def run_nightly(path: Path, options: NightlyOptions, console: Console) -> int:
 
 
 class _Command:
-    """One ``splitbrain nightly``."""
-
     def __init__(
         self, file: Nightly, options: NightlyOptions, nights: Nights, console: Console
     ) -> None:
@@ -80,7 +77,6 @@ class _Command:
         self._ledger = ledger_path(self._suite)
 
     def run(self) -> int:
-        """Carry out what is left of a night; returns the exit code."""
         record = self._opened()
         code = EXIT_UNKNOWN
         if record.night is None:
@@ -128,7 +124,6 @@ class _Command:
         return self._file.lake or str(self._options.runs_folder.absolute() / LAKE)
 
     def _opened(self) -> NightlyRecord:
-        """The record of the night that is under way, or of a new one."""
         record = None if self._options.fresh else self._nights.read()
         if record is not None and record.ended is None and record.digest == self._file.digest:
             done = ", ".join(record.steps) or "nothing"
@@ -142,7 +137,7 @@ class _Command:
         return record
 
     def _with_suite(self, record: NightlyRecord) -> tuple[int, NightlyRecord]:
-        """Carry out the suite's night unless it has ended; the record then names it."""
+        """Carry out the suite's night unless it has ended; the returned record names it."""
         code = EXIT_UNKNOWN
         last = self._last_ended()
         if last == record.before:
@@ -158,21 +153,21 @@ class _Command:
         return code, record
 
     def _last_ended(self) -> str | None:
-        """The last night of the suite, if nothing will be added to it."""
+        """Return the last night of the suite if it has ended."""
         last = suite_nights.latest(self._suites, self._file.suite.suite.name)
         tally = None if last is None else self._tally(last.root.name)
         return None if tally is None or tally.ended is None else tally.began.night
 
     def _tally(self, night: str | None) -> NightTally | None:
         found = nights_of(Ledger(self._ledger).lines(), self._file.suite.suite.name)
-        return next((one for one in found if one.began.night == night), None)
+        return next((tally for tally in found if tally.began.night == night), None)
 
     def _say(self, text: str) -> None:
         self._console.print(Text(text), soft_wrap=True)
 
 
 def answer(record: NightlyRecord) -> tuple[int, str]:
-    """Exit code and sentence of a night all of whose steps are done."""
+    """Return exit code and sentence of a night all of whose steps are done."""
     gate = record.steps["gate"]
     judged = gate.sentence is None
     violated = record.suite_code == EXIT_INVALID

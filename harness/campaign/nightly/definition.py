@@ -1,7 +1,7 @@
-"""Reads the file of ``splitbrain nightly`` (TOML), and refuses what is wrong in it, with the line.
+"""Reader of the file of ``splitbrain nightly`` (TOML) that refuses errors in it with their line.
 
 ``docs/nightly.md`` shows the file to users. Paths in it are relative to the file, so that it means
-the same from everywhere. Reads that file and those that it names; starts nothing.
+the same from everywhere. Starts nothing.
 """
 
 from pathlib import Path
@@ -15,11 +15,10 @@ from splitbrain.harness.campaign.gate.toml_file import TomlFile
 from splitbrain.harness.campaign.suite.definition import seconds_of
 from splitbrain.harness.campaign.suite.reading import SuiteFile, plan, read_suite
 
-#: Version of the file.
 NIGHTLY_SCHEMA: Final = 1
 #: The baseline that is the last night of this file which was not void.
 LAST: Final = "last"
-#: Of the whole budget, for all that follows the suite, where the file names none.
+#: Share of the whole budget for the steps after the suite, where the file names none.
 _ANALYSIS_SHARE: Final = 0.1
 _NEXT: Final = "Correct the file; docs/nightly.md says what may stand in it"
 _TEXTS: Final = ("suite", "policy", "tier", "baseline", "lake")
@@ -27,47 +26,40 @@ _KEYS: Final = ("schema", *_TEXTS, "time_budget", "analysis_budget", "keep_valid
 
 
 class Nightly(msgspec.Struct, frozen=True, kw_only=True):
-    """A file, read and held against what it names."""
+    """A file, read and checked with the files that it names."""
 
     path: Path
-    #: Digest of the file's bytes.
     digest: str
     suite: SuiteFile
     policy: Path
     #: None: the tier that the policy names.
     tier: str | None
-    #: ``last``, ``none``, or what ``splitbrain gate --baseline`` takes.
+    #: ``last``, ``none``, or a reference of ``splitbrain gate --baseline``.
     baseline: str
     #: Folder or URI; None: ``lake`` in the folder of runs.
     lake: str | None
     budget_s: float
-    #: What of it all that follows the suite may take.
+    #: Part of it for the steps after the suite.
     analysis_s: float
-    #: Keep the whole folders of valid runs, which stand in the lake anyway.
+    #: Keep the whole folders of valid runs, although the lake has them.
     keep_valid: bool
 
     @property
     def suite_s(self) -> float:
-        """What the suite may take."""
+        """Return the suite's part of the budget."""
         return self.budget_s - self.analysis_s
 
 
 def read_nightly(path: Path, time_budget: str | None = None) -> Nightly:
-    """Read and check a file.
-
-    Args:
-        path: the file.
-        time_budget: in the place of the file's.
+    """Read and check a file; ``time_budget`` replaces the file's.
 
     Raises:
-        UsageError: it cannot be read, or something in it or in a file that it names is wrong.
+        UsageError: it or a file that it names cannot be read or is wrong.
     """
     return _Reading(path, "nightly file", _NEXT).nightly(time_budget)
 
 
 class _Reading(TomlFile):
-    """One file being read."""
-
     def nightly(self, time_budget: str | None) -> Nightly:
         self._refuse_unknown_keys(self._data, _KEYS)
         self._refuse_other_schema(NIGHTLY_SCHEMA)
@@ -104,7 +96,6 @@ class _Reading(TomlFile):
         return suite
 
     def _budgets(self, time_budget: str | None) -> tuple[float, float]:
-        """Seconds of the whole, and of what follows the suite."""
         if time_budget is None:
             budget_s = self._seconds("time_budget")
             if budget_s is None:
@@ -142,14 +133,13 @@ class _Reading(TomlFile):
         return value
 
     def _beside(self, name: str) -> Path:
-        """Where a file stands, seen from here."""
         return self._path.parent / name
 
     def _place(self, name: str) -> str:
         return name if "://" in name else str(self._beside(name))
 
     def _reference(self, name: str) -> str:
-        """A baseline; a file or folder beside this one is named from here."""
+        """Return a baseline; a file or folder beside this one is named from here."""
         beside = self._beside(name)
         return str(beside) if name not in (LAST, "none") and beside.exists() else name
 

@@ -1,4 +1,4 @@
-"""How far a night came: one small file, replaced as a whole after each step.
+"""Progress of a night: one small file, replaced as a whole after each step.
 
 A night is known by the suite's own name for it. A process that dies between the end of the suite's
 night and the line that says so here finds the night again: it is the suite's last one, it has
@@ -31,7 +31,6 @@ class StepEnded(msgspec.Struct, frozen=True):
     #: As of the command; 2 where its time was up before it had an answer.
     exit_code: int
     took_s: float
-    #: What is wrong, in one sentence.
     sentence: str | None = None
 
 
@@ -39,7 +38,6 @@ class NightlyRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One night of a nightly file."""
 
     schema: int = RECORD_SCHEMA
-    #: Of the nightly file.
     digest: str
     #: The suite's last night when this one began; None: it had none.
     before: str | None
@@ -54,22 +52,22 @@ class NightlyRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Nights:
-    """The folder of all nights of one suite: ``state.json``, and a folder for each that ended."""
+    """Folder of all nights of one suite: ``state.json``, and a folder for each that ended."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     @property
     def state(self) -> Path:
-        """The night that is under way, or the last one."""
+        """Return the path of the record of the latest night."""
         return self.root / "state.json"
 
     def folder(self, night: str) -> Path:
-        """Where a night's answers stand."""
+        """Return the folder of a night's answers."""
         return self.root / night
 
     def read(self) -> NightlyRecord | None:
-        """The record; None where there is none yet.
+        """Read the record; None where there is none yet.
 
         Raises:
             HarnessError: it cannot be read.
@@ -84,11 +82,7 @@ class Nights:
             ) from error
 
     def write(self, record: NightlyRecord) -> None:
-        """Put a record in the place of the one before.
-
-        Raises:
-            HarnessError: the disk refuses.
-        """
+        """Replace the record; raise HarnessError if the disk refuses."""
         with tell_refusal(
             "keep how far the night came",
             self.state,
@@ -103,7 +97,7 @@ class Nights:
                 )
 
     def last_gate(self, night: str) -> Path | None:
-        """The gate's answer of the newest earlier night that proved something."""
+        """Return the gate's answer of the newest earlier night that proved something."""
         for folder in sorted(self.root.glob("*/"), reverse=True):
             answer = folder / "gate.json"
             if folder.name >= night or not answer.is_file():

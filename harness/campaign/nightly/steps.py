@@ -1,8 +1,8 @@
 """Steps after a suite's night: its runs into the lake, all runs of it, the gate, and room.
 
 Each step is a command of its own in a child process, so that it can be stopped when its time is up,
-dies alone, and dies with the night (``owned_step``). Every one may be done twice: an ingest finds
-nothing new, a gate writes the same files, what was pruned is gone. A folder of a valid run is
+dies alone, and dies with the night (``owned_step``). Each may be done twice: an ingest finds
+nothing new, a gate writes the same files, pruned folders are gone. A folder of a valid run is
 pruned only once the lake has it.
 """
 
@@ -40,16 +40,8 @@ _ANSWERS: Final = (0, 1, 2)
 class Steps:
     """The steps of one night.
 
-    Args:
-        file: what was asked.
-        nights: where the answers go.
-        record: has the night's name.
-        tally: the night as the ledger tells it.
-        ledger: that ledger.
-        suite_folder: the night's folder of the suite.
-        lake: folder or URI.
-        console: is told of each step.
-        tool: words that start the command line.
+    ``tally`` is the night by its ``ledger``, ``suite_folder`` its folder, ``lake`` a folder or URI,
+    and ``tool`` the words that start the command line.
     """
 
     def __init__(
@@ -77,7 +69,7 @@ class Steps:
         }
 
     def carry_out(self, step: Step, record: NightlyRecord) -> StepEnded:
-        """Do one step within what is left of their time.
+        """Do one step within the rest of the steps' time.
 
         Raises:
             HarnessError: the answer's folder cannot be made.
@@ -105,7 +97,7 @@ class Steps:
             return 0, None
         folder = self._nights.folder(self._night) / "all-runs"
         words = ("--report", str(folder), "--since", self._tally.began.at)
-        # The gate comes behind it, and needs its time too.
+        # The gate comes after it, and needs time too.
         return self._command(("analyze", "--lake", self._lake, *words), timeout_s / 2)
 
     def _gate(self, _: NightlyRecord, timeout_s: float) -> tuple[int, str | None]:
@@ -148,7 +140,7 @@ class Steps:
         return 0, f"{counted(len(there), 'valid run')} kept the results alone; the lake has all."
 
     def _command(self, words: Sequence[str], timeout_s: float) -> tuple[int, str | None]:
-        """Exit code of a command of this tool, and what went wrong around it."""
+        """Run a command of this tool; return its exit code and a problem around it."""
         if timeout_s <= 0:
             return EXIT_UNKNOWN, "there was no time left for it: give more as analysis_budget."
         self._console.file.flush()
@@ -182,5 +174,5 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def end_of(record: NightlyRecord, at: str, exit_code: int) -> NightlyRecord:
-    """The record of a night that is over."""
+    """Return the record of a night that is over."""
     return msgspec.structs.replace(record, ended=at, exit_code=exit_code)

@@ -1,1 +1,1 @@
-"""Runs a recorded plan again, by its schedule, or a simulated world exactly."""
+"""Repetition of a recorded run, by its schedule, or exactly for a simulated world."""

@@ -1,8 +1,8 @@
-"""Runs the scenario of a run folder again, and says whether it came to the same.
+"""Exact replay of a run folder's scenario, compared with the record.
 
 Exact: same trace hash, same violation in the same step, on any machine and any Python that this
-version supports. Anything else is a failure of the harness, or another version of the tool, and is
-never passed off as a verdict. Makes no run folder. Source: design, section 2; issue 5.
+version supports. A difference is a failure of the harness or due to another version of the tool,
+and never passed off as a verdict. Makes no run folder. Source: design, section 2; issue 5.
 """
 
 import platform
@@ -36,25 +36,25 @@ from splitbrain.simulation.world.world import SimulatedWorld
 
 
 class _Watched:
-    """Notes in which step each record of the story was made."""
+    """Recorder of the step in which each record of the story was made."""
 
     def __init__(self) -> None:
         self.steps: list[int] = []
 
     def __call__(self, world: SimulatedWorld) -> None:
-        """Called after every step."""
+        """Note the step of new records; called after every step."""
         missing = len(world.story) - len(self.steps)
         if missing:
             self.steps += [world.step] * missing
 
     def story(self, outcome: SimulationOutcome) -> list[tuple[int, Any]]:
-        """Each record with its step; what was told after the last step belongs to that."""
+        """Return each record with its step; records after the last step belong to that."""
         late = len(outcome.story) - len(self.steps)
         return list(zip([*self.steps, *[outcome.steps] * late], outcome.story, strict=True))
 
 
 def replay_scenario(folder: RunFolder, console: Console, options: ReplayOptions) -> int:
-    """Run the scenario of a folder again, and compare; returns the exit code.
+    """Run the scenario of a folder again and compare; return the exit code.
 
     Raises:
         UsageError: the folder holds no scenario that this version can run.
@@ -66,7 +66,7 @@ def replay_scenario(folder: RunFolder, console: Console, options: ReplayOptions)
 
 
 def replay_file(path: Path, console: Console, options: ReplayOptions) -> int:
-    """Run a scenario that belongs to no run folder, and say what it came to; the exit code.
+    """Run a scenario without a run folder and report; return the exit code.
 
     Further runs are compared with the first one.
 
@@ -82,7 +82,7 @@ def replay_file(path: Path, console: Console, options: ReplayOptions) -> int:
 def _replay(
     scenario: Scenario, record: SimulationRecord | None, console: Console, options: ReplayOptions
 ) -> int:
-    """Run it as often as asked; what was seen before an interruption is told too."""
+    """Run it as often as asked; report the runs before an interruption too."""
     system = _system_of(scenario)
     codes: list[int] = []
     with Interrupts(lambda sentence: say(console, sentence)):
@@ -96,11 +96,11 @@ def _replay(
                 sentence, code = came_to(again) if record is None else compare(record, again)
                 say(console, sentence)
                 codes.append(code)
-                # Without a run there is nothing to be like but the first one.
+                # Without a recorded run the first one is the reference.
                 record = record or record_of(outcome, again)
         except KeyboardInterrupt:
             say(console, f"interrupted: {exact_line(codes, options.times)}")
-            # A violation, or a replay that was none, is not undone by Ctrl-C.
+            # Ctrl-C does not undo a violation, or a replay that differed.
             seen = [code for code in (EXIT_HARNESS_FAILED, EXIT_INVALID) if code in codes]
             return seen[0] if seen else EXIT_UNKNOWN
     if len(codes) > 1:
@@ -111,7 +111,6 @@ def _replay(
 def _is_stopped(
     outcome: SimulationOutcome, record: SimulationRecord | None, options: ReplayOptions
 ) -> bool:
-    """Whether the run was ended before its end."""
     if options.until_step is None or outcome.steps < options.until_step:
         return False
     if record is None:
@@ -120,7 +119,7 @@ def _is_stopped(
 
 
 def compare(record: SimulationRecord, again: JudgedOutcome) -> tuple[str, int]:
-    """What a replay came to beside what the run came to: a sentence and the exit code."""
+    """Compare a replay with the record; return a sentence and the exit code."""
     outcome = again.outcome
     same_end = (outcome.violation, outcome.steps) == (record.violation, record.steps)
     if outcome.trace_hash != record.trace_hash or not same_end:
@@ -129,13 +128,12 @@ def compare(record: SimulationRecord, again: JudgedOutcome) -> tuple[str, int]:
     before = record.failed_by
     if again.failed_by and before is not None and again.failed_by != before:
         # The checkers are part of the tool: another version may judge one history otherwise.
-        told = f"it was found by {', '.join(before) or 'nothing'}"
+        then = f"it was found by {', '.join(before) or 'nothing'}"
         now = f"and now by {', '.join(again.failed_by)}"
-        return f"{trace}, but {told}, {now}. {_versions(record)}", EXIT_HARNESS_FAILED
+        return f"{trace}, but {then}, {now}. {_versions(record)}", EXIT_HARNESS_FAILED
     if again.failed_by:
         return f"failed again{_failure(again, trace)}", EXIT_INVALID
     if record.failed_by:
-        # The checkers are part of the tool: another version may judge one history otherwise.
         return (
             f"{trace}, but {', '.join(record.failed_by)} found nothing now. {_versions(record)}",
             EXIT_HARNESS_FAILED,
@@ -144,7 +142,7 @@ def compare(record: SimulationRecord, again: JudgedOutcome) -> tuple[str, int]:
 
 
 def came_to(judged_outcome: JudgedOutcome) -> tuple[str, int]:
-    """What a world came to that nobody has seen before: a sentence and the exit code."""
+    """Return sentence and exit code of a world that was never run before."""
     trace = f"trace {judged_outcome.outcome.trace_hash}"
     if judged_outcome.failed_by:
         return f"failed{_failure(judged_outcome, trace)}", EXIT_INVALID
@@ -177,7 +175,7 @@ def _run(
         scenario, system, is_recording=True, watch=watched, stop_at_step=options.until_step
     )
     first = options.from_step or 0
-    story = [(step, told) for step, told in watched.story(outcome) if step >= first]
+    story = [(step, record) for step, record in watched.story(outcome) if step >= first]
     write_lines(console, [heading(), *story_lines(story)])
     return outcome
 
@@ -209,7 +207,6 @@ def _end(violated: bool, steps: int, trace_hash: str) -> str:
 
 
 def _versions(record: SimulationRecord) -> str:
-    """Whether another version of the tool made the run."""
     made_by = _version(record.tool_version, record.tool_commit)
     this = _version(tool_version(), tool_commit())
     if made_by != this:

@@ -43,15 +43,11 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_debugging(self) -> bool:
-        """Whether more is asked for than the run itself."""
+        """Return whether a trace or a part of the run is asked for."""
         return self.trace or self.from_step is not None or self.until_step is not None
 
     def check(self) -> None:
-        """Refuse what cannot be meant, whatever the run is.
-
-        Raises:
-            UsageError: says what.
-        """
+        """Refuse combinations that make no sense for any run; raise UsageError."""
         is_of_run = self.run is not None or self.runtime is not None or self.runs_folder is not None
         if self.scenario is not None and (is_of_run or self.pinned):
             raise UsageError(
@@ -60,11 +56,7 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def check_steps(self) -> None:
-        """Refuse a story that cannot be told.
-
-        Raises:
-            UsageError: says why.
-        """
+        """Refuse steps that do not fit the trace; raise UsageError."""
         if self.from_step is not None and not self.trace:
             raise UsageError("--from-step is given without --trace", "Add --trace")
         if (

@@ -1,4 +1,4 @@
-"""The plan of a recorded run, to be run again; whether it is one that is replayed exactly."""
+"""The plan of a recorded run, to be run again, and whether it is replayed exactly."""
 
 from pathlib import Path
 
@@ -20,13 +20,10 @@ from splitbrain.history.schedule_lines import decode_schedule, pin
 def replay_options(
     run: Path, *, pinned: bool, runs_folder: Path | None = None, runtime: str | None = None
 ) -> TestOptions:
-    """The options that repeat a recorded run.
+    """Return the options that repeat a recorded run.
 
-    Args:
-        run: its folder.
-        pinned: hit the recorded nodes, instead of resolving each symbolic target anew.
-        runs_folder: where the replay goes; by default beside the recorded run's test.
-        runtime: another runtime than the recorded one.
+    ``pinned`` hits the recorded nodes instead of resolving each symbolic target anew; the replay
+    goes to ``runs_folder``, by default beside the recorded run's test.
 
     Raises:
         UsageError: there is no run, or its plan or schedule cannot be read.
@@ -65,10 +62,10 @@ def replay_options(
 
 
 def is_exact(folder: RunFolder, options: ReplayOptions) -> bool:
-    """Whether a run is to be replayed step by step: a simulated one, in the same runtime.
+    """Return whether to replay a run step by step: a simulated one, in the same runtime.
 
     Raises:
-        UsageError: the plan cannot be read, or an option does not fit what is to be done.
+        UsageError: the plan cannot be read, or an option does not fit.
     """
     experiment = read_plan(folder).experiment
     is_simulated = experiment.runtime == SIMULATED
@@ -96,11 +93,7 @@ def is_exact(folder: RunFolder, options: ReplayOptions) -> bool:
 
 
 def read_plan(folder: RunFolder) -> Plan:
-    """The plan of a run that is to be run again.
-
-    Raises:
-        UsageError: it cannot be read.
-    """
+    """Read the plan of a run; raise UsageError if it cannot be read."""
     try:
         return decode_plan(folder.plan.read_bytes())
     except (OSError, ValueError, RecursionError) as error:

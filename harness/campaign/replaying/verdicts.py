@@ -1,7 +1,7 @@
-"""Verdicts of replays, and how often a run came to the same when it was replayed, in words.
+"""Verdicts of replays, and how often they agree with the run's, in words.
 
-Two runs fail with the same verdict where the same checkers found a violation; which operations
-they name differs with the kernel's timing. Judges nothing.
+Two runs fail with the same verdict where the same checkers found a violation; the operations that
+they name differ with the kernel's timing. Judges nothing.
 """
 
 from collections import Counter
@@ -25,26 +25,25 @@ class ReplayVerdict(msgspec.Struct, frozen=True):
     """Verdict of one run, as far as replays are compared by it."""
 
     headline: str
-    #: Checkers that found a violation, sorted; empty for a run that none convicted.
     violated: tuple[str, ...] = ()
 
     @property
     def is_invalid(self) -> bool:
-        """Whether a checker found a violation."""
+        """Return whether a checker found a violation."""
         return self.headline == "INVALID"
 
     def words(self) -> str:
-        """Headline in lower case, and who found the violation."""
+        """Return the headline in lower case, and the checkers that found the violation."""
         found = f" ({', '.join(self.violated)})" if self.violated else ""
         return f"{self.headline.lower()}{found}"
 
 
-#: What a run came to that its user ended before it could be judged.
+#: Stands for a run that its user ended before it could be judged.
 INTERRUPTED = ReplayVerdict("INTERRUPTED")
 
 
 def verdict_of(results: Results) -> ReplayVerdict:
-    """What a judged run came to."""
+    """Return the verdict of a judged run."""
     violated = {
         checked.checker for checked in results.checkers if checked.verdict is Verdict.INVALID
     }
@@ -52,7 +51,7 @@ def verdict_of(results: Results) -> ReplayVerdict:
 
 
 def recorded_verdict(folder: RunFolder) -> ReplayVerdict | None:
-    """What the recorded run came to; None where nobody has judged it."""
+    """Return the recorded run's verdict; None where nobody has judged it."""
     with suppress(OSError, *UNREADABLE):
         return verdict_of(read(folder.results))
     return None
@@ -61,12 +60,9 @@ def recorded_verdict(folder: RunFolder) -> ReplayVerdict | None:
 def replay_lines(
     recorded: ReplayVerdict | None, replays: Sequence[ReplayVerdict], times: int
 ) -> list[str]:
-    """What to say after some replays: the rate first, then each verdict with its count.
+    """Return lines on some replays: the rate first, then each verdict with its count.
 
-    Args:
-        recorded: the run's own verdict, None if it is not known.
-        replays: those that came to their end, one at least.
-        times: how many were asked for.
+    ``recorded`` is the run's own verdict, if known; at least one replay of ``times`` has ended.
     """
     if recorded is not None and recorded.is_invalid:
         same = sum(replay == recorded for replay in replays)
@@ -78,12 +74,7 @@ def replay_lines(
 
 
 def exact_line(codes: Sequence[int], times: int) -> str:
-    """Say how often some exact replays came to the same.
-
-    Args:
-        codes: exit codes of those that came to their end.
-        times: how many were asked for.
-    """
+    """Return how often ``times`` exact replays came to the same, by their exit codes."""
     same = sum(code != EXIT_HARNESS_FAILED for code in codes)
     return _rate(same, len(codes), times, "had the same trace")
 
@@ -96,6 +87,8 @@ def _rate(same: int, count: int, times: int, how: str) -> str:
 
 def _counts(replays: Iterable[ReplayVerdict]) -> Iterable[str]:
     counts = Counter(replays)
-    # A violation must be seen first; among equals the most frequent.
-    order = sorted(counts, key=lambda one: (not one.is_invalid, -counts[one], one.words()))
-    return [f"{counts[one]:>4} {one.words()}" for one in order]
+    # Violations first; among equals the most frequent.
+    order = sorted(
+        counts, key=lambda verdict: (not verdict.is_invalid, -counts[verdict], verdict.words())
+    )
+    return [f"{counts[verdict]:>4} {verdict.words()}" for verdict in order]

@@ -1,1 +1,1 @@
-"""Makes a failed run on a real runtime small: a k-of-n oracle, a budget, simulation first."""
+"""Reduction of a failed run's plan: a k-of-n oracle, a budget, simulation first."""

@@ -1,10 +1,9 @@
-"""``splitbrain shrink``: makes a run that failed as small as it can be while it fails alike.
+"""``splitbrain shrink``: makes a failed run as small as it can be while it fails alike.
 
-One course for all: the run is found and must have failed, its runtime chooses who is asked about
-smaller plans (``exact_search``, ``run_search``), one search under one budget goes on until it ends,
-is used up or is interrupted in order; the smallest is kept and told. The searched run is not
-touched. Must never show a plan that was not seen to fail. Source: issue 5, item 8; issue 6, item 6;
-issue 19, item 3.
+The run's runtime chooses the oracle for smaller plans (``exact_search``, ``run_search``); one
+search under one budget goes on until it ends, the budget is used up or the user interrupts. The
+searched run is not touched. Must never show a plan that was not seen to fail. Source: issue 5, item
+8; issue 6, item 6; issue 19, item 3.
 """
 
 import shlex
@@ -42,17 +41,11 @@ def shrink(
     ready: Callable[[TestOptions], PreparedTest] = ready_test,
     rehearse: Rehearse = rehearsed,
 ) -> int:
-    """Shrink a run, show what is left, and return the exit code.
+    """Shrink a run, show the result, and return the exit code.
 
-    A search cut short by its limits came to what it was asked for; an interrupted one, or one whose
-    runs the harness could not carry out any more, did not.
-
-    Args:
-        options: what was asked for.
-        console: where it is shown.
-        leave: ends the process at the last Ctrl-C; for tests.
-        ready: prepares a run in containers; for tests.
-        rehearse: looks for the failure of such a run in simulation; for tests.
+    A search cut short by its limits succeeds; an interrupted one, or one whose runs the harness
+    could no longer carry out, does not. ``leave`` ends the process at the last Ctrl-C; it,
+    ``ready`` and ``rehearse`` are replaced by tests.
 
     Raises:
         UsageError: the run cannot be shrunk, or an option does not fit.
@@ -60,7 +53,7 @@ def shrink(
     """
     folder = find_run(options.run)
     stop = Stop()
-    # Everything that can be wrong is found as it is made.
+    # Checks every option as it is made.
     shrinking = (
         ExactSearch(options, folder)
         if is_simulated(folder)
@@ -104,7 +97,6 @@ def shrink(
 
 
 def _show(kept: Kept, cut_short: str | None, console: Console) -> None:
-    """Tell of the small run, and where it is."""
     root = kept.run.root
     quoted = shlex.quote(str(root))
     continued = to_be_continued(cut_short, quoted)

@@ -1,4 +1,4 @@
-"""Shows a search: a line that lives on a terminal, plain lines elsewhere, and one for each plan."""
+"""Display of a search: a live line on a terminal, plain lines elsewhere, and one for each plan."""
 
 from typing import Self
 
@@ -12,13 +12,10 @@ from splitbrain.nemesis.search import SearchBudget
 
 
 class SearchDisplay:
-    """A context: shows progress until it is left.
+    """Context that shows progress until it is left.
 
-    Args:
-        console: where.
-        budget: knows how long it has taken.
-        now: being done, in a few words.
-        interval_s: time between two lines where the output is no terminal.
+    ``now`` is the present step in a few words; ``interval_s`` the time between two lines where the
+    output is no terminal.
     """
 
     def __init__(
@@ -29,7 +26,6 @@ class SearchDisplay:
         interval_s: float = PLAIN_INTERVAL_S,
     ) -> None:
         self._console, self._budget = console, budget
-        #: Being done, in a few words.
         self.now = now
         self._area = LiveArea(
             console,
@@ -46,7 +42,7 @@ class SearchDisplay:
         self._area.__exit__()
 
     def say(self, sentence: str) -> None:
-        """Tell something that stays."""
+        """Print a line that stays."""
         say_if_read(self._console, Text(printable(self._line(sentence))))
 
     def _line(self, sentence: str) -> str:

@@ -1,11 +1,11 @@
-"""Whether a smaller scenario still fails in the same way: it is run, and nothing else is believed.
+"""Oracle that runs a smaller scenario to find out whether it still fails in the same way.
 
-An invariant fails again if the same one does; what only the checkers of outcomes see, if one of the
-same checkers does. Where an id alone does not say what went wrong, the violation's kind must be the
-same too: type and place of an exception, the class of a reason to end. The checkers are asked only
-where the failure is one of theirs, and a failure from the time of the faults is looked for in that
-time alone: most replays do not fail, and most of their time would be spent on the rest. Must never
-take a scenario that cannot be run for one that fails, nor run one twice.
+An invariant fails again if the same one does; a finding of checkers, if one of the same checkers
+finds something. Where an id alone does not identify the failure, the violation's kind must be equal
+too: type and place of an exception, the class of a reason to end. Most candidates do not fail, so
+checkers run only where the failure is one of theirs, and a failure before the heal is looked for
+only until then. Must never take a scenario that cannot be run for one that fails, nor run one
+twice.
 """
 
 import hashlib
@@ -32,23 +32,21 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Id of an invariant; None where only the checkers found something.
     invariant: str | None = None
-    #: ``Violation.kind`` of it.
     kind: str | None = None
     checkers: tuple[str, ...] = ()
     #: It must fail before everything heals.
     is_early: bool = False
-    #: Anything that fails will do.
     is_any: bool = False
     #: All of the checkers must find something, and nothing else may be found.
     is_alike: bool = False
 
     @property
     def needs_checkers(self) -> bool:
-        """Whether the checkers of outcomes must be asked."""
+        """Return whether the checkers of outcomes must run."""
         return self.is_any or self.invariant is None
 
     def is_in(self, outcome: JudgedOutcome) -> bool:
-        """Whether this outcome fails like that."""
+        """Return whether this outcome fails alike."""
         found = outcome.failed_by
         if self.is_any:
             return bool(found)
@@ -63,7 +61,6 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A run that fails as wanted."""
 
     failed_by: tuple[str, ...]
-    #: What is wrong, in one sentence.
     sentence: str
     happened: Happened
     trace_hash: str
@@ -74,42 +71,40 @@ Replay = Callable[[Scenario], Finding | None]
 
 
 class ExactOracle:
-    """Asks about scenarios, each once; implements ``nemesis.search.Oracle``.
+    """Oracle over scenarios, each asked about once; implements ``nemesis.search.Oracle``.
 
-    Args:
-        replay: runs a candidate.
-        budget: counts the replays and ends the search.
-        told: told the candidate and the step before each replay.
-        seeds: worlds of a candidate, of which one must fail; none: its own world alone.
+    ``budget`` counts the replays and ends the search; ``before_replay`` is called with each
+    candidate and its step. One of a candidate's worlds with these ``seeds`` must fail, by default
+    its own.
     """
 
     def __init__(
         self,
         replay: Replay,
         budget: SearchBudget,
-        told: Callable[[Scenario, str], None] = lambda _candidate, _step: None,
+        before_replay: Callable[[Scenario, str], None] = lambda _candidate, _step: None,
         seeds: Iterable[int] = (),
     ) -> None:
-        self._replay, self._budget, self._told = replay, budget, told
+        self._replay, self._budget, self._before_replay = replay, budget, before_replay
         self._seeds = tuple(dict.fromkeys(seeds))
-        #: The world that failed last, the smallest so far, and what it showed.
+        #: Smallest world that failed so far, and its finding.
         self.best: Scenario | None = None
         self.finding: Finding | None = None
         #: By a digest of the scenario; a whole one has thousands of bytes.
         self._tried: dict[bytes, tuple[Scenario, Finding] | None] = {}
 
     def saw(self, scenario: Scenario, finding: Finding) -> None:
-        """Take a world as the best so far that was seen to fail elsewhere."""
+        """Take a world that was seen to fail elsewhere as the best so far."""
         self._tried[_digest(scenario)] = scenario, finding
         self.best, self.finding = scenario, finding
 
     @property
     def happened(self) -> Happened | None:
-        """Evidence of the smallest so far; None where another of several worlds may differ."""
+        """Return the evidence of the smallest so far; None where other seeds' worlds may differ."""
         return None if self.finding is None or self._seeds else self.finding.happened
 
     def fails(self, candidate: Scenario, step: str) -> bool:
-        """Whether it fails as wanted; it is the best so far then."""
+        """Return whether it fails as wanted; if so it is the best so far."""
         digest = _digest(candidate)
         if digest not in self._tried:
             self._tried[digest] = self._ask(candidate, step)
@@ -122,7 +117,7 @@ class ExactOracle:
         for seed in self._seeds or (candidate.seed,):
             if self._budget.exhausted() is not None:
                 return None
-            self._told(candidate, step)
+            self._before_replay(candidate, step)
             self._budget.tries += 1
             world = msgspec.structs.replace(candidate, seed=seed)
             finding = self._replay(world)
@@ -132,7 +127,7 @@ class ExactOracle:
 
 
 def failure_of(outcome: JudgedOutcome, *, is_any: bool = False) -> Failure | None:
-    """What a shrunk run of this one must show; None where nothing is wrong with it."""
+    """Return the failure that a shrunk run must show; None where nothing is wrong with this one."""
     if not outcome.failed_by:
         return None
     violation = outcome.outcome.violation
@@ -146,13 +141,13 @@ def failure_of(outcome: JudgedOutcome, *, is_any: bool = False) -> Failure | Non
 
 
 def replay_for(failure: Failure) -> Replay:
-    """Runs scenarios and looks for this failure."""
+    """Return a function that runs scenarios and looks for this failure."""
 
     def replay(scenario: Scenario) -> Finding | None:
         try:
             outcome = _run_until_healed(scenario) if failure.is_early else run(scenario)
         except (HarnessError, _TooLate):
-            # It asks for a node, say, that is no longer there; or nothing failed in time.
+            # It aims at a removed node, say; or nothing failed in time.
             return None
         if failure.needs_checkers:
             looked_at = judged(outcome)
@@ -164,7 +159,7 @@ def replay_for(failure: Failure) -> Replay:
 
 
 def finding_of(outcome: JudgedOutcome) -> Finding:
-    """Evidence of a failing run."""
+    """Return the evidence of a failing run."""
     made = outcome.outcome
     return Finding(
         failed_by=outcome.failed_by,
@@ -179,11 +174,7 @@ def finding_of(outcome: JudgedOutcome) -> Finding:
 
 
 def _run_until_healed(scenario: Scenario) -> SimulationOutcome:
-    """Run a scenario, but not beyond its faults.
-
-    Raises:
-        _TooLate: nothing had failed by then.
-    """
+    """Run a scenario until its faults end; raise _TooLate if nothing has failed by then."""
 
     def watch(world: SimulatedWorld) -> None:
         if world.now > scenario.load_us:
@@ -193,7 +184,7 @@ def _run_until_healed(scenario: Scenario) -> SimulationOutcome:
 
 
 def _early_us(outcome: SimulationOutcome) -> int | None:
-    """When an invariant was violated, where that was before everything healed."""
+    """Return when an invariant was violated, where that was before everything healed."""
     violation = outcome.violation
     if violation is None or violation.time_us > outcome.scenario.load_us:
         return None
@@ -201,10 +192,10 @@ def _early_us(outcome: SimulationOutcome) -> int | None:
 
 
 def performed_by(outcome: SimulationOutcome) -> tuple[Pair, ...]:
-    """The operations that clients began before everything healed, in the order of their begin.
+    """Return the operations that clients began before everything healed, by their begin.
 
     A slot performs its operations in order, so the k-th of a slot is the k-th that the scenario
-    keeps of it. What is asked after the heal asks for progress, whatever the scenario keeps.
+    keeps of it. Operations after the heal check progress, whatever the scenario keeps.
     """
     load = outcome.scenario.load
     kept: dict[int, list[int]] | None = None

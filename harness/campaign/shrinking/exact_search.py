@@ -1,8 +1,7 @@
-"""The search for a small world of a simulated run: each candidate is replayed exactly, once.
+"""Search for a small world of a simulated run: each candidate is replayed exactly, once.
 
 The small run gets a folder of its own, judged and reported as any other; on request it becomes a
-test. Must never pass off as the same failure what another replay of the original does not show.
-Source: issue 5, item 8.
+test. Must never pass off another failure as the original's. Source: issue 5, item 8.
 """
 
 from functools import partial
@@ -43,7 +42,7 @@ from splitbrain.nemesis.shrinking import shrink
 
 
 class ExactSearch:
-    """One search; everything that can be wrong is checked before the first replay.
+    """One search; all options are checked before the first replay.
 
     Raises:
         UsageError: the run cannot be shrunk, or an option does not fit.
@@ -76,7 +75,7 @@ class ExactSearch:
         """Replay the run, then ever smaller ones.
 
         Raises:
-            UsageError: nobody had looked at the run, and nothing is wrong with it.
+            UsageError: the run was never judged, and nothing is wrong with it.
             HarnessError: it does not fail again.
         """
         with SearchDisplay(console, budget, "replaying it once") as display:
@@ -85,24 +84,24 @@ class ExactSearch:
             found = finding_of(first)
             before = words.size_of(self.start, found.happened)
 
-            def told(_candidate: Scenario, step: str) -> None:
+            def before_replay(_candidate: Scenario, step: str) -> None:
                 now = words.change(
                     before, words.size_of(oracle.best or self.start, oracle.happened)
                 )
                 display.now = f"{now}, {counted(budget.tries, 'replay')} ({step})"
 
-            oracle = self._oracle = ExactOracle(replay_for(self._failure), budget, told)
+            oracle = self._oracle = ExactOracle(replay_for(self._failure), budget, before_replay)
             oracle.saw(self.start, found)
             smallest = shrink(self.start, oracle, budget)
         return words.Result(
             before=before,
             after=words.size_of(smallest.plan, oracle.happened),
             is_minimal=smallest.is_minimal,
-            asked=counted(budget.tries, "replay"),
+            tries=counted(budget.tries, "replay"),
         )
 
     def keep(self, console: Console, cut_short: str | None) -> words.Kept:
-        """Make the folder of the small run, judge it, and save it as a test where that is wanted.
+        """Make the folder of the small run, judge it, and save it as a test if asked to.
 
         Raises:
             HarnessError: it does not fail again, or the disk refuses.
@@ -119,7 +118,7 @@ class ExactSearch:
         publishing.judge_and_publish(root, analyze=False, during=Waiting(console).during)
 
         def save(path: Path) -> None:
-            # Without a folder: a path of this machine says nothing where the test goes.
+            # Names no folder: a path of this machine means nothing where the test goes.
             continued = words.to_be_continued(cut_short, "FOLDER")
             save_test(path, content_of_test(best, finding.failed_by, finding.sentence, continued))
 
@@ -131,7 +130,7 @@ class ExactSearch:
         )
 
     def _failure_of(self, first: JudgedOutcome) -> Failure:
-        """Failure that the small run must show: that of the run when it was made."""
+        """Return the failure that the small run must show: that of the run when it was made."""
         record, is_any = self._record, self._options.any_failure
         found = failure_of(first, is_any=is_any)
         was_looked_at = record.violation is not None or record.failed_by is not None

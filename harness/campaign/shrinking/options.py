@@ -1,7 +1,7 @@
-"""The command line of ``splitbrain shrink``, and how each run is asked about.
+"""The command line of ``splitbrain shrink``, and the way of searching that fits a run.
 
-A run with a scenario is a simulated one and is replayed exactly; of every other one smaller plans
-are run, k times of n. Options that only the other way has are refused.
+A simulated run is replayed exactly; for any other one smaller plans are run, k times of n. Options
+of the other way are refused.
 """
 
 from pathlib import Path
@@ -14,7 +14,6 @@ from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.history.options import check_numbers, refuse_unfit
 from splitbrain.history.run_folder import RunFolder
 
-#: The two ways of a search.
 _EXACT: Final = ("exact",)
 _BY_RUNS: Final = ("runs",)
 
@@ -87,17 +86,17 @@ class Limits(msgspec.Struct, frozen=True):
 
     tries: int
     seconds: float
-    #: How a try is called.
+    #: Noun for one try.
     called: str
 
 
-#: Of each way, unless somebody says otherwise.
+#: Defaults of each way.
 EXACT_LIMITS: Final = Limits(5_000, 600.0, "replay")
 RUN_LIMITS: Final = Limits(60, 3_600.0, "run")
 
 
 def is_simulated(folder: RunFolder) -> bool:
-    """Whether it is shrunk as a world; a broken plan is told by whoever needs it."""
+    """Return whether it is shrunk as a world; a broken plan is reported by its later readers."""
     from splitbrain.history.plan import decode_plan
 
     if folder.scenario.exists() or folder.simulation.exists():
@@ -109,10 +108,10 @@ def is_simulated(folder: RunFolder) -> bool:
 
 
 def exact_limits(options: ShrinkOptions) -> Limits:
-    """Limits of a search among simulated worlds.
+    """Return the limits of a search among simulated worlds.
 
     Raises:
-        UsageError: an option does not fit such a search, or cannot have its value.
+        UsageError: an option does not fit such a search, or has a bad value.
     """
     refuse_unfit(
         options,
@@ -124,11 +123,7 @@ def exact_limits(options: ShrinkOptions) -> Limits:
 
 
 def search_limits(options: ShrinkOptions, tries: int | None, usual: Limits) -> Limits:
-    """Limits of a search of either way.
-
-    Raises:
-        UsageError: an option cannot have its value.
-    """
+    """Return the limits of a search; raise UsageError for a bad value."""
     check_numbers(options)
     limits = Limits(
         usual.tries if tries is None else tries,

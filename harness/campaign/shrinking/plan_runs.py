@@ -1,8 +1,8 @@
-"""Runs smaller plans of a recorded run on its runtime, each in a run folder of its own, and judges.
+"""Runs of smaller plans on the run's own runtime, each in a run folder of its own, and judged.
 
-What is run is read from the plan file that the user gets, so that a plan that was taken is the plan
-that was tried. The course of each run goes to the search's log. Must never start two runs at a
-time, nor leave one going on. Source: issue 6, item 6.
+Each run reads the plan file that the user gets, so that the accepted plan is the one that was
+tried. Output of the runs goes to the search's log. Must never start two runs at a time, nor leave
+one going on. Source: issue 6, item 6.
 """
 
 import time
@@ -39,7 +39,7 @@ _SAID: Final = (_FIRST, _SECOND)
 
 
 class LoudInterrupts(Interrupts):
-    """Says what a signal does also where a run tells that to the search's log alone."""
+    """Interrupts announced on the terminal although the run writes to the search's log alone."""
 
     @contextmanager
     def during(self, *reactions: Reaction, farewell: Farewell) -> Generator[None]:
@@ -54,14 +54,10 @@ class LoudInterrupts(Interrupts):
 
 
 class PlanRuns:
-    """Runs plans; one at a time.
+    """Runner of plans; one at a time.
 
-    Args:
-        options: of the searched run.
-        folder: where run folders, plans and log go.
-        stop: set when the user ended a run, and looked at while it is judged.
-        interrupts: those of the command.
-        ready: prepares a run; for tests.
+    ``folder`` takes run folders, plans and log; ``stop`` is set when the user ended a run, and read
+    while it is judged; tests replace ``ready``.
     """
 
     def __init__(
@@ -78,16 +74,12 @@ class PlanRuns:
         self._console = Console(file=folder.log, width=120, soft_wrap=True)
 
     def options_of(self, plan: Scenario, number: int) -> TestOptions:
-        """The options that run a plan.
-
-        Raises:
-            HarnessError: its file cannot be written.
-        """
+        """Return the options that run a plan; raise HarnessError if its file cannot be written."""
         nemesis = str(self._folder.plan_file(plan, number)) if plan.faults else NONE
         return with_plan(self._options, plan, nemesis=nemesis, runs_folder=self._folder.root)
 
     def run(self, plan: Scenario, number: int) -> Try:
-        """Make one run of a plan; what the harness cannot carry out is told as the try's problem.
+        """Run a plan once; a failure of the harness becomes the try's problem.
 
         Raises:
             HarnessError: the plan's file cannot be written.
@@ -120,7 +112,7 @@ class PlanRuns:
 def with_plan(
     options: TestOptions, plan: Scenario, *, nemesis: str, runs_folder: Path
 ) -> TestOptions:
-    """The options of the searched run, made as small as the plan is."""
+    """Return the options of the searched run, reduced to the plan."""
     experiment = msgspec.structs.replace(
         options.experiment,
         nemesis=nemesis,
@@ -133,7 +125,7 @@ def with_plan(
 
 
 def ready_test(options: TestOptions) -> PreparedTest:
-    """A run that can be started, its images at hand.
+    """Return a run that can be started, its images at hand.
 
     Raises:
         UsageError: something does not exist or does not fit.

@@ -1,9 +1,9 @@
-"""Looks for a run's failure in simulation, and makes the plan small there, where it costs seconds.
+"""Search in simulation for a run's failure and a small plan, where a try costs milliseconds.
 
-A seed near the run's schedule that fails with the same verdict is made small by the same search as
-in containers, with an exact oracle; a plan counts as failing where one of a few seeds does. What is
-left is a plan for containers as it is, and only a guess there: whoever takes it has it confirmed.
-Source: issue 6, item 6.
+A seed near the run's schedule that fails with the same verdict is shrunk by the same search as in
+containers, with an exact oracle; a plan counts as failing where one of a few seeds does. The result
+is a plan for containers, but only a guess there: the caller must confirm it. Source: issue 6, item
+6.
 """
 
 import threading
@@ -32,9 +32,8 @@ from splitbrain.history.run_folder import RunFolder
 from splitbrain.nemesis.search import SearchBudget
 from splitbrain.nemesis.shrinking import shrink
 
-#: Seeds near the run's schedule that are tried.
 SEEDS: Final = range(50)
-#: Seeds with which a smaller plan is tried besides the one that was found.
+#: Seeds beside the found one with which a smaller plan is tried.
 _OTHER_SEEDS: Final = (1, 2)
 #: More worlds than any search makes in its time.
 _WORLDS_MAX: Final = 100_000
@@ -43,9 +42,9 @@ _WORLDS_MAX: Final = 100_000
 class Rehearsed(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a search in simulation."""
 
-    #: The small plan; None: the failure was not found there.
+    #: The small plan; None: the failure was not found.
     plan: Scenario | None
-    #: Why there is none, or how it was found: whole lines.
+    #: How it was found, or why not: whole lines.
     lines: tuple[str, ...]
 
 
@@ -56,14 +55,9 @@ Rehearse = Callable[[RunFolder, Path, Console, Stop, float], Rehearsed]
 def rehearsed(
     folder: RunFolder, runs_folder: Path, console: Console, stop: Stop, seconds: float
 ) -> Rehearsed:
-    """Look for a run's failure in simulation, and make its plan small there.
+    """Look for a failed run's failure in simulation, and make its plan small there.
 
-    Args:
-        folder: of the run, judged invalid.
-        runs_folder: where simulated run folders go.
-        console: where its progress is shown.
-        stop: set by whoever does not want to wait.
-        seconds: that it may take.
+    It may take ``seconds``, and less once ``stop`` is set.
 
     Raises:
         HarnessError: no worker process could be started, or no folder made.
@@ -78,8 +72,8 @@ def rehearsed(
     lines = lines_of(found, order, SEEDS)
     if found.seed is None:
         late = found.interrupted and not stop.is_set()
-        told = f"no seed failed alike within {seconds:g} s." if late else lines[0]
-        return _nothing(f"simulation: {told}")
+        reason = f"no seed failed alike within {seconds:g} s." if late else lines[0]
+        return _nothing(f"simulation: {reason}")
     plan = within_load(like_scenario(order.likeness, found.seed))
     with SearchDisplay(console, budget, "in simulation") as display:
 
@@ -110,17 +104,19 @@ def rehearsed(
 
 
 def _oracle_of(
-    order: LikeOrder, seed: int, budget: SearchBudget, told: Callable[[Scenario, str], None]
+    order: LikeOrder,
+    seed: int,
+    budget: SearchBudget,
+    before_replay: Callable[[Scenario, str], None],
 ) -> ExactOracle:
-    """Whether a plan fails alike in one of a few worlds."""
     replay = replay_for(Failure(checkers=order.wanted, is_alike=True))
     seeds = (seed, *_OTHER_SEEDS)
-    return ExactOracle(replay, budget, told, seeds)
+    return ExactOracle(replay, budget, before_replay, seeds)
 
 
 @contextmanager
 def _stopping_in_time(budget: SearchBudget) -> Generator[Stop]:
-    """A stop of its own, set when the time is over or the user wants to stop."""
+    """Yield a stop that is set when the time is over or the user wants to stop."""
     ending = Stop()
     over = threading.Event()
 

@@ -1,10 +1,9 @@
-"""Whether a plan fails with the wanted verdict: it is run until that is settled, k times of n.
+"""Oracle that runs a plan until it is settled whether it fails as wanted k times of n.
 
-A try that came to another verdict counts as one that did not fail so. One that the harness could
-not carry out tells nothing and is made again; several in a row end the search, for the next one
-would end the same way. Where the budget ends before a plan is settled, nobody knows, and the plan
-is not taken. Must never take a plan that did not fail often enough, nor ask twice about one.
-Source: issue 6, item 6.
+A try with another verdict counts as one that did not fail. One that the harness could not carry out
+is made again; several in a row end the search, for the next would fail too. A plan left unsettled
+by the budget is not taken. Must never take a plan that did not fail often enough, nor ask twice
+about one. Source: issue 6, item 6.
 """
 
 from collections.abc import Callable
@@ -30,18 +29,17 @@ class Try(msgspec.Struct, frozen=True, kw_only=True):
     verdict: ReplayVerdict | None
     folder: Path | None = None
     seconds: float = 0.0
-    #: Why the harness could not carry it out.
     problem: str | None = None
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """Tries of one plan, and what they came to."""
+    """Tries of one plan, and their outcome."""
 
     plan: Scenario
     step: str
-    #: Of the plan, from 1 in the order in which they are asked about.
+    #: Of the plan, from 1 in the order of asking.
     number: int = 1
-    #: Tries that came to a verdict, those with the wanted one, and those invalid with another.
+    #: Tries with a verdict, those with the wanted one, and those invalid with another.
     tried: int = 0
     failed: int = 0
     otherwise: int = 0
@@ -53,30 +51,26 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Watcher(Protocol):
-    """Told how the asking goes."""
+    """Receiver of the search's progress."""
 
     def begins(self, answer: Answer) -> None:
-        """The next try is about to be made."""
+        """Note that the next try is about to be made."""
         ...
 
     def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
-        """A try was made."""
+        """Note a try."""
         ...
 
     def answered(self, answer: Answer) -> None:
-        """A plan is settled, or the budget has ended."""
+        """Note that a plan is settled, or that the budget has ended."""
         ...
 
 
 class RunOracle:
-    """Asks about plans, each once; implements ``nemesis.search.Oracle``.
+    """Oracle over plans, each asked about once; implements ``nemesis.search.Oracle``.
 
-    Args:
-        run_plan: makes one run of a plan; ``number`` counts the plans from 1.
-        wanted: the verdict; None: any that is invalid.
-        asking: how often a plan is tried, and must fail.
-        budget: counts the runs and ends the search.
-        watcher: told how it goes.
+    ``run_plan`` makes one run of a plan by its number, from 1; ``wanted`` is the verdict, None for
+    any that is invalid; ``budget`` counts the runs and ends the search.
     """
 
     def __init__(
@@ -91,23 +85,22 @@ class RunOracle:
         self._budget, self._watcher = budget, watcher
         self._answers: dict[bytes, Answer] = {}
         self._failures = 0
-        #: The plan that was taken last: the smallest so far.
+        #: Smallest plan that was taken so far.
         self.best: Answer | None = None
-        #: The plan that was asked about last.
         self.last: Answer | None = None
 
     @property
     def happened(self) -> None:
-        """Nothing that the next run would show again."""
+        """Return nothing: the next run may differ."""
         return
 
     @property
     def plans(self) -> int:
-        """How many plans were asked about."""
+        """Return the number of plans asked about."""
         return len(self._answers)
 
     def fails(self, candidate: Scenario, step: str) -> bool:
-        """Whether a plan fails often enough; it is the best so far then."""
+        """Return whether a plan fails often enough; if so it is the best so far."""
         digest = msgspec.json.encode(candidate)
         known = self._answers.get(digest)
         if known is not None and known.fails is not None:

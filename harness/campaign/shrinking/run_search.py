@@ -1,10 +1,10 @@
-"""The search for a small plan of a run on a real runtime: each plan is run k times of n.
+"""Search for a small plan of a run on a real runtime: each plan is run k times of n.
 
-First the failure is looked for in simulation, where the system has one: what is left of the plan
-there is only taken once it has failed on the run's own runtime. Then, from that plan or from the
-run's own, the search goes on with runs alone. The smallest plan is kept as a plan file beside the
-runs in which it failed. Must never show a plan that did not fail often enough. Source: issue 6,
-item 6; design, section 2.
+First the failure is looked for in simulation, where the system has one; a small plan from there
+must fail on the run's own runtime before it is taken. From it, or from the run's own plan, the
+search goes on with runs alone. The smallest plan is kept as a plan file beside the runs in which it
+failed. Must never show a plan that did not fail often enough. Source: issue 6, item 6; design,
+section 2.
 """
 
 import shlex
@@ -48,17 +48,17 @@ from splitbrain.nemesis.run_steps import FAULTS_WITH_THEIR_LOAD
 from splitbrain.nemesis.search import SearchBudget
 from splitbrain.nemesis.shrinking import shrink
 
-#: Part of the time that simulation may take, and the most of it.
+#: Share of the time that simulation may take, and its upper limit.
 _SIMULATION_SHARE: Final = 0.25
 _SIMULATION_S_MAX: Final = 600.0
-#: Time between two lines where the output is no terminal; a run takes about as long.
+#: Seconds between two lines where the output is no terminal; a run takes about as long.
 _PLAIN_INTERVAL_S: Final = 30.0
-#: Runs of a plan, and how many must fail, unless somebody says otherwise.
+#: Default number of runs of a plan, and of those that must fail.
 _ASKING: Final = Asking(tries=3, at_least=2)
 
 
 class RunSearch:
-    """One search; everything that can be wrong is checked before the first run.
+    """One search; all options are checked before the first run.
 
     Raises:
         UsageError: the run cannot be shrunk, or an option does not fit.
@@ -98,7 +98,7 @@ class RunSearch:
         Raises:
             HarnessError: the run does not fail again, or nothing can be run.
         """
-        # What a wrong request makes impossible is told before there is a folder.
+        # A request that this runtime cannot carry out is refused before there is a folder.
         with Waiting(console).during("making the runtime ready"):
             self._ready(self._test).runtime.teardown()
         guess = self._rehearsed(budget, console)
@@ -127,7 +127,7 @@ class RunSearch:
             before=words.size_of(self.start),
             after=words.size_of(best.plan),
             is_minimal=is_minimal,
-            asked=f"{counted(oracle.plans, 'plan')}, {counted(budget.tries, 'run')}",
+            tries=f"{counted(oracle.plans, 'plan')}, {counted(budget.tries, 'run')}",
             evidence=(
                 f"failed with the same verdict in {best.failed} of "
                 f"{counted(best.tried, 'try', 'tries')}"
@@ -135,7 +135,7 @@ class RunSearch:
         )
 
     def keep(self, _console: Console, _cut_short: str | None) -> words.Kept:
-        """Point to the last run of the smallest plan; its files stand there already."""
+        """Return the last run of the smallest plan; its files are in place already."""
         best, folder = self._best, self._search_folder
         assert best is not None
         run = best.folders[-1]
@@ -153,7 +153,7 @@ class RunSearch:
         return words.comment_lines(self._name, self._verdict.words(), answer)
 
     def _rehearsed(self, budget: SearchBudget, console: Console) -> Scenario | None:
-        """Plan that simulation leaves; None: nothing to go by."""
+        """Return the plan that simulation leaves; None where it found nothing."""
         if self._options.simulate is False or not self.start.faults:
             return None
         seconds = min(_SIMULATION_S_MAX, _SIMULATION_SHARE * self.limits.seconds)
@@ -171,7 +171,7 @@ class RunSearch:
     def _shrink(
         self, oracle: RunOracle, budget: SearchBudget, guess: Scenario | None, console: Console
     ) -> bool:
-        """Search from the best plan that is confirmed; whether no fault of it can go alone.
+        """Search from the best confirmed plan; return whether no fault of it can go alone.
 
         Raises:
             HarnessError: not even the run's own plan fails again.
@@ -193,7 +193,7 @@ class RunSearch:
     def _confirmed(
         self, oracle: RunOracle, budget: SearchBudget, guess: Scenario, console: Console
     ) -> Scenario | None:
-        """The plan that simulation left, or its faults as the run had them, if one fails here."""
+        """Return simulation's plan, or its faults as the run had them, if one fails here."""
         left = {fault.index for fault in guess.faults}
         as_run = FAULTS_WITH_THEIR_LOAD.keeping(
             self.start, tuple(fault for fault in self.start.faults if fault.index in left)
@@ -231,8 +231,6 @@ class RunSearch:
 
 
 class _Watcher:
-    """Has everything shown and kept."""
-
     def __init__(
         self,
         folder: SearchFolder,
@@ -245,33 +243,29 @@ class _Watcher:
         self._budget, self._asking = budget, asking
 
     def begins(self, answer: Answer) -> None:
-        """The next try is about to be made."""
         run = f"run {self._budget.tries + 1}"
         self._display.now = f"{run}, {words.asking_words(answer, self._asking)}"
 
     def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
-        """A try was made."""
         self._folder.took(answer, made, is_same=is_same)
-        if (told := words.try_words(answer, made, is_same=is_same)) is not None:
-            self._display.say(told)
+        if (sentence := words.try_words(answer, made, is_same=is_same)) is not None:
+            self._display.say(sentence)
 
     def answered(self, answer: Answer) -> None:
-        """A plan is settled, or the budget has ended."""
         self._folder.answered(answer, self._comment(answer))
         self._display.say(words.answer_words(answer))
 
 
 def _command_of(best: Answer, run: Path, folder: SearchFolder) -> str:
-    """The command that runs the plan, by the name under which it stays."""
-    told = read_results(RunFolder(run).results).reproduce
+    command = read_results(RunFolder(run).results).reproduce
     if not best.plan.faults:
-        return told
+        return command
     tried = folder.plan_file(best.plan, best.number)
-    return told.replace(shlex.quote(str(tried)), shlex.quote(str(folder.plan)))
+    return command.replace(shlex.quote(str(tried)), shlex.quote(str(folder.plan)))
 
 
 def _run_limits(options: ShrinkOptions) -> tuple[Limits, Asking]:
-    """Limits, and how often a plan must fail; raises UsageError for an option that does not fit."""
+    """Return limits, and how often a plan must fail; raise UsageError for an unfit option."""
     refuse_unfit(
         options,
         "runs",

@@ -1,8 +1,8 @@
-"""Writes a shrunk scenario as a small pytest file that anybody may keep.
+"""Writer of a shrunk scenario as a small, self-contained pytest file.
 
-The file holds the scenario as JSON without what is as by default, broken into lines, and asserts
-that nothing is found; where the scenario has planted bugs, also that with them the failure is. Must
-never replace a file.
+The file holds the scenario as JSON without defaults, broken into lines, and asserts that nothing is
+found; where the scenario has planted bugs, also that with them the failure is. Must never replace a
+file.
 """
 
 import json
@@ -18,19 +18,15 @@ from splitbrain.contracts.scenario import Scenario
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.folder.refusals import tell_refusal
 
-#: As the line length of most projects' linters, this one's too.
+#: The line length of most projects' linters, this one's too.
 _WIDTH: Final = 100
 _NAME: Final = re.compile(r"test_[A-Za-z0-9_]+\.py")
-#: What a scenario has none of: it is needed to read the text back.
+#: Written even where equal to the default: needed to read the text back.
 _ALWAYS: Final = ("schema", "system", "seed")
 
 
 def check_test_file(path: Path) -> None:
-    """Refuse a file that cannot be written, or that pytest would not see.
-
-    Raises:
-        UsageError: says why.
-    """
+    """Refuse a file that cannot be written, or that pytest would not collect; raise UsageError."""
     if _NAME.fullmatch(path.name) is None:
         raise UsageError(
             f"--save-test cannot be {str(path)!r}: pytest looks for test_*.py",
@@ -48,7 +44,7 @@ def check_test_file(path: Path) -> None:
 
 
 def save_test(path: Path, content: str) -> None:
-    """Write it; never over another.
+    """Write the file.
 
     Raises:
         HarnessError: the disk refuses, or the file has appeared meanwhile.
@@ -66,19 +62,16 @@ def content_of_test(
     sentence: str,
     to_be_continued: str | None = None,
 ) -> str:
-    """The test file of a scenario.
+    """Return the test file of a scenario.
 
-    Args:
-        scenario: fails.
-        failed_by: invariant or checkers that found something.
-        sentence: what they found.
-        to_be_continued: how to go on where the search for a smaller one ended early.
+    ``failed_by`` names the invariant or checkers, ``sentence`` their finding, ``to_be_continued``
+    how to go on where the search ended early.
     """
     found = failed_by[0]
     name = re.sub(r"[^a-z0-9]+", "_", found.lower()).strip("_")
-    told = _docstring(f"{found}: {sentence}")
+    docstring = _docstring(f"{found}: {sentence}")
     lines = [
-        f'"""{told}',
+        f'"""{docstring}',
         "",
         "Saved by `splitbrain shrink`.",
         *([] if to_be_continued is None else [f"The search was {to_be_continued}."]),
@@ -107,7 +100,7 @@ def content_of_test(
 
 
 def as_text(scenario: Scenario) -> str:
-    """The scenario as JSON in few lines, without what is as by default."""
+    """Return the scenario as JSON in few lines, without defaults."""
     whole: dict[str, Any] = msgspec.to_builtins(scenario)
     plain: dict[str, Any] = msgspec.to_builtins(Scenario(system="", seed=0))
     changed = {
@@ -126,12 +119,9 @@ def as_text(scenario: Scenario) -> str:
 
 
 def _broken(value: Any, indent: str, name: str = "") -> str:
-    """As one line where that is short enough, else one line for each member.
+    """Return JSON on one line if short enough, else one line for each member.
 
-    Args:
-        value: of plain types.
-        indent: of the line on which it begins.
-        name: what stands before it there.
+    ``indent`` is that of its first line, ``name`` its key there.
     """
     line = name + json.dumps(value, ensure_ascii=True)
     if len(indent) + len(line) < _WIDTH or not isinstance(value, dict | list | tuple):
@@ -149,7 +139,6 @@ def _broken(value: Any, indent: str, name: str = "") -> str:
 
 
 def _filled(members: list[str], indent: str) -> str:
-    """As many members on a line as fit."""
     lines: list[str] = []
     for place, member in enumerate(members):
         ended = member if place == len(members) - 1 else f"{member},"
@@ -162,7 +151,7 @@ def _filled(members: list[str], indent: str) -> str:
 
 
 def _docstring(sentence: str) -> str:
-    """One sentence that can stand in a docstring, within the width."""
+    """Return one sentence that can stand in a docstring, within the width."""
     plain = printable(sentence).replace("\\", "/").replace('"', "'").rstrip(".'")
     longest = _WIDTH - len('"""') - 1
     cut = plain if len(plain) <= longest else plain[: longest - 3].rsplit(" ", 1)[0] + "..."

@@ -2,9 +2,9 @@
 
 ``<runs>/shrinking/<run>/``: ``plan.toml``, the smallest plan so far; ``tries.jsonl``, one line per
 try, also of those whose run folders were removed; ``plans/``, every plan that was tried;
-``tries.log``, what the runs told; and below the test's name the run folders of the tries with the
-wanted verdict of the smallest plan. Written as it happens: whoever kills a search finds the best of
-it. Must never remove a folder that it did not have made. Source: issue 6, item 6.
+``tries.log``, the runs' output; and below the test's name the run folders of the tries with the
+wanted verdict of the smallest plan. Written as it happens: a killed search leaves its best. Must
+never remove a folder that it did not have made. Source: issue 6, item 6.
 """
 
 import shutil
@@ -34,33 +34,30 @@ class TryLine(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Counts the plans, from 1.
     plan: int
-    #: What was made smaller in it.
     step: str
-    #: Indexes of the faults that the searched run's schedule has and this plan still does.
+    #: Indexes in the searched run's schedule.
     faults: tuple[int, ...]
     time_limit_ms: int
     nodes: int
     clients: int
-    #: In lower case, and who found the violation; None: the run was not carried out.
+    #: In lower case, with the checkers; None: the run was not carried out.
     verdict: str | None
-    #: Whether that is the wanted verdict.
     same: bool
     seconds: float
     #: Below the search's folder; removed where the plan was not taken, or a smaller one was.
     folder: str | None
-    #: Why the harness could not carry it out.
     problem: str | None = None
 
 
 class SearchFolder:
-    """The folder of one search; close it at the end.
+    """Folder of one search; close it at the end.
 
     Raises:
         HarnessError: it cannot be made.
     """
 
     def __init__(self, runs_folder: Path, run: str, *, keeps_tries: bool = False) -> None:
-        """``run`` names the searched run."""
+        """Make the folder; ``run`` names the searched run."""
         self._keeps_tries = keeps_tries
         with tell_refusal("make the folder of the search", runs_folder, ELSEWHERE):
             self.root = new_folder(runs_folder.absolute() / FOLDER, run)
@@ -72,7 +69,7 @@ class SearchFolder:
 
     @property
     def plan(self) -> Path:
-        """Where the smallest plan stands."""
+        """Return the path of the smallest plan."""
         return self.root / PLAN
 
     def close(self) -> None:
@@ -81,7 +78,7 @@ class SearchFolder:
         self.log.close()
 
     def plan_file(self, plan: Scenario, number: int) -> Path:
-        """The file of a plan that has faults, written if it is not there.
+        """Return the file of a plan with faults, written if it is missing.
 
         Raises:
             HarnessError: the disk refuses.
@@ -111,11 +108,9 @@ class SearchFolder:
         )
 
     def answered(self, answer: Answer, comment: list[str]) -> None:
-        """Keep what is worth keeping of a plan that was asked about.
+        """Keep the runs of a plan that fails, remove the others.
 
-        Args:
-            answer: what became of it.
-            comment: lines above the plan, where it is the best so far.
+        ``comment`` goes above the plan, where it is the best so far.
 
         Raises:
             HarnessError: the disk refuses.
@@ -144,6 +139,6 @@ class SearchFolder:
 
 
 def runs_folder_of(folder: RunFolder) -> Path:
-    """The folder of all runs; also for a run that a search has left, whose own is within it."""
+    """Return the folder of all runs, also for a run that lies in a search's folder."""
     runs = folder.root.parent.parent
     return runs.parent.parent if (runs / LEDGER).exists() else runs

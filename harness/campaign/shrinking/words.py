@@ -1,4 +1,4 @@
-"""A search and what it left, in words: sizes, progress, headline, faults and operations. Pure."""
+"""A search and its result in words: sizes, progress, headline, faults and operations. Pure."""
 
 from collections.abc import Callable
 from typing import Final
@@ -19,11 +19,10 @@ from splitbrain.nemesis.exact_steps import calm
 from splitbrain.nemesis.k_of_n import Asking
 from splitbrain.nemesis.search import INTERRUPTED, Happened
 
-#: Operations that are told one by one.
 _OPERATIONS_TOLD_MAX: Final = 20
 _NS_PER_MS: Final = 1_000_000
 _US_PER_S: Final = 1_000_000
-#: Parts of a scenario that are worth a word where they are not as by default.
+#: Parts of a scenario that are mentioned where they differ from the default.
 _WEATHER: Final = (
     "network", "disk", "drift_ppm", "through_codec", "segment_bytes", "recovery", "settings",
 )  # fmt: skip
@@ -33,14 +32,14 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     """Size of a plan."""
 
     faults: int
-    #: That clients began while faults could strike; None: another run has others.
+    #: Begun by clients while faults could strike; None where runs differ.
     operations: int | None = None
     load_us: Microseconds
     nodes: int
     clients: int
 
     def words(self) -> str:
-        """``2 faults, 14 s, 3 nodes, 10 clients``."""
+        """Return ``2 faults, 14 s, 3 nodes, 10 clients``."""
         return (
             f"{counted(self.faults, 'fault')}, {self.load_us / _US_PER_S:g} s, {self.nodes} nodes, "
             f"{self.clients} clients"
@@ -54,32 +53,31 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     after: Size
     is_minimal: bool
     #: ``7 plans, 14 runs``.
-    asked: str
-    #: How often the smallest failed, where that is a question.
+    tries: str
+    #: How often the smallest failed; None where that is certain.
     evidence: str | None = None
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """The small run that is left, and what is told of it."""
+    """The small run, and its report."""
 
     run: RunFolder
-    #: Whole lines.
     story: list[str]
-    #: Further things that are left, by what they are.
+    #: Further files, by their kind.
     more: dict[str, str] = {}
-    #: How often it is to be replayed.
+    #: Times that it should be replayed.
     times: int = 1
-    #: Left to be done when all was told: it may be refused.
+    #: Done after the report: it may be refused.
     last: Callable[[], None] | None = None
 
 
 def name_of(folder: RunFolder) -> str:
-    """``test/run``, without a path of this machine."""
+    """Return ``test/run``, without a path of this machine."""
     return f"{folder.root.parent.name}/{folder.root.name}"
 
 
 def size_of(plan: Scenario, happened: Happened | None = None) -> Size:
-    """Size of a plan, and of what it was seen to do."""
+    """Return the size of a plan, and of its effects as seen."""
     return Size(
         faults=len(plan.faults),
         operations=None if happened is None else len(happened.performed),
@@ -90,20 +88,17 @@ def size_of(plan: Scenario, happened: Happened | None = None) -> Size:
 
 
 def change(before: Size, after: Size) -> str:
-    """``faults 11 -> 2, operations 214 -> 6``."""
-    told = f"faults {before.faults} -> {after.faults}"
+    """Return ``faults 11 -> 2, operations 214 -> 6``."""
+    change = f"faults {before.faults} -> {after.faults}"
     if before.operations is None:
-        return told
-    return f"{told}, operations {before.operations} -> {after.operations}"
+        return change
+    return f"{change}, operations {before.operations} -> {after.operations}"
 
 
 def headline(result: Result, cut_short: str | None, seconds: float) -> str:
-    """Say what became smaller, how often it failed, and whether anything may still go.
+    """Return what became smaller, how often it failed, and whether anything may still go.
 
-    Args:
-        result: of the search.
-        cut_short: why it ended early; None if it did not.
-        seconds: that it took.
+    ``cut_short`` is the reason of an early end, None without one.
     """
     before, after = result.before, result.after
     is_any_left = after.faults or after.operations
@@ -115,17 +110,15 @@ def headline(result: Result, cut_short: str | None, seconds: float) -> str:
     return (
         f"{change(before, after)}, seconds {before.load_us / _US_PER_S:g} -> "
         f"{after.load_us / _US_PER_S:g}, nodes {before.nodes} -> {after.nodes}, clients "
-        f"{before.clients} -> {after.clients}; {how}{evidence} ({result.asked}, "
+        f"{before.clients} -> {after.clients}; {how}{evidence} ({result.tries}, "
         f"{seconds:,.1f} s)."
     )
 
 
 def to_be_continued(cut_short: str | None, folder: str) -> str | None:
-    """Say how to go on with a search that ended early; None if it did not.
+    """Return how to go on with a search that ended early; None if it did not.
 
-    Args:
-        cut_short: why it did.
-        folder: of the small run, as it is to be named.
+    ``folder`` names the small run.
     """
     if cut_short is None:
         return None
@@ -134,13 +127,13 @@ def to_be_continued(cut_short: str | None, folder: str) -> str | None:
 
 
 def asking_words(answer: Answer, asking: Asking) -> str:
-    """The plan that is being run, and how often it has failed so far."""
+    """Return the plan that is being run, and how often it has failed so far."""
     made = f"{answer.failed} of {answer.tried} failed so" if answer.tried else "no try yet"
     return f"{_plan_words(answer)}; {made}, {asking.at_least} of {asking.tries} wanted"
 
 
 def try_words(answer: Answer, made: Try, *, is_same: bool) -> str | None:
-    """Tell of a try that the harness could not carry out, or that failed otherwise."""
+    """Return a line on a try that could not be carried out, or that failed otherwise."""
     if made.problem is not None:
         return f"plan {answer.number}: a try could not be carried out: {made.problem}"
     if made.verdict is not None and made.verdict.is_invalid and not is_same:
@@ -149,7 +142,7 @@ def try_words(answer: Answer, made: Try, *, is_same: bool) -> str | None:
 
 
 def answer_words(answer: Answer) -> str:
-    """Say what became of a plan."""
+    """Return the outcome of a plan."""
     verdict = {True: "fails", False: "does not fail", None: "not settled"}[answer.fails]
     return f"{_plan_words(answer)} {verdict}, {answer.failed} of {answer.tried}"
 
@@ -159,12 +152,12 @@ def _plan_words(answer: Answer) -> str:
 
 
 def fault_lines(plan: Scenario) -> list[str]:
-    """Each fault that is left, in one line."""
+    """Return each remaining fault, one line each."""
     return [printable(_fault_line(fault)) for fault in plan.faults] or ["  no fault is needed"]
 
 
 def comment_lines(run: str, verdict: str, answer: Answer) -> list[str]:
-    """What stands above the plan in its file."""
+    """Return the comment above the plan in its file."""
     plan = answer.plan
     size = (
         f"--nodes {plan.nodes} --time-limit {plan.load_us / _US_PER_S:g} --concurrency "
@@ -175,17 +168,12 @@ def comment_lines(run: str, verdict: str, answer: Answer) -> list[str]:
 
 
 def story(judged: JudgedOutcome, operations: int) -> list[str]:
-    """Each fault with its moment, each operation, what is unusual, and what broke.
-
-    Args:
-        judged: of the small run.
-        operations: how many of the clients' operations came before the heal.
-    """
+    """Return lines on faults, the first ``operations``, unusual settings, and the failure."""
     outcome = judged.outcome
     scenario = outcome.scenario
     lines = [_fault_line(fault) + _struck(fault, outcome) for fault in scenario.faults]
-    begun = [one for one in pair(outcome.events) if not one.final][:operations]
-    lines += [_operation_line(one, scenario) for one in begun[:_OPERATIONS_TOLD_MAX]]
+    begun = [operation for operation in pair(outcome.events) if not operation.final][:operations]
+    lines += [_operation_line(operation, scenario) for operation in begun[:_OPERATIONS_TOLD_MAX]]
     if len(begun) > _OPERATIONS_TOLD_MAX:
         lines.append(f"  and {counted(len(begun) - _OPERATIONS_TOLD_MAX, 'more operation')}")
     unusual = unusual_parts(scenario)
@@ -198,7 +186,7 @@ def story(judged: JudgedOutcome, operations: int) -> list[str]:
 
 
 def unusual_parts(scenario: Scenario) -> list[str]:
-    """Name the weather and the settings that are not as by default."""
+    """Return names of settings that differ from the default."""
     plain = calm(scenario)
     return [
         name.replace("_", " ")
@@ -235,11 +223,11 @@ def _operation_line(operation: PairedOperation, scenario: Scenario) -> str:
     slot = operation.process % scenario.load.clients
     key = "" if operation.key is None else f" {operation.key}"
     argument = "" if operation.argument is None else f" {operation.argument}"
-    asked = (
+    invocation = (
         f"  client {slot}: {operation.f}{key}{argument} at {operation.start / _NS_PER_MS:,.1f} ms"
     )
     if operation.type == "ok":
         result = "ok" if operation.result in (None, operation.argument) else f"{operation.result}"
-        return f"{asked} -> {result}"
+        return f"{invocation} -> {result}"
     error = f" ({operation.error})" if operation.error else ""
-    return f"{asked} -> {operation.type}{error}"
+    return f"{invocation} -> {operation.type}{error}"

@@ -1,4 +1,4 @@
-"""Agenda of a night: the next attempts, and what is left undone when time is up.
+"""Agenda of a night: the next attempts, and the runs left undone when time is up.
 
 A run is handed out only if its time limit still fits into the night's budget and its matrix' own.
 Threads of the suite share one agenda. It starts nothing.
@@ -14,14 +14,9 @@ from splitbrain.harness.campaign.suite.definition import PlannedRun
 class Agenda:
     """The planned runs that are not done yet, in their order.
 
-    Args:
-        runs: what is to be done.
-        orphans: runs that a suite that died had begun; they come first, whatever the budget,
-            because their folders may hold a violation.
-        budget_s: what the night may take; None for no limit.
-        used_s: what earlier processes of the night took of it.
-        matrix_used_s: what each matrix took so far.
-        clock: monotonic seconds.
+    ``orphans`` are runs that a dead suite had begun; they come first, whatever the budget, because
+    their folders may hold a violation. ``used_s`` and ``matrix_used_s`` are seconds that the night,
+    and each matrix, took so far; ``clock`` gives monotonic seconds.
     """
 
     def __init__(
@@ -44,12 +39,12 @@ class Agenda:
         self.cut: list[PlannedRun] = []
 
     def take_orphan(self) -> PlannedRun | None:
-        """The next run that was begun before, None when there is none."""
+        """Return the next orphan, None when there is none."""
         with self._lock:
             return self._orphans.pop(0) if self._orphans else None
 
     def take(self) -> PlannedRun | None:
-        """The next run that still fits, None when there is none."""
+        """Return the next run that still fits, None when there is none."""
         with self._lock:
             while self._runs:
                 run = self._runs.pop(0)
@@ -58,12 +53,12 @@ class Agenda:
             return None
 
     def admits(self, run: PlannedRun) -> bool:
-        """Whether there is time for this run; noted as cut if not."""
+        """Return whether there is time for this run; noted as cut if not."""
         with self._lock:
             return self._admits(run)
 
     def spent(self, run: PlannedRun, seconds: float) -> None:
-        """A run of this matrix took so long."""
+        """Add the time that a run of this matrix took."""
         with self._lock:
             before = self._matrix_used_s.get(run.matrix, 0.0)
             self._matrix_used_s[run.matrix] = before + seconds

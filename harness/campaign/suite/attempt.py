@@ -1,9 +1,9 @@
-"""One attempt at one planned run: a child process of the real command line, seen out in order.
+"""One attempt at one planned run: a child process of the real command line.
 
 The child leads a session of its own, writes to a file and holds a lock in the attempt's folder: it
 outlives a suite that is killed, ends in order, and the next process of the night finds it by its
-lock, waits for it and reads what it left. A child is asked to end (SIGINT: heal, stop, judge)
-before it is made to. Nothing here judges. Source: issue 4, item 8.
+lock, waits for it and reads its folder. A child is asked to end (SIGINT: heal, stop, judge) before
+it is killed. Nothing here judges. Source: issue 4, item 8.
 """
 
 import fcntl
@@ -25,13 +25,12 @@ from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.refusals import tell_refusal
 
-#: How long a child that was asked to end may take: healing, stopping, collecting, judging.
-ASKED_PATIENCE_S = 150.0
-#: And after it was asked a second time, which makes a run give up all but taking down.
+#: Time of a child that was asked to end: healing, stopping, collecting, judging.
+END_PATIENCE_S = 150.0
+#: Time after the second request, on which a run gives up all but taking down.
 URGED_PATIENCE_S = 40.0
 _TICK_S = 0.1
 
-#: How a child came to its end.
 Ending = Literal["by itself", "out of time", "interrupted"]
 
 
@@ -53,26 +52,26 @@ class Attempt:
 
     @property
     def record(self) -> Path:
-        """Which process it is."""
+        """Return the path of the record of its process."""
         return self.root / "attempt.json"
 
     @property
     def lock(self) -> Path:
-        """Held (flock) by the child."""
+        """Return the path of the lock (flock) that the child holds."""
         return self.root / "lock"
 
     @property
     def output(self) -> Path:
-        """What the child printed."""
+        """Return the path of the child's output."""
         return self.root / "output.log"
 
     @property
     def number(self) -> int:
-        """From 1."""
+        """Return its number, from 1."""
         return int(self.root.name.rpartition("-")[2])
 
     def started(self) -> Started | None:
-        """What is known of its process; None if the suite died between the two."""
+        """Return its process; None if the suite died before writing that."""
         try:
             return msgspec.json.decode(self.record.read_bytes(), type=Started)
         except (OSError, *UNREADABLE):
@@ -87,11 +86,11 @@ class OwnChild:
 
     @property
     def exit_code(self) -> int | None:
-        """Negative for a signal; None while it runs."""
+        """Return the exit code, negative for a signal; None while it runs."""
         return self._process.returncode
 
     def has_ended(self, timeout_s: float) -> bool:
-        """Whether it ends within this time."""
+        """Return whether it ends within this time."""
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -114,7 +113,7 @@ class OrphanChild:
         self._quiet = threading.Event()
 
     def has_ended(self, timeout_s: float) -> bool:
-        """Whether it ends within this time."""
+        """Return whether it ends within this time."""
         deadline_s = time.monotonic() + timeout_s
         while is_held(self._attempt.lock):
             left_s = deadline_s - time.monotonic()
@@ -131,7 +130,7 @@ class OrphanChild:
 
 
 def attempts_at(folder: Path) -> list[Attempt]:
-    """The attempts in a run's folder, oldest first."""
+    """Return the attempts in a run's folder, oldest first."""
     if not folder.is_dir():
         return []
     return sorted(
@@ -140,11 +139,7 @@ def attempts_at(folder: Path) -> list[Attempt]:
 
 
 def new_attempt(folder: Path) -> Attempt:
-    """Make the folder of the next attempt.
-
-    Raises:
-        HarnessError: the disk refuses.
-    """
+    """Make the folder of the next attempt; raise HarnessError if the disk refuses."""
     number = max((attempt.number for attempt in attempts_at(folder)), default=0) + 1
     attempt = Attempt(folder / f"attempt-{number}")
     with _making(attempt):
@@ -153,11 +148,7 @@ def new_attempt(folder: Path) -> Attempt:
 
 
 def start(attempt: Attempt, command: Sequence[str]) -> OwnChild:
-    """Start the child.
-
-    Raises:
-        HarnessError: the program cannot be started, or the disk refuses.
-    """
+    """Start the child; raise HarnessError if the program cannot be started, or the disk refuses."""
     with (
         attempt_files(attempt) as (lock, output),
         tell_refusal("start the program", command[0], "Name a program that exists and may be run."),
@@ -179,7 +170,7 @@ def start(attempt: Attempt, command: Sequence[str]) -> OwnChild:
 
 @contextmanager
 def attempt_files(attempt: Attempt) -> Generator[tuple[int, int]]:
-    """The lock, taken, and the output file of an attempt, open until the context is left.
+    """Yield the lock, taken, and the output file of an attempt.
 
     Raises:
         HarnessError: the disk refuses.
@@ -201,18 +192,12 @@ def see_out(
     timeout_s: float,
     urged: threading.Event,
     *,
-    asked_patience_s: float = ASKED_PATIENCE_S,
+    end_patience_s: float = END_PATIENCE_S,
     urged_patience_s: float = URGED_PATIENCE_S,
 ) -> Ending:
-    """Wait for the child's end; ask, urge and at last force it when time is up or the user stops.
+    """Wait for the child's end; ask, urge and at last kill it when time is up or the user stops.
 
-    Args:
-        child: the process.
-        stop: the suite is to end.
-        timeout_s: what the child may take.
-        urged: the user asked a second time.
-        asked_patience_s: what it may take after it was asked.
-        urged_patience_s: what it may take after it was urged.
+    ``timeout_s`` is the child's own time; ``urged`` is set when the user asks a second time.
     """
     deadline_s = time.monotonic() + timeout_s
     while not stop.is_set() and time.monotonic() < deadline_s:
@@ -220,12 +205,12 @@ def see_out(
             return "by itself"
     ending: Ending = "interrupted" if stop.is_set() else "out of time"
     child.signal(signal.SIGINT)
-    asked_deadline_s = time.monotonic() + asked_patience_s
+    end_deadline_s = time.monotonic() + end_patience_s
     while True:
         # At least one look: two signals without a pause between them arrive as one.
         if child.has_ended(_TICK_S):
             return ending
-        if urged.is_set() or time.monotonic() >= asked_deadline_s:
+        if urged.is_set() or time.monotonic() >= end_deadline_s:
             break
     child.signal(signal.SIGINT)
     if not child.has_ended(urged_patience_s):
@@ -235,7 +220,7 @@ def see_out(
 
 
 def is_held(lock: Path) -> bool:
-    """Whether a living process holds the lock."""
+    """Return whether a living process holds the lock."""
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""From a suite to the runs of one night: cells, seeds, order; pure.
+"""Planned runs of one night, from a suite: cells, seeds, order; pure.
 
-The order is such that a night that is cut off is still worth something: planted bugs first, so that
-it is known early whether the night has teeth; then every cell once, then every cell again with its
-next seed. Source: issue 4, item 8.
+A night that is cut off must still be worth something: planted bugs come first, so that it is known
+early whether the night has teeth; then every cell once, then every cell again with its next seed.
+Source: issue 4, item 8.
 """
 
 import itertools
@@ -35,7 +35,7 @@ Cell = dict[str, Any]
 
 
 def planned_runs(suite: Suite, night_seed: int) -> tuple[PlannedRun, ...]:
-    """All runs of one night, in their order; the same for the same suite and seed.
+    """Return all runs of one night, in their order; the same for the same suite and seed.
 
     Raises:
         ValueError: a part of the suite makes no sense; the text names the part.
@@ -56,7 +56,7 @@ def planned_runs(suite: Suite, night_seed: int) -> tuple[PlannedRun, ...]:
 
 
 def cells_of(matrix: Matrix) -> list[Cell]:
-    """The product of the matrix' lists without what is excluded, and what is included.
+    """Return the product of the matrix' lists minus the exclusions, plus the inclusions.
 
     Raises:
         ValueError: nothing is left, or an exclusion meets no cell.
@@ -86,7 +86,7 @@ def cells_of(matrix: Matrix) -> list[Cell]:
 
 
 def cell_name(matrix: Matrix, cell: Cell, cells: Sequence[Cell]) -> str:
-    """The matrix' name, and the options in which its cells differ."""
+    """Return the matrix' name, and the options in which its cells differ."""
     differing = [
         f"{name}={_text(cell[name])}"
         for name in AXES
@@ -96,12 +96,7 @@ def cell_name(matrix: Matrix, cell: Cell, cells: Sequence[Cell]) -> str:
 
 
 def seeds_of(seeds: Seeds, night_seed: int, purpose: str) -> list[int]:
-    """The seeds of one cell.
-
-    Args:
-        seeds: as the file says.
-        night_seed: what fresh ones are drawn from.
-        purpose: name of the cell; each cell draws its own.
+    """Return the seeds of one cell; fresh ones are drawn from ``night_seed`` and ``purpose``.
 
     Raises:
         ValueError: it is no seed, range or list of distinct seeds.
@@ -136,7 +131,6 @@ def _fresh(count: int, night_seed: int, purpose: str) -> list[int]:
 
 
 def _lanes(suite: Suite, matrix: Matrix, night_seed: int) -> list[list[PlannedRun]]:
-    """The runs of each cell, one list per cell."""
     if matrix.expect == "valid" and (matrix.at_least != "all" or matrix.caught_by):
         raise ValueError("at_least and caught_by belong to expect = 'invalid'")
     cells = cells_of(matrix)
@@ -173,7 +167,6 @@ def _lanes(suite: Suite, matrix: Matrix, night_seed: int) -> list[list[PlannedRu
 
 
 def _repeat(suite: Suite, program: Program, night_seed: int) -> list[PlannedRun]:
-    """The runs of one program."""
     if not program.command:
         raise ValueError("command is empty; name the program and its arguments")
     timeout_s = seconds_of(program.timeout)
@@ -206,7 +199,7 @@ def _arguments(matrix: Matrix, cell: Cell, seed: int) -> tuple[str, ...]:
 
 
 def _values(name: str, written: Any) -> list[Any] | None:
-    """The values of one axis; None where the file says nothing of it."""
+    """Return the values of one axis; None where the file leaves it out."""
     if written is None:
         return None
     values = list(cast("tuple[Any, ...]", written)) if isinstance(written, tuple) else [written]

@@ -1,7 +1,7 @@
-"""The command ``splitbrain suite``: begins a night or goes on with one, and says what it came to.
+"""The command ``splitbrain suite``: begins a night or goes on with one, and reports on it.
 
-A night that is not gone on with (the file changed, a new one was asked for) is ended first: what it
-had in flight may hold a violation, and that violation is this command's too.
+A night that is replaced (the file changed, a new one was asked for) is ended first: its runs in
+flight may hold a violation, and that violation is this command's too.
 """
 
 import secrets
@@ -31,7 +31,6 @@ from splitbrain.harness.campaign.suite.tally import NightTally, nights_of, tally
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.results import EXIT_INVALID, counted
 
-#: Below the folder of runs.
 SUITES = "suites"
 LEDGER_NAME = "ledger.jsonl"
 #: Night seeds are drawn below it: easy to read aloud.
@@ -46,20 +45,19 @@ class SuiteOptions(msgspec.Struct, frozen=True, kw_only=True):
     ledger: Path | None = None
     time_budget: str | None = None
     jobs: int | None = None
-    #: None: drawn.
     night_seed: int | None = None
     #: Begin a new night although the last one is not over.
     fresh: bool = False
-    #: Keep the whole folders of valid runs, whatever the file says: something still reads them.
+    #: Keep the whole folders of valid runs, whatever the file says: the caller still reads them.
     keep_valid: bool = False
     #: Words that start the command line.
     tool: tuple[str, ...] = TOOL
-    #: Whether each cell is held against what exists before anything starts.
+    #: Whether each cell is checked against the registries before anything starts.
     check: bool = True
 
 
 def run_suite(path: Path, options: SuiteOptions, console: Console) -> int:
-    """Carry out a night of a suite, or go on with one; returns the exit code.
+    """Carry out a night of a suite, or go on with one; return the exit code.
 
     Raises:
         UsageError: the file or an option is wrong; nothing was started.
@@ -101,7 +99,7 @@ def report(path: Path | None, options: SuiteOptions, console: Console) -> int:
 
 
 def ledger_path(options: SuiteOptions) -> Path:
-    """The ledger's absolute path."""
+    """Return the ledger's absolute path."""
     return (options.ledger or options.runs_folder / LEDGER_NAME).absolute()
 
 
@@ -126,8 +124,6 @@ def _settings(file: SuiteFile, options: SuiteOptions) -> Settings:
 
 
 class _Command:
-    """One ``splitbrain suite``."""
-
     def __init__(
         self,
         file: SuiteFile,
@@ -139,11 +135,10 @@ class _Command:
     ) -> None:
         self._file, self._options, self._settings = file, options, settings
         self._ledger, self._lines, self._console = ledger, lines, console
-        #: Whether a night that this one replaces holds a violation that nobody expected.
+        #: Whether a replaced night holds an unexpected violation.
         self._inherited = False
 
     def run(self) -> int:
-        """Carry out a night; returns the exit code."""
         with self._open() as opened:
             conductor = self._conductor(opened)
             with conductor.display:
@@ -156,7 +151,7 @@ class _Command:
         return Conductor(opened, self._ledger, own, self._settings, display)
 
     def _open(self) -> OpenNight:
-        """The last night if it is not over, else a new one; said in one sentence."""
+        """Open the last night if it is not over, else a new one; say so in one sentence."""
         suite = self._file.suite.name
         suites = self._options.runs_folder.absolute() / SUITES
         last = nights.latest(suites, suite)
@@ -180,7 +175,7 @@ class _Command:
         return opened
 
     def _reopen(self, last: NightFolder) -> OpenNight | None:
-        """The last night, reopened; None if it is over or is to be replaced by a new one."""
+        """Reopen the last night; return None if it is over or is to be replaced."""
         try:
             opened = nights.reopen(last)
         except HarnessError:
@@ -216,7 +211,6 @@ class _Command:
         return None
 
     def _abandon(self, opened: OpenNight) -> None:
-        """End a night that another one replaces."""
         with opened:
             if opened.night.ledger != str(self._ledger.path):
                 return
@@ -236,7 +230,7 @@ class _Command:
                 self._print(to_text(tally, [tally]))
 
     def _conclude(self, opened: OpenNight, conductor: Conductor) -> int:
-        """Write and print the summary; the exit code, in which a violation wins."""
+        """Write and print the summary; return the exit code, in which a violation wins."""
         failure = conductor.stop.failure
         tally = tally_night(conductor.lines)
         assert tally is not None, "a night's first line is made before its first run"
@@ -265,7 +259,7 @@ class _Command:
 
 
 def _readable(ledger: Ledger, suite: str) -> list[NightTally]:
-    """The ledger's nights; none where it cannot be read, this night's verdict must not be lost."""
+    """Return the ledger's nights; none where it cannot be read, to keep this night's verdict."""
     with suppress(HarnessError):
         return nights_of(ledger.lines(), suite)
     return []

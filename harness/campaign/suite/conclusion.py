@@ -1,9 +1,9 @@
-"""Conclusion of one attempt: reads its folder, and makes the ledger's line of it.
+"""Conclusion of one attempt, from its folder, for the ledger's line.
 
 A violation on the disk counts whatever became of the process. A folder can convict a run that died
-or was stopped, but never acquit it: such a run is no green line. What a run that died in flight
-cannot tell is None, and the run is done again. Judges nothing itself; a folder without a verdict is
-handed to ``splitbrain check``.
+or was stopped, but never acquit it: such a run is no green line. A run that died undecided
+concludes as None and is done again. Judges nothing itself; an unjudged folder is handed to
+``splitbrain check``.
 """
 
 import json
@@ -28,14 +28,12 @@ from splitbrain.history.course import read_phases
 from splitbrain.history.plan import Plan, decode_plan
 from splitbrain.history.run_folder import RunFolder
 
-#: What ``splitbrain check`` may take for a folder without a verdict.
 _CHECK_TIMEOUT_S = 900.0
 _OUTPUT_TAIL_BYTES = 8192
 _SENTENCE_LENGTH_MAX = 400
-#: How the command line begins its sentence about a defect of its own.
+#: Begin of the command line's sentence about a defect of its own.
 _DEFECT = "this is a defect"
-#: Headline of a run, or of its judging, that somebody ended early: neither a verdict nor a failure
-#: of ours.
+#: Headline of a run, or its judging, that the user ended early: neither a verdict nor a failure.
 _INTERRUPTED = "INTERRUPTED"
 _HEADLINES: dict[str, ledger.Verdict] = {
     "INVALID": "invalid",
@@ -57,25 +55,21 @@ class Conclusion(msgspec.Struct, frozen=True):
     run_folder: str | None = None
     reproduce: str | None = None
     system_versions: dict[str, str] = {}
-    #: As the run's own plan says; None where there is none.
+    #: By the run's own plan; None where there is none.
     tool_commit: str | None = None
     #: Program: its last line, where that is JSON.
     output: Any = None
-    #: Which faults met what; None where nothing tells.
+    #: Fault coverage; None where unknown.
     coverage: tuple[CoverageCell, ...] | None = None
 
 
 def conclude_run(
     attempt: Attempt, tool: Sequence[str], exit_code: int, ending: Ending, timeout_s: float
 ) -> Conclusion | None:
-    """What a child of this process came to; None where it was interrupted and found nothing.
+    """Conclude a child of this process; None where it was interrupted and found nothing.
 
-    Args:
-        attempt: its folder.
-        tool: the words that start the command line, for ``check``.
-        exit_code: negative for a signal.
-        ending: how it came to its end.
-        timeout_s: what it had.
+    ``tool`` are the words that start the command line, for ``check``; ``exit_code`` is negative for
+    a signal.
     """
     folder = run_folder(attempt)
     results = _results(folder, attempt, tool)
@@ -100,7 +94,7 @@ def conclude_run(
 
 
 def conclude_orphan(attempt: Attempt, tool: Sequence[str]) -> Conclusion | None:
-    """What an attempt of a suite that died came to; None where it must be done again."""
+    """Conclude an attempt of a suite that died; None where it must be done again."""
     folder = run_folder(attempt)
     results = _results(folder, attempt, tool)
     if results is None or folder is None:
@@ -115,7 +109,7 @@ def conclude_orphan(attempt: Attempt, tool: Sequence[str]) -> Conclusion | None:
 def conclude_program(
     run: PlannedRun, attempt: Attempt, exit_code: int, ending: Ending
 ) -> Conclusion | None:
-    """What a program came to, by its exit code; None where it was interrupted."""
+    """Conclude a program by its exit code; None where it was interrupted."""
     if ending == "interrupted":
         return None
     output = _last_json(attempt)
@@ -137,15 +131,15 @@ def conclude_program(
 
 
 def run_folder(attempt: Attempt) -> RunFolder | None:
-    """The folder of the run that the attempt started; None if it did not come so far."""
+    """Return the folder of the run that the attempt started; None if it did not get that far."""
     plans = sorted(attempt.root.glob("*/*/plan.json"))
     return RunFolder(plans[-1].parent) if plans else None
 
 
 def as_expected(run: PlannedRun, conclusion: Conclusion) -> bool:
-    """Whether the verdict is what the suite expects of this run.
+    """Return whether the verdict is the expected one.
 
-    A planted bug counts as found when a checker found it, one of those that are named if any is.
+    A planted bug counts as found when a checker found it, one of ``caught_by`` if any are named.
     """
     if run.expect == "valid" or conclusion.verdict != "invalid":
         return conclusion.verdict == run.expect
@@ -154,7 +148,7 @@ def as_expected(run: PlannedRun, conclusion: Conclusion) -> bool:
 
 
 def _results(folder: RunFolder | None, attempt: Attempt, tool: Sequence[str]) -> Results | None:
-    """The run's verdict; judged now where clients had worked and nobody had judged it."""
+    """Return the run's verdict; judge it now if clients had worked and nobody has judged it."""
     if folder is None:
         return None
     results = _read_results(folder)
@@ -181,7 +175,7 @@ def _read_results(folder: RunFolder) -> Results | None:
 
 
 def _ran_to_its_end(folder: RunFolder) -> bool:
-    """Whether the run took its whole course; a run cut short proves nothing."""
+    """Return whether the run took its whole course; a run cut short proves nothing."""
     try:
         phases = {phase.phase for phase in read_phases(folder.root)}
     except (OSError, *UNREADABLE):
@@ -232,13 +226,13 @@ def _plan(folder: RunFolder | None) -> Plan | None:
 
 
 def _last_words(attempt: Attempt, exit_code: int) -> str:
-    """Why there is no verdict: the command's own sentence where it said one."""
+    """Return why there is no verdict: the command's own sentence if it wrote one."""
     lines = _tail(attempt)
     said = [line for line in lines if line.startswith("splitbrain: ")]
     if said and exit_code > 0:
         sentence = said[-1].removeprefix("splitbrain: ")
         before = lines[lines.index(said[-1]) - 1]
-        # The line above tells which defect it was: the end of its traceback.
+        # The line above, the end of the traceback, names the defect.
         if sentence.startswith(_DEFECT) and before != said[-1]:
             sentence = f"{before}: {sentence}"
         return sentence[:_SENTENCE_LENGTH_MAX]
@@ -250,7 +244,6 @@ def _ended_with(exit_code: int) -> str:
 
 
 def _tail(attempt: Attempt) -> list[str]:
-    """The last lines that the child printed."""
     try:
         with attempt.output.open("rb") as output:
             size = output.seek(0, 2)
@@ -267,7 +260,7 @@ def _tail_line(attempt: Attempt) -> str:
 
 
 def _last_json(attempt: Attempt) -> Any:
-    """The last line as JSON, None if it is none; a long one is read whole."""
+    """Return the last line as JSON, None if it is none; a long one is read whole."""
     last = b""
     with suppress(OSError), attempt.output.open("rb") as output:
         for line in output:
@@ -278,12 +271,7 @@ def _last_json(attempt: Attempt) -> Any:
 
 
 def prune(folder: Path, *, is_program: bool) -> None:
-    """Leave of a valid run what says what was run and what came of it; remove the rest.
-
-    Args:
-        folder: the run's folder; a program's attempt.
-        is_program: whether it is a program, of which only what it printed is left.
-    """
+    """Remove a valid run's folder but for plan, faults and verdict; keep a program's output."""
     run, attempt = RunFolder(folder), Attempt(folder)
     kept = {attempt.record, attempt.output} if is_program else {run.plan, run.schedule, run.faults}
     kept |= set() if is_program else {run.results, run.summary, run.junit}

@@ -1,9 +1,9 @@
-"""Carries out one night: hands out runs, sees children out, keeps the ledger.
+"""Conductor of one night: hands out runs, waits for children, keeps the ledger.
 
-Worker threads, one per job, each see one child out at a time and hand its line to the main thread,
-which alone writes the ledger: the line is on the disk before anything else follows from it. What
-goes wrong in one run becomes that run's line and touches no other. The first Ctrl-C or SIGTERM asks
-the children to end in order, the second urges them; the night can be gone on with afterwards.
+Worker threads, one per job, each wait for one child at a time and hand its line to the main thread,
+which alone writes the ledger: the line is on the disk before anything else follows from it. An
+error in one run becomes that run's line and touches no other. The first Ctrl-C or SIGTERM asks the
+children to end in order, the second urges them; the night can be gone on with afterwards.
 """
 
 import datetime as dt
@@ -38,7 +38,6 @@ from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.tool_version import tool_commit, tool_version
 from splitbrain.history.run_folder import RunFolder
 
-#: The real command line.
 TOOL: tuple[str, ...] = (sys.executable, "-m", f"{PACKAGE}.harness.cli")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -46,7 +45,7 @@ _DIRTY = "-dirty"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a night is carried out."""
+    """Settings of a night."""
 
     jobs: int = 1
     budget_s: float | None = None
@@ -58,12 +57,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 class Conductor:
     """One process' work on one night.
 
-    Args:
-        opened: the night, its lock held.
-        ledger: where its lines go.
-        lines: the lines that the ledger holds of it already.
-        settings: how it is carried out.
-        display: told what happens.
+    ``opened`` is the night, its lock held; ``lines`` are its lines that the ledger already holds.
     """
 
     def __init__(
@@ -104,7 +98,7 @@ class Conductor:
                 self._end("budget" if agenda.cut else "done")
 
     def abandon(self) -> None:
-        """Keep what runs in flight can still tell, start none, and end the night."""
+        """Conclude the runs in flight, start none, and end the night."""
         with _signals(self.stop, self._urged):
             self._work(self._agenda(()), adopt_only=True)
             if not self.stop.is_set():
@@ -147,7 +141,7 @@ class Conductor:
         self.display.finished(line)
         if self._settings.keep_valid or line.verdict != "valid" or not line.as_expected:
             return
-        # A run whose line is not on the disk is told by its folder when the night goes on.
+        # A run without a line on the disk needs its whole folder when the night goes on.
         if is_kept and line.run_folder is not None:
             conclusions.prune(Path(line.run_folder), is_program=line.is_program)
 
@@ -197,7 +191,7 @@ class Conductor:
     def _guarded(
         self, action: Callable[[PlannedRun], RunEnded | None], run: PlannedRun
     ) -> RunEnded | None:
-        """One run's line, also where it could not even be started."""
+        """Return one run's line, also where it could not even be started."""
         started = nights.now()
         try:
             return action(run)
@@ -209,7 +203,7 @@ class Conductor:
         return self._line(run, Conclusion("failed", None, sentence), started, 1)
 
     def _adopt(self, run: PlannedRun) -> RunEnded | None:
-        """What the last attempt of a suite that died came to; None if it must be done again."""
+        """Conclude the last attempt of a dead suite; None if it must be done again."""
         attempt = self._attempts(run)[-1]
         begun = attempt.started()
         started = nights.now() if begun is None else dt.datetime.fromisoformat(begun.started)
@@ -225,7 +219,7 @@ class Conductor:
         return self._line(run, conclusion, started, attempt.number, took_s=took_s)
 
     def _do(self, run: PlannedRun) -> RunEnded | None:
-        """One attempt from its start to its end; None if the user ended it."""
+        """Carry out one attempt; return None if the user ended it."""
         started, began_s = nights.now(), time.monotonic()
         attempt = attempts.new_attempt(self._folder.attempts(run))
         command = self._command(run, attempt)
@@ -311,7 +305,7 @@ def _program_words(run: PlannedRun, python: str, folder: str) -> list[str]:
 
 @contextmanager
 def _signals(stop: Stop, urged: threading.Event) -> Generator[None]:
-    """The first signal stops the night, a later one urges; none raises in the midst of a write."""
+    """Stop the night at the first signal, urge at a later one; neither raises within a write."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -321,7 +315,7 @@ def _signals(stop: Stop, urged: threading.Event) -> Generator[None]:
             urged.set()
         stop.interrupt()
 
-    # What is ignored (SIGHUP under nohup, SIGINT in a script's background) stays ignored.
+    # Ignored signals (SIGHUP under nohup, SIGINT in a script's background) stay ignored.
     heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, on_signal) for number in heard}
     try:

@@ -1,4 +1,4 @@
-"""The records of a suite file, and what its numbers mean; reads nothing, draws nothing.
+"""Records of a suite file, and the meaning of its numbers; reads nothing, draws nothing.
 
 A suite is a list of matrices and programs. In a matrix every field that is also an option of
 ``splitbrain test`` takes one value or a list of values; the cells are the product of the lists.
@@ -15,7 +15,6 @@ import msgspec
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.history.options import OptionField, options_of
 
-#: A name that may stand in file names and in columns.
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}$")]
 #: Settings by name; a number or a truth value is handed on as text.
 Pairs = dict[str, str | int | float | bool]
@@ -23,7 +22,7 @@ Pairs = dict[str, str | int | float | bool]
 Duration = str | int | float
 Expectation = Literal["valid", "invalid"]
 
-#: Seconds a run may take beyond its time limit before it is stopped: deploying, healing, judging.
+#: Seconds of a run beyond its time limit: deploying, healing, judging.
 RUN_OVERHEAD_S = 600.0
 
 _UNIT_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -45,22 +44,22 @@ AXES: Final = {field.key: field for field in options_of(Experiment) if field.nam
 
 
 def _value_type(axis: OptionField) -> Any:
-    """Type of one value as it is written; several bugs may be switched on together."""
+    """Return the type of one written value; several bugs may be switched on together."""
     if get_origin(axis.type) is dict:
         return Pairs
     if axis.is_repeatable:
         return str | tuple[str, ...]
-    return next(one for one in get_args(axis.type) or (axis.type,) if one is not NoneType)
+    return next(type_ for type_ in get_args(axis.type) or (axis.type,) if type_ is not NoneType)
 
 
 def _values_type(axis: OptionField) -> Any:
     value = _value_type(axis)
-    one = str if get_origin(axis.type) is tuple else value
-    return one | tuple[value, ...]
+    type_ = str if get_origin(axis.type) is tuple else value
+    return type_ | tuple[value, ...]
 
 
 def _axes(name: str, type_of: Callable[[OptionField], Any]) -> type[msgspec.Struct]:
-    """A record with a field for each axis; None leaves the command its own default."""
+    """Make a record with a field for each axis; None leaves the command its own default."""
     return msgspec.defstruct(
         name, [(key, type_of(axis) | None, None) for key, axis in AXES.items()], kw_only=True
     )
@@ -71,25 +70,25 @@ _MatrixAxes = _axes("_MatrixAxes", _values_type)
 
 
 class CellPattern(_CellAxes, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One value for some options: which cells to leave out, or one cell to add."""
+    """One value for some options: the cells to exclude, or one cell to include."""
 
 
 class Matrix(_MatrixAxes, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Cells of one kind: their options, their seeds, and what is expected of them."""
+    """Cells of one kind: their options, their seeds, and the expected verdict."""
 
     name: Name
-    #: Cells that are left out of the product, and cells that are added to it.
+    #: Cells left out of the product, and cells added to it.
     exclude: tuple[CellPattern, ...] = ()
     include: tuple[CellPattern, ...] = ()
     seeds: Seeds = FreshSeeds(count=1)
     expect: Expectation = "valid"
-    #: expect invalid: how many runs of each cell must be.
+    #: expect invalid: least number of such runs of each cell.
     at_least: Annotated[int, msgspec.Meta(ge=1)] | Literal["all"] = "all"
     #: expect invalid: checkers of which one must have found the violation; empty: any.
     caught_by: tuple[str, ...] = ()
-    #: What all runs of the matrix may take together.
+    #: Of all runs of the matrix together.
     time_budget: Duration | None = None
-    #: What one run may take; by default its time limit and ten minutes.
+    #: Of one run; by default its time limit and ten minutes.
     run_timeout: Duration | None = None
     analyze: bool = False
     #: Further words for ``splitbrain test``, handed on as they are.
@@ -103,7 +102,6 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     #: Words; ``{python}``, ``{seed}`` and ``{folder}`` are replaced.
     command: tuple[str, ...]
     timeout: Duration
-    #: The exit code of success.
     exit_code: int = 0
     seeds: Seeds = FreshSeeds(count=1)
     time_budget: Duration | None = None
@@ -113,9 +111,8 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """A whole suite file."""
 
     name: Name
-    #: What the whole night may take; None: as long as it needs.
+    #: Of the whole night; None: as long as it needs.
     time_budget: Duration | None = None
-    #: Runs at the same time.
     jobs: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
     #: Keep all of a valid run's folder, instead of plan, schedule, faults and verdict.
     keep_valid: bool = False
@@ -124,30 +121,27 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 def choice_of(cells: Matrix | CellPattern, axis: str) -> Any:
-    """What the file says of an axis; None: nothing."""
+    """Return the value of an axis in the file; None: left out."""
     return getattr(cells, axis)
 
 
 class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run or program that the night is to carry out; stands in ``night.json``."""
+    """One run or program of a night; stands in ``night.json``."""
 
     #: Place in the night's order, from 1.
     number: int
     is_program: bool
-    #: Name of the matrix or program.
     matrix: str
-    #: The matrix' name and what tells this cell from its others; the ledger adds up by it.
+    #: The matrix' name and the cell's distinguishing options; the ledger adds up by it.
     cell: str
-    #: Options of the cell, by their names in the file.
     options: dict[str, str | int | float | list[str] | dict[str, str]]
     #: Words of the command, seed included; for a run after ``test``, folder apart.
     arguments: tuple[str, ...]
     seed: int
     expect: Expectation
-    #: expect invalid: how many runs of this cell must be.
+    #: expect invalid: least number of such runs of this cell.
     at_least: int = 0
     caught_by: tuple[str, ...] = ()
-    #: Program: the exit code of success.
     expected_exit_code: int = 0
     #: Shortest time that it can take; it is not started when less is left.
     least_s: float = 0.0
@@ -156,13 +150,13 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def folder_name(self) -> str:
-        """Where its attempts stand below the night's folder; unique in the night."""
+        """Return the folder of its attempts below the night's; unique in the night."""
         slug = re.sub(r"[^a-z0-9]+", "-", self.matrix.lower()).strip("-")[:40]
         return f"{self.number:04d}-{slug}-{self.seed}"
 
 
 def seconds_of(duration: Duration) -> float:
-    """Seconds of ``90``, ``"90s"``, ``"45m"`` or ``"8h"``.
+    """Return the seconds of ``90``, ``"90s"``, ``"45m"`` or ``"8h"``.
 
     Raises:
         ValueError: it is none of these, or not above 0.

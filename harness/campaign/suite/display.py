@@ -1,4 +1,4 @@
-"""Shows a night while it goes on: one line per finished run, and a bar on a terminal."""
+"""Display of a night: one line per finished run, and a bar on a terminal."""
 
 import threading
 from typing import Self
@@ -23,7 +23,7 @@ _STYLES = {"valid": "green", "invalid": "red", "failed": "red"}
 
 
 class Display:
-    """A context: shows a night of ``total`` runs, ``done`` of which are over already."""
+    """Context that shows a night of ``total`` runs, ``done`` of which are over already."""
 
     def __init__(self, console: Console, total: int, done: int = 0) -> None:
         self._console = console
@@ -53,17 +53,17 @@ class Display:
             self._bar.stop()
 
     def say(self, sentence: str) -> None:
-        """One line about the night as a whole."""
+        """Print one line about the night as a whole."""
         say(self._console, sentence)
 
     def started(self, run: PlannedRun) -> None:
-        """A run begins; shown on a terminal only, where the line can go away again."""
+        """Show a run that begins; on a terminal only, where the line can go away again."""
         with self._lock:
             self._under_way.append(f"{run.cell}, seed {run.seed}")
             self._refresh()
 
     def finished(self, line: RunEnded) -> None:
-        """A run is over: its cell, seed, verdict and seconds."""
+        """Print a finished run: its cell, seed, verdict and seconds."""
         with self._lock:
             self._done += 1
             name = f"{line.cell}, seed {line.seed}"

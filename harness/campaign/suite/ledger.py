@@ -1,9 +1,9 @@
-"""The ledger: one JSON line per finished run, appended for years; what it holds is never changed.
+"""The ledger: one JSON line per finished run, appended for years and never changed.
 
 A line is written whole and synced before anything else follows from it. Several suites may append
-to one ledger: each takes its lock (``flock``) for the moment of writing. What a crash tore off at
-the end was never acknowledged and is cut away by the next writer; a broken line anywhere else is
-refused, because sums over it would lie. Source: issue 4, item 8.
+to one ledger: each takes its lock (``flock``) for the moment of writing. A line that a crash tore
+off at the end was never acknowledged and is cut away by the next writer; a broken line anywhere
+else is refused, because sums over it would lie. Source: issue 4, item 8.
 """
 
 import fcntl
@@ -19,7 +19,6 @@ from splitbrain.harness.folder.coverage_cells import CoverageCell
 from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.history.json_problems import in_words
 
-#: Version of the ledger's lines.
 LEDGER_SCHEMA = 1
 
 #: valid: all was judged and nothing found; failed: the harness or its environment failed.
@@ -34,7 +33,7 @@ class PlannedCell(msgspec.Struct, frozen=True):
     cell: str
     planned: int
     expect: Expectation
-    #: expect invalid: how many runs must be; else 0.
+    #: expect invalid: least number of such runs; else 0.
     at_least: int
 
 
@@ -46,7 +45,6 @@ class NightBegan(msgspec.Struct, frozen=True, tag_field="kind", tag="night-began
     night: str
     #: Fresh seeds were drawn from it.
     night_seed: int
-    #: Digest of the suite file.
     digest: str
     #: UTC, ISO 8601.
     at: str
@@ -70,7 +68,7 @@ class RunEnded(msgspec.Struct, frozen=True, tag_field="kind", tag="run", kw_only
     cell: str
     options: dict[str, Any]
     seed: int
-    #: Commit of the tool, None outside a work tree; whether files differed from it.
+    #: Commit of the tool, None outside a work tree; ``dirty``: files differed from it.
     commit: str | None
     dirty: bool
     tool_version: str
@@ -79,29 +77,26 @@ class RunEnded(msgspec.Struct, frozen=True, tag_field="kind", tag="run", kw_only
     started: str
     took_s: float
     verdict: Verdict
-    #: Why it proves nothing.
+    #: Reasons why it proves nothing.
     vacuous: tuple[str, ...] = ()
     #: None where the process outlived the suite's.
     exit_code: int | None
-    #: Checkers that said invalid.
     violated: tuple[str, ...] = ()
-    #: What is wrong, in one sentence.
     sentence: str | None = None
     run_folder: str | None
-    #: The command that does it again.
     reproduce: str
     expect: Expectation
     as_expected: bool
-    #: Number of the try; earlier ones died before they could tell anything.
+    #: Number of the try; earlier ones died undecided.
     attempt: int = 1
     #: Program: its last line, where that is JSON.
     output: Any = None
-    #: Which faults met what; None where nothing tells, as in lines of earlier versions.
+    #: Fault coverage; None where unknown, as in lines of earlier versions.
     coverage: tuple[CoverageCell, ...] | None = None
 
 
 class NightEnded(msgspec.Struct, frozen=True, tag_field="kind", tag="night-ended", kw_only=True):
-    """The last line of a night: nothing will be added to it."""
+    """The last line of a night."""
 
     schema: int = LEDGER_SCHEMA
     suite: str
@@ -123,11 +118,7 @@ class Ledger:
         self.path = path
 
     def append(self, line: Line) -> None:
-        """Write one line; returns when it is on the disk.
-
-        Raises:
-            HarnessError: the disk refuses.
-        """
+        """Write one line and sync it; raise HarnessError if the disk refuses."""
         with tell_refusal(
             "write the ledger",
             self.path,
@@ -143,9 +134,7 @@ class Ledger:
                 os.close(descriptor)
 
     def lines(self) -> list[Line]:
-        """All lines in order; empty where there is no ledger.
-
-        A torn last line is left out.
+        """Return all lines in order, without a torn last one; empty where there is no ledger.
 
         Raises:
             HarnessError: it cannot be read, or a line is broken.
@@ -194,7 +183,7 @@ class Ledger:
 
 
 def _is_whole(line: bytes) -> bool:
-    """Whether these bytes after the last newline are a line that lacks nothing but its end."""
+    """Return whether these bytes after the last newline are a line that lacks only its end."""
     try:
         _decoder.decode(line)
     except UNREADABLE:
@@ -203,7 +192,7 @@ def _is_whole(line: bytes) -> bool:
 
 
 def _whole_end(descriptor: int) -> int:
-    """Where the next line goes: a whole last line gets its newline, a torn one is cut away."""
+    """Return the place of the next line: a torn last line is cut away."""
     size = os.fstat(descriptor).st_size
     start, tail = size, b""
     while start > 0 and b"\n" not in tail:

@@ -1,8 +1,8 @@
 """One night: its folder, its plan, its lock; begun anew or gone on with after a crash.
 
 ``<runs>/suites/<suite>/<night>/night.json`` holds the planned runs, so that a resumed night does
-exactly what it set out to do. Which of them are done stands in the ledger alone. A lock in the
-folder, held by the suite's process, keeps a second one from working on the same night.
+exactly what it set out to do. The ledger alone says which of them are done. A lock in the folder,
+held by the suite's process, keeps a second one from working on the same night.
 """
 
 import datetime as dt
@@ -44,7 +44,6 @@ class Night(msgspec.Struct, frozen=True, kw_only=True):
     #: UTC time of its beginning; the folder's name, unique within the suite.
     night: str
     night_seed: int
-    #: Digest of the suite file.
     digest: str
     ledger: str
     runs: tuple[PlannedRun, ...]
@@ -58,26 +57,26 @@ class NightFolder:
 
     @property
     def record(self) -> Path:
-        """The night's plan."""
+        """Return the path of the night's plan."""
         return self.root / "night.json"
 
     @property
     def lock(self) -> Path:
-        """Held (flock) by the suite's process."""
+        """Return the path of the lock (flock) that the suite's process holds."""
         return self.root / "lock"
 
     @property
     def summary(self) -> Path:
-        """The night for people, Markdown."""
+        """Return the path of the night's Markdown."""
         return self.root / "summary.md"
 
     @property
     def junit(self) -> Path:
-        """The night for CI servers."""
+        """Return the path of the night's JUnit XML."""
         return self.root / "junit.xml"
 
     def attempts(self, run: PlannedRun) -> Path:
-        """Where the attempts at one run stand, one folder each."""
+        """Return the folder of the attempts at one run, one folder each."""
         return self.root / "runs" / run.folder_name
 
 
@@ -135,7 +134,7 @@ def begin(
 
 
 def latest(suites: Path, suite: str) -> NightFolder | None:
-    """The newest night of a suite that has a plan; one that died before that did nothing."""
+    """Return the newest night of a suite that has a plan; without one it did nothing."""
     parent = suites / suite
     if not parent.is_dir():
         return None
@@ -172,11 +171,7 @@ def reopen(folder: NightFolder) -> OpenNight:
 
 
 def refuse_other_ledger(night: Night, ledger: Path) -> None:
-    """A night stands in one ledger.
-
-    Raises:
-        UsageError: it began in another one.
-    """
+    """Refuse another ledger than the night's; raise UsageError."""
     if night.ledger != str(ledger):
         raise UsageError(
             f"the night {night.night} is kept in the ledger {night.ledger}, not in {ledger}",
@@ -185,7 +180,7 @@ def refuse_other_ledger(night: Night, ledger: Path) -> None:
 
 
 def header(night: Night) -> NightBegan:
-    """The night's first line in the ledger."""
+    """Return the night's first line in the ledger."""
     cells: dict[str, list[PlannedRun]] = {}
     for run in night.runs:
         cells.setdefault(run.cell, []).append(run)
@@ -203,22 +198,22 @@ def header(night: Night) -> NightBegan:
 
 
 def lines_of(lines: Sequence[Line], night: Night) -> list[Line]:
-    """The ledger's lines of one night."""
+    """Return the ledger's lines of one night."""
     return [line for line in lines if line.suite == night.suite and line.night == night.night]
 
 
 def done(lines: Sequence[Line]) -> dict[int, RunEnded]:
-    """The finished runs of one night's lines, by their number."""
+    """Return the finished runs of one night's lines, by their number."""
     return {line.number: line for line in lines if isinstance(line, RunEnded)}
 
 
 def has_ended(lines: Sequence[Line]) -> bool:
-    """Whether one night's lines say that nothing will follow."""
+    """Return whether one night's lines say that it is over."""
     return any(isinstance(line, NightEnded) for line in lines)
 
 
 def used_s(lines: Sequence[Line]) -> float:
-    """Seconds that earlier processes worked on one night, as far as its lines tell."""
+    """Return seconds that earlier processes worked on one night, by its lines."""
     sessions: dict[int, float] = {}
     for line in done(lines).values():
         sessions[line.session] = max(sessions.get(line.session, 0.0), line.session_s)
@@ -226,7 +221,7 @@ def used_s(lines: Sequence[Line]) -> float:
 
 
 def now() -> dt.datetime:
-    """The wall clock in UTC; for people and names only."""
+    """Return the wall clock in UTC; for people and names only."""
     return dt.datetime.now(dt.UTC)
 
 

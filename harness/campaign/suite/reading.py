@@ -1,8 +1,8 @@
-"""Reads a suite file, and refuses what is wrong in it before anything starts.
+"""Reader of a suite file that refuses errors in it before anything starts.
 
 Every refusal is one sentence that names the file, the place in it and the next step. Each cell is
-also held against the systems, workloads, plans and bugs that exist, so that a misspelt name is
-told now and not at three in the morning. Starts nothing.
+also checked against the known systems, workloads, plans and bugs, so that a misspelt name is
+reported now and not at three in the morning. Starts nothing.
 """
 
 import hashlib
@@ -50,11 +50,10 @@ _NEXT = "Correct the file; docs/suite.md says what may stand in it"
 
 
 class SuiteFile(msgspec.Struct, frozen=True):
-    """A suite and where it came from."""
+    """A suite and its origin."""
 
     path: Path
     suite: Suite
-    #: Digest of the file's bytes: whether it is still the same.
     digest: str
 
 
@@ -90,11 +89,7 @@ def read_suite(path: Path) -> SuiteFile:
 
 
 def plan(file: SuiteFile, night_seed: int) -> tuple[PlannedRun, ...]:
-    """The runs of one night.
-
-    Raises:
-        UsageError: a part of the suite makes no sense.
-    """
+    """Return the runs of one night; raise UsageError if a part of the suite makes no sense."""
     try:
         return planned_runs(file.suite, night_seed)
     except ValueError as error:
@@ -102,7 +97,7 @@ def plan(file: SuiteFile, night_seed: int) -> tuple[PlannedRun, ...]:
 
 
 def check_cells(path: Path, runs: Iterable[PlannedRun]) -> None:
-    """Hold one run of each cell against what exists; engines and kernels are not asked.
+    """Check one run of each cell against the registries; engines and kernels are not asked.
 
     Raises:
         UsageError: a cell cannot be run by this version.
@@ -134,7 +129,7 @@ def check_cells(path: Path, runs: Iterable[PlannedRun]) -> None:
 
 
 def _by_keys(text: str) -> str:
-    """A sentence on the command line's options, said of the keys that a suite has for them."""
+    """Replace the command line's options in a sentence by the suite's keys for them."""
 
     def key(option: re.Match[str]) -> str:
         name = option["name"].replace("-", "_")
@@ -144,7 +139,7 @@ def _by_keys(text: str) -> str:
 
 
 class _CheckedError(Exception):
-    """All that can be known without a runtime is in order."""
+    """All checks that need no runtime have passed."""
 
 
 def _no_runtime() -> Runtime:
@@ -152,17 +147,17 @@ def _no_runtime() -> Runtime:
 
 
 def experiment_of(run: PlannedRun) -> Experiment:
-    """What a run of a night runs."""
+    """Return the experiment of a night's run."""
     given = {AXES[name].name: value for name, value in run.options.items()}
     return msgspec.convert({"system": DEFAULT_SYSTEM, **given, "seed": run.seed}, Experiment)
 
 
 def _with_plan_files(data: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The same with plan files named so that they are found from here."""
+    """Return the data with plan files named so that they are found from here."""
 
     def found(nemesis: Any) -> Any:
         if isinstance(nemesis, list):
-            return [found(one) for one in cast("list[Any]", nemesis)]
+            return [found(part) for part in cast("list[Any]", nemesis)]
         if isinstance(nemesis, str) and nemesis.endswith(_PLAN_FILE_SUFFIXES):
             return str(folder / nemesis)
         return nemesis
@@ -174,17 +169,17 @@ def _with_plan_files(data: dict[str, Any], folder: Path) -> dict[str, Any]:
         replaced = {"nemesis": found(known["nemesis"])} if "nemesis" in known else {}
         for patterns in ("include", "exclude"):
             if isinstance(known.get(patterns), list):
-                replaced[patterns] = [changed(one) for one in known[patterns]]
+                replaced[patterns] = [changed(part) for part in known[patterns]]
         return {**known, **replaced}
 
     matrices = data.get("matrix")
     if not isinstance(matrices, list):
         return data
-    return {**data, "matrix": [changed(one) for one in cast("list[Any]", matrices)]}
+    return {**data, "matrix": [changed(part) for part in cast("list[Any]", matrices)]}
 
 
 def _refusal(path: Path, message: str, data: dict[str, Any]) -> UsageError:
-    """The decoder's message as a sentence that names the place in the user's words."""
+    """Turn the decoder's message into a sentence that names the place in the user's words."""
     unknown = _UNKNOWN_FIELD.match(message)
     if unknown:
         place, record = _place(unknown["at"] or "$", data)
@@ -200,7 +195,7 @@ def _refusal(path: Path, message: str, data: dict[str, Any]) -> UsageError:
 
 
 def _place(at: str, data: dict[str, Any]) -> tuple[str, type[msgspec.Struct]]:
-    """``, matrix 2 ('sets'), seeds`` for ``$.matrix[1].seeds``, and the record standing there."""
+    """Return ``, matrix 2 ('sets'), seeds`` for ``$.matrix[1].seeds``, and its record type."""
     words: list[str] = []
     record: type[msgspec.Struct] = Suite
     value: Any = data

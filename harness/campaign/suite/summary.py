@@ -1,7 +1,7 @@
-"""A night's summary in plain text, Markdown and JUnit, and the ledger's sums; of lines alone.
+"""Summary of a night in plain text, Markdown and JUnit, and the ledger's sums; from lines alone.
 
-What must be seen first comes first: violations, then failures, then why the night is void. It
-decides nothing, and it never leaves out a violation or a failure, however many there are.
+Violations come first, then failures, then why the night is void. It decides nothing, and it never
+leaves out a violation or a failure, however many there are.
 """
 
 from collections.abc import Iterable, Sequence
@@ -44,7 +44,7 @@ _CODES = {
 def to_text(
     night: NightTally, all_nights: Sequence[NightTally], *, with_coverage: bool = False
 ) -> str:
-    """The summary for a terminal: plain lines, no colour; on demand with what faults have met."""
+    """Return the summary for a terminal: plain lines, no colour."""
     blocks = [headline(night), _about(night)]
     for title, lines in _findings(night):
         blocks.append("\n".join([title, *(f"  {line}" for line in lines)]))
@@ -57,7 +57,7 @@ def to_text(
 
 
 def to_markdown(night: NightTally, all_nights: Sequence[NightTally]) -> str:
-    """The content of the night's ``summary.md``."""
+    """Return the content of the night's ``summary.md``."""
     blocks = [f"# {markdown(headline(night))}", markdown(_about(night))]
     for title, lines in _findings(night):
         blocks.append(f"## {markdown(title)}")
@@ -75,7 +75,7 @@ def to_markdown(night: NightTally, all_nights: Sequence[NightTally]) -> str:
 
 
 def headline(night: NightTally) -> str:
-    """What a person must see first."""
+    """Return the most important sentence."""
     name = f"suite {night.began.suite}, night {night.began.night}"
     if night.violations:
         void = ", and the night is void" if night.is_void else ""
@@ -94,7 +94,7 @@ def headline(night: NightTally) -> str:
 
 
 def sums_text(nights: Sequence[NightTally]) -> str:
-    """What all nights come to, by commit of the tool."""
+    """Return the sums of all nights, by commit of the tool."""
     if not nights:
         return "The ledger holds no night."
     text = "All nights in the ledger, by commit of splitbrain\n" + _columns(_sum_rows(nights))
@@ -105,7 +105,7 @@ def sums_text(nights: Sequence[NightTally]) -> str:
 
 
 def coverage_text(nights: Sequence[NightTally]) -> str:
-    """What the faults of all nights have met; what was never tried comes first."""
+    """Return the fault coverage of all nights; gaps come first."""
     lines, matrix, by_workload = _coverage(nights)
     blocks = ["\n".join([_COVERAGE, *(f"  {line}" for line in lines)])]
     if matrix:
@@ -114,14 +114,14 @@ def coverage_text(nights: Sequence[NightTally]) -> str:
 
 
 def _coverage(nights: Sequence[NightTally]) -> tuple[list[str], Rows, Rows]:
-    """Sentences, kinds by role and phase, kinds by workload; no rows where nothing was tried.
+    """Return sentences, kinds by role and phase, kinds by workload.
 
-    A kind without a row was never tried, and a sentence says so.
+    There are no rows where nothing was tried, and a sentence says so.
     """
     coverage = sum_all_coverage(nights)
-    more = f" {counted(coverage.untold, 'more run')} told nothing." if coverage.untold else ""
+    more = f" {counted(coverage.unknown, 'more run')} told nothing." if coverage.unknown else ""
     lines = [
-        f"Counted over {counted(coverage.told, 'run')} without a planted bug.{more}",
+        f"Counted over {counted(coverage.known, 'run')} without a planted bug.{more}",
         *(f"Never tried {line}" for line in never_tried(coverage.cells, machine_kind_names())),
     ]
     matrix: Rows = []
@@ -151,7 +151,7 @@ def _about(night: NightTally) -> str:
 
 
 def _findings(night: NightTally) -> Iterable[tuple[str, list[str]]]:
-    """Everything that a person must look at, most serious first."""
+    """Yield everything that needs attention, most serious first."""
     for title, runs in (
         ("Violations that nobody expected", night.violations),
         ("Runs in which the harness or its environment failed", night.failures),
@@ -185,7 +185,7 @@ def _run_lines(run: RunEnded) -> list[str]:
 
 
 def _item(line: str) -> str:
-    """A line as an item of a list; an indented one belongs to the item before it."""
+    """Return a line as an item of a list; an indented one belongs to the item before it."""
     text = line.lstrip()
     return " " * (len(line) - len(text)) + f"- {markdown(text)}"
 
@@ -225,7 +225,7 @@ def _sum_rows(nights: Sequence[NightTally]) -> Rows:
 
 
 def _program_lines(nights: Sequence[NightTally]) -> list[str]:
-    """One line per program: how often it ran, and what its last lines add up to."""
+    """Return one line per program: how often it ran, and the sums of its last lines."""
     return [
         printable(
             f"{entry.program}: {entry.as_expected} of {counted(entry.runs, 'run')} as expected"
@@ -252,7 +252,7 @@ def _last(night: NightTally) -> str:
 
 
 def _columns(rows: Rows, text_columns: int = 1) -> str:
-    """A table for a terminal: the first columns to the left, figures to the right."""
+    """Return a table for a terminal: text columns to the left, figures to the right."""
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     return "\n".join(
         "  ".join(
@@ -276,7 +276,7 @@ def _time(seconds: float) -> str:
 
 
 def to_junit(night: NightTally) -> bytes:
-    """The content of ``junit.xml``, for CI servers: one case per run, one per planted bug's cell.
+    """Return the content of ``junit.xml``: one case per run, one per planted bug's cell.
 
     An unexpected violation, and a run that proves nothing, is a failure; a failed harness an error.
     A planted bug that went unseen fails its cell's own case.

@@ -1,8 +1,8 @@
-"""Adds up the ledger: one night, and all nights by commit; pure, from lines alone.
+"""Sums of the ledger: one night, and all nights by commit; pure, from lines alone.
 
-The rule of a night's exit code stands here: a violation that nobody expected wins over all; then
-failures of the harness and a night whose planted bugs went unseen; then what proves nothing.
-Source: issue 4, item 8; design, section 6.
+The rule of a night's exit code stands here: an unexpected violation wins over all; then failures of
+the harness and a night whose planted bugs went unseen; then runs that prove nothing. Source: issue
+4, item 8; design, section 6.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,26 +32,24 @@ class CellTally(msgspec.Struct, frozen=True):
     """One cell in one night."""
 
     planned: PlannedCell
-    #: How many runs came out how.
     counts: dict[Verdict, int]
-    #: Runs that came out as the suite expects.
     as_expected: int
     seconds: float
 
     @property
     def finished(self) -> int:
-        """Runs that stand in the ledger."""
+        """Return the number of runs in the ledger."""
         return sum(self.counts.values())
 
     @property
     def is_toothless(self) -> bool:
-        """Whether so few runs saw the planted bug that the rest cannot make up for it."""
+        """Return whether the remaining runs cannot make up for those that missed the bug."""
         left = self.planned.planned - self.finished
         return self.planned.expect == "invalid" and self.as_expected + left < self.planned.at_least
 
     @property
     def lacks_teeth(self) -> bool:
-        """Whether fewer runs than needed saw the planted bug so far."""
+        """Return whether fewer runs than needed saw the planted bug so far."""
         return self.planned.expect == "invalid" and self.as_expected < self.planned.at_least
 
 
@@ -65,22 +63,22 @@ class NightTally(msgspec.Struct, frozen=True):
 
     @property
     def planned(self) -> int:
-        """Runs that the night meant to do."""
+        """Return the number of planned runs."""
         return sum(cell.planned.planned for cell in self.cells)
 
     @property
     def violations(self) -> tuple[RunEnded, ...]:
-        """Violations that nobody expected."""
+        """Return unexpected violations."""
         return tuple(run for run in self.runs if run.expect == "valid" and run.verdict == "invalid")
 
     @property
     def failures(self) -> tuple[RunEnded, ...]:
-        """Runs in which the harness or its environment failed."""
+        """Return runs in which the harness or its environment failed."""
         return tuple(run for run in self.runs if run.verdict == "failed")
 
     @property
     def inconclusive(self) -> tuple[RunEnded, ...]:
-        """Runs that prove nothing."""
+        """Return runs that prove nothing."""
         return tuple(
             run
             for run in self.runs
@@ -89,7 +87,7 @@ class NightTally(msgspec.Struct, frozen=True):
 
     @property
     def unseen(self) -> tuple[RunEnded, ...]:
-        """Runs with a planted bug that came to an end without its being found."""
+        """Return runs with a planted bug that ended without finding it."""
         return tuple(
             run
             for run in self.runs
@@ -98,29 +96,29 @@ class NightTally(msgspec.Struct, frozen=True):
 
     @property
     def toothless(self) -> tuple[CellTally, ...]:
-        """Cells whose planted bug went unseen; any of them makes the night void."""
+        """Return cells whose planted bug went unseen; any of them makes the night void."""
         if self.ended is not None:
             return tuple(cell for cell in self.cells if cell.lacks_teeth)
         return tuple(cell for cell in self.cells if cell.is_toothless)
 
     @property
     def is_void(self) -> bool:
-        """Whether its valid runs mean nothing."""
+        """Return whether its valid runs mean nothing."""
         return bool(self.toothless)
 
     @property
     def uncovered(self) -> tuple[CellTally, ...]:
-        """Cells without a single finished run."""
+        """Return cells without a finished run."""
         return tuple(cell for cell in self.cells if not cell.finished)
 
     @property
     def cut(self) -> tuple[CellTally, ...]:
-        """Cells with fewer runs than planned."""
+        """Return cells with fewer runs than planned."""
         return tuple(cell for cell in self.cells if cell.finished < cell.planned.planned)
 
     @property
     def exit_code(self) -> int:
-        """1 a violation, 3 a failure or void, 2 nothing proven or not over, 0 all as expected."""
+        """Return 1 for a violation, 3 failed or void, 2 nothing proven or not over, else 0."""
         if self.violations:
             return EXIT_INVALID
         if self.failures or self.is_void:
@@ -131,7 +129,7 @@ class NightTally(msgspec.Struct, frozen=True):
 
     @property
     def commits(self) -> tuple[str, ...]:
-        """Commits of the tool that the runs were done with."""
+        """Return the tool's commits of its runs."""
         return tuple(dict.fromkeys(commit_text(run) for run in self.runs))
 
 
@@ -143,9 +141,8 @@ class CommitSum(msgspec.Struct):
     void_nights: set[str]
     #: Runs that are expected to be valid, by their verdict; valid ones of void nights do not count.
     counts: dict[Verdict, int]
-    #: Valid runs of void nights.
     void_valid: int = 0
-    #: Runs with a planted bug, and those of them in which it was found.
+    #: Runs with a planted bug, and those of them that found it.
     planted: int = 0
     found: int = 0
     seconds: float = 0.0
@@ -174,7 +171,7 @@ def tally_night(lines: Iterable[Line]) -> NightTally | None:
 
 
 def nights_of(lines: Sequence[Line], suite: str | None = None) -> list[NightTally]:
-    """All nights of a suite, or of all suites, in the order of their beginnings."""
+    """Return all nights of a suite, or of all suites, by their beginnings."""
     grouped: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         if suite is None or line.suite == suite:
@@ -183,7 +180,7 @@ def nights_of(lines: Sequence[Line], suite: str | None = None) -> list[NightTall
 
 
 def sum_by_commit(nights: Iterable[NightTally]) -> list[CommitSum]:
-    """All runs of all nights, by commit, in the order of their first appearance."""
+    """Return all runs of all nights, by commit, in the order of first appearance."""
     sums: dict[str, CommitSum] = {}
     for night in nights:
         name = f"{night.began.suite}/{night.began.night}"
@@ -207,24 +204,24 @@ def sum_by_commit(nights: Iterable[NightTally]) -> list[CommitSum]:
 
 
 class CoverageSum(msgspec.Struct, frozen=True):
-    """Coverage of the faults of all nights."""
+    """Fault coverage of all nights."""
 
     cells: tuple[CoverageCell, ...]
-    #: Runs whose faults are counted, and those of which nothing is known.
-    told: int
-    untold: int
+    #: Runs with known and with unknown coverage.
+    known: int
+    unknown: int
 
 
 def sum_all_coverage(nights: Iterable[NightTally]) -> CoverageSum:
-    """All runs that should be valid; one with a planted bug tries nothing of the real code."""
+    """Sum all runs that should be valid; one with a planted bug tries nothing of the real code."""
     runs = [
         run
         for night in nights
         for run in night.runs
         if run.expect == "valid" and not run.is_program
     ]
-    told = [run.coverage for run in runs if run.coverage is not None]
-    return CoverageSum(sum_coverage(told), len(told), len(runs) - len(told))
+    known = [run.coverage for run in runs if run.coverage is not None]
+    return CoverageSum(sum_coverage(known), len(known), len(runs) - len(known))
 
 
 class ProgramSum(msgspec.Struct):
@@ -238,7 +235,7 @@ class ProgramSum(msgspec.Struct):
 
 
 def sum_programs(nights: Iterable[NightTally]) -> list[ProgramSum]:
-    """All runs of each program, in the order of their first appearance."""
+    """Return all runs of each program, in the order of first appearance."""
     sums: dict[str, ProgramSum] = {}
     for run in (run for night in nights for run in night.runs if run.is_program):
         name = f"{run.suite}/{run.cell}"
@@ -251,7 +248,7 @@ def sum_programs(nights: Iterable[NightTally]) -> list[ProgramSum]:
 
 
 def commit_text(run: RunEnded) -> str:
-    """Twelve digits of the commit, and whether files differed from it."""
+    """Return twelve digits of the commit, and whether files differed from it."""
     commit = "no commit" if run.commit is None else run.commit[:12]
     return f"{commit}-dirty" if run.dirty else commit
 

@@ -1,4 +1,4 @@
-"""What ``splitbrain sim`` does: checks what it was asked for, sweeps, and says what came of it.
+"""The command ``splitbrain sim``: checks its options, sweeps, and reports.
 
 Source: design, sections 6 and 9.
 """
@@ -33,7 +33,7 @@ _WRITE_RANGE = "Write --seeds FIRST:END, such as 0:1000; END itself is not run"
 
 
 def run_sim(options: SimOptions, console: Console) -> int:
-    """Run one scenario, or sweep; returns the exit code.
+    """Run one scenario, or sweep; return the exit code.
 
     Raises:
         UsageError: something does not exist or does not fit.
@@ -43,7 +43,7 @@ def run_sim(options: SimOptions, console: Console) -> int:
         return _run_like(options, options.like, console)
     if options.scenario is None:
         return run_sweep(Sweep(order_of(options), Stop()), console)
-    # What a scenario says itself, and what only a sweep has.
+    # Refuses options that a scenario has itself, and options of sweeps.
     refuse_unfit(
         options,
         "scenario",
@@ -60,7 +60,6 @@ def run_sim(options: SimOptions, console: Console) -> int:
 
 
 def _run_like(options: SimOptions, run: Path, console: Console) -> int:
-    """Look for a seed near a run; returns the exit code."""
     from splitbrain.harness.campaign.sweep import like_command
 
     refuse_unfit(
@@ -78,7 +77,7 @@ def _run_like(options: SimOptions, run: Path, console: Console) -> int:
 
 
 def seed_range(text: str | None) -> range:
-    """``A:B`` as the seeds from A up to B, B itself not included.
+    """Read ``A:B`` as the seeds from A up to B, B itself not included.
 
     Raises:
         UsageError: it is missing, no range, is empty, or has a seed that cannot be.
@@ -106,11 +105,7 @@ def seed_range(text: str | None) -> range:
 
 
 def order_of(options: SimOptions) -> SweepOrder:
-    """What the sweep is to do.
-
-    Raises:
-        UsageError: something does not exist or does not fit.
-    """
+    """Return the sweep's order; raise UsageError if something does not exist or fit."""
     seeds = seed_range(options.seeds)
     check_runs_folder(options.runs_folder)
     _check_system(options)
@@ -140,7 +135,7 @@ def run_sweep(sweep: Sweep, console: Console) -> int:
 
 
 def title_of(order: SweepOrder) -> str:
-    """The line above the sweep."""
+    """Return the line above the sweep."""
     options = order.options
     bugs = f", with {', '.join(options.bugs)}" if options.bugs else ""
     above = f", {options.state_machine}" if options.state_machine else ""

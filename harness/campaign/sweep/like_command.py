@@ -1,4 +1,4 @@
-"""What ``splitbrain sim --like RUN`` does: looks for a seed that fails as a run in containers did.
+"""The command ``splitbrain sim --like RUN``: looks for a seed that fails as RUN did in containers.
 
 Worlds near the run's schedule (``harness.campaign.sweep.likeness``) are tried until one fails with
 the same verdict: the same checkers of outcomes found a violation. That one is exact, so it can be
@@ -38,14 +38,13 @@ from splitbrain.harness.run.options import check_bugs, check_simulated
 from splitbrain.harness.run.world.folder import keep_sweep_run
 from splitbrain.history.run_folder import RunFolder
 
-#: Seeds that are tried unless somebody says otherwise.
 SEEDS: Final = range(200)
 #: Figure of a seed that failed with another verdict.
 _OTHERWISE: Final = "failed-otherwise"
 
 
 class LikeOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """How the seeds near a run are tried; pickles."""
+    """Settings of the search near a run; pickles."""
 
     likeness: Likeness
     #: Checkers that must find a violation, these and no others.
@@ -55,7 +54,7 @@ class LikeOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What a search among seeds came to."""
+    """Result of a search among seeds."""
 
     #: None: none of them failed with the same verdict.
     seed: int | None
@@ -72,7 +71,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 def try_like(order: LikeOrder, seed: int, purpose: Purpose) -> SeedResult:
     """Draw, run and judge one seed; its folder is written for ``keep``.
 
-    Never raises: what goes wrong is the result's ``crash``.
+    Never raises: errors are the result's ``crash``.
     """
     began = time.perf_counter()
     try:
@@ -85,7 +84,7 @@ def try_like(order: LikeOrder, seed: int, purpose: Purpose) -> SeedResult:
             )
     except HarnessError as error:
         return SeedResult(seed=seed, purpose=purpose, crash=str(error))
-    # A defect of ours ends this seed alone, and is told with its traceback.
+    # A defect of ours ends this seed alone, and is reported with its traceback.
     except Exception:  # noqa: BLE001
         return SeedResult(seed=seed, purpose=purpose, crash=traceback.format_exc())
     result = result_of(outcome, seed, purpose, folder, time.perf_counter() - began)
@@ -96,11 +95,7 @@ def try_like(order: LikeOrder, seed: int, purpose: Purpose) -> SeedResult:
 
 
 def order_of(folder: RunFolder, runs_folder: Path) -> LikeOrder:
-    """What is looked for, near this run.
-
-    Args:
-        folder: of a run in containers that failed.
-        runs_folder: where the run folder of a seed goes.
+    """Return the order of a search near a failed run in containers.
 
     Raises:
         UsageError: the run cannot be looked for in simulation; says why.
@@ -126,8 +121,8 @@ def order_of(folder: RunFolder, runs_folder: Path) -> LikeOrder:
     else:
         happenings = ()
     likeness = likeness_of(record, happenings)
-    asked = checkers_of(like_scenario(likeness, 0).load)
-    missing = [name for name in verdict.violated if name not in asked]
+    applicable = checkers_of(like_scenario(likeness, 0).load)
+    missing = [name for name in verdict.violated if name not in applicable]
     if missing:
         raise UsageError(
             f"{', '.join(missing)} found the violation of {folder.root}, and judges only runs with "
@@ -140,11 +135,7 @@ def order_of(folder: RunFolder, runs_folder: Path) -> LikeOrder:
 
 
 def wanted_verdict(folder: RunFolder) -> ReplayVerdict:
-    """What the run failed with.
-
-    Raises:
-        UsageError: nobody has judged it, or it did not fail.
-    """
+    """Return the run's verdict; raise UsageError if there is none, or it did not fail."""
     verdict = recorded_verdict(folder)
     if verdict is None:
         raise UsageError(
@@ -163,14 +154,9 @@ def wanted_verdict(folder: RunFolder) -> ReplayVerdict:
 def run_like(
     run_path: Path, console: Console, seeds: range, *, jobs: int, runs_folder: Path | None
 ) -> int:
-    """Look for a seed near a run, say what came of it, and return the exit code.
+    """Look for a seed near a failed run in containers, report, and return the exit code.
 
-    Args:
-        run_path: folder of a run in containers that failed.
-        console: where it is told.
-        seeds: those that are tried, in order.
-        jobs: worker processes.
-        runs_folder: where the run folder of the seed goes; None: beside the run's test.
+    ``runs_folder`` takes the run folder of the seed; None: beside the run's test.
 
     Raises:
         UsageError: the run cannot be looked for in simulation.
@@ -235,7 +221,7 @@ def search(order: LikeOrder, console: Console, seeds: range, *, jobs: int, stop:
 
 
 def lines_of(found: Found, order: LikeOrder, seeds: range) -> list[str]:
-    """What the search came to, in words."""
+    """Return the result of the search in words."""
     others = f"; {found.otherwise:,} failed otherwise" if found.otherwise else ""
     crashed = f"; {found.crashed:,} could not be run" if found.crashed else ""
     wanted = ", ".join(order.wanted)

@@ -1,11 +1,10 @@
 """Simulated worlds near the schedule of a run in containers.
 
 From the run's folder come its options, the faults that struck with their real times, the role of
-whoever was hit, and the turning point that each came after. A seed draws a world from that: the
-same faults on the same roles, their times shifted a little, or pinned to the turning point instead;
-same workload, same planted bugs, a quiet world otherwise, and no invariant watches, so that what is
-found there is what clients can see. Must never add a fault, a bug or a client. Source: issue 6,
-item 6.
+each node that was hit, and the turning point before each. A seed draws a world from that: the same
+faults on the same roles, their times shifted a little, or pinned to the turning point instead; same
+workload, same planted bugs, a quiet world otherwise, and no invariants, so that only findings that
+clients can see count. Must never add a fault, a bug or a client. Source: issue 6, item 6.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,22 +27,22 @@ from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEAD
 from splitbrain.simulation.world.streams import Streams
 
 _NS_PER_US: Final = 1_000
-#: Happenings that mark a change of the cluster; between them nothing distinguishes a moment.
+#: Happenings that mark a change of the cluster; between them no moment differs from another.
 TURNING_POINTS: Final = ("leads", "changes-role", "truncates", "starts")
 #: A turning point further back has nothing to do with the fault.
 _FAR_US: Final = 5_000_000
 #: How far times are shifted, either way; a seed has one of these.
 _SHIFTS_US: Final = (0, 50_000, 300_000, 1_000_000)
-#: A fault lasts between three and five quarters of what it lasted.
+#: Range of a fault's duration, per cent of the recorded one.
 _LASTING_PERCENT: Final = (75, 125)
-#: Load after the last fault; what a fault has done shows soon after it.
+#: Load after the last fault; effects of a fault show soon after it.
 _TAIL_US: Final = 6_000_000
 _DRAW_MAX: Final = (1 << 32) - 1
 _STREAM: Final = "like"
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """The turning point that a fault came after."""
+    """The turning point before a fault."""
 
     on: str
     #: From it to the fault.
@@ -54,7 +53,7 @@ class StruckFault(msgspec.Struct, frozen=True):
     """A fault of the run that struck."""
 
     scheduled: Fault
-    #: By role: what a simulated world can aim at, whatever its nodes are called.
+    #: By role: a simulated world's nodes have other names.
     target: str
     #: Since the start of the load, as it happened.
     at_us: int
@@ -63,9 +62,8 @@ class StruckFault(msgspec.Struct, frozen=True):
 
 
 class Likeness(msgspec.Struct, frozen=True, kw_only=True):
-    """What worlds near a run have from it; pickles."""
+    """Parts of a run that worlds near it share; pickles."""
 
-    #: The run, as ``test/run``.
     run: str
     plan: Plan
     faults: tuple[StruckFault, ...]
@@ -74,11 +72,9 @@ class Likeness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def likeness_of(record: RunRecord, happenings: Sequence[str]) -> Likeness:
-    """What worlds near a run have from it.
+    """Return the parts of a run that worlds near it share.
 
-    Args:
-        record: of the run.
-        happenings: what faults may wait for in the system's simulated worlds.
+    ``happenings`` are those that faults may wait for in the system's simulated worlds.
 
     Raises:
         UsageError: the run has no plan, or its load never began.
@@ -110,7 +106,7 @@ def likeness_of(record: RunRecord, happenings: Sequence[str]) -> Likeness:
             continue
         lacking = fault_kind(fault.kind).needs & SIMULATED_LACKS.keys()
         if lacking:
-            left_out[fault.kind] = " and ".join(SIMULATED_LACKS[one] for one in sorted(lacking))
+            left_out[fault.kind] = " and ".join(SIMULATED_LACKS[need] for need in sorted(lacking))
             continue
         end_time = event.time + fault.duration_us * _NS_PER_US if end is None else end.time
         struck.append(
@@ -131,7 +127,7 @@ def likeness_of(record: RunRecord, happenings: Sequence[str]) -> Likeness:
 
 
 def like_scenario(likeness: Likeness, seed: int) -> Scenario:
-    """The same plan, with the moments of the record as a seed shifts them, to be run in its world.
+    """Return a seed's scenario: the same plan, with the recorded times as the seed shifts them.
 
     A function of the arguments alone.
     """
@@ -159,7 +155,7 @@ def like_scenario(likeness: Likeness, seed: int) -> Scenario:
 
 
 def within_load(plan: Scenario) -> Scenario:
-    """Without what the end of the load cuts off: a world may have that, a plan file must not."""
+    """Cut everything after the end of the load: a world may have that, a plan file must not."""
     faults = tuple(
         msgspec.structs.replace(
             fault, duration_us=min(fault.duration_us, plan.load_us - fault.at_us)
@@ -171,7 +167,7 @@ def within_load(plan: Scenario) -> Scenario:
 
 
 def _at_its_moment(struck: StruckFault, shifted_us: int, *, is_pinned: bool) -> Fault:
-    """The fault, waiting as its plan says, or for the turn that it came after, or at its time."""
+    """Return the fault at its plan's happening, at the turning point before it, or at its time."""
     fault = struck.scheduled
     if fault.when is not None:
         return fault
@@ -189,7 +185,7 @@ def _at_its_moment(struck: StruckFault, shifted_us: int, *, is_pinned: bool) -> 
 
 
 def _windows(events: Sequence[FaultEvent]) -> Iterator[tuple[FaultEvent, FaultEvent | None]]:
-    """Each fault that struck: when the runtime was asked to inject it, and to heal it."""
+    """Yield each fault that struck: the requests to inject it, and to heal it."""
     heals: dict[int, FaultEvent] = {}
     refused = {event.index for event in events if event.phase == "not-applicable"}
     for event in events:
@@ -201,7 +197,7 @@ def _windows(events: Sequence[FaultEvent]) -> Iterator[tuple[FaultEvent, FaultEv
 
 
 def _role(fault: Fault, event: FaultEvent) -> str:
-    """What a world can aim at: who was hit by name or by lot is hit by role."""
+    """Return the target by role, for a fault aimed by name or by lot."""
     symbols = (LEADER, FOLLOWER, LAST_LEADER, LAGGARD, ALL, HALVES)
     is_role = fault.target in symbols or fault.when is not None
     if is_role or event.leader is None or len(event.nodes) != 1:
@@ -213,15 +209,19 @@ def _role(fault: Fault, event: FaultEvent) -> str:
 def _turns(
     state_events: Mapping[str, Sequence[StateEvent]], happenings: Sequence[str]
 ) -> Iterator[tuple[int, str]]:
-    """The turning points that the nodes told of, in order: ns since the run's start, and which."""
+    """Yield the nodes' turning points in order: ns since the run's start, and the happening."""
     tale = Tale()
     stamped = [
         event for events in state_events.values() for event in events if event.time is not None
     ]
     for event in sorted(stamped, key=lambda event: (event.time or 0, event.node, event.sequence)):
-        told = tale.told(event)
-        if told is not None and told.name in TURNING_POINTS and told.name in happenings:
-            yield event.time or 0, told.name
+        happening = tale.told(event)
+        if (
+            happening is not None
+            and happening.name in TURNING_POINTS
+            and happening.name in happenings
+        ):
+            yield event.time or 0, happening.name
 
 
 def _turn_before(turns: Sequence[tuple[int, str]], time: int) -> Turn | None:

@@ -1,7 +1,7 @@
-"""What ``splitbrain sim --scenario FILE`` does: runs one world that is given as data.
+"""The command ``splitbrain sim --scenario FILE``: runs one world that is given as data.
 
 The way to try an edited scenario. It is run twice, like a failure of a sweep, and must come out the
-same; its run folder is kept whatever it came to, for who names a world wants to look at it.
+same; its run folder is always kept, because the user of one world wants to look at it.
 """
 
 from pathlib import Path
@@ -28,11 +28,8 @@ def run_world(
 ) -> int:
     """Run a scenario, judge and keep it, and return the exit code.
 
-    Args:
-        path: of the scenario.
-        console: where it is told.
-        runs_folder: where its run folder is made; None: nowhere.
-        with_hash: print seed and trace hash last, as a sweep does.
+    Without ``runs_folder`` nothing is kept; ``with_hash`` prints seed and trace hash last, as a
+    sweep does.
 
     Raises:
         UsageError: the file holds no scenario that this version can run.
@@ -69,7 +66,6 @@ def run_world(
 
 
 def _show(came_to: JudgedOutcome, console: Console) -> int:
-    """The verdict in one line, and its exit code."""
     steps = f"{came_to.outcome.steps:,} steps"
     unknown = came_to.undecided
     if came_to.failed_by:

@@ -1,4 +1,4 @@
-"""The command line of ``splitbrain sim``, and how each seed of a sweep is tried.
+"""The command line of ``splitbrain sim``.
 
 There are three ways: ``seeds`` sweeps, ``scenario`` runs one world, ``like`` looks near a run.
 """
@@ -16,7 +16,7 @@ JOBS_MAX = 256
 
 
 class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``splitbrain sim`` was asked for; pickles."""
+    """Options of ``splitbrain sim``; pickles."""
 
     seeds: Annotated[
         str | None,

@@ -1,10 +1,9 @@
-"""Runs a plan of ``splitbrain test`` in a simulated world: one plan, two worlds.
+"""Runs of a plan of ``splitbrain test`` in a simulated world: one plan, two worlds.
 
 The operations come from the same sub-seed and the schedule is the same; only the moments within the
-system differ, and here they are the same every time. A quiet world otherwise: no message is lost
-and no disk is slow but by the plan's faults. Judged, reported and analysed as any other run. The
-folder appears when the run is over: nothing in a simulation may touch a disk. Source: design,
-sections 2 and 9.
+system differ, and here they repeat exactly. A quiet world otherwise: no message is lost and no disk
+is slow but by the plan's faults. Judged, reported and analysed as any other run. The folder is
+written after the run: nothing in a simulation may touch a disk. Source: design, sections 2 and 9.
 """
 
 from collections.abc import Sequence
@@ -39,7 +38,7 @@ from splitbrain.nemesis.fault_options import BEYOND_PROMISE
 from splitbrain.nemesis.plan import refuse_what_cannot_be_had
 
 _US_PER_S = 1_000_000
-#: How long nodes get to agree after the last heal, as in containers.
+#: Time of the nodes to agree after the last heal, as in containers.
 PATIENCE_US = 60_000_000
 #: Operations above which a run is refused: all of its history is held in memory.
 OPERATIONS_MAX = 5_000_000
@@ -48,12 +47,12 @@ STORY_OPERATIONS_MAX = 50_000
 
 
 def scenario_of(test: PlannedTest) -> Scenario:
-    """The world in which a plan runs; every fault strikes at the time that the plan says."""
+    """Return the world of a plan; every fault strikes at its planned time."""
     return _record_of(test.experiment, test.schedule, len(test.observers))
 
 
 def record_of_plan(plan: Plan, faults: Sequence[Fault]) -> Scenario:
-    """A recorded plan with these faults, as the record that searches and worlds share."""
+    """Return a recorded plan with these faults, as the record that searches and worlds share."""
     return _record_of(plan.experiment, faults, len(plan.observers))
 
 
@@ -96,7 +95,7 @@ def _refuse_what_never_happens(schedule: Sequence[Fault], happenings: set[str]) 
 
 
 def check_plan(test: PlannedTest) -> SimulatedSystem:
-    """Refuse what no simulated world can do, before anything is run.
+    """Refuse plans that no simulated world can carry out, before anything is run.
 
     Raises:
         UsageError: the system has no simulated nodes.
@@ -156,11 +155,7 @@ def keep_planned_run(
 ) -> RunFolder:
     """Write the run folder of a plan that was run in a simulated world.
 
-    Args:
-        test: the plan.
-        outcome: what the run came to.
-        name: of the test.
-        untold: why the run has no story, in one sentence.
+    ``name`` is the test's; ``untold`` says why the run has no story, in one sentence.
 
     Raises:
         HarnessError: the disk refuses.
@@ -174,12 +169,12 @@ def keep_planned_run(
 
 
 def lines_of(outcome: SimulationOutcome) -> list[str]:
-    """The course of a run as a run in containers tells it, with virtual times."""
-    # Where a violation ended the world, what is left of the course is no part of its story.
+    """Return the course of a run as a run in containers prints it, with virtual times."""
+    # Where a violation ended the world, the rest of the course is no part of its story.
     phases = course(outcome) if outcome.violation is None else outcome.phases
-    told = [(phase.time, phase_sentence(phase)) for phase in phases if phase.phase != "failed"]
-    told += [(event.time, fault_sentence(event)) for event in outcome.faults]
-    told += [
+    moments = [(phase.time, phase_sentence(phase)) for phase in phases if phase.phase != "failed"]
+    moments += [(event.time, fault_sentence(event)) for event in outcome.faults]
+    moments += [
         (event.time or 0, f"{event.node} leads epoch {event.epoch}")
         for events in outcome.state_events.values()
         for event in events
@@ -191,16 +186,16 @@ def lines_of(outcome: SimulationOutcome) -> list[str]:
             f"{violation.invariant} violated in step {violation.step:,}: {violation.problem}; the "
             "world ends here"
         )
-        told.append((violation.time_us * 1000, sentence))
-    # Equal times in the order in which they were told: a step before the faults that it begins.
+        moments.append((violation.time_us * 1000, sentence))
+    # Equal times keep their order: a step before the faults that it begins.
     return [
         stamped_line(time / NANOSECONDS, sentence)
-        for time, sentence in sorted(told, key=lambda line: line[0])
+        for time, sentence in sorted(moments, key=lambda line: line[0])
     ]
 
 
 def why_untold(test: PlannedTest) -> str | None:
-    """Why the messages of a run are not kept for the timeline, in one sentence; None: they are.
+    """Return why a run's messages are not kept for the timeline; None: they are.
 
     A timeline of more messages than a browser can show helps nobody, and takes memory.
     """

@@ -1,9 +1,9 @@
-"""What a saved scenario comes to: the one thing that a regression test of a world needs.
+"""Replay of a saved scenario: the interface of a world's regression test.
 
 ``splitbrain shrink RUN --save-test FILE`` writes tests that call it. A scenario as text may leave
-out whatever is as by default. It stands for one world as long as the nodes take the same steps:
-code that takes others may never meet the failure again, so a test of correct code stays green, and
-one that expects a planted bug then asks to be shrunk anew.
+out defaults. It stands for one world as long as the nodes take the same steps: changed code may
+never meet the failure again, so a test of correct code stays green, and one that expects a planted
+bug then asks to be shrunk anew.
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,9 @@ from splitbrain.history.json_problems import in_words
 
 
 def replays(scenario: str, *, bugs: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Run a saved scenario; what is found, the invariant's id and names of checkers; () if nothing.
+    """Run a saved scenario; return the violated invariant's id and names of checkers, () if none.
 
-    Args:
-        scenario: JSON.
-        bugs: planted bugs instead of those of the scenario.
+    ``scenario`` is JSON; ``bugs`` replace its planted ones.
 
     Raises:
         UsageError: the text is no scenario, or names something that does not exist.
@@ -32,11 +30,7 @@ def replays(scenario: str, *, bugs: Sequence[str] | None = None) -> tuple[str, .
 
 
 def read_saved(scenario: str, *, bugs: Sequence[str] | None = None) -> Scenario:
-    """The scenario of a text.
-
-    Raises:
-        UsageError: the text is no scenario.
-    """
+    """Read a scenario; raise UsageError if the text is none."""
     try:
         saved = decode_scenario(scenario)
     except (ValueError, RecursionError) as error:

@@ -1,22 +1,21 @@
-"""One seed draws every option of a simulated world (swarm testing).
+"""Draw of every option of a simulated world from one seed (swarm testing).
 
-Drawing the mix anew for each seed finds far more than one good mix: a world without pauses in
-which every vote is followed by a crash goes where an even mix never goes. What is drawn, and why:
+Drawing the mix anew for each seed finds far more than one good mix: a world without pauses in which
+every vote is followed by a crash goes where an even mix never goes. The options, and why:
 
 - **shape**: 3 voters or, in 30 %, 5; an observer in 15 %; segments of 300 bytes to 4 KiB in 35 %,
-  so that rolling and recovery over several files are met within a second; the wire codec in 10 %;
+  so that rolling and recovery over several files happen within a second; the wire codec in 10 %;
 - **network**: delays log-spread from 0.1 ms to 20 ms, slow messages up to 1 s; these, resets,
   stalls, lost answers and half-open ends each absent in about half of the seeds;
 - **disk**: latencies from 0.5 ms to 15 ms, slow flushes, how often a crash tears;
-- **settings**: the system's own, drawn by the system to fit a request's round trip. How long it
-  takes to replace a leader with them is the world's time scale: fault durations, load and patience
-  follow from it;
-- **load**: 2 to 6 clients or, in 40 %, a crowd, in which some only read, each pinned to a node:
-  nothing makes them wait behind a write, so they ask whoever has just been elected or deposed; 30
-  to 800 operations a second, registers (few values, or each once) or sets, short and long timeouts;
-- **faults**: ``nemesis.swarm``, which strike at times, at happenings and as sequels of others; they
-  last long enough for an election, or from less than a message takes to several elections. The
-  moments that matter last microseconds, so the waiting ones find what the clock misses;
+- **settings**: the system's own, drawn to fit a request's round trip. The time to replace a leader
+  is the world's time scale: fault durations, load and patience follow from it;
+- **load**: 2 to 6 clients or, in 40 %, a crowd, in which some only read, each pinned to a node, so
+  that no write holds them up and they ask newly elected and deposed leaders; 30 to 800 operations a
+  second, registers (few values, or each once) or sets, short and long timeouts;
+- **faults**: ``nemesis.swarm``, at times, at happenings and as sequels of others; from less than a
+  message takes to several elections. The moments that matter last microseconds, so faults that wait
+  for a happening find bugs that timed ones miss;
 - **recovery**: everything heals, or (40 %) a majority only.
 
 Integers come from ``Streams(seed, "swarm")`` alone, one stream per paragraph above, so that a new
@@ -51,16 +50,10 @@ def draw_scenario(
     hints: SimulatedSystem | None = None,
     beyond_promise: bool = False,
 ) -> Scenario:
-    """The world of a seed; a function of the arguments alone.
+    """Draw the world of a seed; a function of the arguments alone.
 
-    Args:
-        seed: master seed of the world.
-        system: its name.
-        bugs: planted ones; they change nothing else of the world.
-        base: bounds of what is drawn.
-        happenings: what faults may wait for; none: no fault waits.
-        hints: draws the system's settings; None: its defaults.
-        beyond_promise: whether faults may go beyond what Raft promises to survive.
+    ``bugs`` are planted and change nothing else of the world; faults may wait for ``happenings``;
+    ``hints`` draw the system's settings; ``beyond_promise`` allows faults beyond Raft's promise.
     """
     streams = Streams(seed, "swarm")
     drawing = Drawing(streams, base or SwarmLimits(), happenings, beyond_promise)
@@ -108,8 +101,8 @@ def draw_scenario(
 
 def _network(streams: Streams) -> NetworkOptions:
     pick = streams.pick
-    # Where most messages are slow this ends with the faults: clients give up a connection that
-    # takes long to open, so a world whose every message did would never recover.
+    # Where most messages are slow, that ends with the faults: clients give up a connection that
+    # takes long to open, so such a world would never recover.
     is_crawling = streams.chance("network", 0.03)
     delay_us_max = log_spread(streams, "network", 200, 20_000)
     delay_us_min = max(100, delay_us_max >> streams.between("network", 0, 5))
@@ -138,7 +131,7 @@ def _disk(streams: Streams) -> DiskOptions:
 
 
 def _drift(streams: Streams, nodes: int) -> tuple[int, ...]:
-    """Usual quartz in half of the seeds, a broken clock in a few."""
+    """Draw usual quartz in half of the seeds, a broken clock in a few."""
     most = streams.pick("drift", (0, 0, 0, 0, 0, 100, 100, 100, 100, 20_000))
     if not most:
         return ()

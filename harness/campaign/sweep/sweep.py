@@ -1,8 +1,8 @@
-"""Tries a range of seeds in worker processes, and some of them twice.
+"""Sweep of a range of seeds in worker processes, some of them run twice.
 
 A share of the seeds, drawn by the seed itself, is run again by another worker, or after other seeds
-in the same process; what fails is run again to keep its run folder. Each second run must be the
-first one bit for bit. What goes wrong in one seed becomes that seed's result and touches no other.
+in the same process; failing seeds are run again to keep their run folders. Each second run must be
+the first one bit for bit. An error in one seed becomes that seed's result and touches no other.
 Must never take a seed that could not be run for one that did not fail. Source: design, section 9.
 """
 
@@ -26,7 +26,7 @@ from splitbrain.history.plan import sub_seed
 _FUNCTION = f"{__name__}:try_in_worker"
 #: A seed that takes so long never ends: its world spins without its clock going on.
 SEED_PATIENCE_S = 600.0
-#: A worker takes what its worlds take.
+#: Worlds have no memory limit.
 _MEMORY_BUDGET_MIB = sys.maxsize
 #: Seeds that could not be run before the sweep gives up: the next ones could not either.
 CRASHES_MAX = 10
@@ -34,7 +34,7 @@ _SUB_SEED_LIMIT = 2**63
 
 
 class SweepOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sweep is to do."""
+    """Settings of a sweep."""
 
     options: SimOptions
     seeds: range
@@ -43,24 +43,23 @@ class SweepOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_checked(seed: int, share: float) -> bool:
-    """Whether a seed is one of those that are run twice."""
+    """Return whether a seed is one of those that are run twice."""
     return sub_seed(seed, "self-check") < share * _SUB_SEED_LIMIT
 
 
 def try_in_worker(
     payload: tuple[Callable[[int, Purpose], SeedResult], int, Purpose], _budget: Budget
 ) -> SeedResult:
-    """In a worker: try a seed."""
+    """Try a seed, in a worker."""
     try_seed, seed, purpose = payload
     return try_seed(seed, purpose)
 
 
-#: A seed, and what is done with it.
 _Work: TypeAlias = tuple[int, Purpose]
 
 
 class _Again(msgspec.Struct, frozen=True):
-    """A seed to be run once more, and where it ran first."""
+    """A seed to be run once more, and the worker of its first run."""
 
     seed: int
     worker: Worker[_Work]
@@ -79,13 +78,12 @@ class Sweep:
         seed_patience_s: float = SEED_PATIENCE_S,
         open_child: Callable[[], FramedChild | None] = lambda: None,
     ) -> None:
-        """``open_child`` gives workers a process; None: a fresh one. For tests."""
+        """Set up; tests give workers a process by ``open_child``, None: a fresh one."""
         self.tally = SweepTally(keeps_hashes=order.options.trace_hash, first_seed=order.seeds.start)
-        #: What it is to do.
         self.order = order
-        #: Set by whoever does not want to wait for the end.
+        #: Set when the user does not want to wait for the end.
         self.stop = stop
-        self._told: Callable[[SeedResult], None] = lambda _result: None
+        self._took: Callable[[SeedResult], None] = lambda _result: None
         self._patience_s = seed_patience_s
         self._open_child = open_child
         self._fresh = iter(order.seeds)
@@ -98,21 +96,19 @@ class Sweep:
 
     @property
     def is_cut_short(self) -> bool:
-        """Whether it ended before its last seed."""
+        """Return whether it ended before its last seed."""
         return self._is_closing or self.stop.is_set()
 
-    def carry_out(self, told: Callable[[SeedResult], None] = lambda _result: None) -> None:
-        """Try all seeds, or as many as there can be until ``stop`` is set.
+    def carry_out(self, took: Callable[[SeedResult], None] = lambda _result: None) -> None:
+        """Try all seeds, or as many as possible until ``stop`` is set.
 
-        Every started process has ended when this returns or raises.
-
-        Args:
-            told: called for each result, on the thread of the caller.
+        Every started process has ended when this returns or raises. ``took`` is called for each
+        result, on the caller's thread.
 
         Raises:
             HarnessError: not even one worker process could be started.
         """
-        self._told = told
+        self._took = took
         try:
             while not self.stop.is_set():
                 self._workers.fill(max(1, min(self.order.options.jobs, len(self.order.seeds))))
@@ -127,7 +123,7 @@ class Sweep:
             self._workers.close()
 
     def _is_under_way(self) -> bool:
-        """Whether anything is still awaited; what others do after a failing fast is not."""
+        """Return whether a result is still awaited; after fail-fast only kept seeds are."""
         if self._is_closing:
             works = [worker.part for worker in self._workers.all if worker.part is not None]
             return bool(self._to_keep) or any(purpose == "keep" for _, purpose in works)
@@ -166,14 +162,14 @@ class Sweep:
             is_failure = bool(result.failed_by)
             self._is_closing |= is_failure and self.order.options.fail_fast
             if is_failure and self._kept < self.order.options.keep:
-                # It is compared with the first run too.
+                # The kept run is compared with the first one too.
                 self._kept += 1
                 self._to_keep.append(seed)
                 self.tally.await_second(result)
             elif is_checked(seed, self.order.options.check_share):
                 self._again.append(_Again(seed, ended.worker, ended.worker.done))
                 self.tally.await_second(result)
-        self._told(result)
+        self._took(result)
 
     def _make_worker(self) -> Worker[_Work]:
         try:

@@ -1,4 +1,4 @@
-"""Shows a sweep while it goes on: a line that lives on a terminal, plain lines elsewhere."""
+"""Display of a sweep: a live line on a terminal, plain lines elsewhere."""
 
 import shlex
 import time
@@ -18,13 +18,13 @@ from splitbrain.harness.folder.results import counted
 
 _BAR_WIDTH = 24
 _US_PER_S = 1_000_000
-#: Failures that are told as they come, and of one class; all stand in the summary's counts.
+#: Failures printed as they come, in all and of one class; the summary counts all.
 _TOLD_MAX = 20
 _TOLD_OF_CLASS_MAX = 3
 
 
 class SweepDisplay:
-    """A context: shows a tally until it is left."""
+    """Context that shows a tally until it is left."""
 
     def __init__(
         self, console: Console, title: str, total: int, tally: SweepTally, keep_max: int
@@ -32,12 +32,12 @@ class SweepDisplay:
         self._console, self._title = console, title
         self._total, self._tally = total, tally
         self._keep_max = keep_max
-        #: Failures that are told once their run folder is there.
+        #: Failures printed once their run folder is there.
         self._awaiting_folder: dict[int, SeedResult] = {}
         self._began_s = time.monotonic()
         self._area = LiveArea(console, self._panel, self._line)
-        self._told = 0
-        self._told_of: dict[FailureClass, int] = {}
+        self._printed = 0
+        self._printed_of: dict[FailureClass, int] = {}
 
     def __enter__(self) -> Self:
         self._print(Text(printable(self._title), style="bold"))
@@ -49,15 +49,15 @@ class SweepDisplay:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the sweep began."""
+        """Return seconds since the sweep began."""
         return time.monotonic() - self._began_s
 
     def say(self, sentence: str) -> None:
-        """One line about the sweep as a whole."""
+        """Print one line about the sweep as a whole."""
         self._print(Text(printable(sentence)))
 
     def took(self, result: SeedResult) -> None:
-        """Tell of a result where it is worth a line: a failure, with its folder if it has one."""
+        """Print a result that is worth a line: a failure, with its folder if it has one."""
         if result.crash is not None:
             self._tell(result)
         elif result.purpose == "keep":
@@ -72,15 +72,15 @@ class SweepDisplay:
 
     def _tell(self, result: SeedResult, folder: str | None = None) -> None:
         kind = failure_class(result)
-        told_of = self._told_of[kind] = self._told_of.get(kind, 0) + 1
-        if told_of > _TOLD_OF_CLASS_MAX:
-            if told_of == _TOLD_OF_CLASS_MAX + 1 and self._told <= _TOLD_MAX:
+        printed_of = self._printed_of[kind] = self._printed_of.get(kind, 0) + 1
+        if printed_of > _TOLD_OF_CLASS_MAX:
+            if printed_of == _TOLD_OF_CLASS_MAX + 1 and self._printed <= _TOLD_MAX:
                 what = ", ".join(result.failed_by) or "seeds that could not be run"
                 self.say(f"further failures like this one ({what}) are only counted")
             return
-        self._told += 1
-        if self._told > _TOLD_MAX:
-            if self._told == _TOLD_MAX + 1:
+        self._printed += 1
+        if self._printed > _TOLD_MAX:
+            if self._printed == _TOLD_MAX + 1:
                 self.say("further failures are only counted")
             return
         self._print(failure_line(result))
@@ -110,12 +110,12 @@ class SweepDisplay:
 
 
 def replay_command(folder: str) -> str:
-    """The command line that replays a kept failure."""
+    """Return the command line that replays a kept failure."""
     return printable(shlex.join(["splitbrain", "replay", folder]))
 
 
 def failure_line(result: SeedResult, seeds: int = 1) -> Text:
-    """Seed, or of how many this is one, what found it, and one sentence."""
+    """Return a failure's seed, the number of its class, its finders, and one sentence."""
     if result.crash is not None:
         last = result.crash.strip().splitlines()[-1]
         line = Text("COULD NOT RUN", style="bold yellow")

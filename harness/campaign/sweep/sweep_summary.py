@@ -1,4 +1,4 @@
-"""What a sweep has come to, in words: failures, counts, rates, and the bound where none failed.
+"""Summary of a sweep in words: failures, counts, rates, and the bound where none failed.
 
 Everything shown comes from the tally; nothing is judged here.
 """
@@ -13,7 +13,6 @@ from rich.text import Text
 
 from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.sweep import SweepOrder
-from splitbrain.harness.campaign.sweep.sweep_coverage import coverage_blocks
 from splitbrain.harness.campaign.sweep.sweep_display import failure_line, replay_command
 from splitbrain.harness.campaign.sweep.sweep_tally import (
     CONFIDENCE,
@@ -24,11 +23,20 @@ from splitbrain.harness.campaign.sweep.sweep_tally import (
 from splitbrain.harness.campaign.sweep.trial import SeedResult
 from splitbrain.harness.console.console_lines import write_lines
 from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.folder.coverage_cells import CoverageCell
 from splitbrain.harness.folder.results import counted
+from splitbrain.harness.report.coverage_tables import (
+    HEADER,
+    Rows,
+    coverage_rows,
+    never_tried,
+    workload_rows,
+)
 from splitbrain.history.options import given
+from splitbrain.nemesis.sorts import drawn_kinds
 
 _US_PER_S = 1_000_000
-#: Classes of failures that are listed, and seeds of each; of the others their counts are told.
+#: Classes of failures that are listed, and seeds of each; the rest is counted.
 _LISTED_MAX = 10
 _SEEDS_MAX = 8
 #: Below so many seeds a bound says nothing worth saying.
@@ -38,12 +46,12 @@ _PLAIN_WIDTH = 100_000
 _STYLES = {"FAILED": "bold white on red", "CLEAN": "bold black on green"}
 
 
-#: Options that settle what world a seed is.
+#: Options that decide the world of a seed.
 _OF_WORLDS = ("bugs", "state_machine", "beyond_promise")
 
 
 def sim_command(options: SimOptions, seed: int) -> str:
-    """The command line that runs one seed of a sweep again."""
+    """Return the command line that runs one seed of a sweep again."""
     words = ["splitbrain", "sim", "--seeds", f"{seed}:{seed + 1}", "--system", options.system]
     for field in given(options):
         if field.name in _OF_WORLDS:
@@ -59,7 +67,7 @@ def show_summary(
     *,
     interrupted: bool,
 ) -> None:
-    """Print what came of a sweep; the verdict stands last."""
+    """Print the summary of a sweep; the verdict stands last."""
     if console.is_terminal:
         _render(tally, order, console, elapsed_s, interrupted=interrupted)
         return
@@ -71,7 +79,7 @@ def show_summary(
 
 
 def verdict_words(tally: SweepTally, order: SweepOrder, *, interrupted: bool) -> tuple[str, str]:
-    """The headline and its sentence; they follow the exit code."""
+    """Return the headline and its sentence; they follow the exit code."""
     seeds = counted(tally.done, "seed")
     left = len(order.seeds) - tally.tried
     if tally.failed:
@@ -96,7 +104,7 @@ def verdict_words(tally: SweepTally, order: SweepOrder, *, interrupted: bool) ->
 
 
 def show_hashes(tally: SweepTally, console: Console) -> None:
-    """One line a seed, seed and trace hash, in the order of the seeds; nothing comes after them."""
+    """Print seed and trace hash, one line a seed, by seed; nothing comes after them."""
     write_lines(console, [f"{seed} {tally.hashes[seed]}" for seed in sorted(tally.hashes)])
 
 
@@ -119,7 +127,7 @@ def _render(
             console.print(Padding(table, (0, 0, 1, 2)))
     options = order.options
     if options.coverage:
-        for block in coverage_blocks(tally.coverage, beyond_promise=options.beyond_promise):
+        for block in _coverage_blocks(tally.coverage, beyond_promise=options.beyond_promise):
             console.print(block, soft_wrap=isinstance(block, Text))
         console.print()
     if tally.failures:
@@ -142,11 +150,11 @@ def _show_failures(tally: SweepTally, options: SimOptions, console: Console) -> 
         console.print(Text(f"  and {kinds} of failures, of {counted(others, 'seed')}"))
     without = [failure.seed for failure in tally.failures if failure.seed not in tally.folders]
     if tally.folders and without:
-        told = (
+        seeds_line = (
             f"  {counted(len(without), 'failure')} without a run folder (--keep); "
             f"`{sim_command(options, min(without))}` runs the first of them again."
         )
-        console.print(Text(told, style="dim"), soft_wrap=True)
+        console.print(Text(seeds_line, style="dim"), soft_wrap=True)
     if tally.folders:
         hint = (
             "  `splitbrain check FOLDER` makes the report, `splitbrain replay FOLDER --trace` "
@@ -159,12 +167,12 @@ def _show_failures(tally: SweepTally, options: SimOptions, console: Console) -> 
 def _show_group(
     group: list[SeedResult], tally: SweepTally, options: SimOptions, console: Console
 ) -> None:
-    """Failures that say the same: one of them, how many, and which seeds."""
-    failure = next((one for one in group if one.seed in tally.folders), group[0])
+    """Print failures of one class: one of them, their number, and their seeds."""
+    failure = next((result for result in group if result.seed in tally.folders), group[0])
     console.print(Text("  ").append_text(failure_line(failure, len(group))), soft_wrap=True)
     if len(group) > 1:
         more = len(group) - _SEEDS_MAX
-        seeds = ", ".join(str(one.seed) for one in group[:_SEEDS_MAX])
+        seeds = ", ".join(str(result.seed) for result in group[:_SEEDS_MAX])
         others = f" and {more:,} more" if more > 0 else ""
         this = "" if failure is group[0] else f"; this is seed {failure.seed}"
         console.print(Text(f"    seeds {seeds}{others}{this}"), soft_wrap=True)
@@ -179,7 +187,7 @@ def _problems(tally: SweepTally, options: SimOptions) -> list[str]:
         again = sim_command(options, crash.seed)
         sentences.append(f"Seed {crash.seed} could not be run ({again}):")
         sentences += (crash.crash or "").rstrip().splitlines()
-        # The first tells; the others are most often the same.
+        # The others are most often the same.
         break
     if len(tally.crashes) > 1:
         more = ", ".join(str(crash.seed) for crash in tally.crashes[1:])
@@ -222,7 +230,6 @@ def _undecided(tally: SweepTally) -> Table:
 
 
 def _ranked(counts: "dict[str, int]") -> list[tuple[str, int]]:
-    """The most frequent first."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
@@ -232,4 +239,29 @@ def _table(rows: list[tuple[str, str]]) -> Table:
     table.add_column(overflow="fold")
     for name, value in rows:
         table.add_row(Text(printable(name)), Text(printable(value)))
+    return table
+
+
+def _coverage_blocks(
+    cells: tuple[CoverageCell, ...], *, beyond_promise: bool
+) -> list[Text | Padding]:
+    """Return a title, the gaps, and two tables; see ``docs/faults/coverage.md``."""
+    untried = never_tried(cells, drawn_kinds(beyond_promise=beyond_promise))
+    blocks: list[Text | Padding] = [Text("What the faults met", style="bold")]
+    blocks += [Text(printable(f"  Never tried {line}")) for line in untried]
+    if cells:
+        tables = ([HEADER, *coverage_rows(cells, ())], workload_rows(cells, ()))
+        blocks += [
+            Padding(_coverage_table(rows, text_columns), (1, 0, 0, 2))
+            for rows, text_columns in zip(tables, (2, 1), strict=True)
+        ]
+    return blocks
+
+
+def _coverage_table(rows: Rows, text_columns: int) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for place, name in enumerate(rows[0]):
+        table.add_column(name, justify="left" if place < text_columns else "right", no_wrap=True)
+    for row in rows[1:]:
+        table.add_row(*(Text(printable(text)) for text in row))
     return table

@@ -1,4 +1,4 @@
-"""What a sweep has come to so far, and what it is worth.
+"""Running counts of a sweep, and the exit code that follows.
 
 Counts only: a sweep of a million seeds must fit into memory, failures apart. Must never count a
 seed twice, nor one that could not be run.
@@ -20,11 +20,10 @@ from splitbrain.harness.folder.results import (
     EXIT_VALID,
 )
 
-#: How names of figures begin that say how far something went, not how often it happened.
+#: Prefix of figures that say how far something went, not how often it happened.
 _HIGHEST = "highest_"
-#: A number; one that stands in a word, such as a node's name, too. Lists of them are one.
+#: Numbers, also within a word, such as a node's name; a list of them is one match.
 _NUMBERS = re.compile(r"\d[\d,.]*(?<![,.])")
-#: Confidence of the bound that follows from no failure.
 CONFIDENCE = 0.95
 
 
@@ -37,7 +36,7 @@ class Mismatch(msgspec.Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What differed."""
+        """Return the difference in one sentence."""
         first, second = self.first, self.second
         if first.trace_hash != second.trace_hash:
             what = f"trace hash {first.trace_hash} and then {second.trace_hash}"
@@ -46,22 +45,22 @@ class Mismatch(msgspec.Struct, frozen=True):
         return f"Seed {self.seed} was run twice and came out differently: {what}."
 
 
-#: What found something, and what it found, whatever nodes, offsets and moments it names.
+#: Finders of a failure, and the finding without its nodes, offsets and moments.
 FailureClass: TypeAlias = tuple[tuple[str, ...], str]
 
 
 def failure_class(result: SeedResult) -> FailureClass:
-    """What a failure has in common with others of its kind; for people, nothing is judged by it."""
+    """Return the class of a failure; for people, nothing is judged by it."""
     if result.violation is not None and result.violation.kind is not None:
         return result.failed_by, result.violation.kind
-    told = result.sentence if result.crash is None else result.crash.strip().splitlines()[-1]
-    first = re.split(r"[.:;] ", told or "", maxsplit=1)[0]
-    # The words behind in brackets say where and when.
+    sentence = result.sentence if result.crash is None else result.crash.strip().splitlines()[-1]
+    first = re.split(r"[.:;] ", sentence or "", maxsplit=1)[0]
+    # The words in brackets behind it name place and time.
     return result.failed_by, _NUMBERS.sub("#", first.partition(" (")[0].rstrip(".:;"))
 
 
 def failure_groups(failures: Iterable[SeedResult]) -> list[list[SeedResult]]:
-    """Failures by class, each by seed; the largest class first, then by the first seed."""
+    """Return failures by class, each by seed; the largest class first, then by the first seed."""
     groups: dict[FailureClass, list[SeedResult]] = {}
     for failure in sorted(failures, key=lambda failure: failure.seed):
         groups.setdefault(failure_class(failure), []).append(failure)
@@ -69,11 +68,9 @@ def failure_groups(failures: Iterable[SeedResult]) -> list[list[SeedResult]]:
 
 
 class SweepTally:
-    """Filled by ``take``, one result after another.
+    """Counts of a sweep, filled by ``take``, one result after another.
 
-    Args:
-        keeps_hashes: remember every seed's trace hash.
-        first_seed: of the sweep.
+    ``keeps_hashes``: remember every seed's trace hash.
     """
 
     def __init__(self, *, keeps_hashes: bool = False, first_seed: int = 0) -> None:
@@ -83,42 +80,39 @@ class SweepTally:
         #: The first seed that was not tried; seeds go out in order, so that few wait behind it.
         self.first_untried = first_seed
         self._tried_behind: set[int] = set()
-        #: Seeds with a result; of those the ones that failed, and that were undecided.
+        #: Seeds with a result; of those the failed and the undecided ones.
         self.done = 0
         self.failed = 0
         self.undecided = 0
-        #: First result of each seed that failed, in the order in which they came.
+        #: First result of each seed that failed, in the order of arrival.
         self.failures: list[SeedResult] = []
-        #: Seed to its run folder.
         self.folders: dict[int, str] = {}
-        #: Results of seeds that could not be run.
         self.crashes: list[SeedResult] = []
         #: Seeds run twice and found equal.
         self.checked = 0
         self.mismatches: list[Mismatch] = []
-        #: What found something to how many seeds.
+        #: Finder to its number of seeds.
         self.found_by: Counter[str] = Counter()
-        #: Checkers that could not say anything to how many seeds.
+        #: Undecided checker to its number of seeds.
         self.unknown_by: Counter[str] = Counter()
-        #: Checker to the first seed of which it could not, and why.
+        #: Undecided checker to its first seed, and why.
         self.unknown_first: dict[str, tuple[int, str]] = {}
         self.figures: Counter[str] = Counter()
         self.operations = 0
         self.steps = 0
         self.virtual_us = 0
-        #: What the faults of all seeds met.
         self.coverage: tuple[CoverageCell, ...] = ()
-        #: Trace hash of each seed, where they are kept.
+        #: By seed, where they are kept.
         self.hashes: dict[int, str] = {}
         self._awaiting_second: dict[int, SeedResult] = {}
 
     @property
     def crashed(self) -> int:
-        """Seeds that could not be run."""
+        """Return the number of seeds that could not be run."""
         return len(self.crashes)
 
     def await_second(self, first: SeedResult) -> None:
-        """The seed will be run once more, and must come out the same."""
+        """Expect a second run of the seed, which must come out the same."""
         self._awaiting_second[first.seed] = first
 
     def take(self, result: SeedResult) -> None:
@@ -173,10 +167,9 @@ class SweepTally:
             self.mismatches.append(Mismatch(second.seed, first, second))
 
     def exit_code(self, *, is_whole: bool) -> int:
-        """The exit code: a violation wins, then a failed harness, then unknown.
+        """Return the exit code: a violation wins, then a failed harness, then unknown.
 
-        Args:
-            is_whole: whether the sweep came to its end; if not, nothing proves that none fails.
+        ``is_whole`` says that the sweep came to its end; else nothing proves that no seed fails.
         """
         if self.failed:
             return EXIT_INVALID
@@ -188,7 +181,7 @@ class SweepTally:
 
 
 def bound_of(seeds: int) -> int:
-    """With so many seeds and no failure, at the confidence fewer than 1 in this many seeds fails.
+    """Return N such that fewer than 1 in N seeds fails, if so many seeds ran without a failure.
 
     Exactly: the chance ``p`` at which so many seeds without a failure are as unlikely as the
     confidence allows solves ``(1 - p) ** seeds = 1 - confidence``; this is ``1 / p``, rounded down.

@@ -1,8 +1,8 @@
 """One seed of a sweep: drawn, run, judged, and kept where it failed.
 
-What a worker process does, and all that it tells of it: small records, for a sweep has thousands of
-seeds. The checkers are imported by the worker alone, since they take a second to load. Must never
-let one seed change what another one does.
+Runs in a worker process and reports small records, for a sweep has thousands of seeds. The checkers
+are imported by the worker alone, since they take a second to load. Must never let one seed change
+another's outcome.
 """
 
 import time
@@ -21,7 +21,7 @@ from splitbrain.harness.folder.coverage_cells import CoverageCell
 if TYPE_CHECKING:
     from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
 
-#: What is done with a seed: try it, try it again to compare, or try it and keep its run folder.
+#: Purpose of a run: try a seed, try it again to compare, or try it and keep its run folder.
 Purpose = Literal["first", "again", "keep"]
 
 
@@ -29,11 +29,11 @@ _NS_PER_US = 1_000
 
 
 class SeedResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one seed."""
+    """Result of one seed."""
 
     seed: int
     purpose: Purpose
-    #: Why nothing came of it, with the traceback: a defect of ours; None in order.
+    #: Reason why there is none, with the traceback: a defect of ours; None in order.
     crash: str | None = None
     trace_hash: str = ""
     steps: int = 0
@@ -41,30 +41,26 @@ class SeedResult(msgspec.Struct, frozen=True, kw_only=True):
     violation: Violation | None = None
     #: Invariant and checkers that found something.
     failed_by: tuple[str, ...] = ()
-    #: What they found.
     sentence: str | None = None
-    #: Checkers that could not say anything, each with its reason.
+    #: Undecided checkers, each with its reason.
     unknown: dict[str, str] = {}
-    #: Operations that clients completed with ok.
     operations: int = 0
     figures: dict[str, int] = {}
     workload: str = ""
-    #: What its faults met.
     coverage: tuple[CoverageCell, ...] = ()
-    #: Run folder, where one was kept.
     folder: str | None = None
     #: Wall time, for rates only.
     seconds: float = 0.0
 
     @property
     def fingerprint(self) -> tuple[object, ...]:
-        """What must be the same however often the seed is run."""
+        """Return the parts that must be the same however often the seed is run."""
         ended = (self.trace_hash, self.steps, self.virtual_us, self.violation, self.operations)
         return (*ended, self.failed_by, self.unknown)
 
 
 def simulated_system(name: str) -> SimulatedSystem:
-    """What makes the nodes of a system in simulated worlds.
+    """Return the maker of a system's nodes in simulated worlds.
 
     Raises:
         UsageError: there is no such system, or it has no simulated nodes.
@@ -76,7 +72,7 @@ def simulated_system(name: str) -> SimulatedSystem:
 
 
 def draw(seed: int, options: SimOptions) -> Scenario:
-    """The world that a seed stands for."""
+    """Return the world of a seed."""
     from splitbrain.harness.campaign.sweep.swarm import draw_scenario
     from splitbrain.simulation.world.streams import Streams
 
@@ -105,7 +101,7 @@ def run(scenario: Scenario, *, is_recording: bool = False) -> "SimulationOutcome
 def try_seed(options: SimOptions, seed: int, purpose: Purpose) -> SeedResult:
     """Draw, run and judge one seed; its folder is written for ``keep``.
 
-    Never raises: what goes wrong is the result's ``crash``.
+    Never raises: errors are the result's ``crash``.
     """
     from splitbrain.harness.judge.simulated_outcomes import judged
 
@@ -115,7 +111,7 @@ def try_seed(options: SimOptions, seed: int, purpose: Purpose) -> SeedResult:
         folder = _keep(outcome, options) if purpose == "keep" else None
     except HarnessError as error:
         return SeedResult(seed=seed, purpose=purpose, crash=str(error))
-    # A defect of ours ends this seed alone, and is told with its traceback.
+    # A defect of ours ends this seed alone, and is reported with its traceback.
     except Exception:  # noqa: BLE001
         return SeedResult(seed=seed, purpose=purpose, crash=traceback.format_exc())
     return result_of(outcome, seed, purpose, folder, time.perf_counter() - began)
@@ -124,7 +120,7 @@ def try_seed(options: SimOptions, seed: int, purpose: Purpose) -> SeedResult:
 def result_of(
     outcome: "JudgedOutcome", seed: int, purpose: Purpose, folder: Path | None, seconds: float
 ) -> SeedResult:
-    """What a sweep needs to know of a judged outcome."""
+    """Return the part of a judged outcome that a sweep needs."""
     from splitbrain.harness.judge.fault_coverage import fault_coverage
 
     made = outcome.outcome

@@ -1,7 +1,7 @@
 """The command ``splitbrain analyze --lake LAKE --report FOLDER``: looks at all runs together.
 
-Spark works in a child process; what comes of it is written as ``index.html``, ``summary.md`` and
-``across.json``. It never judges: the exit code is 0 whatever was found, for that is a gate's.
+Spark works in a child process; its answer is written as ``index.html``, ``summary.md`` and
+``across.json``. It never judges: the exit code is 0 whatever was found; a gate decides.
 """
 
 import datetime as dt
@@ -27,14 +27,10 @@ _MODULE: Final = f"{PACKAGE}.spark_analysis.across_process"
 
 
 def look_across(lake: str, since: str | None, folder: Path, console: Console) -> int:
-    """Look at all runs of a lake, and write and tell what they say together.
+    """Analyse all runs of a lake; write and print the findings.
 
-    Args:
-        lake: folder or URI.
-        since: ISO 8601, UTC where it names no zone; failures since then are held against those
-            before. None: the last day with a run.
-        folder: for the page, the summary and the data; made where it is missing.
-        console: is told the most important.
+    ``since`` is ISO 8601, UTC without a zone: failures since then are compared with those before;
+    None: the last day with a run.
 
     Raises:
         UsageError: the time is none, or there is no lake.

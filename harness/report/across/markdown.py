@@ -1,4 +1,4 @@
-"""The summary over all runs as Markdown; what is new comes first."""
+"""The summary over all runs as Markdown; new failures come first."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -22,12 +22,11 @@ from splitbrain.harness.report.across.words import (
 from splitbrain.harness.report.coverage_tables import NOTE
 
 _ROWS_MAX: Final = 100
-#: Characters of a cell.
 _CELL_MAX: Final = 400
 
 
 def to_markdown(findings: Findings) -> str:
-    """The whole summary."""
+    """Return the whole summary."""
     met = met_rows(findings.coverage.rows)
     parts = [
         f"# {headline(findings)}",
@@ -126,6 +125,6 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[object]], count: int) 
 
 
 def _cell(value: object) -> str:
-    """Text of unknown origin may hold what ends a cell or begins markup, or a whole book."""
+    """Return a cell; text of unknown origin may end the cell, begin markup, or fill a book."""
     text = "unknown" if value is None else " ".join(str(value).split())
     return markdown(text if len(text) <= _CELL_MAX else f"{text[: _CELL_MAX - 1]}…")

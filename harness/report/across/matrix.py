@@ -1,6 +1,6 @@
-"""The matrix of outcomes as it is shown: a row per system, version and workload, faults across.
+"""The matrix of outcomes as shown: a row per system, version and workload, faults across.
 
-Pure. What needs a look stands first; every cell says in words what its colour says.
+Pure. Rows that need a look stand first; every cell says in words what its colour says.
 """
 
 from collections import Counter
@@ -13,17 +13,16 @@ from splitbrain.contracts.analysis.across import Cell
 
 #: Outcomes, the worst first; also the names of their colours.
 OUTCOMES: Final = ("invalid", "failed", "unknown", "vacuous", "unjudged", "valid")
-#: Kinds of faults side by side at most; those that met the fewest runs are left out.
+#: Kinds of faults side by side; those that met the fewest runs are left out.
 FAULTS_MAX: Final = 40
 NO_FAULT: Final = "none"
 
 
 class ShownCell(msgspec.Struct, frozen=True):
-    """How the runs of a row under one kind of fault came out."""
+    """Outcomes of the runs of a row under one kind of fault."""
 
     #: Such as ``1 invalid``, the worst first.
     counts: list[str]
-    #: The worst outcome among them.
     worst: str
     #: Ids of runs that are not valid.
     examples: list[str]
@@ -41,16 +40,15 @@ class MatrixRow(msgspec.Struct, frozen=True):
 
 
 class Matrix(msgspec.Struct, frozen=True):
-    """All that is shown."""
+    """The matrix as shown."""
 
     faults: list[str]
     rows: list[MatrixRow]
-    #: Kinds of faults that are left out.
     more_faults: int
 
 
 def matrix_of(cells: Sequence[Cell]) -> Matrix:
-    """The matrix of these rows of ``outcome_matrix``."""
+    """Return the matrix of these rows of ``outcome_matrix``."""
     runs_of: Counter[str] = Counter()
     for cell in cells:
         runs_of[cell.fault] += cell.runs
@@ -80,7 +78,7 @@ def matrix_of(cells: Sequence[Cell]) -> Matrix:
 
 
 def worst_first(cells: Sequence[Cell]) -> list[Cell]:
-    """Those with an invalid run before the others, and those with a planted bug last."""
+    """Sort cells with an invalid run before the others, and those with a planted bug last."""
     return sorted(cells, key=lambda cell: (cell.planted, not cell.invalid))
 
 

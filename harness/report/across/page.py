@@ -1,8 +1,8 @@
 """The page over all runs: the template of ``harness/report/assets`` filled with findings.
 
 Everything in a lake may be hostile: text is escaped by the template engine or put into the data by
-``page_assets``, and the page's security policy allows our own scripts alone. Its size is bounded
-whatever the size of the lake.
+``page_assets``, and the page's security policy allows our own scripts alone. The size of the page
+is bounded whatever that of the lake.
 """
 
 from collections.abc import Sequence
@@ -57,13 +57,13 @@ class ChartLevel(msgspec.Struct, frozen=True):
     begin: int
     end: int
     middle: float
-    #: Of the change; None for the first level.
+    #: The change in words; None for the first level.
     told: str | None
     worse: bool
 
 
 class TrendChart(msgspec.Struct, frozen=True):
-    """One trend; the lists have one entry per run, in the order of their starts."""
+    """One trend; the lists have one entry per run, by start."""
 
     unit: Literal["share", "ms"]
     low: float
@@ -76,12 +76,12 @@ class TrendChart(msgspec.Struct, frozen=True):
 
 
 def trend_charts(trends: Sequence[Trend]) -> list[TrendChart]:
-    """What is drawn of each trend."""
+    """Return the chart of each trend."""
     return [_chart(trend) for trend in trends]
 
 
 def shown_id(run_id: str) -> str:
-    """A run's id, printable and of bounded length."""
+    """Return a run's id, printable and of bounded length."""
     return plain_text.value_text(run_id, _ID_CHARACTERS_MAX)
 
 
@@ -109,7 +109,7 @@ def _chart(trend: Trend) -> TrendChart:
 
 #: Trends with a picture; the others are rows of a table.
 CHARTS_MAX: Final = 30
-#: Of each picture, runs in the table beside it.
+#: Runs in the table beside one picture.
 RUN_ROWS_MAX: Final = 25
 
 
@@ -124,7 +124,7 @@ class RunRow(msgspec.Struct, frozen=True):
 
 
 class ShownTrend(msgspec.Struct, frozen=True):
-    """A trend with its picture that stands still and its last runs, the latest first."""
+    """A trend with its static picture and its last runs, the latest first."""
 
     trend: Trend
     picture: Markup
@@ -132,12 +132,7 @@ class ShownTrend(msgspec.Struct, frozen=True):
 
 
 def across_page(findings: Findings, *, vendor: Path = VENDOR) -> str:
-    """The whole page; it needs nothing but itself.
-
-    Args:
-        findings: of a lake.
-        vendor: folder of the chart library.
-    """
+    """Return the whole page; ``vendor`` is the folder of the chart library."""
     trends = trends_of(findings)
     drawn, others = trends[:CHARTS_MAX], trends[CHARTS_MAX:]
     assets = page_assets(vendor, ["trends.js"], ["across.css"])

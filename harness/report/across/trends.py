@@ -1,8 +1,8 @@
-"""Trends out of the findings over all runs, their levels, and each as an inline SVG. Pure.
+"""Trends of the findings over all runs, their levels, and each as an inline SVG. Pure.
 
-The live picture, the still one and the table beside them share levels and range. The still one is
+The live picture, the static one and the table beside them share levels and range. The static one is
 for a page without scripts, a printer, and a set-up without the chart library. Its runs stand at
-equal distances, as the search for changes sees them; it names none: the table does.
+equal distances, as the search for changes sees them; the table names them.
 """
 
 from itertools import groupby, pairwise
@@ -16,7 +16,7 @@ from splitbrain.contracts.analysis.across import Change, Findings, Point, TrendN
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.report.across.words import MEASURES, SHARES, change_text, moment, value_text
 
-#: Room above and below the values, as a share of what they span.
+#: Margin above and below the values, as a share of their range.
 _MARGIN: Final = 0.08
 
 
@@ -30,43 +30,44 @@ class Trend(msgspec.Struct, frozen=True):
 
     @property
     def is_worse(self) -> bool:
-        """Whether it became worse."""
+        """Return whether it became worse."""
         return any(change.worse for change in self.changes)
 
 
 def trends_of(findings: Findings) -> list[Trend]:
-    """Each trend with its changes; those that became worse first, then by name."""
+    """Return each trend with its changes; those that became worse first, then by name."""
     found: list[Trend] = []
     for name, points in groupby(findings.points.rows, _name):
         own = [change for change in findings.changes.rows if _name(change) == name]
         own.sort(key=lambda change: (change.started_at, change.run_id))
         found.append(Trend(name[3], " · ".join(name[:3]), list(points), own))
     return sorted(
-        found, key=lambda one: (not one.is_worse, not one.changes, one.title, one.measure)
+        found, key=lambda trend: (not trend.is_worse, not trend.changes, trend.title, trend.measure)
     )
 
 
-def _name(one: TrendName) -> tuple[str, str, str, str]:
-    return one.system, one.workload, one.runtime, one.measure
+def _name(trend: TrendName) -> tuple[str, str, str, str]:
+    return trend.system, trend.workload, trend.runtime, trend.measure
 
 
 class Level(msgspec.Struct, frozen=True):
-    """Runs one after the other between which nothing changed."""
+    """Consecutive runs between which nothing changed."""
 
     #: Places in the trend's points, the second behind the last.
     begin: int
     end: int
-    #: Of the values of these runs.
     middle: float
-    #: What it began with; None for the first.
+    #: Change at its begin; None for the first.
     change: Change | None
 
 
 def levels_of(trend: Trend) -> list[Level]:
-    """The levels of a trend with at least one point, in the order of its runs."""
+    """Return the levels of a trend with at least one point, in the order of its runs."""
     place_of = {point.run_id: place for place, point in enumerate(trend.points)}
-    # A change before the first run that is shown is no longer in the picture.
-    known = [(place_of[one.run_id], one) for one in trend.changes if place_of.get(one.run_id)]
+    # A change before the first shown run is not in the picture.
+    known = [
+        (place_of[change.run_id], change) for change in trend.changes if place_of.get(change.run_id)
+    ]
     begins: list[tuple[int, Change | None]] = [(0, None), *known]
     ends = [*begins, (len(trend.points), None)]
     return [
@@ -76,7 +77,7 @@ def levels_of(trend: Trend) -> list[Level]:
 
 
 def shown_range(trend: Trend) -> tuple[float, float]:
-    """Lowest and highest value of the axis; a flat trend stands in its middle.
+    """Return the ends of the axis; a flat trend stands in its middle.
 
     No axis goes below 0 without need, nor that of a share above 1.
     """
@@ -98,7 +99,7 @@ _BOTTOM: Final = 30
 
 
 def draw_trend(trend: Trend) -> Markup:
-    """The plot of one trend, which has at least one point."""
+    """Return the plot of one trend, which has at least one point."""
     count = len(trend.points)
     low, high = shown_range(trend)
 
@@ -153,14 +154,14 @@ def _change(change: Change, x: float) -> Markup:
     is_late = x > _WIDTH / 2
     return Markup(
         '<line class="change {which}" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}">'
-        "<title>{told}</title></line>"
+        "<title>{title}</title></line>"
         '<text class="{which}" x="{tx:.1f}" y="{ty}" text-anchor="{anchor}">{which}</text>'
     ).format(
         which=which,
         x=x,
         top=_TOP - 18,
         bottom=_HEIGHT - _BOTTOM,
-        told=change_text(change),
+        title=change_text(change),
         tx=x - 4 if is_late else x + 4,
         ty=_TOP - 8,
         anchor="end" if is_late else "start",

@@ -19,15 +19,15 @@ SHARES: Final = frozenset({"availability"})
 
 
 def headline(findings: Findings) -> str:
-    """What matters most, in one sentence."""
+    """Return the most important finding in one sentence."""
     new, worse = len(findings.new), len(findings.worse)
     if new:
-        told = f"{counted(new, 'new failure')} since {moment(findings.since)}"
+        news = f"{counted(new, 'new failure')} since {moment(findings.since)}"
         return (
-            f"{told}, and {counted(worse, 'trend change')} for the worse." if worse else f"{told}."
+            f"{news}, and {counted(worse, 'trend change')} for the worse." if worse else f"{news}."
         )
-    # The table below shows those, as new: a canary is one every night.
-    planted = any(one.state == "new" and one.planted for one in findings.failures.rows)
+    # The table below lists canaries as new: there is one every night.
+    planted = any(failure.state == "new" and failure.planted for failure in findings.failures.rows)
     none = "No new failure but of planted bugs" if planted else "No new failure"
     if worse:
         return f"{none}, and {counted(worse, 'trend change')} for the worse."
@@ -35,17 +35,17 @@ def headline(findings: Findings) -> str:
 
 
 def moment(at: object) -> str:
-    """A time, UTC, to the minute."""
+    """Return a time, UTC, to the minute."""
     return f"{at:%Y-%m-%d %H:%M}" if at is not None else "unknown"
 
 
 def value_text(measure: str, value: float) -> str:
-    """A value of a trend with its unit."""
+    """Return a value of a trend with its unit."""
     return f"{value:.1%}" if measure in SHARES else f"{value:,.4g} ms"
 
 
 def change_text(change: Change) -> str:
-    """``Before 300 ms, after 340 ms (+13%): for the worse; p = 0.001``."""
+    """Return ``Before 300 ms, after 340 ms (+13%): for the worse; p = 0.001``."""
     before, after = (value_text(change.measure, value) for value in (change.before, change.after))
     share = ""
     if change.before:
@@ -55,13 +55,13 @@ def change_text(change: Change) -> str:
 
 
 def failure_title(failure: Failure) -> str:
-    """What was seen."""
+    """Return the failure in a few words."""
     shape = f": {failure.shape}" if failure.shape else ""
     return f"{failure.checker}, {failure.kind}{shape}"
 
 
 def flake_text(flake: Flake) -> str:
-    """How surely it fails."""
+    """Return how surely it fails."""
     often = f"{flake.failed} of {flake.runs}"
     match flake.flake:
         case "deterministic":
@@ -78,15 +78,15 @@ HEADER: Final = ("system", "workload", *_HEADER)
 
 
 def met_rows(met: Iterable[Met]) -> list[tuple[str, ...]]:
-    """One row per system, workload, kind and role; zeros are shown: nobody tried that.
+    """Return one row per system, workload, kind and role, zeros included.
 
-    What a later version calls a role or phase that this one does not know is left out.
+    Roles and phases that a later version added are left out.
     """
     cells: dict[tuple[str, str], list[CoverageCell]] = {}
-    for one in met:
+    for row in met:
         for role in ROLES:
             for phase in PHASES:
-                if (role, phase) == (one.role, one.phase):
-                    cell = CoverageCell(one.kind, role, phase, one.workload, one.faults, one.bitten)
-                    cells.setdefault((one.system, one.workload), []).append(cell)
+                if (role, phase) == (row.role, row.phase):
+                    cell = CoverageCell(row.kind, role, phase, row.workload, row.faults, row.bitten)
+                    cells.setdefault((row.system, row.workload), []).append(cell)
     return [(*group, *row) for group in sorted(cells) for row in coverage_rows(cells[group], ())]

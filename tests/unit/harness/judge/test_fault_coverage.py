@@ -12,7 +12,7 @@ from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.coverage_cells import CoverageCell, sum_coverage
 from splitbrain.harness.folder.results import read
 from splitbrain.harness.judge.evidence_loader import load_run
-from splitbrain.harness.judge.fault_coverage import NodeTale, coverage_of, fault_coverage
+from splitbrain.harness.judge.fault_coverage import NodeTimeline, coverage_of, fault_coverage
 from splitbrain.harness.report.coverage_tables import (
     HEADER,
     coverage_rows,
@@ -63,7 +63,8 @@ def test_without_any_state_events_nothing_is_known_though_a_leader_was_named(
 
 def test_events_without_times_tell_nothing() -> None:
     assert (
-        NodeTale([StateEvent("n1", 0, 7, "started", 0, role="follower")]).highest_epoch(1) is None
+        NodeTimeline([StateEvent("n1", 0, 7, "started", 0, role="follower")]).highest_epoch(1)
+        is None
     )
 
 
@@ -167,7 +168,7 @@ def test_what_a_follower_learns_to_be_committed_settles_no_epoch() -> None:
 def test_a_node_that_came_back_is_unknown_while_it_may_end_again_and_then_as_it_says() -> None:
     first = tell("n1", (1, "started", 1, "follower"))
     again = tell("n1", (30, "started", 1, "follower"))
-    tale = NodeTale([*first, msgspec.structs.replace(again[0], incarnation=1)])
+    tale = NodeTimeline([*first, msgspec.structs.replace(again[0], incarnation=1)])
     loop = FaultWindow(0, "crash-loop", ("n1",), 10 * MS, 60 * MS, 15 * MS, healed=True)
     met = {at: tale.standing(at * MS, [loop]).role for at in (5, 12, 20, 50, 70)}
     assert met == {5: "follower", 12: "unknown", 20: "down", 50: "unknown", 70: "follower"}
@@ -183,7 +184,7 @@ def test_events_count_also_where_none_were_promised(run: RunFolder) -> None:
 
 def test_a_role_that_nobody_knows_is_unknown() -> None:
     strange = tell("n1", (1, "started", 1, "viewstamped"))
-    assert NodeTale(strange).standing(50 * MS, ()).role == "unknown"
+    assert NodeTimeline(strange).standing(50 * MS, ()).role == "unknown"
 
 
 def test_coverage_adds_up_by_kind_role_phase_and_workload() -> None:

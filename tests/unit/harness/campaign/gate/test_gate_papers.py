@@ -41,7 +41,7 @@ def test_a_threshold_on_any_figure_can_fail(tmp_path: Path, figure: str) -> None
     if FIGURES[figure].better != "neither":
         thresholds.append(f"regression({figure}) < 10%")
     found = proofs(tmp_path, *thresholds)
-    assert [one.told for one in found if not one.can_fail] == []
+    assert [proof.clause for proof in found if not proof.can_fail] == []
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_dead_threshold_is_found(
 ) -> None:
     found = {one.threshold.text: one for one in proofs(tmp_path, *thresholds)}
     assert not found[dead].can_fail
-    assert told in found[dead].told
+    assert told in found[dead].clause
 
 
 def test_an_evaluation_that_is_blind_is_found(
@@ -87,7 +87,7 @@ def test_an_evaluation_that_passes_what_is_missing_is_found(
     monkeypatch.setattr(self_test, "evaluate", lenient.evaluate)
     found = proofs(tmp_path, "runs_valid >= 1")
     assert not any(one.can_fail for one in found)
-    assert "does not notice" in found[-1].told
+    assert "does not notice" in found[-1].clause
 
 
 def test_the_page_lists_the_figures_that_there_are() -> None:

@@ -112,7 +112,7 @@ def test_a_fault_is_told_with_its_options_and_the_time_from_which_on_it_waits() 
 def test_the_headline_says_how_far_the_search_came() -> None:
     before = Size(faults=11, operations=214, load_us=3_000_000, nodes=5, clients=5)
     after = Size(faults=2, operations=6, load_us=750_000, nodes=3, clients=1)
-    done = Result(before=before, after=after, is_minimal=True, asked="1,128 replays")
+    done = Result(before=before, after=after, is_minimal=True, tries="1,128 replays")
     assert change(before, after) == "faults 11 -> 2, operations 214 -> 6"
     assert headline(done, None, 3.25) == (
         "faults 11 -> 2, operations 214 -> 6, seconds 3 -> 0.75, nodes 5 -> 3, clients 5 -> 1; "
@@ -130,7 +130,7 @@ def test_the_headline_of_runs_says_how_often_it_failed() -> None:
         before=before,
         after=after,
         is_minimal=True,
-        asked="3 plans, 6 runs",
+        tries="3 plans, 6 runs",
         evidence="failed with the same verdict in 2 of 2 tries",
     )
     assert before.words() == "2 faults, 3 s, 3 nodes, 2 clients"

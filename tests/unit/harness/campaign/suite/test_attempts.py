@@ -52,7 +52,7 @@ def test_a_deaf_child_is_killed_with_all_that_it_started(tmp_path: Path) -> None
     attempt, child = started(tmp_path, DEAF)
     await_true(lambda: attempt.output.read_text() == "deaf\n" * 2)
     ending = see_out(
-        child, Stop(), 0.1, threading.Event(), asked_patience_s=0.1, urged_patience_s=0.1
+        child, Stop(), 0.1, threading.Event(), end_patience_s=0.1, urged_patience_s=0.1
     )
     assert ending == "out of time"
     assert child.has_ended(5)
@@ -75,7 +75,7 @@ def test_an_orphan_is_known_by_its_lock_and_ended_by_its_id(tmp_path: Path) -> N
     assert not orphan.has_ended(0)
     reaper = threading.Thread(target=child.has_ended, args=(30,))
     reaper.start()
-    ending = see_out(orphan, Stop(), 0.0, threading.Event(), asked_patience_s=0.1)
+    ending = see_out(orphan, Stop(), 0.0, threading.Event(), end_patience_s=0.1)
     reaper.join()
     assert (ending, orphan.has_ended(0), child.exit_code) == ("out of time", True, 7)
     # Its id may belong to anybody by now: nothing is sent.

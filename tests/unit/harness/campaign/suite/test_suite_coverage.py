@@ -21,7 +21,7 @@ def test_the_ledger_keeps_and_adds_up_what_faults_have_met(suites: Suites) -> No
     assert kept == {("told", (KILL,)), ("untold", None), ("bug", (pause,)), ("program", None)}
     total = sum_all_coverage(nights_of(suites.lines()))
     # Neither the planted bug's run, which tries other code, nor a program is counted.
-    assert (total.told, total.untold) == (2, 1)
+    assert (total.known, total.unknown) == (2, 1)
     assert total.cells == (CoverageCell("kill", "leader", "settled", "w", 4, 2),)
 
 
