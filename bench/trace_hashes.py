@@ -117,6 +117,9 @@ def main(arguments: list[str] | None = None) -> int:
         before = {} if options.against is None else read_baseline(options.against)
     except argparse.ArgumentTypeError as error:
         parser.error(str(error))
+    names = [name for name, _ in guard_worlds() if name.startswith(options.only)]
+    if not names:
+        parser.error(f"--only {options.only}: no world's name begins so; it is one beginning")
     after = dict(_guarded(options.only, options.jobs))
     if options.against is None:
         return 0

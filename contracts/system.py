@@ -65,6 +65,10 @@ class System(Protocol):
         """Planted bugs of this build, kebab-case, each with what it does in one sentence."""
         ...
 
+    def planted_patches(self, options: Experiment) -> Mapping[str, str]:
+        """Patches of the nodes' source that plant the experiment's bugs, by the bugs' names."""
+        ...
+
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         """What clients can do with that state machine, the usual first; None: with the usual one.
 

@@ -31,6 +31,18 @@ SUB_SEED_NAMES = ("workload", "nemesis")
 PLAN_FILE_ENDINGS: Final = (".json", ".toml")
 
 
+class AppliedPatch(msgspec.Struct, frozen=True, kw_only=True):
+    """Change of the nodes' source that was in force: a planted bug, or a file of ``--patch``."""
+
+    #: Name of its file, or of the planted bug.
+    name: str
+    #: SHA-256 of the text, in hexadecimal digits.
+    digest: str
+    #: The unified diff, with what stands above it.
+    text: str
+    is_planted: bool = False
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Content of ``plan.json``."""
 
@@ -42,6 +54,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     #: As it was chosen, with what is usual where nothing was.
     experiment: Experiment
     system_versions: dict[str, str] = {}
+    #: In the order of their application.
+    patches: tuple[AppliedPatch, ...] = ()
     #: Whether the adapter promises state events; the vacuity rules depend on it.
     declares_state_events: bool = False
     declares_committed_logs: bool = True
@@ -145,7 +159,7 @@ def reproduce_command(plan: Plan, usual: Experiment | None = None) -> str:
     if plan.pinned and plan.replay_of is not None:
         # The replay may have had another runtime than the run that it replayed.
         words = ["splitbrain", "replay", plan.replay_of, "--pinned"]
-        return shlex.join([*words, "--runtime", experiment.runtime])
+        return shlex.join([*words, "--runtime", experiment.runtime, *patch_words(plan)])
     words = ["splitbrain", "test"]
     fields = {field.name: field for field in options_of(Experiment)}
     for name in dict.fromkeys((*ALWAYS_SAID, *fields)):
@@ -156,4 +170,10 @@ def reproduce_command(plan: Plan, usual: Experiment | None = None) -> str:
         elif name not in ALWAYS_SAID and value == left_out:
             continue
         words += fields[name].words(value)
-    return shlex.join(words)
+    return shlex.join([*words, *patch_words(plan)])
+
+
+def patch_words(plan: Plan) -> list[str]:
+    """Return the options that name the user's own patches of a run."""
+    given = (patch.name for patch in plan.patches if not patch.is_planted)
+    return [word for name in given for word in ("--patch", name)]

@@ -6,6 +6,7 @@ process would find the bug.
 
 import importlib
 import importlib.util
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import MetaPathFinder
@@ -14,11 +15,15 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Final
 
+import msgspec
+
 from splitbrain.patched.patch import Patch, PatchError, apply_patch, read_patch
 
 #: The package that patches change, and its folder.
 _PACKAGE: Final = __name__.partition(".")[0]
 _ROOT: Final = Path(__file__).parents[1]
+#: Folder of the copies for another interpreter, beside files that a patch may be named as.
+_COPIES: Final = "patches"
 
 
 class PatchedModules(MetaPathFinder):
@@ -78,10 +83,11 @@ def read_patch_file(path: Path) -> Patch:
         PatchError: the file cannot be read, or holds no patch.
     """
     try:
-        return read_patch(path.stem, path.read_text(encoding="utf-8"))
+        patch = read_patch(path.stem, path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         problem = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise PatchError(f"Patch {path} cannot be read: {problem}. Name a text file.") from error
+    return msgspec.structs.replace(patch, file=str(path))
 
 
 def install_patches(patches: Sequence[Patch]) -> None:
@@ -141,6 +147,16 @@ def installed_patches() -> tuple[Patch, ...]:
     return finders[0].patches if finders else ()
 
 
+def installed_options() -> str:
+    """Return what a command line has to end with that is to run under this process' patches."""
+    return "".join(f" --patch {shlex.quote(patch.file)}" for patch in installed_patches())
+
+
+def file_name(patch: Patch) -> str:
+    """Return the name of a patch's file without its folder, which another machine has not."""
+    return Path(patch.file).name or f"{patch.name}.patch"
+
+
 def module_words(
     module: str,
     folder: Callable[[], Path],
@@ -161,10 +177,12 @@ def module_words(
     if not (patches := [*installed_patches(), *more]):
         return ["-m", module]
     written = folder()
+    (written / _COPIES).mkdir(exist_ok=True)
     files: list[str] = []
     for number, patch in enumerate(patches):
-        # Two may have one name; the order is the order of application.
-        name = f"{number}-{patch.name}.patch"
+        name = f"{_COPIES}/{file_name(patch)}"
+        if f"{seen_as or written}/{name}" in files:
+            name = f"{_COPIES}/{number}-{file_name(patch)}"
         (written / name).write_text(patch.text, encoding="utf-8")
         files.append(f"{seen_as or written}/{name}")
     return ["-m", f"{_PACKAGE}.patched", *files, "--", "-m", module]

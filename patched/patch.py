@@ -45,6 +45,8 @@ class Patch(msgspec.Struct, frozen=True):
     #: The lines before the first file.
     preamble: str
     files: tuple[FilePatch, ...]
+    #: Path that it was read from, as it was given; empty for a text.
+    file: str = ""
 
 
 def read_patch(name: str, text: str) -> Patch:

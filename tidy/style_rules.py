@@ -38,6 +38,10 @@ TABLE_LINES_MIN = 5
 #: What a longer module's docstring must say.
 LENGTH_REASON = "longer than 400 lines because"
 
+#: Words of names by which a node would know that it is tested; a planted bug is a patch.
+_TESTED = re.compile(r"(?<![a-z])(?:bugs?|planted|patched)(?![a-z])")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
 #: In ``nodes`` only these may hold coroutines.
 _ASYNC_ROOMS = frozenset({"server", "transport"})
 
@@ -96,6 +100,8 @@ def check_python(path: PurePosixPath, text: str) -> list[Finding]:
     found = [*_module(path, text, tree), *_functions(path, tree)]
     if path.parts[0] == "nodes" and path.parts[1] not in _ASYNC_ROOMS:
         found += _coroutines(path, tree)
+    if path.parts[0] == "nodes":
+        found += _knowledge_of_tests(path, tree)
     if path.parts[0] == "tests":
         found += _skips(path, tree)
     return found
@@ -149,6 +155,28 @@ def _coroutines(path: PurePosixPath, tree: ast.Module) -> Iterator[Finding]:
             yield Finding(
                 str(path), node.lineno, "coroutines live in nodes/server and nodes/transport only"
             )
+
+
+def _knowledge_of_tests(path: PurePosixPath, tree: ast.Module) -> Iterator[Finding]:
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Name(id=name)
+                | ast.Attribute(attr=name)
+                | ast.arg(arg=name)
+                | ast.alias(name=name)
+                | ast.ImportFrom(module=str(name))
+                | ast.FunctionDef(name=name)
+                | ast.ClassDef(name=name)
+                | ast.keyword(arg=str(name))
+            ) if _TESTED.search(_HUMP.sub("_", name).lower()):
+                yield Finding(
+                    str(path),
+                    getattr(node, "lineno", 0),
+                    f"{name}: a node does not know that it is tested; plant bugs by patches",
+                )
+            case _:
+                pass
 
 
 def _skips(path: PurePosixPath, tree: ast.Module) -> Iterator[Finding]:

@@ -8,7 +8,11 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
-from splitbrain.harness.campaign.replaying.recorded import is_exact, replay_options
+from splitbrain.harness.campaign.replaying.recorded import (
+    added_patches,
+    is_exact,
+    replay_options,
+)
 from splitbrain.harness.campaign.replaying.verdicts import (
     ReplayVerdict,
     recorded_verdict,
@@ -41,8 +45,10 @@ def replay(options: ReplayOptions, console: Console) -> int:
             "the RUN is missing", "Name a run folder, such as runs/latest, or a --scenario FILE"
         )
     folder = find_run(options.run)
+    if added := added_patches(folder):
+        say(console, f"with {', '.join(added)}, which the run did not have")
     if is_exact(folder, options):
-        return replay_scenario(folder, console, options)
+        return replay_scenario(folder, console, options, is_changed=bool(added))
     return _by_plan(folder, console, options)
 
 

@@ -16,6 +16,7 @@ from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
 from splitbrain.harness.cli.command_app import Whole, app
 from splitbrain.harness.cli.command_end import EXIT_BAD_USAGE
+from splitbrain.harness.cli.patch_option import PatchFiles, start_patched
 from splitbrain.harness.cli.record_options import with_records
 from splitbrain.harness.console.standard_streams import output
 from splitbrain.history.errors import HistoryError
@@ -38,6 +39,7 @@ def run_test_command(
     runs_folder: Path = Path("runs"),
     keep_data: bool = False,
     analyze: bool | None = None,
+    patch: PatchFiles = None,
 ) -> int:
     """Run a system under load and faults, and judge what clients saw.
 
@@ -50,6 +52,7 @@ def run_test_command(
     analyze
         Run the Spark analysis after the run; by default unless it is a simulated one.
     """
+    start_patched(patch)
     from splitbrain.harness.cli.commands import run_and_judge
     from splitbrain.harness.run.options import TestOptions
 
@@ -148,11 +151,12 @@ def _require_model(model: str) -> None:
 
 @app.command(name="replay")
 @with_records()
-def replay_command(options: ReplayOptions) -> int:
+def replay_command(options: ReplayOptions, *, patch: PatchFiles = None) -> int:
     """Run a recorded plan again: the same operations and the same schedule.
 
     A simulated run is replayed exactly, step by step, and must come to the same.
     """
+    start_patched(patch)
     from splitbrain.harness.cli.replay import replay
 
     return replay(options, output())

@@ -45,7 +45,7 @@ from splitbrain.harness.judge.vacuity import vacuous_reasons
 from splitbrain.harness.pool.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from splitbrain.history.course import LAST_PHASE
 from splitbrain.history.fault_windows import longest_unavailability_ns
-from splitbrain.history.plan import PLAN_FILE_ENDINGS, Plan, reproduce_command
+from splitbrain.history.plan import PLAN_FILE_ENDINGS, Plan, patch_words, reproduce_command
 from splitbrain.workloads.workload import checkers_fitting
 
 _NS_PER_MS = 1_000_000
@@ -231,7 +231,7 @@ def _reproduce(record: RunRecord) -> str:
     plan = record.plan
     leans = plan.replay_of is not None or Path(plan.experiment.nemesis).suffix in PLAN_FILE_ENDINGS
     if record.is_drawn or (record.is_simulated and leans):
-        return f"splitbrain replay {root}"
+        return shlex.join(["splitbrain", "replay", str(record.folder.root), *patch_words(plan)])
     return reproduce_command(plan, defaults_of(plan))
 
 

@@ -1,6 +1,7 @@
 """Makes and writes the plan record of a run; see ``history.plan`` for what it holds."""
 
 import datetime as dt
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,8 +19,9 @@ from splitbrain.harness.folder.plan_checkers import (
 from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.harness.folder.tool_version import tool_commit, tool_version
 from splitbrain.harness.run.options import PlannedTest
-from splitbrain.history.plan import Plan, encode_plan, sub_seeds, voters
+from splitbrain.history.plan import AppliedPatch, Plan, encode_plan, sub_seeds, voters
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.patched.loading import file_name, installed_patches
 from splitbrain.workloads.workload import Workload
 
 
@@ -59,6 +61,7 @@ def new_plan(
     return Plan(
         experiment=experiment,
         system_versions=system.versions(),
+        patches=_patches(system, experiment),
         declares_state_events=system.declares_state_events,
         declares_committed_logs=system.declares_committed_logs,
         reads_speak_for=reads_speak_for(system),
@@ -71,6 +74,20 @@ def new_plan(
         tool_version=tool_version(),
         tool_commit=tool_commit(),
         **others,
+    )
+
+
+def _patches(system: System, experiment: Experiment) -> tuple[AppliedPatch, ...]:
+    own = [(file_name(patch), patch.text, False) for patch in installed_patches()]
+    planted = system.planted_patches(experiment).items()
+    return tuple(
+        AppliedPatch(
+            name=name,
+            digest=hashlib.sha256(text.encode()).hexdigest(),
+            text=text,
+            is_planted=is_planted,
+        )
+        for name, text, is_planted in (*own, *((*bug, True) for bug in planted))
     )
 
 

@@ -29,8 +29,14 @@ from splitbrain.patched.loading import installed_patches
 from splitbrain.systems.kraft import committed_log as committed
 from splitbrain.systems.kraft import deployment as deploy
 from splitbrain.systems.kraft.client import KraftClient
-from splitbrain.systems.kraft.planted_bugs import planted_bugs
-from splitbrain.systems.kraft.state_machines import WORKLOADS, broker_ids, check_options, node_name
+from splitbrain.systems.kraft.planted_bugs import patches_of, planted_bugs
+from splitbrain.systems.kraft.state_machines import (
+    WORKLOADS,
+    broker_ids,
+    check_options,
+    node_name,
+    state_machine_of,
+)
 from splitbrain.systems.kraft.status import ask, figures, serves_topics
 from splitbrain.systems.questions import Endpoints, ask_all
 
@@ -59,6 +65,11 @@ class KraftSystem:
     def planted_bugs(self) -> Mapping[str, str]:
         """Each with its sentence."""
         return {name: bug.mechanism for name, bug in planted_bugs().items()}
+
+    def planted_patches(self, options: Experiment) -> Mapping[str, str]:
+        """Texts of the bugs' patches."""
+        patches = patches_of(options.bugs, state_machine_of(options))
+        return {patch.name: patch.text for patch in patches}
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         """Registers and sets, or topics."""
@@ -207,9 +218,15 @@ class KraftSystem:
             version = metadata.version("splitbrain")
         except metadata.PackageNotFoundError:
             version = "unpackaged"
-        patches = ", ".join(patch.name for patch in installed_patches())
-        versions = {"kraft": version, "kraft_source": deploy.source_digest()}
-        return versions | {"kraft_patches": patches} if patches else versions
+        digest = {"kraft_source": deploy.source_digest()}
+        if not (names := [patch.name for patch in installed_patches()]):
+            return {"kraft": version, **digest}
+        # Figures of changed code are not those of the version.
+        return {
+            "kraft": f"{version}+{'.'.join(names)}",
+            **digest,
+            "kraft_patches": ", ".join(names),
+        }
 
     def simulation(self) -> SimulatedSystem:
         """The same nodes on a virtual clock."""

@@ -44,6 +44,10 @@ class RedisSystem:
         self._membership = Membership(())
         self._settings: Settings = settings({}, 3)
 
+    def planted_patches(self, options: Experiment) -> Mapping[str, str]:
+        """Nothing: its source is not ours."""
+        return {}
+
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         """Registers and sets."""
         return ("register", "set")

@@ -53,8 +53,13 @@ class _Watched:
         return list(zip([*self.steps, *[outcome.steps] * late], outcome.story, strict=True))
 
 
-def replay_scenario(folder: RunFolder, console: Console, options: ReplayOptions) -> int:
+def replay_scenario(
+    folder: RunFolder, console: Console, options: ReplayOptions, *, is_changed: bool = False
+) -> int:
     """Run the scenario of a folder again and compare; return the exit code.
+
+    Nodes that are changed (``is_changed``) make another world of it, which is compared with
+    nothing.
 
     Raises:
         UsageError: the folder holds no scenario that this version can run.
@@ -62,7 +67,7 @@ def replay_scenario(folder: RunFolder, console: Console, options: ReplayOptions)
     options.check_steps()
     scenario, record = read_recorded(folder)
     with said_of(folder.scenario):
-        return _replay(scenario, record, console, options)
+        return _replay(scenario, None if is_changed else record, console, options)
 
 
 def replay_file(path: Path, console: Console, options: ReplayOptions) -> int:

@@ -15,6 +15,7 @@ from splitbrain.history.json_problems import in_words
 from splitbrain.history.plan import Plan, decode_plan
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.schedule_lines import decode_schedule, pin
+from splitbrain.patched.loading import file_name, installed_patches
 
 
 def replay_options(
@@ -90,6 +91,29 @@ def is_exact(folder: RunFolder, options: ReplayOptions) -> bool:
             "Replay it without --runtime",
         )
     return False
+
+
+def added_patches(folder: RunFolder) -> list[str]:
+    """Return the names of this command's patches that the run did not have.
+
+    Raises:
+        UsageError: the run had one that this command does not have.
+    """
+    try:
+        patches = decode_plan(folder.plan.read_bytes()).patches
+    except (OSError, ValueError, RecursionError):
+        # Without a plan there is nothing to run; its later readers say so.
+        return []
+    installed = installed_patches()
+    for patch in patches:
+        if not patch.is_planted and patch.text not in (each.text for each in installed):
+            raise UsageError(
+                f"{folder.root} was run with the patch {patch.name} (SHA-256 {patch.digest[:16]}), "
+                "which this command does not have",
+                f"Add --patch FILE; the field patches of {folder.plan} holds its text",
+            )
+    texts = [patch.text for patch in patches]
+    return [file_name(patch) for patch in installed if patch.text not in texts]
 
 
 def read_plan(folder: RunFolder) -> Plan:

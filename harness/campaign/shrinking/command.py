@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from rich.console import Console
 
+from splitbrain.harness.campaign.replaying.recorded import added_patches
 from splitbrain.harness.campaign.shrinking.exact_search import ExactSearch
 from splitbrain.harness.campaign.shrinking.options import ShrinkOptions, is_simulated
 from splitbrain.harness.campaign.shrinking.plan_runs import LoudInterrupts, ready_test
@@ -31,6 +32,7 @@ from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN,
 from splitbrain.harness.folder.store import find_run
 from splitbrain.harness.run.options import PreparedTest, TestOptions
 from splitbrain.nemesis.search import INTERRUPTED, SearchBudget
+from splitbrain.patched.loading import installed_options
 
 
 def shrink(
@@ -52,6 +54,7 @@ def shrink(
         HarnessError: it does not fail again, or nothing can be run.
     """
     folder = find_run(options.run)
+    added_patches(folder)
     stop = Stop()
     # Checks every option as it is made.
     shrinking = (
@@ -99,7 +102,8 @@ def shrink(
 def _show(kept: Kept, cut_short: str | None, console: Console) -> None:
     root = kept.run.root
     quoted = shlex.quote(str(root))
-    continued = to_be_continued(cut_short, quoted)
+    again = f"{quoted}{installed_options()}"
+    continued = to_be_continued(cut_short, again)
     if continued is not None:
         say(console, continued)
     for line in kept.story:
@@ -109,7 +113,7 @@ def _show(kept: Kept, cut_short: str | None, console: Console) -> None:
         **kept.more,
         "report": str(kept.run.report),
         "folder": str(root),
-        "replay": f"splitbrain replay {quoted}{times}",
+        "replay": f"splitbrain replay {again}{times}",
     }
     for what, where in places.items():
         say(console, f"{f'{what}:':8} {where}")

@@ -19,6 +19,7 @@ from rich.console import Console
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.harness.campaign.replaying.recorded import added_patches
 from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict, recorded_verdict
 from splitbrain.harness.campaign.shrinking.search_folder import runs_folder_of
 from splitbrain.harness.campaign.sweep.likeness import Likeness, like_scenario, likeness_of
@@ -163,6 +164,7 @@ def run_like(
         HarnessError: no worker process could be started.
     """
     folder = find_run(run_path)
+    added_patches(folder)
     order = order_of(folder, runs_folder or runs_folder_of(folder))
     stop = Stop()
     with stopped_in_order(stop, left="left at once; a folder that was made already stays."):

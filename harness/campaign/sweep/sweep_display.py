@@ -15,6 +15,7 @@ from splitbrain.harness.console.console_lines import say_if_read
 from splitbrain.harness.console.live_area import LiveArea
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.folder.results import counted
+from splitbrain.patched.loading import installed_options
 
 _BAR_WIDTH = 24
 _US_PER_S = 1_000_000
@@ -111,7 +112,7 @@ class SweepDisplay:
 
 def replay_command(folder: str) -> str:
     """Return the command line that replays a kept failure."""
-    return printable(shlex.join(["splitbrain", "replay", folder]))
+    return printable(shlex.join(["splitbrain", "replay", folder]) + installed_options())
 
 
 def failure_line(result: SeedResult, seeds: int = 1) -> Text:

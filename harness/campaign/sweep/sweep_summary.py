@@ -34,6 +34,7 @@ from splitbrain.harness.report.coverage_tables import (
 )
 from splitbrain.history.options import given
 from splitbrain.nemesis.sorts import drawn_kinds
+from splitbrain.patched.loading import installed_options
 
 _US_PER_S = 1_000_000
 #: Classes of failures that are listed, and seeds of each; the rest is counted.
@@ -56,7 +57,7 @@ def sim_command(options: SimOptions, seed: int) -> str:
     for field in given(options):
         if field.name in _OF_WORLDS:
             words += field.words(getattr(options, field.name))
-    return shlex.join(words)
+    return shlex.join(words) + installed_options()
 
 
 def show_summary(

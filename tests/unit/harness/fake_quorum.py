@@ -195,6 +195,9 @@ class FakeSystem:
         #: Nodes that run and yet answer nothing.
         self.silent: set[NodeName] = set()
 
+    def planted_patches(self, options: Experiment) -> Mapping[str, str]:
+        return {}
+
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         return ("register", "set")
 

@@ -155,7 +155,7 @@ def test_a_child_has_the_patches_of_its_parent(
     words = module_words("splitbrain.nodes", lambda: tmp_path)
     assert run(*words[1:], "run", cache=tmp_path).returncode == 102
     seen = module_words("splitbrain.nodes", lambda: tmp_path, "/etc/node")
-    assert seen[2:4] == ["/etc/node/0-a-bug.patch", "/etc/node/1-a-bug.patch"]
+    assert seen[2:4] == ["/etc/node/patches/a-bug.patch", "/etc/node/patches/1-a-bug.patch"]
 
 
 def test_workers_of_the_pool_are_patched(tmp_path: Path) -> None:

@@ -87,6 +87,23 @@ def test_coroutines_below_the_server_are_found(statement: str) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
+        "from splitbrain.patched import loading",
+        "def f(bugs): ...",
+        "if self.planted_bug: x = 1",
+        "f(bug_of_votes=1)",
+        "class PlantedBug: ...",
+    ],
+)
+def test_a_node_that_knows_of_planted_bugs_is_found(statement: str) -> None:
+    text = DOCSTRING + statement + "\n"
+    assert "does not know that it is tested" in sentences(check_python(NODE_MODULE, text))
+    assert check_python(PurePosixPath("systems/kraft/adapter.py"), text) == []
+    assert check_python(NODE_MODULE, DOCSTRING + "debug(dispatched)\n") == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
         "@pytest.mark.skip\ndef test_x(): ...",
         "pytest.skip('no engine')",
         "pytest.importorskip('docker')",

@@ -103,10 +103,10 @@ def test_nodes_have_the_patches_of_this_process(
         .nodes
     )
     assert node.command[1:7] == (
-        *("-m", "splitbrain.patched", f"{node.mounts[0].node_path}/0-a-bug.patch", "--"),
+        *("-m", "splitbrain.patched", f"{node.mounts[0].node_path}/patches/a-bug.patch", "--"),
         *("-m", "splitbrain.nodes"),
     )
-    assert (node.mounts[0].host_path / "0-a-bug.patch").read_text() == text
+    assert (node.mounts[0].host_path / "patches/a-bug.patch").read_text() == text
     versions = KraftSystem().versions()
     assert versions["kraft_patches"] == "a-bug"
     assert versions["kraft_source"] != plain["kraft_source"]
@@ -116,9 +116,9 @@ def test_a_planted_bug_reaches_the_nodes_by_the_launcher(tmp_path: Path) -> None
     options = Experiment(system="kraft", nodes=1, bugs=("ack-before-commit",))
     (node,) = KraftSystem().deployment(RUN, tmp_path, options, pod_place).nodes
     assert node.command[1:5] == (
-        *("-m", "splitbrain.patched", "/config/0-ack-before-commit.patch", "--"),
+        *("-m", "splitbrain.patched", "/config/patches/ack-before-commit.patch", "--"),
     )
-    text = (node.mounts[0].host_path / "0-ack-before-commit.patch").read_text()
+    text = (node.mounts[0].host_path / "patches/ack-before-commit.patch").read_text()
     assert read_patch("x", text).preamble.startswith(KraftSystem().planted_bugs[options.bugs[0]])
 
 
