@@ -1,7 +1,6 @@
 """The deployment, its configurations, and the planted bugs that it knows."""
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +9,15 @@ import pytest
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
-from splitbrain.contracts.runtime import Placement
 from splitbrain.nodes.server.machine.configuration import read_configuration
 from splitbrain.patched.loading import PatchedModules
 from splitbrain.patched.patch import read_patch
 from splitbrain.systems.kraft.adapter import KraftSystem
 from splitbrain.systems.kraft.deployment import IMAGE
 from splitbrain.systems.kraft.state_machines import NODE_COUNT_MAX, node_settings
+from tests.unit.systems.pod_place import pod_place
 
 RUN = RunId("20261121T000000-7")
-
-
-def pod_place(node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placement:
-    return Placement("0.0.0.0", node, dict(ports), "/config", "/state", "/data")
 
 
 def test_a_pod_deployment_is_complete(tmp_path: Path) -> None:

@@ -14,12 +14,9 @@ from splitbrain.systems.redis.adapter import RedisSystem
 from splitbrain.systems.redis.deployment import IMAGE
 from splitbrain.systems.redis.run_node import servers_named_in
 from splitbrain.systems.redis.settings import settings
+from tests.unit.systems.pod_place import pod_place
 
 RUN = RunId("20261121T000000-7")
-
-
-def pod_place(node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placement:
-    return Placement("0.0.0.0", node, dict(ports), "/config", "/state", "/data")
 
 
 def shared_place(node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placement:
