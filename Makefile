@@ -148,7 +148,7 @@ nightly: setup images ## suite, lake and gate within NIGHT_BUDGET, goes on after
 		--beyond-promise || failed+=" sim beyond the promise (exit $$?)"
 	$(BIN)/python -m bench.port_fuzz --frames 1000000 --seed "$$first" \
 		|| failed+=" bench.port_fuzz (exit $$?)"
-	HYPOTHESIS_PROFILE=search $(PYTEST) -q --timeout=3600 --numprocesses auto \
+	SPLITBRAIN_BRUTE_FORCE_HISTORIES=10000 HYPOTHESIS_PROFILE=search $(PYTEST) -q --timeout=3600 --numprocesses auto \
 		$(wildcard tests/properties) tests/unit || failed+=" tests (exit $$?)"
 	$(PYTEST) -m nightly tests || failed+=" nightly tests (exit $$?)"
 	$(BIN)/python -m bench.startup || failed+=" bench.startup (exit $$?)"

@@ -23,14 +23,14 @@ FILES = 2_000
 
 
 def test_the_readers_and_the_plain_ones_agree() -> None:
-    tally = looked_at(SEED, range(1_000))
+    tally = looked_at(SEED, range(500))
     assert tally.differences == []
-    # What the thousand files are: each format, columns, violations, and files that are refused.
+    # What the files are: each format, columns, violations, and files that are refused.
     for name in ("jsonl", "edn", "kv", "jepsen-log", "parquet", "etcd-robustness"):
-        assert tally.counts[name] > 20
-    assert tally.counts["read by both"] > 400
-    assert tally.counts["read as columns"] > 50
-    assert tally.counts["without an order"] > 50
+        assert tally.counts[name] > 10
+    assert tally.counts["read by both"] > 200
+    assert tally.counts["read as columns"] > 25
+    assert tally.counts["without an order"] > 25
 
 
 def keys_as_text(monkeypatch: pytest.MonkeyPatch) -> None:

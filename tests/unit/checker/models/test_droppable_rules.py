@@ -22,7 +22,7 @@ from tests.unit.checker.operations import operation as op
 from tests.unit.checker.small_histories import random_history
 
 #: As in ``test_search_against_brute_force``.
-HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "2000"))
+HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "700"))
 #: Mutants differ in rare histories; the first one that tells them apart ends the search.
 MUTANT_HISTORIES = 60_000
 

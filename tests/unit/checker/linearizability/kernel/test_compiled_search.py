@@ -26,7 +26,7 @@ from tests.unit.checker.brute_force import assert_legal, linearizable
 from tests.unit.checker.operations import operation as op
 from tests.unit.checker.small_histories import random_history
 
-HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "2000"))
+HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "700"))
 
 
 #: Into the depth or rank by rank, without rule 7 and with it.

@@ -29,7 +29,7 @@ from tests.unit.checker.brute_force import assert_legal, linearizable
 from tests.unit.checker.small_histories import random_history
 
 #: Histories per model; docs/models-and-checkers.md has the command for 100,000 and more.
-HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "8000"))
+HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "2500"))
 MUTANT_HISTORIES = 20_000
 
 
@@ -102,7 +102,7 @@ def test_the_portfolio_agrees_with_brute_force(
     monkeypatch.setattr(portfolio, "COMPILED", compiled)
     random = Random(f"portfolio {model}")
     deciders: set[str] = set()
-    for _ in range(HISTORIES // 20):
+    for _ in range(max(400, HISTORIES // 20)):
         operations = random_history(random, model)
         (part,) = split(operations, MODELS[model]) or [Part(None, ())]
         result = check_part(part, model, Unlimited())

@@ -20,7 +20,7 @@ from tests.unit.checker.mutated import mutated
 from tests.unit.checker.operations import operation as op
 from tests.unit.checker.small_histories import history_of_unique_values
 
-HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "4000"))
+HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "1500"))
 
 
 def judged(
