@@ -65,7 +65,7 @@ class Subject(msgspec.Struct, frozen=True, order=True):
 
     def conditions_on(self, dimension: Dimension) -> tuple[Condition, ...]:
         """Return its conditions on one dimension."""
-        return tuple(one for one in self.conditions if one.dimension == dimension)
+        return tuple(item for item in self.conditions if item.dimension == dimension)
 
 
 class Measured(msgspec.Struct, frozen=True):

@@ -187,7 +187,7 @@ class Findings(msgspec.Struct, frozen=True):
     @property
     def new(self) -> list[Failure]:
         """Failures that nobody has seen before, planted bugs apart."""
-        return [one for one in self.failures.rows if one.state == "new" and not one.planted]
+        return [row for row in self.failures.rows if row.state == "new" and not row.planted]
 
     @property
     def worse(self) -> list[Change]:
