@@ -1,9 +1,9 @@
 """Arms of a runtime: acts on links, processes, disks and clocks beyond cut, kill and pause.
 
-A runtime offers each as an *arm*; one that it lacks refuses every act by ``CapabilityError``, and
-its capability is missing from ``Runtime.capabilities``. All methods block. Injecting and undoing
-are idempotent, and undoing puts right what was there before, not what was asked for last. Each
-arm can also *look*, from outside the node's program, at whether what it did is in force.
+An arm that a runtime lacks refuses every act by ``CapabilityError``, and its capability is missing
+from ``Runtime.capabilities``. All methods block. Injecting and undoing are idempotent; undoing
+restores the state of before. Each arm can also observe, from outside the node's program, whether
+its act is in force.
 """
 
 import glob
@@ -21,14 +21,14 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     #: Lost.
     loss: float = 0.0
-    #: Later by this much, and by up to the jitter more or less.
+    #: Delay of each packet; varied by up to the jitter either way.
     delay_us: Microseconds = 0
     jitter_us: Microseconds = 0
     #: Overtaken by those behind them (needs a delay: an undelayed packet cannot be overtaken).
     reorder: float = 0.0
     #: Delivered twice.
     duplicate: float = 0.0
-    #: Kilobits per second; None: as many as go.
+    #: Kilobits per second; None: no limit.
     rate_kbit: int | None = None
     #: Packets with more bytes than this (IP header included) vanish, smaller ones pass.
     bytes_max: int | None = None
@@ -48,8 +48,8 @@ class LinkQuality(msgspec.Struct, frozen=True):
     #: Of the probes of more than ``LARGE_PROBE_BYTES``.
     large_sent: int = 0
     large_arrived: int = 0
-    #: Kilobits a second that arrived, headers included, from the first probe to the last. Says
-    #: something of the link only where it is less than what was sent, up to 3,000.
+    #: Kilobits a second that arrived, headers included; bounds the link's rate only where it is
+    #: below the rate sent, up to 3,000.
     kbit: float | None = None
     #: Between the fastest and the slowest round trip, a twentieth left out at each end.
     spread_ms: float | None = None
@@ -63,12 +63,10 @@ class LinkArm(Protocol):
     """Bad networks: quality per link and direction, and connections that are reset."""
 
     def shape(self, links: Iterable[Link], shape: Shape) -> str:
-        """Give these links this quality from now on, open connections included.
-
-        Replaces a shape that a link has; cuts are apart and go on.
+        """Give these links this quality, open connections included; cuts stay in force.
 
         Returns:
-            By what means, in words: ``netem``, ``statistic``, ``a queue in user space``.
+            The means, in words: ``netem``, ``statistic``, ``a queue in user space``.
 
         Raises:
             CapabilityError: this kernel cannot do it.
@@ -77,14 +75,11 @@ class LinkArm(Protocol):
         ...
 
     def unshape(self, links: Iterable[Link]) -> None:
-        """Let these links be as they were."""
+        """Undo shape."""
         ...
 
     def shaped(self) -> dict[Link, Shape]:
-        """The links that have a shape now, as the kernel tells it.
-
-        It equals the one that was asked for where the kernel's differs by its rounding alone.
-        """
+        """Return the links with a shape, read from the kernel, its rounding undone."""
         ...
 
     def reset(self, links: Iterable[Link]) -> None:
@@ -96,16 +91,16 @@ class LinkArm(Protocol):
         ...
 
     def measure(self, link: Link, probes: int, timeout_s: float) -> LinkQuality:
-        """Send datagrams along the link, small and large in turn, and see what arrives."""
+        """Probe the link with datagrams, small and large in turn."""
         ...
 
 
 class MemoryState(msgspec.Struct, frozen=True):
-    """Memory that a node may have, and whether it was too little."""
+    """Memory limit of a node, and whether the kernel ended the node by it."""
 
-    #: What the kernel holds the node to, MiB; None: what it was deployed with.
+    #: Limit in force, MiB; None: the one it was deployed with.
     limit_mib: float | None
-    #: Whether the kernel has ended the node's latest life, or a part of it, for want of memory.
+    #: Whether the kernel killed a process of the latest incarnation for want of memory.
     was_ended: bool
 
 
@@ -113,14 +108,11 @@ class ProcessArm(Protocol):
     """Acts on a node's processes besides killing and freezing them."""
 
     def terminate(self, node: NodeName, patience_s: float) -> int | None:
-        """SIGTERM, as an operator stops a node; its exit code, None where it did not end in time.
-
-        It is left alone then.
-        """
+        """Send SIGTERM; return the exit code, None for a node still running after the patience."""
         ...
 
     def throttle(self, node: NodeName, cpu_share: float) -> None:
-        """Let all of the node's processes have this share of one processor, 0.01 to 1."""
+        """Limit the node's processes to this share of one processor, 0.01 to 1."""
         ...
 
     def unthrottle(self, node: NodeName) -> None:
@@ -128,11 +120,11 @@ class ProcessArm(Protocol):
         ...
 
     def throttled(self, node: NodeName) -> float | None:
-        """The share that the kernel enforces now, None where there is no limit."""
+        """Return the share that the kernel enforces now, None for no limit."""
         ...
 
     def limit_memory(self, node: NodeName, limit_mib: int) -> None:
-        """Let the node have so much memory; what needs more is killed by the kernel."""
+        """Limit the node's memory; the kernel kills processes that need more."""
         ...
 
     def unlimit_memory(self, node: NodeName) -> None:
@@ -140,13 +132,12 @@ class ProcessArm(Protocol):
         ...
 
     def memory(self, node: NodeName) -> MemoryState:
-        """What the kernel enforces now, and whether it has ended the node."""
+        """Return the limit in force, and whether the kernel has ended the node."""
         ...
 
 
-#: What a node's disk does now, seen by a canary file beside the node's own.
+#: State of a node's disk, seen by a canary file beside the node's own.
 DiskState = Literal["writable", "full", "stalled", "read-only", "failing"]
-#: How a file of a stopped node is changed.
 ChangeKind = Literal["flip", "truncate", "restore"]
 
 
@@ -178,7 +169,7 @@ class FileChanged(msgspec.Struct, frozen=True):
     size_after: int
 
     def sentence(self) -> str:
-        """In words."""
+        """Describe the change in words."""
         if self.kind == "flip":
             return f"{self.file} byte {self.offset}: {self.before} became {self.after}"
         sizes = f"{self.size_before:,} bytes became {self.size_after:,}"
@@ -186,7 +177,7 @@ class FileChanged(msgspec.Struct, frozen=True):
         return f"{self.file} from byte {self.offset} on {done}: {sizes}"
 
     def undoing(self) -> FileChange:
-        """The change that puts back what was kept of this very file."""
+        """Return the change that restores this file from its kept copy."""
         # Its name may look like a pattern.
         return FileChange("restore", glob.escape(self.file), 0)
 
@@ -195,19 +186,19 @@ class DataFiles(Protocol):
     """The plain files of one data folder, by their path below it. Each write is durable."""
 
     def sizes(self) -> Mapping[str, int]:
-        """Bytes of each file there is now."""
+        """Return the size of each file."""
         ...
 
     def kept(self) -> Mapping[str, int]:
-        """Bytes of each file that was kept."""
+        """Return the size of each kept copy."""
         ...
 
     def read(self, file: str, offset: int, length: int) -> bytes:
-        """Bytes of a file, from the disk and not from memory."""
+        """Read bytes from the disk, not from memory."""
         ...
 
     def write(self, file: str, offset: int, content: bytes) -> None:
-        """Put bytes in the place of others."""
+        """Overwrite bytes."""
         ...
 
     def truncate(self, file: str, size: int) -> None:
@@ -215,23 +206,23 @@ class DataFiles(Protocol):
         ...
 
     def difference(self, file: str) -> int | None:
-        """First byte in which a file differs from its kept copy; None where they are equal."""
+        """Return the first byte in which a file differs from its kept copy, if any."""
         ...
 
     def exchange(self, file: str) -> None:
-        """Let a file be as it was kept, whether it is there or not, and keep what it was."""
+        """Swap a file, whether it is there or not, with its kept copy."""
         ...
 
 
 class PowerLoss(msgspec.Struct, frozen=True):
-    """Loss by a power cut, told by its canaries: written right before it."""
+    """Loss by a power cut, shown by canaries written right before it."""
 
     node: NodeName
     #: Whether the canary that was synced is there, whole.
     synced_is_there: bool
     #: Whether the one that was not synced is there.
     unsynced_is_there: bool
-    #: What else is known to be lost, in words.
+    #: Further known losses, in words.
     lost: str = ""
 
 
@@ -239,14 +230,11 @@ class DiskArm(Protocol):
     """Bad disks: each node's data folder is a file system of its own where this can be had."""
 
     def power_off(self, nodes: Sequence[NodeName], draw: int) -> tuple[PowerLoss, ...]:
-        """Take power from all of them at one moment: what was not flushed is lost.
-
-        They stay down until they are started.
-        """
+        """Cut the power of all at one moment, losing unflushed bytes; they stay down."""
         ...
 
     def fill(self, node: NodeName) -> str:
-        """Leave no room for the node; what was done, in words."""
+        """Leave no room for the node; return in words the means."""
         ...
 
     def drain(self, node: NodeName) -> None:
@@ -262,7 +250,7 @@ class DiskArm(Protocol):
         ...
 
     def fail(self, node: NodeName) -> str:
-        """Have the file system report an error and go read-only; what was done, in words."""
+        """Have the file system go read-only by an error; return in words the means."""
         ...
 
     def repair(self, node: NodeName) -> None:
@@ -281,22 +269,22 @@ class DiskArm(Protocol):
         ...
 
     def read(self, node: NodeName, file: str, offset: int, length: int) -> bytes:
-        """Bytes of a file of the data folder as the node would read them."""
+        """Read a file of the data folder as the node would."""
         ...
 
     def wipe(self, node: NodeName) -> str:
-        """Empty the data folder of a node that is down; what was there, in words."""
+        """Empty the data folder of a node that is down; return in words its content."""
         ...
 
     def state(self, node: NodeName, timeout_s: float) -> DiskState:
-        """What a canary file's write and sync show now."""
+        """Probe the disk by a write and sync of a canary file."""
         ...
 
 
 class ClockWarp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A node's wall clock beside the true one."""
 
-    #: Ahead by this much.
+    #: Positive: ahead.
     offset_us: Microseconds = 0
     #: Faster by this many parts per million, from the moment of the warp.
     drift_ppm: int = 0
@@ -306,17 +294,17 @@ class ClockArm(Protocol):
     """Wrong wall clocks, of one node each; monotonic clocks are refused."""
 
     def warp(self, node: NodeName, warp: ClockWarp) -> None:
-        """Have the node's clock go so from now on.
+        """Warp the node's clock from now on.
 
         Raises:
-            CapabilityError: the node's program is linked statically; says so.
+            CapabilityError: the node's program is linked statically.
         """
         ...
 
     def unwarp(self, node: NodeName) -> None:
-        """Let the node have the true time."""
+        """Give the node the true time."""
         ...
 
     def offset_ms(self, node: NodeName) -> int:
-        """How far ahead the clock is that the node's program sees, read from inside the node."""
+        """Return how far ahead the node's clock is, read from inside the node."""
         ...

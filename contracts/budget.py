@@ -4,10 +4,10 @@ from typing import Protocol
 
 
 class Budget(Protocol):
-    """Polled by long computations; the caller owns the clock and the memory gauge."""
+    """Limit polled by long computations; the caller owns the clock and the memory gauge."""
 
     def exhausted(self) -> str | None:
-        """The reason to stop now ("time budget of 60 s used up"), or None to go on."""
+        """Return the reason to stop now ("time budget of 60 s used up"), or None to go on."""
         ...
 
 
@@ -15,5 +15,5 @@ class Unlimited:
     """A budget that never ends, for tests and small inputs."""
 
     def exhausted(self) -> str | None:
-        """Never a reason to stop."""
+        """Return None: never stop."""
         return None

@@ -24,7 +24,7 @@ class Draws:
         self._next = 0
 
     def below(self, limit: int) -> int:
-        """Uniform in [0, limit), for limits far below 2**32; at most eight calls."""
+        """Draw uniformly from [0, limit), for limits far below 2**32; at most eight calls."""
         start = self._next * _WORD_BYTES
         word = self._bytes[start : start + _WORD_BYTES]
         if not word:
@@ -34,7 +34,7 @@ class Draws:
         return int.from_bytes(word, "big") % limit
 
     def weighted(self, items: Sequence[tuple[_Item, int]]) -> _Item:
-        """One of the items, by integer weight."""
+        """Draw an item, by integer weight."""
         place = self.below(sum(weight for _, weight in items))
         for item, weight in items:
             place -= weight
@@ -58,6 +58,6 @@ def how(draw: int) -> Draws:
 
 
 def spread(draws: Draws, low: int, doublings: int) -> int:
-    """An integer from ``low`` on, its size spread evenly over the doublings; two draws."""
+    """Draw an integer from ``low`` on, its size spread evenly over the doublings; two draws."""
     size = low << draws.below(doublings)
     return size + draws.below(size)

@@ -4,8 +4,8 @@ from typing import Final
 
 import msgspec
 
-#: All that a decoder of JSON raises for bytes that somebody else wrote: no JSON or not the record,
-#: no UTF-8 (which is no ``DecodeError``), nested deeper than it goes.
+#: Errors of decoding foreign JSON: malformed or not the record, no UTF-8 (which is no
+#: ``DecodeError``), nested too deeply.
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 

@@ -18,7 +18,7 @@ OPERATION_TIMEOUT_S_MAX: Final = 3600.0
 
 
 class Option(msgspec.Struct, frozen=True):
-    """Says beside a field's type that it is an option, and how the command line takes it."""
+    """Annotation of a field that is an option of the command line."""
 
     help: str
     #: Bounds of a number; ``above`` is none of its values.

@@ -1,4 +1,4 @@
-"""Faults as data: what a plan asks for and what was really done."""
+"""Faults as data: as planned, and as injected."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal
@@ -7,7 +7,7 @@ import msgspec
 
 from splitbrain.contracts.names import Int64, NodeName
 
-#: Everywhere in a plan; of a moment: since the start of the client load.
+#: Unit of times in a plan; moments count from the start of the client load.
 Microseconds = int
 #: As users write times, and as courses of acts count them.
 Milliseconds = int
@@ -41,11 +41,11 @@ class Awaited(msgspec.Struct, frozen=True, omit_defaults=True):
 
     #: One of ``nemesis.awaiting.HAPPENINGS``, or one that only simulated nodes tell of.
     on: str
-    #: Where: a node's name, ``leader`` (whoever leads when it happens), or ``any``.
+    #: Place: a node's name, ``leader`` (whoever leads when it happens), or ``any``.
     node: str = "any"
     #: In this leader epoch alone; None: in any.
     epoch: Int64 | None = None
-    #: Which of those that fit, from 1, counted from ``at_us`` on.
+    #: Ordinal among those that fit, from 1, counted from ``at_us`` on.
     count: Int64 = 1
     #: How much later to strike; 0 strikes, in simulation, between two effects of the node.
     delay_us: Microseconds = 0
@@ -72,7 +72,7 @@ class Fault(msgspec.Struct, frozen=True):
     draw: Int64
     #: Kind-specific options.
     options: dict[str, Any] = {}
-    #: What to wait for; None: the time alone.
+    #: Happening to wait for; None: the time alone.
     when: Awaited | None = None
 
 
@@ -90,12 +90,12 @@ class ActualFault(msgspec.Struct, frozen=True):
     leader: NodeName | None = None
     #: The scheduled fault's integer, for choices that are made when it is injected.
     draw: Int64 = 0
-    #: What the kind was told, defaults and draws filled in.
+    #: Options of the kind, defaults and draws filled in.
     options: dict[str, Any] = {}
 
 
 class FaultTraits(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Everything about a fault's kind that a judgement of its run depends on."""
+    """Traits of a fault's kind that the judgement of its run depends on."""
 
     #: When the processes of the nodes hit end by it: with its first step, in a later step or its
     #: heal, or perhaps, as the node meets what was done to its disk. None: they do not.
@@ -135,7 +135,7 @@ class FaultEvent(msgspec.Struct, frozen=True, omit_defaults=True):
     links: tuple[Link, ...] = ()
     #: Leader at injection, where known.
     leader: NodeName | None = None
-    #: What was seen, in words and figures.
+    #: Observation, in words and figures.
     evidence: str | None = None
     #: Traits of its kind, when it is invoked; None also in folders that recorded none, for which
     #: ``TRAITS_OF_OLD`` speaks.

@@ -7,7 +7,7 @@ import msgspec
 #: ``count``: whole, from 0. ``share``: 0 to 1. ``ms`` and ``per-second``: from 0.
 Unit = Literal["count", "share", "ms", "per-second"]
 Better = Literal["lower", "higher", "neither"]
-#: What the runs, faults, operations or checkers behind a figure can be chosen by.
+#: Attributes by which the runs, faults, operations or checkers of a figure are selected.
 Dimension = Literal["system", "version", "workload", "runtime", "fault", "operation", "checker"]
 
 #: Dimensions of a whole run.
@@ -21,12 +21,12 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     unit: Unit
     better: Better
-    #: What it is over, in words: all operations, the worst run.
+    #: Population, in words: all operations, the worst run.
     over: str
-    #: What it is, as a clause.
+    #: Definition, as a clause.
     meaning: str
     dimensions: tuple[Dimension, ...] = RUN_DIMENSIONS
-    #: What its samples are, plural.
+    #: Name of its samples, plural.
     samples_of: str
     #: Fewer samples than this on either side prove no regression.
     samples_min: int = 1
@@ -40,12 +40,12 @@ class Condition(msgspec.Struct, frozen=True, order=True):
     is_equal: bool = True
 
     def holds_for(self, value: str) -> bool:
-        """Whether a value of the dimension is meant."""
+        """Return whether a value of the dimension is selected."""
         return (value == self.value) is self.is_equal
 
     @property
     def text(self) -> str:
-        """As a policy writes it."""
+        """Form in a policy."""
         return f"{self.dimension}{'=' if self.is_equal else '!='}{self.value}"
 
 
@@ -64,8 +64,8 @@ class Subject(msgspec.Struct, frozen=True, order=True):
         return f"{self.figure}{{{', '.join(condition.text for condition in self.conditions)}}}"
 
     def conditions_on(self, dimension: Dimension) -> tuple[Condition, ...]:
-        """Its conditions on one dimension."""
-        return tuple(one for one in self.conditions if one.dimension == dimension)
+        """Return its conditions on one dimension."""
+        return tuple(item for item in self.conditions if item.dimension == dimension)
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -79,7 +79,7 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class SelectedRun(msgspec.Struct, frozen=True):
-    """One run to be measured, and what conditions on runs look at."""
+    """One run to be measured, with the dimensions that conditions are on."""
 
     #: One of the two: a folder, or a lake and the run's id in it.
     folder: str | None
@@ -105,5 +105,5 @@ class FiguresAnswer(msgspec.Struct, frozen=True):
 
     #: Subject's text to its value and samples.
     figures: dict[str, tuple[float | None, int]]
-    #: What of the runs could not be read, one sentence each.
+    #: Unreadable parts of the runs, one sentence each.
     damage: tuple[str, ...]

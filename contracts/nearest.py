@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 
 def or_nearest(wrong: str, right: Iterable[str], plural: str) -> str:
-    """One clause: the nearest right name if there is one, else all of them.
+    """Return a clause: the nearest right name if there is one, else all of them.
 
     Args:
         wrong: what the user wrote.

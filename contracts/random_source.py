@@ -1,4 +1,4 @@
-"""Where chance comes from: one stream of numbers, drawn in order, for one purpose."""
+"""Source of chance: one stream of numbers, drawn in order, for one purpose."""
 
 from typing import Protocol
 
@@ -7,5 +7,5 @@ class RandomSource(Protocol):
     """One random stream; only ``random()`` is ever called; ``random.Random`` is one."""
 
     def random(self) -> float:
-        """Uniform in [0, 1)."""
+        """Draw uniformly from [0, 1)."""
         ...

@@ -1,4 +1,4 @@
-"""Where nodes live. A runtime acts (start, kill, pause, cut) and says what it cannot do."""
+"""Runtimes: deploy nodes, act on them (start, kill, pause, cut), and declare capabilities."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,17 +14,15 @@ from splitbrain.contracts.names import NodeName, RunId
 class HostProgram(msgspec.Struct, frozen=True):
     """A program that nodes start where no image brings it."""
 
-    #: As it is found on PATH.
     name: str
-    #: Debian package that has it.
+    #: Debian package.
     package: str
 
 
 class ImageSource(msgspec.Struct, frozen=True):
     """Recipe of one image; paths are relative to the project."""
 
-    #: Name without a tag; ``NodeSpec.image`` refers to it, and the runtime adds the tag that is
-    #: the digest of the sources as they are.
+    #: Name for ``NodeSpec.image``; the runtime adds the digest of the sources as its tag.
     name: str
     #: Folder below ``docker/`` that holds the Dockerfile and what it copies.
     folder: str
@@ -37,11 +35,11 @@ class ImageSource(msgspec.Struct, frozen=True):
     #: The jars that the folder's ``pom.xml`` names are fetched, held to its ``jars.lock``, added as
     #: ``jars``.
     has_jars: bool = False
-    #: What runtimes without images must find on this machine instead.
+    #: Programs that runtimes without images need on this machine instead.
     programs: tuple[HostProgram, ...] = ()
 
 
-#: Name of the runtime whose nodes are no processes: they live in the one that runs the plan.
+#: Name of the runtime whose nodes are no processes of their own.
 SIMULATED: Final = "simulated"
 
 Capability = Literal[
@@ -72,9 +70,9 @@ Capability = Literal[
 ]
 
 
-#: What needs a world that is a program's: no machine can do it.
+#: Capabilities of simulated worlds only.
 EXACT_CAPABILITIES: frozenset[Capability] = frozenset({"disconnect", "exact-disk"})
-#: What no simulated world can do, and why; it can do everything else.
+#: Capabilities that simulated worlds lack, and why.
 SIMULATED_LACKS: Final[Mapping[Capability, str]] = {
     "loss": "its connections, like TCP, lose nothing but time",
     "reorder": "its connections, like TCP, keep the order",
@@ -89,7 +87,7 @@ SIMULATED_LACKS: Final[Mapping[Capability, str]] = {
 SIMULATED_CAPABILITIES: Final[frozenset[Capability]] = (
     frozenset(get_args(Capability)) - SIMULATED_LACKS.keys()
 )
-#: What runtimes can do only to nodes whose data lie on disks of their own, where they have such.
+#: Capabilities that need a disk per node, in runtimes that have such.
 DISK_CAPABILITIES: frozenset[Capability] = frozenset(
     {"power", "full-disk", "disk-stall", "disk-error", "file-change", "truncate", "wipe"}
 )
@@ -100,12 +98,11 @@ class Mount(msgspec.Struct, frozen=True):
 
     host_path: Path
     node_path: str
-    #: The node may not write there.
     read_only: bool = False
 
 
 class Placement(msgspec.Struct, frozen=True):
-    """Where one node lives: addresses and paths, as the node itself sees them."""
+    """Addresses and paths of one node, as the node itself sees them."""
 
     #: Address that its listeners bind to.
     listen_host: str
@@ -117,7 +114,7 @@ class Placement(msgspec.Struct, frozen=True):
     config_path: str
     state_path: str
     data_path: str
-    #: Interpreter that runs Python programs of ours.
+    #: Interpreter for our Python programs.
     python: str = "python3"
 
 
@@ -137,8 +134,8 @@ class NodeSpec(msgspec.Struct, frozen=True):
     data_path: str
     mounts: tuple[Mount, ...] = ()
     memory_limit_mib: int | None = None
-    #: File in which the node tells how much of each file of its data folder is durable, as seen by
-    #: the node; None where it tells nothing. See ``docs/decisions/0008-local-runtime.md``.
+    #: File (path as the node sees it) of the durable length of each data file; None: not written.
+    #: See ``docs/decisions/0008-local-runtime.md``.
     durable_lengths_path: str | None = None
 
 
@@ -151,7 +148,7 @@ class DeploymentSpec(msgspec.Struct, frozen=True):
     nodes: tuple[NodeSpec, ...]
     #: ``own``: each node's data lie on a disk of its own, so that disk faults can be had.
     disks: Literal["plain", "own"] = "plain"
-    #: Of each such disk.
+    #: Size of each such disk.
     disk_mib: int = 256
     #: ``own``: each node's program sees a wall clock of its own, so that clock faults can be had.
     clocks: Literal["true", "own"] = "true"
@@ -188,35 +185,34 @@ class Runtime(Protocol):
 
     #: ``docker``, ``local``, ``simulated``.
     name: str
-    #: Whether it cuts the power by what nodes tell to have flushed (``durable_lengths_path``), and
-    #: not by disks of their own.
+    #: Whether it cuts the power by ``durable_lengths_path`` instead of by disks of their own.
     cuts_power_by_durable_lengths: bool
-    #: What can be done besides; an arm that is not there refuses every act.
+    #: Further acts; a missing arm refuses every act.
     links: LinkArm
     processes: ProcessArm
     disks: DiskArm
     clocks: ClockArm
 
     def capabilities(self) -> frozenset[Capability]:
-        """What can be done here, on this kernel, with this engine."""
+        """Return the capabilities on this kernel, with this engine."""
         ...
 
     def prepare(self, images: Sequence[ImageSource]) -> None:
-        """Find or make what nodes are started from, before anything of a run is made.
+        """Find or build the images, before anything of a run is made.
 
         Runtimes without images refuse where the machine lacks a program that the images would
-        bring. May be asked before or after ``place``, always before ``deploy``.
+        bring. Called before or after ``place``, always before ``deploy``.
         """
         ...
 
     def place(self, node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placement:
-        """Settle where a node will live; asked once per node, in order, before ``deploy``.
+        """Settle where a node will live; called once per node, in order, before ``deploy``.
 
         Args:
             node: its name.
             host_folder: its folder in the run folder; ``config/`` and ``state/`` in it are what
                 the placement's paths of these names show.
-            ports: the numbers that it would like to listen on, by name.
+            ports: preferred numbers by name.
         """
         ...
 
@@ -225,11 +221,11 @@ class Runtime(Protocol):
         ...
 
     def nodes(self) -> Sequence[NodeName]:
-        """Names of the deployed nodes, in the order of the spec."""
+        """Return the deployed nodes, in the order of the spec."""
         ...
 
     def endpoint(self, node: NodeName, port: str) -> Address:
-        """Where a client on this machine reaches the named port; outlives kill and start."""
+        """Return the port's address for clients on this machine; it outlives kill and start."""
         ...
 
     def start(self, node: NodeName) -> None:
@@ -237,7 +233,7 @@ class Runtime(Protocol):
         ...
 
     def kill(self, node: NodeName) -> None:
-        """SIGKILL; returns when the process is gone."""
+        """Send SIGKILL and return when the process is gone."""
         ...
 
     def pause(self, node: NodeName) -> None:
@@ -261,26 +257,23 @@ class Runtime(Protocol):
         ...
 
     def status(self, node: NodeName) -> NodeStatus:
-        """What the node's process is doing, seen from outside."""
+        """Return the state of the node's process, seen from outside."""
         ...
 
     def exit_code(self, node: NodeName) -> int | None:
-        """Exit code of the last incarnation, None while running."""
+        """Return the exit code of the last incarnation, None while running."""
         ...
 
     def reachable(self, link: Link, port: str, timeout_s: float) -> bool:
-        """Whether a connection along the link opens and is answered within the time.
-
-        It is a new one, made from inside the source's network.
-        """
+        """Return whether a new connection, made inside the source's network, is answered."""
         ...
 
     def sample(self, node: NodeName) -> NodeSample | None:
-        """Resource use now; None while the node is not running."""
+        """Return the resource use now; None while the node is not running."""
         ...
 
     def log_tail(self, node: NodeName, lines: int) -> str:
-        """Last lines that the node printed."""
+        """Return the last lines that the node printed."""
         ...
 
     def collect(self, node: NodeName, folder: Path, *, with_data: bool) -> None:
@@ -288,7 +281,7 @@ class Runtime(Protocol):
         ...
 
     def versions(self) -> dict[str, str]:
-        """Engine, kernel and image digests, for ``plan.json``."""
+        """Return engine, kernel and image digests, for ``plan.json``."""
         ...
 
     def teardown(self) -> None:

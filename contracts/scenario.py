@@ -103,7 +103,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     #: No invariant watches: only what clients saw and what the nodes left is judged, as for a run
     #: in containers. A defect, something raised, ends the run all the same.
     unwatched: bool = False
-    #: What stands above the log of its nodes, by the system's own names.
+    #: State machine above the logs, by the system's own names.
     state_machine: str = "registers"
 
 

@@ -1,7 +1,7 @@
 """Protocols between the parts of an exact simulation.
 
 These protocols let a system's hosts live in the generic world (``simulation.world``) without
-either knowing the other. What a world is made from is data (``contracts.scenario``). Times are
+either knowing the other. A world is made from data (``contracts.scenario``). Times are
 integer microseconds of virtual time. The module is longer than 400 lines because every side of a
 world has its protocol here. Source: design, section 9.
 """
@@ -22,7 +22,7 @@ _Thing = TypeVar("_Thing")
 
 
 class Timer(Protocol):
-    """Something that will happen."""
+    """An action that is still to come, or was."""
 
     @property
     def is_pending(self) -> bool:
@@ -30,31 +30,31 @@ class Timer(Protocol):
         ...
 
     def cancel(self) -> None:
-        """It will not; nothing happens if it has."""
+        """Prevent the action; do nothing once it has run."""
         ...
 
 
 class ClientEnd(Protocol):
-    """Told what comes of a connection that it opened."""
+    """Callbacks of the opener of a connection."""
 
     def answered(self, message: Any) -> None:
-        """The server sent something."""
+        """Take a message of the server."""
         ...
 
     def lost(self, reason: str, *, refused: bool) -> None:
-        """The connection is gone. Refused: nobody listens there."""
+        """Take the loss of the connection; ``refused``: nobody listens there."""
         ...
 
 
 class ServerEnd(Protocol):
-    """One life of a process that listens."""
+    """Callbacks of one incarnation of a listening process."""
 
     def requested(self, connection: int, source: str, message: Any) -> None:
-        """A client sent something; answered by ``Network.answer``."""
+        """Take a client's message, to be answered by ``Network.answer``."""
         ...
 
     def disconnected(self, connection: int) -> None:
-        """The client's end is gone."""
+        """Take the loss of the client's end."""
         ...
 
 
@@ -62,19 +62,19 @@ class Connection(Protocol):
     """The opener's end of a connection: first in, first out."""
 
     def send(self, message: Any) -> None:
-        """Towards the server; arrives, stalls, or the connection is lost."""
+        """Send to the server: the message arrives, stalls, or the connection is lost."""
         ...
 
     def close(self) -> None:
-        """Nothing is reported any more; the server hears of it after all that was sent."""
+        """Report nothing any more; the server hears of it after all that was sent."""
         ...
 
 
 class Network(Protocol):
-    """Connections between named places; nodes and clients alike."""
+    """Connections between named places, of nodes and clients alike."""
 
     def listen(self, place: str, server: ServerEnd) -> None:
-        """A process takes connections at this place until ``crash``."""
+        """Take connections at this place until ``crash``."""
         ...
 
     def connect(
@@ -85,28 +85,28 @@ class Network(Protocol):
         *,
         opened: Callable[[], None] | None = None,
     ) -> Connection:
-        """Open a connection; what comes of it is seen when something is sent.
+        """Open a connection; its failure shows when something is sent.
 
-        ``opened`` is called once when the opener's machine has heard that it is accepted, frozen
-        or not as the process behind it may be; not where that is never heard.
+        ``opened`` is called once the opener's machine hears of the acceptance, even if the process
+        behind the place is frozen.
         """
         ...
 
     def answer(self, place: str, connection: int, message: Any) -> None:
-        """From the server to the opener of a connection; dropped if that is gone."""
+        """Send to the opener of a connection; drop the message if that is gone."""
         ...
 
     def crash(self, place: str) -> None:
-        """The process at this place is gone, with both ends of its connections."""
+        """Remove the process at this place, with both ends of its connections."""
         ...
 
     def hang_up(self, place: str) -> None:
-        """The process at this place ends in order: its peers hear of it after all it had sent."""
+        """End the process in order: its peers hear of it after all that it had sent."""
         ...
 
 
 class World(Protocol):
-    """Means of everything in a simulated world."""
+    """Time, chance, network and trace of a simulated world."""
 
     @property
     def now(self) -> int:
@@ -125,57 +125,57 @@ class World(Protocol):
 
     @property
     def scenario(self) -> Scenario:
-        """What the world was made from."""
+        """Scenario that the world was made from."""
         ...
 
     @property
     def is_recording(self) -> bool:
-        """Whether somebody keeps the story of this run; look before making records for it."""
+        """Whether records are kept; check before making one."""
         ...
 
     def after(self, delay_us: int, action: Callable[[], None]) -> Timer:
-        """Run an action later; equal times in the order of asking."""
+        """Run an action later; equal times in the order of the calls."""
         ...
 
     def stream(self, purpose: str) -> RandomSource:
-        """The random stream of one purpose."""
+        """Return the random stream of one purpose."""
         ...
 
     def between(self, purpose: str, low: int, high: int) -> int:
-        """An integer, both bounds included."""
+        """Draw an integer, both bounds included."""
         ...
 
     def chance(self, purpose: str, probability: float) -> bool:
-        """Whether something of this probability happens; draws nothing for 0."""
+        """Draw whether something of this probability happens; draw nothing for 0."""
         ...
 
     def pick(self, purpose: str, things: Sequence[_Thing]) -> _Thing:
-        """One of them."""
+        """Draw an item."""
         ...
 
     def absorb(self, content: bytes) -> None:
-        """Take something that just happened into the trace hash."""
+        """Add an event to the trace hash."""
         ...
 
     def happened(self, node: NodeName, name: str) -> None:
-        """A node has just done something that a fault may wait for.
+        """Report a happening of a node, for the faults that wait for it.
 
         Raises:
-            NodeCrashed: a fault killed it at that.
+            NodeCrashed: a fault killed the node at it.
         """
         ...
 
     def record(self, record: object) -> int:
-        """Keep a record of ``history.timeline_records`` for the story; its number, -1 for none."""
+        """Keep a record of ``history.timeline_records``; return its number, -1 if not recording."""
         ...
 
     def amend(self, number: int, record: object) -> None:
-        """Replace a record, once more is known of it."""
+        """Replace a record once more is known."""
         ...
 
 
 class SimulatedClient(Protocol):
-    """One worker slot's client; as ``contracts.operations.Client``, in virtual time."""
+    """Client of one worker slot; ``contracts.operations.Client`` in virtual time."""
 
     def invoke(
         self, operation: Operation, timeout_us: int, done: Callable[[Completion], None]
@@ -184,35 +184,35 @@ class SimulatedClient(Protocol):
         ...
 
     def close(self) -> None:
-        """Drop the connection; ``done`` of an open operation is not called any more."""
+        """Drop the connection; ``done`` of an open operation is never called."""
         ...
 
 
 class SimulatedDisk(Protocol):
-    """Faults of one node's disk; each returns what was done, in words, None: nothing could be."""
+    """Faults of one node's disk; each returns in words the change, None if impossible."""
 
     @property
     def files(self) -> DataFiles:
-        """The files of its data folder, as they are durable; changed only while it is down."""
+        """Durable files of the data folder; change them only while the node is down."""
         ...
 
     def slow_down(self, factor: int) -> str:
-        """Jobs take so many times as long; 1 heals."""
+        """Multiply the time of each job; 1 heals."""
         ...
 
     def fill(self, spare_bytes: int) -> str:
-        """No more than so many bytes fit from now on; negative heals."""
+        """Leave room for so many bytes; negative heals."""
         ...
 
     def fail_calls(self, action: str, count: int | None) -> str:
-        """The next calls fail with EIO, once each as Linux does it; None: all of them.
+        """Fail the next ``count`` calls with EIO, once each as Linux does; None: all of them.
 
         ``action``: ``write``, ``sync``, ``rename`` or ``read``, which is of the log alone.
         """
         ...
 
     def mend(self) -> str:
-        """Every call succeeds again, and the disk is large enough."""
+        """Let every call succeed again, with room enough."""
         ...
 
     def rot(self, draw: int, what: str) -> str | None:
@@ -224,47 +224,47 @@ class SimulatedDisk(Protocol):
         ...
 
     def roll_back(self) -> str | None:
-        """Put the disk back to what it was at the last ``remember``; a lie that nobody detects."""
+        """Put the disk back to the last ``remember``, which no format can detect."""
         ...
 
     def remember(self) -> None:
-        """Note what the disk holds."""
+        """Keep a copy of the disk for ``roll_back``."""
         ...
 
     def wipe(self) -> str:
-        """Empty it; the node comes back as one without a past."""
+        """Empty the disk."""
         ...
 
 
 class SimulatedCluster(Protocol):
-    """A system's nodes in a simulated world; what runs them is the system's business."""
+    """A system's nodes in a simulated world."""
 
     #: Voters first.
     nodes: tuple[NodeName, ...]
-    #: Those that do not vote and that clients are pinned to, as ``System.observers`` says of them.
+    #: Nodes that do not vote; see ``System.observers``.
     observers: tuple[NodeName, ...]
 
     def start(self, node: NodeName) -> None:
-        """Start a node that is down; nothing happens if it is up."""
+        """Start a node; do nothing if it is up."""
         ...
 
     def kill(self, node: NodeName, draw: int) -> None:
-        """End its process: memory gone, page cache stays. Nothing happens if it is down."""
+        """End its process; the page cache stays. Do nothing if it is down."""
         ...
 
     def terminate(self, node: NodeName, draw: int) -> None:
         """Ask its process to end, as SIGTERM does: it ends later, or never if it is frozen.
 
-        One that cannot be asked yet ends at once. Nothing happens if it is down.
+        A process that cannot be asked yet ends at once. Do nothing if it is down.
         """
         ...
 
     def power_off(self, nodes: Sequence[NodeName], draw: int) -> str:
-        """End their processes and lose what they had not synced; what was lost, in words."""
+        """End their processes, lose unsynced bytes, and return in words the loss."""
         ...
 
     def pause(self, node: NodeName) -> None:
-        """Freeze it."""
+        """Freeze its process."""
         ...
 
     def resume(self, node: NodeName) -> None:
@@ -284,43 +284,42 @@ class SimulatedCluster(Protocol):
         ...
 
     def ended(self, node: NodeName) -> str | None:
-        """Why it ended by itself, None if it did not."""
+        """Return why it ended by itself, None if it did not."""
         ...
 
     def leader(self) -> LeaderView:
-        """The running leader of the highest epoch."""
+        """Return the running leader of the highest epoch."""
         ...
 
     def disk(self, node: NodeName) -> SimulatedDisk:
-        """Its disk."""
+        """Return its disk."""
         ...
 
     def may_forget(self, node: NodeName) -> bool:
-        """Whether the promise holds even if this node forgets all that its disk holds now.
+        """Return whether the promise holds even if this node loses its disk now.
 
-        True where every set of others that can elect still has a copy of every committed record
-        and of every vote cast.
+        True if every electing set of the others has every committed record and every vote cast.
         """
         ...
 
     def open_client(self, slot: int, route: Route) -> SimulatedClient:
-        """A fresh client; connects at its first operation."""
+        """Return a fresh client, which connects at its first operation."""
         ...
 
     def committed_past(self, time_us: int) -> bool:
-        """Whether a record was committed after this time that was proposed after it."""
+        """Return whether a record proposed after this time has been committed."""
         ...
 
     def unlike(self, among: Sequence[NodeName]) -> str | None:
-        """Why these nodes do not hold, and have not applied, the same; None if they do."""
+        """Return how these nodes differ in log or applied state; None if they agree."""
         ...
 
     def healed(self, among: Sequence[NodeName]) -> None:
-        """No fault from now on; these nodes are up and reach each other: progress is due."""
+        """Expect progress from now on: faults are over, these nodes are up and connected."""
         ...
 
     def finish(self) -> None:
-        """The run is over.
+        """End the run.
 
         Raises:
             ViolationError: an invariant of the whole run does not hold.
@@ -328,28 +327,28 @@ class SimulatedCluster(Protocol):
         ...
 
     def epoch(self, node: NodeName) -> int:
-        """Epoch that it last said to be in; 0 before it has said anything."""
+        """Return the epoch of its last state event; 0 before any."""
         ...
 
     def state_events(self, node: NodeName) -> tuple[StateEvent, ...]:
-        """What it said of itself, stamped with virtual time."""
+        """Return its state events, stamped with virtual time."""
         ...
 
     def committed_log(self, node: NodeName) -> CommittedLog | None:
-        """What its disk holds of the committed log; None where nothing tells."""
+        """Return the committed log on its disk; None where it is unknown."""
         ...
 
     def lie(self) -> str | None:
-        """The first fault by which a disk told its node what no format can detect; None: none."""
+        """Return the first disk fault that no format can detect, if any."""
         ...
 
     def figures(self) -> dict[str, int]:
-        """Counts of what happened (commits, epochs, truncations, reads ...), for summaries."""
+        """Return counts (commits, epochs, truncations, reads ...), for summaries."""
         ...
 
 
 class SimulatedSystem(Protocol):
-    """Makes a system's nodes in a world."""
+    """Factory of a system's nodes in a world."""
 
     #: Happenings that faults may wait for; drawn as often as they are listed.
     happenings: tuple[str, ...]
@@ -359,11 +358,11 @@ class SimulatedSystem(Protocol):
     invariants: tuple[str, ...]
 
     def describe(self, message: Any) -> tuple[str, str, bool]:
-        """Name and detail of a message on the network, and whether it carries nothing new."""
+        """Return a message's name and detail, and whether it carries nothing new."""
         ...
 
     def draw_settings(self, stream: RandomSource, round_trip_us: int) -> dict[str, str]:
-        """Settings drawn for a world; by the system's own names.
+        """Draw a world's settings, by the system's own names.
 
         Args:
             stream: the only source of chance.
@@ -373,7 +372,7 @@ class SimulatedSystem(Protocol):
         ...
 
     def dressed(self, scenario: Scenario, state_machine: str, stream: RandomSource) -> Scenario:
-        """The world with something else above the log of its nodes, and what that needs.
+        """Return the world with this state machine above its logs, and with its needs.
 
         Args:
             scenario: as it was drawn.
@@ -383,11 +382,11 @@ class SimulatedSystem(Protocol):
         ...
 
     def failover_us(self, settings: dict[str, str]) -> int:
-        """About how long these settings take to replace a dead leader; the world's time scale."""
+        """Return about how long replacing a dead leader takes; the world's time scale."""
         ...
 
     def planted(self, scenario: Scenario) -> "SimulatedSystem":
-        """The same with the planted bugs of a scenario; used for its world alone.
+        """Return the system with the planted bugs of a scenario, for its world alone.
 
         Raises:
             UsageError: there is no such bug, or it does not go with the others.
@@ -395,7 +394,7 @@ class SimulatedSystem(Protocol):
         ...
 
     def cluster(self, world: World, *, muted: frozenset[str] = frozenset()) -> SimulatedCluster:
-        """All nodes, formatted and down. ``muted`` invariants do not watch.
+        """Return all nodes, formatted and down; ``muted`` invariants do not watch.
 
         Raises:
             UsageError: a setting of the scenario does not exist.

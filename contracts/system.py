@@ -13,7 +13,7 @@ from splitbrain.contracts.operations import Client
 from splitbrain.contracts.runtime import DeploymentSpec, ImageSource, Placement, Runtime
 
 if TYPE_CHECKING:
-    # Imports this module for what clients and leaders are.
+    # A cycle: it imports ``Route`` and ``LeaderView`` from here.
     from splitbrain.contracts.simulation import SimulatedSystem
 
 
@@ -32,7 +32,7 @@ class LeaderView(msgspec.Struct, frozen=True):
     epoch: int | None
 
 
-#: For whom the answer to a read speaks, when it is asked what the system still holds:
+#: Scope of a read's answer about what the system still holds:
 #: ``member``: for the member that answered, others may hold what it lacks;
 #: ``converged``: for all members once ``System.converged`` has returned, else for that member;
 #: ``cluster``: for all at any time, since reads go through a quorum.
@@ -57,7 +57,7 @@ class System(Protocol):
     #: For whom an answered read speaks: where one member's answer speaks for all, what it lacks is
     #: lost; else it is lost once every member that votes has answered a final read without it.
     reads_speak_for: ReadsSpeakFor
-    #: What may stand above its log, the usual one first; empty where there is no choice.
+    #: State machines above its log, the usual one first; empty where there is no choice.
     state_machines: Sequence[str]
 
     @property
@@ -70,7 +70,7 @@ class System(Protocol):
         ...
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
-        """What clients can do with that state machine, the usual first; None: with the usual one.
+        """Return the workloads for a state machine, the usual first; None: for the usual one.
 
         Args:
             state_machine: one of ``state_machines``.
@@ -78,7 +78,7 @@ class System(Protocol):
         ...
 
     def observers(self, options: Experiment) -> Sequence[NodeName]:
-        """Nodes that the deployment has besides those that vote, whose names come before theirs.
+        """Return the nodes that do not vote; their names follow those of the voters.
 
         Clients that are pinned are pinned to them, where there are any. Faults that are aimed at a
         role or at chance pass them over; plans may name them.
@@ -89,7 +89,7 @@ class System(Protocol):
         ...
 
     def images(self) -> Sequence[ImageSource]:
-        """What the nodes' images are made of."""
+        """Return the sources of the nodes' images."""
         ...
 
     def check_options(self, options: Experiment) -> None:
@@ -118,11 +118,11 @@ class System(Protocol):
         ...
 
     def open_client(self, runtime: Runtime, route: Route) -> Client:
-        """A fresh client; connects at its first operation."""
+        """Return a fresh client, which connects at its first operation."""
         ...
 
     def state_event_file(self, run_folder: Path, node: NodeName) -> Path | None:
-        """File to which the node appends its state events (unstamped), None if it writes none."""
+        """Return the file of the node's state events (unstamped), None if it writes none."""
         ...
 
     def converged(self, runtime: Runtime) -> None:
@@ -144,7 +144,7 @@ class System(Protocol):
         ...
 
     def record_at(self, file: str, before: bytes) -> str | None:
-        """The record of the system's that lies at a byte of a data file, in words.
+        """Return in words the system's record at a byte of a data file.
 
         Args:
             file: below the data folder.
@@ -156,11 +156,11 @@ class System(Protocol):
         ...
 
     def versions(self) -> dict[str, str]:
-        """Version of the system under test, for ``plan.json``."""
+        """Return the version of the system under test, for ``plan.json``."""
         ...
 
     def simulation(self) -> "SimulatedSystem | None":
-        """What makes its nodes in simulated worlds; None for a system that has no such nodes."""
+        """Return the factory of its simulated nodes; None if it has none."""
         ...
 
 

@@ -169,7 +169,7 @@ class AcrossRequest(msgspec.Struct, frozen=True):
 
 
 class Findings(msgspec.Struct, frozen=True):
-    """All of them."""
+    """Findings over all runs of a lake."""
 
     lake: str
     since: dt.datetime
@@ -177,7 +177,7 @@ class Findings(msgspec.Struct, frozen=True):
     matrix: Shown[Cell]
     failures: Shown[Failure]
     flakes: Shown[Flake]
-    #: What faults met most often.
+    #: Most frequent first.
     coverage: Shown[Met]
     #: Trend after trend, each in the order of time.
     points: ShownPoints
@@ -187,7 +187,7 @@ class Findings(msgspec.Struct, frozen=True):
     @property
     def new(self) -> list[Failure]:
         """Failures that nobody has seen before, planted bugs apart."""
-        return [one for one in self.failures.rows if one.state == "new" and not one.planted]
+        return [row for row in self.failures.rows if row.state == "new" and not row.planted]
 
     @property
     def worse(self) -> list[Change]:

@@ -55,5 +55,5 @@ class PartsAnswer(msgspec.Struct, frozen=True):
     counts: list[PartCount]
     #: Smallest first, those of unknown verdict last.
     examples: list[NamedPart]
-    #: What of the run could not be read, one sentence each.
+    #: Unreadable parts of the run, one sentence each.
     damage: tuple[str, ...]

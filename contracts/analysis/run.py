@@ -264,7 +264,7 @@ class Lost(msgspec.Struct, frozen=True):
 
 
 class Phantom(msgspec.Struct, frozen=True):
-    """Committed records that nobody asked for."""
+    """Committed records that no operation of the history explains."""
 
     #: Different records of the workload, over all nodes.
     committed: int
@@ -277,7 +277,7 @@ class Reigns(msgspec.Struct, frozen=True):
     """Reigns and their ends."""
 
     count: int
-    #: How a reign ended, to how many did.
+    #: Number of reigns by how they ended.
     ended: dict[str, int]
     #: Longest time without a leader between reigns; None: there were fewer than two.
     leaderless_max_ms: float | None
@@ -331,7 +331,7 @@ class RunAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     #: Version of this layout.
     schema: int = 1
     run_id: str = ""
-    #: What could not be read, one sentence each.
+    #: Unreadable parts, one sentence each.
     damage: list[str] = []
     #: Of ok operations, ascending.
     latency: list[OkLatency] = []
