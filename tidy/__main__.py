@@ -6,6 +6,7 @@ from pathlib import Path
 from tidy.exactness_rules import check_exactness
 from tidy.style_rules import check_names, check_python, check_text
 from tidy.tree import Finding, project_files
+from tidy.word_rules import check_words
 
 
 def findings(root: Path) -> list[Finding]:
@@ -22,6 +23,7 @@ def findings(root: Path) -> list[Finding]:
         if path.suffix == ".py":
             found += check_python(path, text)
             found += check_exactness(path, text)
+            found += check_words(path, text)
     return sorted(found)
 
 

@@ -1,10 +1,10 @@
 """Rules for what runs inside a simulation: nothing in it may depend on more than the seed.
 
-What an interpreter may do in any order (walk through a set), with any value (``id``, ``hash``),
-differently in another version (the methods of ``random`` but for ``random()`` itself) or on another
-machine (the C library's logarithms), and what outlives a run (state of a module), would make a seed
-two worlds. Judged from the text alone: a set that is handed over under a name without annotation is
-not seen; the trace hashes are for those. Source: issue 5, item 2.
+A seed would make two worlds by an order that the interpreter chooses (of a set), a value that it
+chooses (``id``, ``hash``), a method of ``random`` other than ``random()`` (versions differ), a
+logarithm of the C library (machines differ), or state of a module (it outlives a run). Judged from
+the text alone: a set that is handed over under a name without annotation is not seen; the trace
+hashes are for those. Source: issue 5, item 2.
 """
 
 import ast
@@ -51,9 +51,9 @@ _DRAWS = frozenset({
     "randrange", "sample", "shuffle", "triangular", "uniform", "vonmisesvariate",
     "weibullvariate",
 })  # fmt: skip
-#: What is asked of ``random``: a source that is so called, or, where streams are made, the module.
+#: Names of a random source, or of the module where streams are made.
 _RANDOM = frozenset({"Random", "random"})
-#: What ``math`` computes exactly, or correctly rounded, wherever it runs.
+#: Members of ``math`` that are exact, or correctly rounded, on every machine.
 _EXACT_MATH = frozenset({
     "ceil", "comb", "copysign", "factorial", "floor", "gcd", "inf", "isfinite", "isinf", "isnan",
     "isqrt", "lcm", "nan", "perm", "prod", "sqrt", "trunc",
@@ -104,7 +104,7 @@ def _orders(path: PurePosixPath, tree: ast.Module) -> Iterator[Finding]:
 
 
 def _walked_in_order(node: ast.AST, names: SetNames) -> Iterator[ast.expr]:
-    """What this node goes through in the order in which it comes."""
+    """Yield the expressions through which this node goes in their own order."""
     match node:
         case ast.For() | ast.AsyncFor():
             yield node.iter

@@ -35,7 +35,7 @@ MODULE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 #: A literal of at least so many lines is a table and not counted as code.
 TABLE_LINES_MIN = 5
-#: What a longer module's docstring must say.
+#: Required in the docstring of a longer module.
 LENGTH_REASON = "longer than 400 lines because"
 
 #: Words of names by which a node would know that it is tested; a planted bug is a patch.
