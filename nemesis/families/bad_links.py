@@ -42,7 +42,7 @@ _SLOW_LINK_US: Final = 8_000
 _SLOW_LINK_DOUBLINGS: Final = 7
 _SLOW_LINK_US_MAX: Final = 1_000_000
 #: Probes send about 3,000 kbit/s, so throughput cannot show a faster rate.
-_TOLD_KBIT_MAX: Final = 1_000
+_MEASURED_KBIT_MAX: Final = 1_000
 
 
 def _touching(
@@ -119,7 +119,7 @@ def _doubled(link: Link, options: DuplicateOptions) -> LinkBehaves:
 
 def _slow(link: Link, options: RateOptions) -> LinkBehaves:
     """Expect low throughput where probes can show it, else a late large probe."""
-    if options.rate_kbit <= _TOLD_KBIT_MAX:
+    if options.rate_kbit <= _MEASURED_KBIT_MAX:
         return LinkBehaves(link, kbit_max=2.0 * options.rate_kbit)
     return LinkBehaves(link, median_ms_min=8 * LARGE_PROBE_BYTES / options.rate_kbit / 2)
 
@@ -165,7 +165,7 @@ def _slow_link(setting: Setting, options: SlowLinkOptions) -> Course:
         heal=(UnshapeLinks(links),),
         healed=(
             *(LinkShaped(link, None) for link in links),
-            *(one for link, shape in slowed for one in _calm((link,), shape)),
+            *(calm for link, shape in slowed for calm in _calm((link,), shape)),
         ),
         resumed=flows(setting),
     )

@@ -50,13 +50,13 @@ def _ring(_hit: _Nodes, nodes: _Nodes, draw: int, _options: Any) -> tuple[Link, 
     ring = shuffled(nodes, draw)
     place = {node: number for number, node in enumerate(ring)}
     # A majority is the node itself and its neighbours on both sides.
-    reach = (len(nodes) // 2 + 1) // 2
+    neighbours = (len(nodes) // 2 + 1) // 2
 
     def distance(link: Link) -> int:
         apart = abs(place[link.source] - place[link.destination])
         return min(apart, len(ring) - apart)
 
-    return tuple(link for link in all_links(nodes) if distance(link) > reach)
+    return tuple(link for link in all_links(nodes) if distance(link) > neighbours)
 
 
 def _halves_beside(hit: _Nodes, nodes: _Nodes, draw: int, _options: Any) -> tuple[Link, ...]:

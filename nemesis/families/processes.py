@@ -109,11 +109,11 @@ def _rolling_restart(setting: Setting, options: TerminateOptions) -> Course:
     slot_ms = max(2, setting.duration_ms // max(1, len(order)))
     steps: list[Step] = []
     for number, node in enumerate(order):
-        one = (node,)
+        target = (node,)
         begin_ms, back_ms = number * slot_ms, number * slot_ms + slot_ms // 3
-        ending = Terminate(one, options.patience_ms / 1000)
-        steps.append(Step((ending,), begin_ms * US_PER_MS, seen=exited(one)))
-        steps.append(Step((Start(one),), back_ms * US_PER_MS, seen=running(one)))
+        ending = Terminate(target, options.patience_ms / 1000)
+        steps.append(Step((ending,), begin_ms * US_PER_MS, seen=exited(target)))
+        steps.append(Step((Start(target),), back_ms * US_PER_MS, seen=running(target)))
     return until_started(setting.hit, *steps)
 
 
