@@ -1,6 +1,6 @@
-"""When a fault strikes, and what: its moment awaited, its symbolic target settled. Sans-I/O.
+"""Moment and target of a fault: awaits the one, resolves the other. Sans-I/O.
 
-Never strikes where the moment or the target does not come.
+A fault never strikes without its moment and target.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,21 +19,21 @@ _US_PER_S: Final = 1_000_000
 
 
 class Patience(msgspec.Struct, frozen=True):
-    """How long the nemesis waits for what, in microseconds."""
+    """Time limits of the nemesis's waits, in microseconds."""
 
-    #: From one look at what is waited for to the next.
+    #: Interval between looks.
     look_again_us: Microseconds = 50_000
-    #: For the probe of a cut link; a cut that is to be seen lasts at least as long.
+    #: For the probe of a cut link; a cut to be seen lasts at least as long.
     probe_us: Microseconds = 500_000
     #: For a target to exist; then the fault is not applicable.
     target_us: Microseconds = 5_000_000
     bitten_us: Microseconds = 3_000_000
-    #: For the others to hold what a node is about to forget, an election included.
+    #: For the others to hold the records a node is about to forget, an election included.
     held_us: Microseconds = 3_000_000
-    #: For what a node must start for, and read its files.
+    #: For a node to start and read its files.
     started_us: Microseconds = 15_000_000
     healed_us: Microseconds = 15_000_000
-    #: For clients to be served again after a heal, and for the nodes' own traffic.
+    #: For service to clients and traffic between nodes after a heal.
     resumed_us: Microseconds = 15_000_000
     leader_query_us: Microseconds = 1_000_000
 
@@ -42,14 +42,14 @@ class Moment(msgspec.Struct, frozen=True):
     """Result of the wait for a fault's moment."""
 
     has_come: bool
-    #: Where what was waited for has happened; None where nothing was.
+    #: Node of the awaited happening; None for a fault that awaits none.
     there: NodeName | None = None
-    #: Why it will not come; None where it has, or where the run ends.
+    #: Why it will not come; None when it has, or when the run ends.
     reason: str | None = None
 
 
 class Aim:
-    """The leaders that one run's faults have seen."""
+    """Memory of the leaders that one run's faults have seen."""
 
     def __init__(self, voters: Sequence[NodeName], observers: Sequence[NodeName] = ()) -> None:
         self._voters, self._observers = tuple(voters), tuple(observers)
@@ -57,10 +57,10 @@ class Aim:
         self._last_leader: NodeName | None = None
 
     def view(self, leader: NodeName | None, ends: Mapping[NodeName, int]) -> ClusterView:
-        """The cluster as it was looked at now; looks are told in their order.
+        """Return the cluster as seen now; call in the order of the looks.
 
         Args:
-            leader: who leads; None where nobody is known to.
+            leader: None when unknown.
             ends: end offset of each node's log, as far as known.
         """
         if self._leader is not None and leader != self._leader:
@@ -78,11 +78,11 @@ class Aim:
 def await_moment(
     fault: Fault, at_us: Microseconds, load_end_us: Microseconds, present: Present
 ) -> Doing[Moment]:
-    """Wait for what a fault waits for, counted from now on.
+    """Wait for the happening that a fault awaits, counted from now on.
 
     Args:
-        fault: whose time has come.
-        at_us: when it came.
+        fault: the fault that is due.
+        at_us: when it became due.
         load_end_us: when clients stop working.
         present: the machine's.
     """
@@ -115,9 +115,9 @@ def settle(
     patience: Patience,
     present: Present,
 ) -> Doing[ActualFault | str | None]:
-    """Settle what the fault means now, waiting a while for its target to exist.
+    """Resolve the fault now, waiting a while for its target to exist.
 
-    Where it is not to strike: why, or None where the run ends.
+    Return a reason instead when it must not strike, or None when the run ends.
     """
     actual: ActualFault | None = None
     if present.now_us < load_end_us:

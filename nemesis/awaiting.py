@@ -1,7 +1,7 @@
-"""Happenings that a fault may wait for, told from the nodes' own state events, pure.
+"""Happenings that a fault may await, derived from the nodes' state events. Pure.
 
-On real runtimes the harness hears of them some milliseconds later; in simulation they are moments
-between two effects of a node. The names are those of the simulation where it has the same.
+Real runtimes report them some milliseconds late; in simulation they are moments between two effects
+of a node, under the same names where both have them.
 """
 
 from typing import Final
@@ -14,11 +14,11 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.state_event import StateEvent
 
-#: Where: whoever leads when it happens, or wherever.
+#: Places: the leader when it happens, or any node.
 AT_LEADER: Final = "leader"
 ANYWHERE: Final = "any"
 
-#: Name to what it means, for users.
+#: Meanings by name, for users.
 HAPPENINGS: Final[dict[str, str]] = {
     "leads": "a node becomes leader",
     "changes-role": "a node takes another role than leader",
@@ -32,7 +32,7 @@ HAPPENINGS: Final[dict[str, str]] = {
 
 
 def check_awaited(when: Awaited, nodes: tuple[NodeName, ...]) -> None:
-    """Refuse to wait for what cannot be.
+    """Refuse to await an impossible happening.
 
     Raises:
         UsageError: names what is wrong.
@@ -59,7 +59,7 @@ def check_awaited(when: Awaited, nodes: tuple[NodeName, ...]) -> None:
 
 
 def sentence(when: Awaited) -> str:
-    """What is waited for, in words."""
+    """Return the awaited happening in words."""
     place = "" if when.node == ANYWHERE else f" at {'the ' * (when.node == AT_LEADER)}{when.node}"
     epoch = "" if when.epoch is None else f" in epoch {when.epoch}"
     times = "once" if when.count == 1 else f"{when.count} times"
@@ -67,24 +67,23 @@ def sentence(when: Awaited) -> str:
 
 
 class Told(msgspec.Struct, frozen=True):
-    """Something that has happened at a node."""
+    """Happening at a node."""
 
     name: str
     node: NodeName
     epoch: int
-    #: Whether the node leads.
     leads: bool
 
 
 class Tale:
-    """Tells happenings from the stream of all nodes' state events; knows who leads."""
+    """Detector of happenings in the stream of all nodes' state events."""
 
     def __init__(self) -> None:
         self._leads: dict[NodeName, bool] = {}
         self._watermarks: dict[NodeName, int] = {}
 
     def told(self, event: StateEvent) -> Told | None:
-        """What the event says has happened; None: nothing that is waited for."""
+        """Return the event's happening; None when a fault cannot await it."""
         node = NodeName(event.node)
         if event.kind == "started":
             self._leads[node] = False
@@ -114,7 +113,7 @@ class Tale:
                 return None
 
     def _is_higher(self, node: NodeName, offset: int) -> bool:
-        """Nodes tell of one advance twice, as watermark and as commit; it counts once."""
+        """Count an advance once: nodes report it both as watermark and as commit."""
         if offset <= self._watermarks.get(node, -1):
             return False
         self._watermarks[node] = offset
@@ -122,16 +121,16 @@ class Tale:
 
 
 class Count:
-    """Counts what one fault waits for."""
+    """Counter of the happenings that one fault awaits."""
 
     def __init__(self, when: Awaited) -> None:
         self._when = when
         self._left = max(1, when.count)
-        #: Where the last of them was; None while it is still to come.
+        #: Node of the last of them; None until then.
         self.there: NodeName | None = None
 
     def heard(self, told: Told) -> bool:
-        """Take in a happening; whether it was the last that was waited for."""
+        """Count a happening; return whether it was the last one awaited."""
         when = self._when
         fits = (
             self.there is None

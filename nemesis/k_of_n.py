@@ -1,20 +1,20 @@
-"""Whether enough of some tries failed, as soon as it is settled. Pure."""
+"""Early decision whether enough of several tries failed. Pure."""
 
 import msgspec
 
 
 class Asking(msgspec.Struct, frozen=True):
-    """How often one plan is tried, and how often it must fail."""
+    """Number of tries of one plan, and of the failures that it needs."""
 
     tries: int
     at_least: int
 
     def settled(self, failed: int, tried: int) -> bool | None:
-        """True: enough have failed; False: enough cannot fail any more; None: go on.
+        """Return True when enough failed, False when enough no longer can, None to go on.
 
         Args:
-            failed: how many failed with the wanted verdict.
-            tried: how many were made, 0 to ``tries``.
+            failed: tries that failed with the wanted verdict.
+            tried: tries made so far, 0 to ``tries``.
         """
         if failed >= self.at_least:
             return True

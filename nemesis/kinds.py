@@ -1,8 +1,8 @@
 """The registry of fault kinds.
 
-To add one, write its course in a module of ``nemesis.families``, which says its kinds as ``KINDS``,
-and a section on its page in ``docs/faults``; tests over the whole registry then ask it for its
-proofs. An act that no kind had yet also needs its line in the tables of those who can do it.
+To add one, write its course in a module of ``nemesis.families``, list it in ``KINDS`` there, and
+add a section to its page in ``docs/faults``; tests over the whole registry then demand its proofs.
+A new act also needs its line in the tables of those who can carry it out.
 """
 
 import pkgutil
@@ -17,7 +17,7 @@ from splitbrain.nemesis.fault_kind import FaultKind
 
 
 def found_kinds() -> dict[str, FaultKind]:
-    """The kinds of all families, by their names."""
+    """Return the kinds of all families by name."""
     names = sorted(module.name for module in pkgutil.iter_modules(families.__path__))
     modules = [import_module(f"{families.__name__}.{name}") for name in names]
     return {kind.name: kind for module in modules for kind in module.KINDS}
@@ -27,22 +27,22 @@ _KINDS: Final = found_kinds()
 
 
 def kind_names() -> tuple[str, ...]:
-    """Names of all fault kinds, sorted."""
+    """Return the names of all fault kinds, sorted."""
     return tuple(sorted(_KINDS))
 
 
 def machine_kind_names() -> tuple[str, ...]:
-    """Names of the kinds that some machine can carry out, sorted; the others need a world."""
+    """Return the names of the kinds that need no simulated world, sorted."""
     return tuple(name for name in kind_names() if not _KINDS[name].needs & EXACT_CAPABILITIES)
 
 
 def world_kind_names() -> tuple[str, ...]:
-    """Names of the kinds that a simulated world can carry out, sorted."""
+    """Return the names of the kinds that a simulated world can carry out, sorted."""
     return tuple(name for name in kind_names() if _KINDS[name].needs <= SIMULATED_CAPABILITIES)
 
 
 def fault_kind(name: str) -> FaultKind:
-    """The kind of this name.
+    """Return the kind of this name.
 
     Raises:
         UsageError: there is none.

@@ -1,4 +1,4 @@
-"""Plan files, written: a schedule as TOML that ``nemesis.plan_file`` reads back. Pure."""
+"""Writer of plan files: a schedule as TOML that ``nemesis.plan_file`` reads. Pure."""
 
 import json
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.nemesis.plan_file import FileFault, file_awaited, from_file_faults, in_ms
 
-#: Fields that a file leaves out where they say nothing.
+#: Fields left out when empty.
 _IF_ANY: Final = ("options", "when")
 
 
 def plan_toml(faults: Sequence[Fault], comment: Sequence[str] = ()) -> str:
-    """A plan file of these faults.
+    """Return a plan file of these faults.
 
     Args:
         faults: at least one.
@@ -32,7 +32,7 @@ def plan_toml(faults: Sequence[Fault], comment: Sequence[str] = ()) -> str:
 
 
 def fits(plan: Scenario) -> bool:
-    """Whether a plan file can have these faults, in a cluster of so many nodes and such a load."""
+    """Return whether a plan file can hold the plan's faults, given its nodes and load."""
     nodes = tuple(NodeName(f"n{number}") for number in range(1, plan.nodes + 1))
     overlap = max(1, len(plan.faults))
     try:
@@ -62,7 +62,7 @@ def _fields(fault: Fault) -> dict[str, Any]:
 
 
 def _overlap(faults: Sequence[Fault]) -> int:
-    """How many are in force at once at most; those that wait are not counted."""
+    """Return the most timed faults in force at once; awaiting faults do not count."""
     timed = [fault for fault in faults if fault.when is None]
     counts = [
         sum(other.at_us <= fault.at_us < other.at_us + other.duration_us for other in timed)
@@ -72,13 +72,12 @@ def _overlap(faults: Sequence[Fault]) -> int:
 
 
 def _value(value: Any) -> str:
-    """Text, numbers, truth, lists and tables in one line."""
     if isinstance(value, dict):
         members = [f"{_key(name)} = {_value(member)}" for name, member in value.items()]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         return f"{{ {', '.join(members)} }}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(_value(member) for member in value)}]"  # pyright: ignore[reportUnknownVariableType]
-    # JSON's text, numbers and truth are TOML's too, but for what needs a surrogate pair.
+    # JSON text, numbers and booleans are valid TOML, except for surrogate pairs.
     return json.dumps(value, ensure_ascii=not isinstance(value, str))
 
 

@@ -1,8 +1,7 @@
 """Steps for a search whose questions cost runs: fewer faults, then less time, nodes and clients.
 
-The load ends soon after the last fault that is left. Then what is left is pulled together, nodes,
-clients and durations go down; nothing goes below what chance does by itself. Must never make a plan
-that cannot be meant. Source: issue 6, item 6.
+The load ends soon after the last remaining fault; then calm, nodes, clients and durations shrink,
+but not below the effects of chance. Must never make a meaningless plan. Source: issue 6, item 6.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,13 +16,13 @@ from splitbrain.nemesis.plan_text import fits
 from splitbrain.nemesis.search import ListStep, ValueStep
 
 _CLIENTS_MIN: Final = 2
-#: No duration is halved below this: effects of less are those of chance.
+#: Least duration after halving: shorter faults have effects like chance.
 _DURATION_US_MIN: Final = 1_000_000
-#: Calm before the first fault and between two, where the plan has more: about a failover.
+#: Least calm before and between faults: about a failover.
 _CALM_US: Final = 2_000_000
-#: Load after the last fault, where the plan has more.
+#: Least load after the last fault.
 _TAIL_US: Final = 4_000_000
-#: Load that shows whether it takes a fault at all.
+#: Load of a plan without faults.
 _FAULTLESS_US: Final = 15_000_000
 #: Later than any load ends.
 _EVER_US: Final = 1 << 62
@@ -31,7 +30,7 @@ _replace: Final = msgspec.structs.replace
 
 
 def with_faults(plan: Scenario, faults: tuple[Fault, ...]) -> Scenario:
-    """Only these of the plan's faults; the load goes on after the last as long as it did before."""
+    """Return the plan with only these faults and as much load after the last as before."""
     if not faults:
         return _lasting(plan, (), _FAULTLESS_US)
     tail_us = plan.load_us - _end_us(plan.faults, plan.load_us)
@@ -39,13 +38,13 @@ def with_faults(plan: Scenario, faults: tuple[Fault, ...]) -> Scenario:
 
 
 def _lasting(plan: Scenario, faults: Sequence[Fault], load_us: Microseconds) -> Scenario:
-    """The plan with these faults; its load ends at a full millisecond, no later than it did."""
+    """End the load at a full millisecond, no later than before."""
     whole_us = -(-load_us // US_PER_MS) * US_PER_MS
     return _replace(plan, faults=tuple(faults), load_us=min(plan.load_us, whole_us))
 
 
 def _end_us(faults: Sequence[Fault], limit_us: Microseconds) -> Microseconds:
-    """When all of them are over; one that waits may come late."""
+    """Return the latest time at which a fault may end."""
     return min(limit_us, max(map(_latest_end_us, faults), default=0))
 
 
@@ -53,12 +52,12 @@ def _latest_end_us(fault: Fault) -> Microseconds:
     when, end_us = fault.when, fault.at_us + fault.duration_us
     if when is None:
         return end_us
-    # One that waits as long as clients work may strike at the very end.
+    # Without a timeout it may strike at the very end of the load.
     return _EVER_US if when.timeout_us is None else end_us + when.timeout_us + when.delay_us
 
 
 def _pulled_together(plan: Scenario) -> Iterator[Scenario]:
-    """Less calm before, between and after the faults: as little as may be, then half of it."""
+    """Cut all spare calm before, between and after the faults, else half of it."""
     for is_half in (False, True):
         candidate = _with_calm(plan, is_half=is_half)
         if candidate.load_us < plan.load_us and fits(candidate):
@@ -67,7 +66,6 @@ def _pulled_together(plan: Scenario) -> Iterator[Scenario]:
 
 def _with_calm(plan: Scenario, *, is_half: bool) -> Scenario:
     def shorter(calm_us: Microseconds, least_us: Microseconds) -> Microseconds:
-        """How much of this calm goes."""
         spare_us = max(0, calm_us - least_us)
         return spare_us // 2 if is_half else spare_us
 
@@ -86,7 +84,7 @@ def _fewer_nodes(plan: Scenario) -> Iterator[Scenario]:
 
 
 def _fewer_clients(plan: Scenario) -> Iterator[Scenario]:
-    """Half of them, each as busy as before."""
+    """Halve the clients, each as busy as before."""
     load = plan.load
     clients = load.clients // 2
     if clients >= _CLIENTS_MIN:
@@ -95,7 +93,7 @@ def _fewer_clients(plan: Scenario) -> Iterator[Scenario]:
 
 
 def _shorter_faults(plan: Scenario) -> Iterator[Scenario]:
-    """All of them last half as long, else one of them does."""
+    """Halve the duration of all faults, else of one."""
     shorter = [
         _replace(fault, duration_us=max(_DURATION_US_MIN, fault.duration_us // 2))
         if fault.duration_us > _DURATION_US_MIN

@@ -1,7 +1,7 @@
 """The sorts of faults that sweeps draw from, each with its chance, weight, targets and options.
 
-A sort is a kind, or a few that are drawn as one. Its options are settled by the fault's integer, so
-that a scenario says whole what its faults do.
+A sort is one kind, or a few drawn as one. The fault's integer settles its options, so that a
+scenario determines its faults completely.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,23 +15,22 @@ from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, LEADER, random_tar
 
 
 class Sort(msgspec.Struct, frozen=True):
-    """Faults that a seed has or has not, and how often it draws them where it has."""
+    """Fault kinds that a seed has or lacks as one, and how it draws them."""
 
-    #: Kinds; the fault's integer settles which.
+    #: The fault's integer picks one of them.
     kinds: tuple[str, ...]
     targets: tuple[str, ...] = (LEADER, FOLLOWER, random_target(1))
     weight: int = 1
-    #: Of a seed to have it. Lower for disks that put a node out for long.
+    #: Chance that a seed has it; lower for disk faults that disable a node for long.
     chance: float = 0.5
-    #: Whether few seeds have it, drawn apart: what it shows is shown by one in a world, and more
-    #: of them crowd others out.
+    #: Drawn apart, for few seeds: one in a world is enough, and more would crowd others out.
     is_rare: bool = False
-    #: What the fault's integer settles of its options.
+    #: Options by the fault's integer.
     options: Callable[[int], dict[str, Any]] = lambda _draw: {}
 
     @property
     def lies(self) -> bool:
-        """Whether nobody can tell that such a fault has struck, which no seed may promise."""
+        """Whether no node can detect such a fault; beyond any promise."""
         return fault_kind(self.kinds[0]).rule == "lies"
 
     @property
@@ -43,17 +42,17 @@ class Sort(msgspec.Struct, frozen=True):
 _ANY: Final = (LEADER, LEADER, FOLLOWER, random_target(1))
 _COMMON: Final = (LEADER, FOLLOWER, random_target(1))
 _GROUPS: Final = (*_ANY, HALVES)
-#: Chances of what puts a node out for long, and of what is rare.
+#: Chances of faults that disable a node for long, and of rare ones.
 _SELDOM: Final = 0.4
 _RARELY: Final = 0.2
-#: Delays take 1 ms up to half a second, clock jumps 1 ms up to half an hour.
+#: Ranges: delays from 1 ms to half a second, clock jumps from 1 ms to half an hour.
 _DELAY_US: Final = 1_000
 _DELAY_DOUBLINGS: Final = 9
 _JUMP_US: Final = 1_000
 _JUMP_DOUBLINGS: Final = 20
 _FLAPS_MIN: Final = 3
 _FLAPS_SPAN: Final = 6
-#: Room that a full disk still has, at most.
+#: Most room left on a full disk.
 _SPARE_BYTES: Final = 4_096
 
 
@@ -62,7 +61,7 @@ def _late(draw: int) -> dict[str, Any]:
 
 
 def delayed_by(delay_us: int) -> dict[str, Any]:
-    """Options of links that are late by this much."""
+    """Return the options of a link delay without jitter."""
     return {"delay_us": delay_us, "jitter_us": 0}
 
 
@@ -80,7 +79,7 @@ def _spare(draw: int) -> dict[str, Any]:
     return {"spare_bytes": how(draw).below(_SPARE_BYTES)}
 
 
-#: By name; their order settles what a seed draws.
+#: Sorts by name; their order determines the draws of a seed.
 SORTS: Final[Mapping[str, Sort]] = {
     "clock-jump": Sort(("clock-jump",), (*_ANY, ALL), options=_jump),
     "delay": Sort(("delay",), _GROUPS, options=_late),
@@ -111,6 +110,6 @@ SORTS: Final[Mapping[str, Sort]] = {
 
 
 def drawn_kinds(*, beyond_promise: bool) -> tuple[str, ...]:
-    """The kinds of faults that seeds may have, sorted."""
+    """Return the fault kinds that seeds may have, sorted."""
     sorts = (sort for sort in SORTS.values() if beyond_promise or not sort.lies)
     return tuple(sorted(kind for sort in sorts for kind in sort.kinds))

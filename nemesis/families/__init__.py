@@ -1,4 +1,4 @@
 """Fault kinds, a module for each family.
 
-A module is found by being here: it says ``KINDS``, and nothing else has to be told of them.
+Every module here is discovered and read for its ``KINDS``; there is no other registration.
 """

@@ -1,7 +1,7 @@
 """Fault kinds that make links bad instead of cutting them.
 
-Shares are of packets. TCP hides what it can: a program sees neither a doubled nor an overtaken
-packet, only that its connection got slow. What proves them are datagrams of our own.
+Shares are of packets. TCP hides doubled and overtaken packets from a program, which sees only a
+slow connection; our own datagrams prove the fault.
 """
 
 import math
@@ -30,25 +30,24 @@ from splitbrain.nemesis.fault_options import (
 )
 from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, ClusterView, random_target, shuffled
 
-#: Probes along a link by which it is judged.
+#: Probes by which a link is judged.
 PROBES: Final = 40
-#: Of a healed link; what a loaded machine may lose and take.
+#: A healed link's greatest share of lost packets and median delay, on a loaded machine.
 _LOST_MAX: Final = 0.1
 _CALM_MS_MAX: Final = 100.0
-#: Of a delay that was asked for: what probes must see of it.
+#: Share of a configured delay that probes must see.
 _LATE_PART: Final = 0.8
 #: A slow link delays by 8 ms up to a second.
 _SLOW_LINK_US: Final = 8_000
 _SLOW_LINK_DOUBLINGS: Final = 7
 _SLOW_LINK_US_MAX: Final = 1_000_000
-#: Probes send about 3,000 kbit/s, so a faster link's rate is not told by what comes through.
-_TOLD_KBIT_MAX: Final = 1_000
+#: Probes send about 3,000 kbit/s, so throughput cannot show a faster rate.
+_MEASURED_KBIT_MAX: Final = 1_000
 
 
 def _touching(
     hit: tuple[NodeName, ...], nodes: tuple[NodeName, ...], _draw: int, options: Any
 ) -> tuple[Link, ...]:
-    """The links between the nodes hit and the others, in the direction that the options say."""
     links = links_between(hit, nodes)
     if options.direction == "both":
         return links
@@ -59,7 +58,6 @@ def _touching(
 def _shaped(
     shape_of: Callable[[Any], Shape], seen_of: Callable[[Link, Any], LinkBehaves]
 ) -> Callable[[Setting, Any], Course]:
-    """The course of a kind that gives links a shape."""
 
     def course(setting: Setting, options: Any) -> Course:
         shape, links = shape_of(options), setting.links
@@ -82,7 +80,7 @@ def _shaped(
 
 
 def _calm(links: tuple[Link, ...], shape: Shape) -> tuple[Expectation, ...]:
-    """What a link must be like when the shape is gone."""
+    """Return expectations of links whose shape is removed."""
     late_ms = in_ms(shape.delay_us) or math.inf
     return tuple(
         LinkBehaves(
@@ -96,7 +94,7 @@ def _calm(links: tuple[Link, ...], shape: Shape) -> tuple[Expectation, ...]:
 
 
 def likely_least(share: float) -> float:
-    """A share that so many probes hardly ever stay below; more than nothing."""
+    """Return a positive share that ``PROBES`` probes hardly ever fall below (three sigma)."""
     return max(1 / PROBES, share - 3 * math.sqrt(share * (1 - share) / PROBES))
 
 
@@ -111,7 +109,7 @@ def _late(link: Link, options: DelayOptions) -> LinkBehaves:
 
 
 def _overtaken(link: Link, options: ReorderOptions) -> LinkBehaves:
-    # Of those that hurry only some had a slow one right before them.
+    # Only some hurried packets have a slow one right before them.
     return LinkBehaves(link, overtaking_min=likely_least(options.reorder / 4))
 
 
@@ -120,8 +118,8 @@ def _doubled(link: Link, options: DuplicateOptions) -> LinkBehaves:
 
 
 def _slow(link: Link, options: RateOptions) -> LinkBehaves:
-    """By what came through where that tells, else by the time of one large probe."""
-    if options.rate_kbit <= _TOLD_KBIT_MAX:
+    """Expect low throughput where probes can show it, else a late large probe."""
+    if options.rate_kbit <= _MEASURED_KBIT_MAX:
         return LinkBehaves(link, kbit_max=2.0 * options.rate_kbit)
     return LinkBehaves(link, median_ms_min=8 * LARGE_PROBE_BYTES / options.rate_kbit / 2)
 
@@ -146,7 +144,7 @@ def _disconnect(setting: Setting, _options: NoOptions) -> Course:
 
 
 def _slow_link(setting: Setting, options: SlowLinkOptions) -> Course:
-    """Slow each direction down, by much, for itself; maybe only one."""
+    """Delay each direction by its own amount, maybe only one of them."""
     slowed = tuple(
         (link, Shape(delay_us=delay_us))
         for link, delay_us in zip(setting.links, _delays_us(setting.draw, options), strict=True)
@@ -167,14 +165,14 @@ def _slow_link(setting: Setting, options: SlowLinkOptions) -> Course:
         heal=(UnshapeLinks(links),),
         healed=(
             *(LinkShaped(link, None) for link in links),
-            *(one for link, shape in slowed for one in _calm((link,), shape)),
+            *(calm for link, shape in slowed for calm in _calm((link,), shape)),
         ),
         resumed=flows(setting),
     )
 
 
 def _delays_us(draw: int, options: SlowLinkOptions) -> tuple[Microseconds, Microseconds]:
-    """Towards the other node, and back: as told, else drawn, the second maybe not at all."""
+    """Return the delays there and back: the options', else drawn; the drawn way back may be 0."""
     draws = how(draw)
     there_us = min(spread(draws, _SLOW_LINK_US, _SLOW_LINK_DOUBLINGS), _SLOW_LINK_US_MAX)
     back_us = min(spread(draws, _SLOW_LINK_US, _SLOW_LINK_DOUBLINGS), _SLOW_LINK_US_MAX)
@@ -189,7 +187,7 @@ def _delays_us(draw: int, options: SlowLinkOptions) -> tuple[Microseconds, Micro
 def other_of_a_pair(
     hit: tuple[NodeName, ...], view: ClusterView, draw: int, _options: Any
 ) -> tuple[NodeName, ...]:
-    """The target's first node and one other."""
+    """Return the target's first node and one other."""
     others = [node for node in view.nodes if node != hit[0]]
     return (hit[0], shuffled(others, where(draw).below(1 << 16))[0])
 
@@ -197,7 +195,7 @@ def other_of_a_pair(
 def to_and_fro(
     hit: tuple[NodeName, ...], _nodes: tuple[NodeName, ...], _draw: int, _options: Any
 ) -> tuple[Link, ...]:
-    """The two links between two nodes, from the first one first."""
+    """Return both links between two nodes, first the one from the first node."""
     return (Link(hit[0], hit[1]), Link(hit[1], hit[0]))
 
 

@@ -1,6 +1,6 @@
-"""Fault kinds that make wall clocks wrong, of one node each.
+"""Fault kinds that make a node's wall clock wrong.
 
-Monotonic clocks stay right: no runtime can change those, and says so.
+Monotonic clocks stay right: no runtime can change those.
 """
 
 from typing import Any, Final
@@ -15,7 +15,7 @@ from splitbrain.nemesis.fault_options import ClockDriftOptions, ClockJumpOptions
 from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, random_target
 
 PAGE: Final = "clocks"
-#: How far a clock that is right may seem off: the time that asking takes.
+#: Tolerance for a right clock: the time a reading takes.
 _RIGHT_MS: Final = 500
 
 
@@ -35,7 +35,7 @@ def _jump(setting: Setting, options: ClockJumpOptions) -> Course:
 
 
 def _drift(setting: Setting, options: ClockDriftOptions) -> Course:
-    """Seen by what has come together after a second."""
+    """Expect the offset that accumulates within one second."""
     seen = tuple(ClockOff(node, max(1, abs(options.drift_ppm) // 1000)) for node in setting.hit)
     return Course(
         steps=(Step((Warp(setting.hit, ClockWarp(drift_ppm=options.drift_ppm)),), seen=seen),),
@@ -45,7 +45,6 @@ def _drift(setting: Setting, options: ClockDriftOptions) -> Course:
 
 
 def _strobe(setting: Setting, options: ClockStrobeOptions) -> Course:
-    """Wrong and right in turn."""
     hit = setting.hit
     off_ms = max(1, abs(options.offset_us) // US_PER_MS - _RIGHT_MS)
     turns = (

@@ -1,8 +1,7 @@
 """Fault kinds of power and disks.
 
-``power`` is the one fault that shows a missing fsync: after a kill the kernel still writes what
-lies in its page cache, after a power cut nobody does. A changed file of a stopped node is met when
-it starts: what its formats can detect it must refuse, with the reason.
+Only ``power`` shows a missing fsync: after a kill the kernel still writes its page cache. A stopped
+node reads its changed file when it starts, and must refuse a detectable change, with the reason.
 """
 
 from collections.abc import Callable
@@ -39,16 +38,14 @@ from splitbrain.nemesis.fault_kind import AT_ONCE, CORRUPT, FAILED, Course, Faul
 from splitbrain.nemesis.fault_options import FileOptions, FullDiskOptions, NoOptions, RestoreOptions
 from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, random_target
 
-#: Of kinds that change files.
 _FILES_PAGE: Final = "file-change"
-#: A changed file is met by its node this share of the fault's time after the change, at most.
+#: Divisor of the fault's time: the longest wait between a file's change and its node's start.
 _MET_PART: Final = 3
 _MET_MS_MAX: Final = 1000
 _CHANGED: Final = FaultTraits("at-once", CORRUPT, stays=True)
 
 
 def _power(setting: Setting, _options: NoOptions) -> Course:
-    """All of them at one moment, as when a rack goes dark."""
     hit = setting.hit
     seen = (*exited(hit), *(CanariesTell(node) for node in hit))
     return until_started(hit, Step((PowerOff(hit, setting.draw),), seen=seen))
@@ -57,7 +54,7 @@ def _power(setting: Setting, _options: NoOptions) -> Course:
 def _until_writable(
     hit: tuple[NodeName, ...], act: Act, states: tuple[DiskState, ...], *undo: Act
 ) -> Course:
-    """The course of what makes disks bad; a node that has ended at its own is started again."""
+    """Return a course of bad disks; the heal starts nodes that ended by themselves."""
     return until_healed(
         hit,
         Step((act,), seen=tuple(DiskIs(node, states) for node in hit)),
@@ -77,7 +74,7 @@ def _stall(setting: Setting, _options: NoOptions) -> Course:
 
 
 def _error(setting: Setting, _options: NoOptions) -> Course:
-    """Repaired while the node is down: it must never go on with a disk that has failed it."""
+    """Repair while the node is down: it must never go on with a disk that has failed."""
     hit = setting.hit
     return _until_writable(hit, Fail(hit), ("read-only", "failing"), Kill(hit), Repair(hit))
 
@@ -85,14 +82,14 @@ def _error(setting: Setting, _options: NoOptions) -> Course:
 def _until_put_back(
     hit: tuple[NodeName, ...], changed: tuple[Step, ...], met_ms: Milliseconds
 ) -> Course:
-    """The course of changed files: their nodes start meanwhile, and read them again."""
+    """Return a course of changed files, which their nodes read on a start during the fault."""
     took_back = tuple(NodeTookBack(node) for node in hit)
     return Course(
         steps=(
             *changed,
             Step((Start(hit),), met_ms * US_PER_MS, seen=took_back, awaits_start=True),
         ),
-        # Only one that has refused its file gets it back, which it may take its time to do.
+        # Only a node that has refused its file gets it back, and the refusal may take a while.
         settled=took_back,
         heal=(PutBack(hit), Start(hit)),
         healed=running(hit),
@@ -101,7 +98,7 @@ def _until_put_back(
 
 
 def _changed(kind: Literal["flip", "truncate"]) -> Callable[[Setting, FileOptions], Course]:
-    """Kill, change, and start: the node reads its files again while the fault is in force."""
+    """Kill, change and start: the node reads its files again during the fault."""
 
     def course(setting: Setting, options: FileOptions) -> Course:
         hit = setting.hit
@@ -121,9 +118,9 @@ def _changed(kind: Literal["flip", "truncate"]) -> Callable[[Setting, FileOption
 
 
 def _put_back(setting: Setting, options: RestoreOptions) -> Course:
-    """Keep what is there now, go on, and put it back later: the node lost what came in between.
+    """Keep the data now and put the file back later, losing the writes in between.
 
-    Where its other files tell, the node refuses; it gets its newer file again with the heal.
+    A node whose other files show the loss refuses; the heal returns its newer file.
     """
     hit = setting.hit
     change = FileChange(kind="restore", file=options.file, draw=setting.draw)

@@ -1,11 +1,10 @@
 """Fault kinds of disks that only an exact world has: single calls that fail, bits that rot.
 
-A node that meets a failing disk ends by itself, as it should; the heal of the fault starts it
-again. Where a disk forgets what it had flushed (``rot-log``), and for rot in what tells rot from a
-torn tail (``rot-checkpoint``, ``rot-mark``), the cluster must be able to bear it; ``rot-identity``
-is as good as a lost disk. ``roll-back`` is a lie that nobody can bear, and so is ``rot-state``: the
-file of the vote is Kafka's, and has no checksum. Nothing is looked for: the world knows what it
-did. Source: design, section 9.
+A node ends by itself at a failing disk, as it should; the heal starts it again. The cluster must
+survive lost flushed records (``rot-log``) and rot in the files that tell rot from a torn tail
+(``rot-checkpoint``, ``rot-mark``); ``rot-identity`` equals a lost disk. No cluster can survive
+``roll-back`` or ``rot-state``: the vote's file is Kafka's, without a checksum. Courses expect
+nothing: the world knows its own faults. Source: design, section 9.
 """
 
 from collections.abc import Callable
@@ -39,13 +38,13 @@ from splitbrain.nemesis.fault_options import (
 from splitbrain.nemesis.targets import ALL, HALVES
 
 PAGE: Final = "exact-disks"
-#: A slow disk takes 2 to 1,023 times as long.
+#: Range of a slow disk's factor: 2 to 1,023.
 _SLOW_FACTOR: Final = 2
 _SLOW_DOUBLINGS: Final = 9
-#: One in so many kinds of rot is met by a node that is running.
+#: One rot in so many hits a running node.
 _RUNNING_ONE_IN: Final = 4
 _ROT_LIMIT: Final = 1 << 31
-#: Traits of calls that fail: their node may end by itself.
+#: A node may end by itself at a failed call.
 _MEETS: Final = FaultTraits("perhaps", FAILED)
 
 
@@ -56,7 +55,7 @@ def _slow(setting: Setting, options: SlowDiskOptions) -> Course:
 
 
 def _failing(setting: Setting, call: DiskCall, count: int | None, *more: Act) -> Course:
-    """Let calls fail; a node that has ended at one is started again."""
+    """Let calls fail; the heal starts a node that ended at one."""
     hit = setting.hit
     return Course(
         steps=(Step((FailCalls(hit, call, count), *more)),),
@@ -73,7 +72,7 @@ def _reads_fail(setting: Setting, _options: NoOptions) -> Course:
 
 
 def _calls_fail(call: DiskCall) -> Callable[[Setting, CallOptions], Course]:
-    """Let the next call of one kind fail, or all of them until the fault is healed."""
+    """Let the next calls of one kind fail, or all of them until the heal."""
 
     def course(setting: Setting, options: CallOptions) -> Course:
         draws = how(setting.draw)
@@ -89,10 +88,10 @@ def _calls_fail(call: DiskCall) -> Callable[[Setting, CallOptions], Course]:
 
 
 def _rot(what: Rotten, *, restarts: bool = False) -> Callable[[Setting, RotOptions], Course]:
-    """Flip bits under a running node or, by draw, while it is down: then its start meets them.
+    """Flip bits under a running node or, by draw, while it is down.
 
-    Rot does not heal; what was stopped for it runs again, or refuses to. ``restarts``: only while
-    it is down, for what a running node may be about to rely on.
+    Rot does not heal: the heal only starts a stopped node, which may refuse. ``restarts``: only
+    while down, for files that a running node may be about to rely on.
     """
 
     def course(setting: Setting, options: RotOptions) -> Course:
@@ -109,7 +108,7 @@ def _rot(what: Rotten, *, restarts: bool = False) -> Callable[[Setting, RotOptio
 
 
 def _roll_back(setting: Setting, _options: NoOptions) -> Course:
-    """Note what the disk holds, and put it back to that when healed."""
+    """Keep the disk's content now; the heal puts it back."""
     hit = setting.hit
     return Course(steps=(Step((Keep(hit),)),), heal=(Kill(hit), RollBack(hit), Start(hit)))
 
@@ -158,7 +157,7 @@ KINDS: Final = (
         course=_calls_fail("rename"), options=CallOptions, traits=_MEETS,
     ),
     _kind_of_rot("rot-log", "Flips bits of flushed records.", "log"),
-    # The entry of an epoch comes before its first batch, which may be flushed and not yet marked.
+    # An epoch's entry precedes its first batch, which may be flushed but not yet marked.
     _kind_of_rot(
         "rot-checkpoint", "Flips bits of the file that tells where epochs begin.", "checkpoint",
         course=_rot("checkpoint", restarts=True),

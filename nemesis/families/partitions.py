@@ -1,8 +1,7 @@
 """Fault kinds that cut links between nodes.
 
-Clients on the host still reach every node: that is the point, a client that talks to an isolated
-leader sees the lies that a deposed leader can tell. Sources of the shapes: Jepsen's grudges;
-partial partitions as in Cloudflare's post-mortem of 2020-11-02.
+Clients on the host still reach every node, on purpose: a client of an isolated leader sees stale
+answers. Sources: Jepsen's grudges; Cloudflare's post-mortem of 2020-11-02 (partial partitions).
 """
 
 from typing import Any, Final
@@ -22,12 +21,12 @@ _Nodes = tuple[NodeName, ...]
 
 
 def all_links(nodes: _Nodes) -> tuple[Link, ...]:
-    """Every direction between two nodes."""
+    """Return both directions of every pair of nodes."""
     return tuple(Link(a, b) for a in nodes for b in nodes if a != b)
 
 
 def links_between(group: _Nodes, nodes: _Nodes) -> tuple[Link, ...]:
-    """Links between the group and all other nodes, both directions, in the nodes' order."""
+    """Return both directions between the group and all other nodes, in the nodes' order."""
     inside = frozenset(group)
     return tuple(
         link for link in all_links(nodes) if (link.source in inside) != (link.destination in inside)
@@ -47,21 +46,21 @@ def _outbound(hit: _Nodes, nodes: _Nodes, _draw: int, _options: Any) -> tuple[Li
 
 
 def _ring(_hit: _Nodes, nodes: _Nodes, draw: int, _options: Any) -> tuple[Link, ...]:
-    """All links but those to the nearest on a ring: each node still reaches a majority."""
+    """Cut all links but those to the nearest on a ring: each node still reaches a majority."""
     ring = shuffled(nodes, draw)
     place = {node: number for number, node in enumerate(ring)}
-    # Of a majority the node itself is one, and its neighbours on both sides are the others.
-    reach = (len(nodes) // 2 + 1) // 2
+    # A majority is the node itself and its neighbours on both sides.
+    neighbours = (len(nodes) // 2 + 1) // 2
 
     def distance(link: Link) -> int:
         apart = abs(place[link.source] - place[link.destination])
         return min(apart, len(ring) - apart)
 
-    return tuple(link for link in all_links(nodes) if distance(link) > reach)
+    return tuple(link for link in all_links(nodes) if distance(link) > neighbours)
 
 
 def _halves_beside(hit: _Nodes, nodes: _Nodes, draw: int, _options: Any) -> tuple[Link, ...]:
-    """The links between two halves of the nodes that are not hit: those reach both."""
+    """Return the links between two halves of the other nodes; nodes hit reach both halves."""
     rest = [node for node in nodes if node not in hit]
     first = frozenset(shuffled(rest, draw)[: len(rest) // 2])
     return tuple(
@@ -80,7 +79,7 @@ def _within(hit: _Nodes, nodes: _Nodes, _draw: int, _options: Any) -> tuple[Link
 
 
 def _with_drawn(hit: _Nodes, among: _Nodes, view: ClusterView, draw: int, count: int) -> _Nodes:
-    """The nodes that are hit, and so many others of some; those that vote first."""
+    """Return the nodes hit and ``count`` others drawn from ``among``, voters first."""
     others = [node for node in among if node not in hit]
     chosen = (*hit, *shuffled(others, draw)[:count])
     voters = tuple(node for node in view.nodes if node in chosen)
@@ -88,25 +87,24 @@ def _with_drawn(hit: _Nodes, among: _Nodes, view: ClusterView, draw: int, count:
 
 
 def _beside(hit: _Nodes, view: ClusterView, draw: int, options: GroupOptions) -> _Nodes:
-    """The target's nodes and so many others, one node that votes at least left out."""
+    """Add the drawn voters and observers, leaving out at least one voter."""
     count = min(options.beside, len(view.nodes) - len(hit) - 1)
     voters = _with_drawn(hit, view.nodes, view, draw, count)
     return _with_drawn(voters, view.observers, view, draw, options.observers)
 
 
 def _third(hit: _Nodes, view: ClusterView, draw: int, _options: Any) -> _Nodes:
-    """Fewer than a third of the nodes, the target among them; one at least."""
+    """Return fewer than a third of the nodes, at least one, with the target."""
     count = max(1, (len(view.nodes) - 1) // 3) - 1
     return _with_drawn(hit[:1], view.nodes, view, draw, count)
 
 
 def _pair(hit: _Nodes, view: ClusterView, draw: int, _options: Any) -> _Nodes:
-    """The target and another one."""
     return _with_drawn(hit[:1], view.nodes, view, draw, 1)
 
 
 def _cut_off(setting: Setting) -> _Nodes:
-    """Nodes whom the leader's records reach no more."""
+    """Return the nodes with a cut link to or from the leader."""
     hit = {
         node
         for link in setting.links
@@ -117,7 +115,6 @@ def _cut_off(setting: Setting) -> _Nodes:
 
 
 def _seen(setting: Setting) -> tuple[Expectation, ...]:
-    """Each cut link cut, each other link open, and the leader's traffic stalled."""
     cut = frozenset(setting.links)
     return (
         *(LinkIs(link, open=link not in cut) for link in all_links(setting.nodes)),
@@ -126,7 +123,7 @@ def _seen(setting: Setting) -> tuple[Expectation, ...]:
 
 
 def flows(setting: Setting) -> tuple[Expectation, ...]:
-    """The peers' traffic is back at every node that a link of the fault touches."""
+    """Return the expectations that peer traffic flows at every node of the fault's links."""
     touched = {node for link in setting.links for node in (link.source, link.destination)}
     return tuple(PeersFlow(node) for node in setting.nodes if node in touched)
 
@@ -145,7 +142,7 @@ def _cut_course(setting: Setting, _options: Any) -> Course:
 
 
 def _one_way_course(setting: Setting, _options: Any) -> Course:
-    """A connection needs both directions, so datagrams tell which one is cut."""
+    """Probe by datagrams: a connection needs both directions and cannot show which is cut."""
     cut = frozenset(setting.links)
     back = tuple(Link(link.destination, link.source) for link in setting.links)
     seen = (
@@ -162,7 +159,7 @@ def _one_way_course(setting: Setting, _options: Any) -> Course:
 
 
 def _flap_course(setting: Setting, options: FlapOptions) -> Course:
-    """Cut and restore in equal parts of the time, as fast as probes can tell."""
+    """Cut and restore for equal times, at least as long as a probe takes."""
     links, count = setting.links, options.count
     half_us = max(1, setting.probe_us, setting.duration_us // (2 * count))
     cut = tuple(LinkIs(link, open=False) for link in links)
@@ -181,7 +178,7 @@ def _flap_course(setting: Setting, options: FlapOptions) -> Course:
 
 
 def _cut_then_kill_course(setting: Setting, options: CutThenKillOptions) -> Course:
-    """Killed while cut off: what it held alone comes back late, after others went on."""
+    """Kill while cut off: records only the target held return after the others went on."""
     kill_ms = min(options.kill_after_ms, max(1, setting.duration_ms * 2 // 3))
     return Course(
         steps=(

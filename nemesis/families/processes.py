@@ -1,8 +1,7 @@
 """Fault kinds that end, freeze or starve processes.
 
-A killed node loses its memory, not its disk, and not what the kernel still holds in its page cache:
-no kind here can show a missing fsync. A frozen one loses nothing and wakes up believing what it
-believed before.
+A killed node loses its memory but neither its disk nor the kernel's page cache, so no kind here can
+show a missing fsync. A frozen node loses nothing and wakes up with its old beliefs.
 """
 
 from typing import Any, Final
@@ -45,17 +44,17 @@ _NO_HALVES: Final = frozenset({HALVES})
 
 
 def exited(nodes: tuple[NodeName, ...]) -> tuple[Expectation, ...]:
-    """Gone, as the runtime sees it."""
+    """Return the expectations that the runtime reports the nodes exited."""
     return tuple(NodeIs(node, "exited") for node in nodes)
 
 
 def running(nodes: tuple[NodeName, ...]) -> tuple[Expectation, ...]:
-    """Running, as the runtime sees it."""
+    """Return the expectations that the runtime reports the nodes running."""
     return tuple(NodeIs(node, "running") for node in nodes)
 
 
 def answering(nodes: tuple[NodeName, ...]) -> tuple[Expectation, ...]:
-    """Their own programs answer again."""
+    """Return the expectations that the nodes' programs answer."""
     return tuple(NodeAnswers(node, answers=True) for node in nodes)
 
 
@@ -65,13 +64,13 @@ def until_healed(
     heal: tuple[Act, ...],
     healed: tuple[Expectation, ...] = (),
 ) -> Course:
-    """The course of what leaves nodes running and answering when it is healed."""
+    """Return a course that, once healed, leaves its nodes running and answering."""
     healed = (*healed, *running(hit))
     return Course(steps=steps, heal=heal, healed=healed, resumed=answering(hit))
 
 
 def until_started(hit: tuple[NodeName, ...], *steps: Step) -> Course:
-    """The course of what ends processes: its heal starts them again."""
+    """Return a course that ends processes; its heal starts them again."""
     return until_healed(hit, *steps, heal=(Start(hit),))
 
 
@@ -85,7 +84,7 @@ def _terminate(setting: Setting, options: TerminateOptions) -> Course:
 
 
 def _restart(setting: Setting, options: TerminateOptions) -> Course:
-    """Down no longer than it takes; the rest of the fault's time belongs to coming back."""
+    """Start at once: the rest of the fault's time is for recovery."""
     hit = setting.hit
     return until_started(
         hit,
@@ -105,21 +104,21 @@ def _pause(setting: Setting, _options: NoOptions) -> Course:
 
 
 def _rolling_restart(setting: Setting, options: TerminateOptions) -> Course:
-    """One after the other, the leader last, each back before the next one goes."""
+    """Restart the leader last, and each node only when the one before is back."""
     order = sorted(setting.hit, key=lambda node: node == setting.leader)
     slot_ms = max(2, setting.duration_ms // max(1, len(order)))
     steps: list[Step] = []
     for number, node in enumerate(order):
-        one = (node,)
+        target = (node,)
         begin_ms, back_ms = number * slot_ms, number * slot_ms + slot_ms // 3
-        ending = Terminate(one, options.patience_ms / 1000)
-        steps.append(Step((ending,), begin_ms * US_PER_MS, seen=exited(one)))
-        steps.append(Step((Start(one),), back_ms * US_PER_MS, seen=running(one)))
+        ending = Terminate(target, options.patience_ms / 1000)
+        steps.append(Step((ending,), begin_ms * US_PER_MS, seen=exited(target)))
+        steps.append(Step((Start(target),), back_ms * US_PER_MS, seen=running(target)))
     return until_started(setting.hit, *steps)
 
 
 def _crash_loop(setting: Setting, options: CrashLoopOptions) -> Course:
-    """Killed again as soon as it has come back, so that recovery itself is interrupted."""
+    """Kill again right after each start, so that recovery itself is interrupted."""
     hit = setting.hit
     slot_ms = max(2, setting.duration_ms // options.count)
     slot_us, half_us = slot_ms * US_PER_MS, slot_ms // 2 * US_PER_MS
@@ -139,7 +138,7 @@ def _throttle(setting: Setting, options: CpuOptions) -> Course:
 
 
 def _limit_memory(setting: Setting, options: MemoryOptions) -> Course:
-    """Who needs more is killed by the kernel, also when it comes back; the heal starts it again."""
+    """Limit memory; the kernel may kill the node, also after its restart, so the heal starts it."""
     hit = setting.hit
     pressed = tuple(MemoryPressed(node, may_be_killed=True) for node in hit)
     by_the_kernel = tuple(MemoryPressed(node) for node in hit)
