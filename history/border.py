@@ -72,7 +72,7 @@ def _strays(folder: Path, steps: tuple[str, ...]) -> Iterator[str]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        # What may not be listed may not be judged either; its readers say so.
+        # A folder that may not be listed may not be judged either; its readers say so.
         if isinstance(error, PermissionError | FileNotFoundError | NotADirectoryError):
             return
         raise

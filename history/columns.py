@@ -160,7 +160,7 @@ class Numbering:
     """
 
     def __init__(self, *first: Hashable) -> None:
-        # What is asked for first gets the next number, without a call into Python.
+        # A new value gets the next number, without a call into Python.
         self._numbers: defaultdict[Hashable, int] = defaultdict(count(len(first)).__next__)
         self._numbers.update({thing: place for place, thing in enumerate(first)})
         #: Number to the thing itself, where something hashable stands for it.
@@ -197,7 +197,7 @@ class Numbering:
         return number
 
     def __getstate__(self) -> tuple[dict[Hashable, int], dict[int, Any]]:
-        """What goes to another process; the counter cannot."""
+        """Return the state for another process; the counter cannot go there."""
         return dict(self._numbers), self._originals
 
     def __setstate__(self, state: tuple[dict[Hashable, int], dict[int, Any]]) -> None:

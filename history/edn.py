@@ -1,7 +1,7 @@
 """Reads values in EDN, the notation of Jepsen's histories (edn-format.org); pure.
 
 Lists and vectors become lists, ``nil`` None, whole numbers, texts, true and false what they are in
-JSON; everything else becomes a type of ``history.edn_values``. What stands behind ``#_`` is left
+JSON; everything else becomes a type of ``history.edn_values``. A value behind ``#_`` is left
 out. Must never evaluate anything.
 """
 
@@ -22,7 +22,7 @@ from splitbrain.history.edn_values import (
 )
 from splitbrain.history.json_problems import TOO_DEEP
 
-#: What Java takes for white space, and commas. Python's differs: U+0085 and the spaces at which no
+#: White space of Java, and commas. Python's differs: U+0085 and the spaces at which no
 #: line may break are none.
 _BLANKS: Final = "".join(
     chr(code)
@@ -60,7 +60,7 @@ _INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)N?")
 _DECIMAL = re.compile(r"[+-]?(?:0|[1-9][0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]+)?M?")
 #: Keywords that are made once: most are the names of fields.
 _KEYWORDS_MAX: Final = 1024
-#: What begins no name, and what stands in none.
+#: Characters that begin no name, and those that stand in none.
 _NEVER_FIRST: Final = "#:'@^`~\\"
 _NEVER_WITHIN: Final = frozenset("@^`~\\")
 _RATIO: Final = re.compile(r"([+-]?(?:0|[1-9][0-9]*))/(0|[1-9][0-9]*)")

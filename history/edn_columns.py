@@ -44,7 +44,7 @@ _NUMBER = rb"(-?\d{1,18})"
 _TEXT = rb'"[^"\\\n]*"'
 _ATOM = rb"-?\d{1,18}|nil|true|false|:[\w.?!*+<>=/-]+|" + _TEXT
 _VALUE = rb"(" + _ATOM + rb"|\[[^\[\]{}()#;\\\"\n]*\])"
-#: What stands behind the name of a field.
+#: Separator behind the name of a field.
 _FIELDS: Final = {
     b"index": rb"-?\d{1,18}",
     b"time": _NUMBER,

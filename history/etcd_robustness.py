@@ -126,7 +126,7 @@ class _Reading:
                     self._values[step.put.key, output.revision] = plain_text(step.put.value)
 
     def pieces(self, one: Recorded) -> Iterator[PairedOperation]:
-        """What the operation did to each register."""
+        """Return the operation's effect on each register."""
         request, output = one.input, one.output
         if request.type == "range" and request.range is not None:
             if not output.is_known or output.range is None:

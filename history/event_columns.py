@@ -80,7 +80,7 @@ def paired_columns(events: EventColumns) -> OperationColumns | None:
     outcomes[asked] = type_[answered]
     errors = np.full(len(index), events.errors.of(NEVER_COMPLETED), dtype=np.int32)
     errors[asked] = error[answered]
-    # Who answered is who was asked, unless the answer says otherwise.
+    # The node asked has answered, unless the answer says otherwise.
     nodes, finals = node.copy(), final.copy()
     nodes[asked] = np.where(node[answered] == NOTHING, node[asked], node[answered])
     finals[asked] |= final[answered]

@@ -22,12 +22,12 @@ LOG_LINE = re.compile(
     r"|(?:^|\s)(?P<process>\d+)\s+)"
     r":(?P<type>invoke|ok|fail|info)\s+:(?P<f>[^\s]+)\s*(?P<rest>.*)$"
 )
-#: What the kv files of Porcupine's tests do; each names its key.
+#: Functions of the kv files of Porcupine's tests; each names its key.
 KV_FUNCTIONS = frozenset({"get", "put", "append"})
 
 _GUESS_BYTES = 1 << 16
 _PARQUET_MARK = b"PAR1"
-#: What files begin with that hold a history and are not one, and what to do about it.
+#: First bytes of files that hold a history and are not one, and the next step.
 _WRAPPED = (
     (b"PK\x03\x04", "it is a zip archive", "Unpack it first: unzip FILE"),
     (b"(\xb5/\xfd", "it is compressed with zstd", "Unpack it first: unzstd FILE"),

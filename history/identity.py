@@ -18,7 +18,7 @@ import msgspec
 from splitbrain.history.edn_values import EdnMap, EdnSet, Name, Number, Tagged, edn_text
 from splitbrain.history.records import PairedOperation
 
-#: What a text begins with, or is, that could be the text of a key which is no text.
+#: Beginnings of texts, or whole ones, that could be the text of a key which is no text.
 _AMBIGUOUS: Final = re.compile(r"""["':\\#\[{]|-?\d[\d.e+/-]*M?\Z|(?:true|false)\Z""")
 #: Types of values that are equal only to themselves, among each other.
 PLAIN: Final = frozenset({int, str, type(None)})

@@ -41,11 +41,11 @@ class LoadedHistory(msgspec.Struct, frozen=True):
     read_events: list[Event] | None = None
     #: Length of a torn last line that was dropped, None if there was none.
     torn_bytes: int | None = None
-    #: What was left out, the first of it, where leaving out was asked for.
+    #: The first line that was left out, where leaving out was asked for.
     broken: tuple[BrokenLine, ...] = ()
     #: All that was left out.
     broken_count: int = 0
-    #: What was made of the file, where that is not plain; sentences.
+    #: Interpretation of the file, where it is not plain; sentences.
     notes: tuple[str, ...] = ()
     #: Whether numbers of JSON stand there with and without a decimal point, see
     #: ``history.identity``.

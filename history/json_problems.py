@@ -1,7 +1,7 @@
 """Says in words for users what a JSON decoder found wrong; pure.
 
-The decoder's messages speak of its own types and of places such as ``$.faults[0].at_ms``. What is
-not known here passes through unchanged, so that nothing is ever hidden.
+The decoder's messages speak of its own types and of places such as ``$.faults[0].at_ms``. A message
+unknown here passes through unchanged, so that nothing is ever hidden.
 """
 
 import re
@@ -30,7 +30,7 @@ TOO_DEEP = "it is nested too deeply"
 DEPTH_MAX = 100
 _NESTED = frozenset({list, dict})
 
-#: What the decoder says, and our words; ``thing`` is what it speaks of.
+#: The decoder's messages and our words; ``thing`` is their subject.
 _KNOWN = (
     (rf"Object missing required field `(?P<name>[^`]*)`{_PLACE}", "{thing} has no field '{name}'"),
     (

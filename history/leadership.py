@@ -113,7 +113,7 @@ def overlaps(found: Sequence[Reign], end_of_run: int) -> list[Overlap]:
 
 
 def sighted_reigns(sightings: Sequence[LeaderSighting], end_time: int) -> list[Reign]:
-    """Who was seen to lead from outside, each until something else was seen; never two at a time.
+    """Return the leaders seen from outside, each until another view; never two at a time.
 
     Those without an epoch are left out.
     """

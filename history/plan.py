@@ -70,7 +70,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     #: Effects of the workload's functions; empty in the plan of an older version, which knew them
     #: by their names (``history.functions.USUAL``).
     functions: dict[str, Function] = {}
-    #: What judges the run: ``linearizability:cas-register``, ``set-full``, ``split-brain``,
+    #: Checkers of the run: ``linearizability:cas-register``, ``set-full``, ``split-brain``,
     #: ``lost-commits``.
     checkers: tuple[str, ...]
     #: Checkers of the workload that cannot judge this run, each with the reason, a clause.
@@ -91,7 +91,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def workload(self) -> str:
-        """What the clients do; settled by the time that there is a plan."""
+        """Return the workload's name, which is settled once there is a plan."""
         return self.experiment.workload or ""
 
 

@@ -56,12 +56,12 @@ class RunFolder:
 
     @property
     def leaders(self) -> Path:
-        """Who was seen to lead from outside, one line per change."""
+        """Leaders seen from outside, one line per change."""
         return self.root / "leaders.jsonl"
 
     @property
     def timeline(self) -> Path:
-        """What happened inside a simulated world, one line each; simulated runs only."""
+        """Story of a simulated world, one line each; simulated runs only."""
         return self.root / "timeline.jsonl"
 
     @property
@@ -86,7 +86,7 @@ class RunFolder:
 
     @property
     def ingest_manifest(self) -> Path:
-        """What the tables were made of; written after them."""
+        """Sources of the tables; written after them."""
         return self.analysis / "ingest.json"
 
     def analysis_table(self, name: str) -> Path:

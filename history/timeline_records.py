@@ -29,12 +29,12 @@ class TimelineMessage(msgspec.Struct, frozen=True, tag_field="kind", tag="messag
     node: str
     #: Receiver.
     peer: str
-    #: What it is, as in ``Vote``; an answer is called as its question with ``Answer`` behind.
+    #: Name, as in ``Vote``; an answer is called as its question with ``Answer`` behind.
     name: str
     #: When the receiver got it; None for one that never arrived or was under way at the end.
     arrived: Microseconds | None
     fate: MessageFate
-    #: What is in it, in a few words.
+    #: Content, in a few words.
     detail: str = ""
     #: It carries nothing new, as a heartbeat does, and is not shown at first. Where a question was
     #: answered its answer decides for both; what did not arrive is shown all the same.
@@ -109,7 +109,7 @@ class TimelineViolation(
     name: str
     #: Where it was seen; None where no single node is concerned.
     node: str | None = None
-    #: What was seen, in one sentence.
+    #: Finding, in one sentence.
     detail: str = ""
 
 

@@ -172,7 +172,7 @@ def _awaited(on: str, moment: _Moment1, from_us: int) -> Awaited:
 def _scenario_2(content: Content) -> Content:
     """Kinds that sweeps had names and options of their own for become those of plans.
 
-    What a fault's integer settled of their options is one of them now.
+    A choice that a fault's integer settled is one of its options now.
     """
     faults = msgspec.convert(content, _Scenario2).faults
     return content | {"schema": 3, "faults": [msgspec.to_builtins(_named(one)) for one in faults]}

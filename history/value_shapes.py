@@ -16,7 +16,7 @@ _ANSWERED = 3
 
 
 def wrong_shape(operation: PairedOperation) -> str | None:
-    """What is wrong with the values of an ``ok`` or ``info`` operation, as a clause, or None."""
+    """Return the problem of an ``ok`` or ``info`` operation's values as a clause, or None."""
     if operation.f != "cas":
         return None
     asked = operation.argument
@@ -53,7 +53,7 @@ def is_same(asked: object, answered: object) -> bool:
     if isinstance(asked, dict) and isinstance(answered, dict):
         one, other = cast("dict[Any, Any]", asked), cast("dict[Any, Any]", answered)
         return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
-    # What is no number equals itself.
+    # A value that is no number equals itself.
     return asked is answered or asked == answered or (asked != asked and answered != answered)  # noqa: PLR0124
 
 

@@ -24,7 +24,7 @@ from splitbrain.history.records import Event, EventFields, EventType
 
 #: Time between two fsyncs of one file.
 SYNC_INTERVAL_S = 1.0
-#: What the line of an event begins with that has no index yet.
+#: Beginning of an event's line that has no index yet.
 _UNINDEXED = b'{"index":0,'
 _ENCODER = msgspec.json.Encoder()
 

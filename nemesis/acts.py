@@ -17,7 +17,7 @@ from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Capability
 
-#: What acts put in force. Of one kind of state a node or link has at most one, whoever asked.
+#: States that acts put in force. A node or link has at most one of a kind, whoever asked.
 Held = Literal[
     "cut",
     "shape",
@@ -36,7 +36,7 @@ Held = Literal[
 
 #: Calls to a disk that can be made to fail.
 DiskCall = Literal["sync", "read", "write", "rename"]
-#: What rots: records, epoch and vote, where epochs begin, how much was flushed, whose disk it is.
+#: Files that rot: records, epoch and vote, epochs' starts, the flushed length, the disk's owner.
 Rotten = Literal["log", "state", "checkpoint", "mark", "identity"]
 
 
@@ -49,7 +49,7 @@ class _OnLinks(msgspec.Struct, frozen=True, tag=True):
     links: tuple[Link, ...]
 
     def sentence(self) -> str:
-        """What is done, in words."""
+        """Return the act in words."""
         return f"{self.verb} {len(self.links)} links"
 
 
@@ -62,7 +62,7 @@ class _OnNodes(msgspec.Struct, frozen=True, tag=True):
     nodes: tuple[NodeName, ...]
 
     def sentence(self) -> str:
-        """What is done, in words."""
+        """Return the act in words."""
         return f"{self.verb} {', '.join(self.nodes)}"
 
 
@@ -386,7 +386,7 @@ NodeAct = (
 )  # fmt: skip
 Act = LinkAct | NodeAct
 
-#: What an act is done to.
+#: Object of an act.
 Place = NodeName | Link
 
 

@@ -182,7 +182,7 @@ class Told(msgspec.Struct, frozen=True):
 class Done(msgspec.Struct, frozen=True):
     """An act that was done."""
 
-    #: What is told of it, a clause each.
+    #: Reports on it, a clause each.
     said: tuple[str, ...] = ()
     #: Nodes that it was to end and that had ended before, though no fault held them down, with
     #: their exit codes, where known.

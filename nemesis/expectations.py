@@ -22,7 +22,7 @@ class LinkIs(msgspec.Struct, frozen=True):
     open: bool
 
     def sentence(self) -> str:
-        """What is expected, in words."""
+        """Return the expectation in words."""
         state = "open" if self.open else "cut"
         return f"{self.link.source} to {self.link.destination} {state}"
 
@@ -34,7 +34,7 @@ class LinkDelivers(msgspec.Struct, frozen=True):
     delivers: bool
 
     def sentence(self) -> str:
-        """What is expected, in words."""
+        """Return the expectation in words."""
         state = "delivers" if self.delivers else "delivers nothing"
         return f"{self.link.source} to {self.link.destination} {state}"
 
@@ -77,7 +77,7 @@ class LinkBehaves(msgspec.Struct, frozen=True):
         )
 
     def sentence(self) -> str:
-        """What is expected, in words."""
+        """Return the expectation in words."""
         bounds = [
             f"{name} {getattr(self, field):g}"
             for field, name, usual in _BOUNDS
@@ -112,7 +112,7 @@ class LinkShaped(msgspec.Struct, frozen=True):
     shape: Shape | None
 
     def sentence(self) -> str:
-        """What is expected, in words."""
+        """Return the expectation in words."""
         state = "shaped as asked" if self.shape is not None else "as it was"
         return f"{self.link.source} to {self.link.destination} {state}"
 
@@ -124,7 +124,7 @@ class _OfNode(msgspec.Struct, frozen=True):
     node: NodeName
 
     def sentence(self) -> str:
-        """What is expected, in words."""
+        """Return the expectation in words."""
         return self.words.format(**msgspec.structs.asdict(self))
 
 
@@ -149,7 +149,7 @@ class NodeAnswers(msgspec.Struct, frozen=True):
     answers: bool
 
     def sentence(self) -> str:
-        """What is expected, in words."""
+        """Return the expectation in words."""
         return f"{self.node} {'answers' if self.answers else 'lets a question time out'}"
 
 
@@ -172,7 +172,7 @@ class ProcessorShare(msgspec.Struct, frozen=True):
     cpu_share: float | None
 
     def sentence(self) -> str:
-        """What is expected, in words."""
+        """Return the expectation in words."""
         if self.cpu_share is None:
             return f"{self.node} with a processor of its own"
         return f"{self.node} with {self.cpu_share:.0%} of a processor"
@@ -201,7 +201,7 @@ class DiskIs(msgspec.Struct, frozen=True):
     states: tuple[DiskState, ...]
 
     def sentence(self) -> str:
-        """What is expected, in words."""
+        """Return the expectation in words."""
         return f"the disk of {self.node} {' or '.join(self.states)}"
 
 

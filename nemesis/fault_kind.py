@@ -34,7 +34,7 @@ class Step(msgspec.Struct, frozen=True):
     acts: tuple[Act, ...]
     #: Since the injection.
     after_us: Microseconds = 0
-    #: What must be seen once they are done; nothing where only an exact world can do them, which
+    #: Expectation once they are done; nothing where only an exact world can do them, which
     #: knows what it did.
     seen: tuple[Expectation, ...] = ()
     #: Whether a node must start before it can be seen, which takes longer than a fault to bite.
@@ -64,18 +64,18 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
     #: By their times; the first is the injection.
     steps: tuple[Step, ...]
-    #: What must be seen before the heal: a node may still be about to meet what was done to it.
+    #: Expectation before the heal: a node may still be about to meet what was done to it.
     settled: tuple[Expectation, ...] = ()
     #: Undoes every step, whichever of them were done.
     heal: tuple[Act, ...]
-    #: What must be seen once it is healed, else the environment has failed.
+    #: Expectation once it is healed, else the environment has failed.
     healed: tuple[Expectation, ...] = ()
-    #: What must be seen of the system's own traffic then, else the system has not recovered.
+    #: Expectation of the system's own traffic then, else the system has not recovered.
     resumed: tuple[Expectation, ...] = ()
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """What a kind's course is made for."""
+    """Input of a kind's course."""
 
     #: All nodes of the cluster.
     nodes: tuple[NodeName, ...]
@@ -83,7 +83,7 @@ class Setting(msgspec.Struct, frozen=True):
     hit: tuple[NodeName, ...]
     #: The links hit.
     links: tuple[Link, ...]
-    #: Who led when the target was resolved.
+    #: Leader when the target was resolved.
     leader: NodeName | None
     duration_us: Microseconds
     #: Settles what is open.
@@ -119,7 +119,7 @@ LinksOf = Callable[[tuple[NodeName, ...], tuple[NodeName, ...], int, Any], tuple
 def _around(hit: tuple[NodeName, ...], view: ClusterView) -> tuple[NodeName, ...]:
     """Whom the links of a fault may lead to.
 
-    What is done to all that vote is done among them: a majority is one of theirs.
+    Acts on all voters concern them alone: a majority is one of theirs.
     """
     return view.nodes if set(view.nodes) <= set(hit) else view.everyone
 
@@ -128,15 +128,15 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of fault."""
 
     name: str
-    #: What it does, one sentence.
+    #: Its effect, one sentence.
     summary: str
     #: Its page: ``docs/faults/<page>.md``.
     page: str
-    #: What the runtime must be able to do.
+    #: Capabilities that the runtime must have.
     needs: frozenset[Capability]
     #: Its course, given the setting and its options.
     course: Callable[[Setting, Any], Course]
-    #: What it may be told; every field has a default.
+    #: Its options; every field has a default.
     options: type[msgspec.Struct] = NoOptions
     #: Those that only an exact disk obeys.
     exact_options: frozenset[str] = frozenset()
@@ -183,7 +183,7 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys((self.first_target, *self.other_targets)))
 
     def actual(self, fault: Fault, view: ClusterView) -> ActualFault | None:
-        """What the scheduled fault means now; None where its target does not exist.
+        """Resolve the scheduled fault now; None where its target does not exist.
 
         Raises:
             UsageError: an option does not exist or has a value that cannot be.
@@ -217,7 +217,7 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
         nodes: tuple[NodeName, ...],
         probe_us: Microseconds = 0,
     ) -> Course:
-        """What is done when, how it is healed, and what must be seen.
+        """Return the acts and their times, how they are healed, and what must be seen.
 
         Args:
             fault: as it was settled.

@@ -74,7 +74,7 @@ class Nemesis:
         self.patience = patience
         self.holds = Holds()
         self.gate = FaultGate(self.holds, voters, promise, is_down)
-        #: What heals each fault that has begun and is not seen gone, in their order.
+        #: Heals of each fault that has begun and is not seen gone, in their order.
         self.in_force: dict[int, tuple[Act, ...]] = {}
 
 
@@ -163,7 +163,7 @@ class _Strike:
         self._nemesis, self._holds, self._patience = nemesis, nemesis.holds, nemesis.patience
         self._fault, self._kind, self._actual, self._course = fault, kind, actual, course
         self._present = present
-        #: What is told of its acts, in words.
+        #: Reports of its acts, in words.
         self._said: list[str] = []
         #: Nodes that its steps have started.
         self._up: set[NodeName] = set()
@@ -323,7 +323,7 @@ class _Strike:
         while True:
             others = self._holds.others(index)
             served: Evidence = yield AwaitService(removed_us, patience_us)
-            # What another fault still keeps down says nothing about this one.
+            # A node that another fault still keeps down says nothing about this one.
             is_alone = not (others or self._holds.others(index))
             if served.seen or self._present.is_ending or is_alone:
                 break

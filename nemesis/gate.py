@@ -1,7 +1,7 @@
 """Whether a fault may strike now, beside the others and within the promise. Sans-I/O.
 
 One that may make a voter forget is asked about twice: before it strikes, and when its nodes are
-down and nothing of theirs is changed yet (``nemesis.promise`` says why). Who answers that is given:
+down and nothing of theirs is changed yet (``nemesis.promise`` says why). Its source is given:
 what voters tell (``ToldPromise``), or the ghost state of a world.
 """
 

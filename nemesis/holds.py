@@ -29,11 +29,11 @@ from splitbrain.nemesis.expectations import (
     ProcessorShare,
 )
 
-#: What only a process that exists can be put in.
+#: States that only a process that exists can be put in.
 _OF_PROCESSES: tuple[Held, ...] = ("paused", "cpu", "memory")
 #: A process that is held so does not run.
 _STOPPING: tuple[Held, ...] = ("down", "paused")
-#: What is there more or less, so that who is left puts it back to what it asked for.
+#: States of degree, which the holder that is left puts back to what it asked for.
 _OF_DEGREE: tuple[Held, ...] = ("shape", "cpu", "memory", "slow", "clock")
 
 
@@ -97,7 +97,7 @@ class Holds:
             case expectations.LinkShaped(link, None):
                 return self._is_held("shape", link, fault)
             case expectations.LinkShaped(link, shape):
-                # Who came last has the one that is in force.
+                # The last to come has the one that is in force.
                 last = list(self._held.get(("shape", link), {}).values())[-1:]
                 return any(isinstance(act, ShapeLinks) and act.shape != shape for act in last)
             case expectations.LinkBehaves(link):
@@ -143,7 +143,7 @@ class Holds:
             holders = self._held.get((held, place), {})
             others = [act for one, act in holders.items() if one != fault]
             if others:
-                # What was asked for last, by those that are left, is in force again.
+                # The last request of those that are left is in force again.
                 again.append(at(others[-1], (place,)))
             else:
                 free.append(place)
@@ -167,7 +167,7 @@ class Holds:
         )
 
     def _by(self, but: int) -> Iterable[tuple[Held, Place]]:
-        """What others hold."""
+        """Holds of others."""
         return [key for key, holders in self._held.items() if any(one != but for one in holders)]
 
 
@@ -186,7 +186,7 @@ _AGAIN: Final = 2
 #: Expectations that only a process that runs can meet.
 _SEEN_OF_PROCESSES: Final = (NodeIs, NodeAnswers, PeersFlow, ProcessorShare, MemoryFree, ClockIs)
 
-#: Which of these nodes have ended by themselves: nothing that is healed brings them back.
+#: Those of these nodes that have ended by themselves: nothing that is healed brings them back.
 Ended = Callable[[Sequence[NodeName]], Doing[Collection[NodeName]]]
 
 

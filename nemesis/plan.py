@@ -246,7 +246,7 @@ def schedule(
 
 
 def needs(faults: Iterable[Fault]) -> frozenset[Capability]:
-    """What a runtime must be able to do to carry out these faults."""
+    """Return the capabilities that a runtime must have to carry out these faults."""
     return frozenset[Capability]().union(
         *(fault_kind(fault.kind).needs_of(fault) for fault in faults)
     )
@@ -305,7 +305,7 @@ def _windows(
     windows: list[tuple[int, int]] = []
     used_ms = pace.warm_up_ms
     while used_ms + pace.calm_min_ms + pace.fault_min_ms <= room_ms:
-        # What the faults that must still fit need at least: they cap how long this one may be.
+        # The faults that must still fit need at least so long: they cap how long this one may be.
         owed = max(0, 2 * kinds - len(windows) - 1)
         owed_ms = owed * (pace.calm_min_ms + pace.fault_min_ms)
         spare_ms = max(0, room_ms - used_ms - pace.calm_min_ms - pace.fault_min_ms - owed_ms)

@@ -308,7 +308,7 @@ def _check_window(fault: FileFault, ends_us: Sequence[Microseconds], overlap: in
 
 
 def _refusal(error: Exception, name: str, toml: str) -> tuple[str, str]:
-    """What is wrong with a file, naming the line where it is known, and the next step."""
+    """Return the problem of a file, with the line where it is known, and the next step."""
     next_step = _PLAN_HOLDS
     if isinstance(error, tomllib.TOMLDecodeError):
         return f"the plan file {name} cannot be read: it is no TOML: {error}", next_step
@@ -320,7 +320,7 @@ def _refusal(error: Exception, name: str, toml: str) -> tuple[str, str]:
         path = ".".join(part for part in (unknown[2], unknown[1]) if part)
         next_step = or_nearest(unknown[1], _fields_at(unknown[2] or ""), "fields")
     line = line_of(toml, path) if toml else None
-    # What may be left out is told as a type that may be null, which TOML has not.
+    # An optional field is told as a type that may be null, which TOML has not.
     words = in_words(error).replace(" or null", "")
     where = name if line is None else f"{name}, line {line},"
     return f"the plan file {where} cannot be read: {words}", next_step

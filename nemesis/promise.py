@@ -108,7 +108,7 @@ def reason_unknown(nodes: Sequence[NodeName], told: Mapping[NodeName, VoterTold]
 def demand_of(
     nodes: Sequence[NodeName], hit: Collection[NodeName], told: Mapping[NodeName, VoterTold]
 ) -> Demand:
-    """What the others must hold, asked once the nodes hit are down and all that they told is heard.
+    """Return what the others must hold, asked once the nodes hit are down and all told is heard.
 
     Args:
         nodes: all voters.

@@ -27,7 +27,7 @@ FirstFailing = Callable[[Sequence[tuple[_Item, ...]]], int | None]
 
 
 class Shrunk(msgspec.Struct, Generic[_Item], frozen=True):
-    """What is left of a list."""
+    """Rest of a list."""
 
     items: tuple[_Item, ...]
     #: Candidates that were asked about.

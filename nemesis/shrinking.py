@@ -140,7 +140,7 @@ class _ExactSearch(Search):
 
     def _trim(self) -> None:
         """Drop what came after the failure, as long as that changes something."""
-        # What a run shows changes with each step, so that the candidates are made anew.
+        # A run's evidence changes with each step, so that the candidates are made anew.
         while any(
             self.takes(candidate, "what came after")
             for candidate in trimmed(self.best, self._happened)

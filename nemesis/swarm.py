@@ -9,7 +9,7 @@
 - **Until**: half of what lasts heals soon after others have got on without who was hit, and has the
   time that this takes. So a deposed leader comes back with what nobody else has.
 
-What faults wait for with preference are *turning points*: what the system lists more than once.
+Faults prefer to wait for *turning points*: happenings that the system lists more than once.
 Integers come from the seed's streams alone. Must never use a float but as a chance from a table,
 nor know a happening by name.
 """
@@ -90,7 +90,7 @@ class Drawing(msgspec.Struct):
     round_trip_us: int = 0
     failover_us: int = _FAILOVER_US
     load_us: int = 0
-    #: What a job of the disk takes at most when nothing is wrong.
+    #: Longest time of a disk's job when nothing is wrong.
     disk_us: int = 0
     #: Happenings after which faults heal early; drawn when the first one does.
     until: list[str] = []
@@ -155,7 +155,7 @@ def _waiting(drawing: Drawing, kinds: Sequence[str], first: int) -> list[Fault]:
 
 
 def _count(drawing: Drawing) -> int:
-    """Which of the happenings: an early one, since some are rare, or any."""
+    """Draw one of the happenings: an early one, since some are rare, or any."""
     streams = drawing.streams
     if streams.chance("triggered", 0.6):
         return streams.between("triggered", 1, 2)
@@ -228,7 +228,7 @@ def _fault(
     sort = SORTS[name]
     until = {} if sort.is_instant else _until(drawing)
     if until:
-        # What it waits for is mostly that others get on without who was hit: give them the time.
+        # Mostly it waits for others to get on without the node hit: give them the time.
         duration_us = streams.between("until", drawing.failover_us, 2 * drawing.failover_us)
     draw = streams.between(purpose, 0, _DRAW_LIMIT)
     kinds = sort.kinds
@@ -245,7 +245,7 @@ def _fault(
 
 
 def _turning_points(drawing: Drawing) -> Sequence[str]:
-    """What the system lists more than once; everything, where it prefers nothing."""
+    """Return the happenings listed more than once; all, where the system prefers none."""
     happenings = drawing.happenings
     return [name for name in happenings if happenings.count(name) > 1] or happenings
 

@@ -38,9 +38,9 @@ class ClusterView(msgspec.Struct, frozen=True):
 
     #: Those that vote: what targets other than names mean.
     nodes: tuple[NodeName, ...]
-    #: Who leads now, None where nobody is known to.
+    #: Present leader, None where none is known.
     leader: NodeName | None = None
-    #: Who led before the present leader; while nobody leads, who led last.
+    #: Leader before the present one; while nobody leads, the last one.
     last_leader: NodeName | None = None
     #: End offset of each node's log, as far as known.
     ends: Mapping[NodeName, int] = {}

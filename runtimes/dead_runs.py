@@ -3,7 +3,7 @@
 A run lives while somebody holds the ``flock`` of the lock file in its folder; the kernel releases
 it when the process dies, whatever killed it. Whoever removes a dead run's leftovers holds that lock
 meanwhile, so that two sweeps never work on one run at once, and writes into it that the run is
-dead. What cannot be known to be dead is spared.
+dead. A run that cannot be known to be dead is spared.
 
 The path of a lock came from outside: a process's environment, a label, a folder. Whoever can start
 a process can name any path there, and a sweep, perhaps root's, writes into what it takes for a dead

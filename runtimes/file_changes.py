@@ -1,6 +1,6 @@
 """Changes files of a stopped node as a disk that lies would; for all runtimes.
 
-What is open in a change is settled by its draw alone. It reaches the files by a small protocol, so
+Open choices of a change are settled by its draw. It reaches the files by a small protocol, so
 that the same rules hold wherever a runtime keeps them, and it believes in a change only when it has
 read it back. It must never touch a file that no change names, nor the files of a running node.
 """
@@ -92,7 +92,7 @@ def _restore(files: DataFiles, file: str) -> FileChanged:
     files.exchange(file)
     after = files.read(file, offset, _SHOWN_BYTES_MAX)
     size_after = files.sizes()[file]
-    # What was kept was in its place until now, so the two still differ, and from the same byte on.
+    # The kept file was in its place until now, so the two still differ, and from the same byte on.
     differs = files.difference(file) == (offset if size else None)
     _confirm(file, differs and size_after == kept)
     return FileChanged("restore", file, offset, _hex(before), _hex(after), size, size_after)

@@ -24,7 +24,7 @@ _PORTS: Final = 900
 _GRACE_S: Final = 20.0
 #: One in so many round trips is no part of their spread, at each end.
 _LEFT_OUT: Final = 20
-#: What ``probe.py await`` prints where nobody counts, and what is seen then.
+#: Output of ``probe.py await`` where nobody counts, and the finding then.
 _TIMEOUT: Final = "timeout"
 _NOTHING_SENT: Final = ('{"order": [], "kbit": null}', '{"sent": 0, "trips_ms": []}')
 
@@ -74,7 +74,7 @@ class ProbedLinks(ABC):
 
 
 def quality_of(counted: str, streamed: str) -> LinkQuality:
-    """What probes have seen, from what ``probe.py count`` and ``probe.py stream`` printed."""
+    """Read the findings of probes from the output of ``probe.py count`` and ``probe.py stream``."""
     far: dict[str, Any] = json.loads(counted)
     near: dict[str, Any] = json.loads(streamed)
     first = list(dict.fromkeys(far["order"]))

@@ -69,7 +69,7 @@ class LinkTools(Protocol):
 
 
 def link_capabilities(means: Collection[str]) -> frozenset[Capability]:
-    """What plans may ask for where the kernel can do this."""
+    """Return the capabilities of plans where the kernel can do this."""
     return frozenset[Capability]().union(*(_CAPABILITIES.get(word, ()) for word in means))
 
 
@@ -311,7 +311,7 @@ def _told(found: Shape, wanted: Shape | None) -> Shape:
 
 
 def parts(shape: Shape, *, leaves_late: bool) -> tuple[dict[str, float], dict[str, float]]:
-    """What is done where packets arrive, and what where they leave."""
+    """Split the shape in its part where packets arrive, and that where they leave."""
     fields = {name: value for name, value in msgspec.structs.asdict(shape).items() if value}
     at_departure = {"rate_kbit", *(_ALONG if leaves_late else ())}
     there = {name: value for name, value in fields.items() if name in at_departure}

@@ -57,7 +57,7 @@ def _owner(process: int) -> Owner:
 
 
 def owner_of_word(word: str) -> Owner | None:
-    """What :meth:`Owner.word` wrote; None for anything else."""
+    """Read the word of :meth:`Owner.word`; None for anything else."""
     match word.split("/"):
         case [machine, boot, namespace, process, started] if (
             process.isdecimal() and started.isdecimal()

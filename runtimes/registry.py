@@ -51,7 +51,7 @@ def runtime_names() -> list[str]:
 
 
 def capabilities(name: str) -> frozenset[Capability]:
-    """What a runtime can do on this machine.
+    """Return the capabilities of a runtime on this machine.
 
     Raises:
         UsageError: there is no runtime of that name.
@@ -81,7 +81,7 @@ def runtime(name: str) -> Runtime:
 
 
 def stopper(name: str) -> Callable[[RunId, Path], None]:
-    """What heals and stops one run's nodes when its harness is dead, by the run's id and folder.
+    """Return the watchdog of one run's nodes for a dead harness, by the run's id and folder.
 
     Raises:
         UsageError: there is no runtime of that name.

@@ -32,7 +32,7 @@ _NANOSECONDS_PER_MS: Final = 1_000_000
 
 
 def clock_environment(library: str, file: str, own: Mapping[str, str]) -> dict[str, str]:
-    """What a program's environment needs besides ``own``, so that it reads its clock from a file.
+    """Return the environment besides ``own`` with which a program reads its clock from a file.
 
     Args:
         library: its path, as the program sees it.

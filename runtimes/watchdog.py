@@ -27,7 +27,7 @@ from splitbrain.history.run_folder import RunFolder
 from splitbrain.runtimes.dead_runs import is_swept
 from splitbrain.runtimes.registry import stopper
 
-#: What the owner writes when the run ended in order.
+#: Word that the owner writes when the run ended in order.
 DONE = b"done\n"
 #: Name of the file in the run folder that says what it did.
 LOG_NAME = "watchdog.log"

@@ -10,7 +10,10 @@ from pathlib import PurePosixPath
 from tidy.tree import Finding
 
 #: Folders whose prose is held to the rule; ``""`` stands for the whole project.
-PLAIN_FOLDERS: tuple[str, ...] = ("tidy", "harness/judge", "harness/report", "harness/campaign")
+PLAIN_FOLDERS: tuple[str, ...] = (
+    *("contracts", "docker", "harness", "history", "nemesis", "nodes", "patched", "runtimes"),
+    *("simulation", "systems", "tidy", "workloads"),
+)
 
 #: A riddle: a statement that begins like a question. Group 2 is the mark of a question.
 _RIDDLE = re.compile(r"(?:\A|(?<=\.)\s+|\n[ \t]*\n\s*)((?:What|Who|Which)\b)[^.?!]*(\?)?")

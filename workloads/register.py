@@ -67,7 +67,7 @@ class RegisterWorkload:
     def _expected_value(self, draws: Draws, n: int) -> int:
         if not self._unique:
             return 1 + draws.below(DOMAIN)
-        # What some slot writes at about this time: slots keep pace with each other, so that a
+        # A value that some slot writes at about this time: slots keep pace, so that a
         # good share of these is, or just was, the register's value.
         near = max(0, n - draws.below(4))
         return near * self._slots + draws.below(self._slots) + 1

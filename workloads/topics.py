@@ -21,7 +21,7 @@ LANES = 2
 #: Operations on one topic, views apart.
 OPERATIONS_PER_TOPIC = 60
 _MIX = (("create", 4), ("delete", 3), ("describe", 3))
-#: What slots do that are pinned to a broker.
+#: Operations of slots that are pinned to a broker.
 _OPTIONS: Final = {"brokers": ("view", "change")}
 #: Generations of topics whose numbers of partitions are remembered.
 _REMEMBERED = 8
@@ -71,7 +71,7 @@ class TopicsWorkload:
         return Operation(kind, key, self._partitions(slot, n) if kind == "create" else None)
 
     def _partitions(self, slot: int, n: int) -> int:
-        """Which create of its topic it is, from 1, in the order of places."""
+        """Return the number of the create of its topic, from 1, in the order of places."""
         generation = n // self._keys.span
         numbers = _numbers(self._seed, self._slots, self._readers, self._keys.span, generation)
         return numbers[slot, n]

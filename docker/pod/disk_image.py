@@ -91,7 +91,7 @@ class Disk:
     def perch_if_used(self) -> None:
         """Perch on a disk that has come into use; leave one that is frozen alone.
 
-        Who writes to a frozen disk does not come back, and no signal ends him: a container whose
+        A writer to a frozen disk does not come back, and no signal ends it: a container whose
         first process does cannot even be killed.
         """
         with self._by_turns():
@@ -134,7 +134,7 @@ class Disk:
 
 
 def run(*command: str, fine: tuple[int, ...] = (0,)) -> str:
-    """What a program printed; raises OSError where it ends with any other code."""
+    """Return a program's output; raise OSError where it ends with any other code."""
     done = subprocess.run(command, capture_output=True, check=False, text=True)
     if done.returncode not in fine:
         said = (done.stderr or done.stdout).strip().splitlines()

@@ -75,7 +75,7 @@ def cut(folder: Path, *nodes: str) -> None:
 def _cut(disks: list[Disk]) -> None:
     for disk in disks:
         disk.thaw()
-        # Which cut it was that a canary has lived through; kept beside the image.
+        # Number of the cut that a canary has lived through; kept beside the image.
         disk.song.write_bytes(os.urandom(BLOCK_BYTES))
         # A node that has written its first file just now: its disk has a moment's sync ahead.
         with contextlib.suppress(OSError):

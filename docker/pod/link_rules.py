@@ -15,13 +15,13 @@ import ipaddress
 import re
 from collections.abc import Mapping
 
-#: What one link does, by the names of ``contracts.arms.Shape``; what is missing is not done.
+#: Effects of one link, by the names of ``contracts.arms.Shape``; a missing one is off.
 Quality = Mapping[str, float]
 
 #: Number of the queue that the program in user space takes packets from.
 QUEUE = 7
 TABLE = "splitbrain_shape"
-#: What netem does or the program in user space.
+#: Effects of netem or of the program in user space.
 HELD = ("delay_us", "jitter_us", "reorder", "duplicate")
 
 _MILLION = 1_000_000
@@ -108,7 +108,7 @@ def departure_commands(device: str, leaving: Mapping[str, Quality]) -> list[str]
     """Commands for ``tc -batch`` that make all of it, on a device that has no such thing yet."""
     if not leaving:
         return []
-    # What belongs to no class is not slowed.
+    # A packet of no class is not slowed.
     commands = [f"qdisc add dev {device} root handle 1: htb"]
     for address, quality in sorted(leaving.items()):
         number = int(ipaddress.IPv4Address(address)) & 0xFFFF

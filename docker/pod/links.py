@@ -84,7 +84,7 @@ def _dialect() -> tuple[tuple[str, ...], str]:
 
 
 def arriving() -> dict[str, dict[str, float]]:
-    """What is in force: the kernel's rules, and what the program in user space holds of them."""
+    """Rules in force: the kernel's, and those that the program in user space holds."""
     found = _shown_rules()
     answer = packet_queue.ask({}) or {}
     table = answer.get("table", {})
@@ -135,7 +135,7 @@ def let_go() -> int | None:
 
 
 def leaving(device: str = DEVICE) -> dict[str, dict[str, float]]:
-    """What is in force."""
+    """Return the rules in force."""
     try:
         return link_rules.leaving_in_force(
             run("tc", "class", "show", "dev", device),
@@ -188,7 +188,7 @@ def keep_whole(is_wanted: bool, device: str = DEVICE) -> None:
 
 
 def means() -> list[str]:
-    """What can be had here, found by trying on the loopback interface and an address of nobody."""
+    """Try on the loopback interface, with an address of nobody, which effects can be had here."""
     if _shown_rules():
         raise CannotError("links are shaped now: ask before or after")
     trials = {

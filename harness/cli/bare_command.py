@@ -1,4 +1,4 @@
-"""What ``splitbrain check`` does with a bare history; the little that it needs is loaded alone.
+"""``splitbrain check`` of a bare history; the little that it needs is loaded alone.
 
 A small history is judged in the time that it takes to start: nothing of runs, faults, systems and
 graphs is imported, which a test holds.

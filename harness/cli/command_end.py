@@ -17,7 +17,7 @@ from splitbrain.harness.console.plain_text import printable
 
 EXIT_HARNESS_FAILED = 3
 EXIT_BAD_USAGE = 64
-#: What the environment does to a file; anything else that goes wrong with one is a defect of ours.
+#: Errors of files that the environment causes; any other is a defect of ours.
 _ENVIRONMENT = frozenset(
     {
         *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE),
@@ -66,7 +66,7 @@ def _defect() -> int:
 
 
 def _end(sentence: str, code: int) -> int:
-    # What stands in it came from outside: names, paths, a node's last lines.
+    # Parts of it came from outside: names, paths, a node's last lines.
     lines = f"splitbrain: {sentence.removesuffix('.')}".splitlines()
     errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
     errors.print("\n".join(map(printable, lines)))

@@ -34,13 +34,13 @@ from splitbrain.history.run_folder import RunFolder
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """What one run came to."""
+    """Outcome of one run."""
 
     exit_code: int
     verdict: Verdict
     #: The user ended it early.
     interrupted: bool = False
-    #: What it is compared by where it is a replay.
+    #: Verdict by which a replay is compared.
     came_to: ReplayVerdict = INTERRUPTED
 
 
@@ -128,7 +128,7 @@ def judge_outcome(outcome: RunOutcome, session: Session, *, analyze: bool) -> Re
             root, analyze=False, harness_problems=problems, stop=session.stop
         )
         raise outcome.failure
-    # Who has pressed Ctrl-C does not want to wait for tables.
+    # A user who has pressed Ctrl-C does not want to wait for tables.
     with_spark = analyze and not outcome.interrupted
     results = publishing.judge_and_publish(
         root,
@@ -184,7 +184,7 @@ def _check_run(
     try:
         salvage(folder)
     except HarnessError as error:
-        # What is in the folder can be judged all the same.
+        # The content of the folder can be judged all the same.
         session.say(f"What the nodes left was not fetched: {error}")
     return publishing.judge_and_publish(
         folder.root, analyze=with_spark, during=during, stop=session.stop, told=session.told

@@ -1,4 +1,4 @@
-"""What ``splitbrain doctor`` says: one line for each thing that runs need, and what to do about it.
+"""Output of ``splitbrain doctor``: one line for each thing that runs need, and what to do about it.
 
 Each thing is looked at in a thread of its own and has a time limit, so that nothing that hangs can
 make this command hang. It starts no cluster and must never change the machine.
@@ -18,21 +18,21 @@ from splitbrain.contracts.errors import HarnessError
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.console.standard_streams import write_bytes
 
-#: What the main job cannot go without; it leaves out partitions where they cannot be had.
+#: Things that the main job cannot go without; it leaves out partitions where they cannot be had.
 MAIN_JOB = frozenset({"kill", "pause"})
 #: Seconds that all probes together may take. They run side by side.
 TIME_LIMIT_S = 20.0
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """What is known of one thing."""
+    """Finding about one thing."""
 
     #: The thing: "engine", "java".
     name: str
     answer: Literal["yes", "no", "unknown"]
-    #: What was found, or why not, one clause.
+    #: Finding, or why there is none, one clause.
     detail: str
-    #: What to do about it, a sentence; empty where nothing is to be done.
+    #: Next step, a sentence; empty where there is none.
     next_step: str = ""
     #: Whether a runtime can run the main job; None for what is no runtime.
     main_job: bool | None = None
@@ -106,7 +106,7 @@ class _UnderWay:
         self._thread.start()
 
     def findings(self) -> Sequence[Finding]:
-        """What was found; waits for it no longer than the probe's time."""
+        """Return the finding; wait for it no longer than the probe's time."""
         self._thread.join(self._probe.time_limit_s)
         if self._found is None:
             limit = f"no answer within {self._probe.time_limit_s:g} s"

@@ -35,7 +35,7 @@ _NAMES: Final[Mapping[str, str]] = {"queue": "packet queue", "rate": "htb"}
 
 
 def look_at_link_means() -> Sequence[Finding]:
-    """What each runtime's kernel can do to packets, as its own trial has found."""
+    """Tell what each runtime's kernel can do to packets, by its own trial."""
     means = {**_docker_means(), **_local_means()}
     if not means:
         nobody = "neither runtime docker nor namespaces can be had here"
@@ -87,7 +87,7 @@ def look_at_clock_library() -> Sequence[Finding]:
 
 
 def look_at_control_groups() -> Sequence[Finding]:
-    """Which version the kernel shows, and whether the local runtime may make groups of its own."""
+    """Tell the version of control groups, and whether the local runtime may make its own."""
     from splitbrain.runtimes.local.control_groups import possible_bases
 
     if (_CGROUPS / "cgroup.controllers").is_file():
@@ -106,7 +106,7 @@ def look_at_control_groups() -> Sequence[Finding]:
 
 
 def look_at_disk_parts() -> Sequence[Finding]:
-    """What disks of nodes are made of, on the machine whose kernel the engine most often shares."""
+    """Tell what nodes' disks are made of here; the engine most often shares this kernel."""
     findings: list[Finding] = []
     if _LOOP_CONTROL.exists():
         findings.append(Finding("loop devices", "yes", "disk faults in containers use them"))

@@ -90,7 +90,7 @@ def look_at_engine() -> Sequence[Finding]:
 
 
 def look_at_images() -> Sequence[Finding]:
-    """Which of the images that runs need are in the engine."""
+    """Tell which images that runs need are in the engine."""
     from splitbrain.runtimes.docker.engine import connect
     from splitbrain.runtimes.docker.images import Images
     from splitbrain.systems import registry as systems
@@ -145,7 +145,7 @@ def _look_at(runtime_name: str) -> Look:
 
 
 def look_at_programs() -> Sequence[Finding]:
-    """What nodes are started from where no image brings it, one finding for each such system."""
+    """Tell what nodes start from where no image brings it, one finding for each such system."""
     from splitbrain.runtimes.local.mode import how_to_get, missing_programs
     from splitbrain.systems import registry as systems
 
@@ -167,7 +167,7 @@ def look_at_programs() -> Sequence[Finding]:
 
 
 def look_at_kernel() -> Sequence[Finding]:
-    """What this machine's kernel can do, each tried in a namespace of its own."""
+    """Tell what this machine's kernel can do, each tried in a namespace of its own."""
     own = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     findings: list[Finding] = []
     for name, command, use in _FACULTIES:
@@ -234,7 +234,7 @@ def look_at_spark_session() -> Sequence[Finding]:
 
 
 def look_at_assets() -> Sequence[Finding]:
-    """What the report page is made of."""
+    """Tell whether the report page's parts are there."""
     from splitbrain.harness.report.page_assets import ASSETS, VENDOR
 
     missing = [

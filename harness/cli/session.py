@@ -20,7 +20,7 @@ INTERRUPTED = "interrupted"
 
 
 class Session:
-    """What a command knows of its signals, and of its verdict so far."""
+    """Signals of a command, and its verdict so far."""
 
     def __init__(self, console: Console, leave: Callable[[], None]) -> None:
         self.console = console

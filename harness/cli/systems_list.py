@@ -1,4 +1,4 @@
-"""What ``splitbrain systems`` shows: each system that can be tested, and what can be done with it.
+"""Output of ``splitbrain systems``: each system that can be tested, and what can be done with it.
 
 Asks the adapters and the registries; starts nothing and must never know a system by name.
 """
@@ -30,7 +30,7 @@ class ListedSystem(msgspec.Struct, frozen=True):
     nodes: tuple[int, ...]
     #: With whatever state machine.
     workloads: tuple[str, ...]
-    #: What may stand above its log, each with its workloads, the usual one first; empty where there
+    #: State machines above its log, each with its workloads, the usual one first; empty where there
     #: is no choice.
     state_machines: Mapping[str, tuple[str, ...]]
     #: Name of a planted bug to what it does, one sentence.

@@ -30,7 +30,7 @@ LEFT_EXIT_CODE = 3
 
 #: The last sentence of a process that is left at once, and its exit code.
 Farewell = Callable[[], tuple[str, int]]
-#: What one signal does; the sentence that it returns is said, unless it is empty.
+#: Action of one signal; the sentence that it returns is said, unless it is empty.
 Reaction = Callable[[], str]
 
 

@@ -2,7 +2,7 @@
 
 Every thread of a run waits on this instead of sleeping, so that a run stops within a fraction of
 a second wherever it is. The first failure is kept, later ones are usually its consequences.
-What must be finished although the run is to end (healing, collecting) waits on ``haste`` instead,
+Work that must be finished even then (healing, collecting) waits on ``haste`` instead,
 which is set only when the user asks a second time.
 """
 

@@ -17,7 +17,7 @@ from splitbrain.harness.console.live_area import LiveArea
 #: Names of what is waited for.
 JUDGING = "judging"
 ANALYSING = "analysing with Spark"
-#: What is said beside a name, for what takes longer than a stranger expects.
+#: Words beside a name, for work that takes longer than a stranger expects.
 _HINTS = {ANALYSING: "Spark takes its time to start; --no-analyze leaves it out"}
 
 #: Makes a context that lasts as long as the thing named.

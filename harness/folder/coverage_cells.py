@@ -9,7 +9,7 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
-#: What a node was when a fault hit it.
+#: Role of a node when a fault hit it.
 Role = Literal["leader", "follower", "candidate", "observer", "down", "unknown"]
 #: Where the newest leader epoch stood then.
 EpochPhase = Literal["election", "new-leader", "settled", "unknown"]

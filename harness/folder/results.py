@@ -74,7 +74,7 @@ class FaultResult(msgspec.Struct, frozen=True):
     resumed_ms: int | None = None
     #: Seen from outside to have bitten.
     verified: bool = False
-    #: What was seen, in words and figures.
+    #: Evidence, in words and figures.
     evidence: str | None = None
     healed: bool = False
     #: Its target existed, so that it could be injected.
@@ -123,7 +123,7 @@ class Results(msgspec.Struct, frozen=True):
     run_folder: str
     #: The command that reproduces the run.
     reproduce: str
-    #: What went wrong around the verdict: analysis, report, healing. One sentence each.
+    #: Failures around the verdict: analysis, report, healing. One sentence each.
     problems: tuple[str, ...] = ()
     #: The harness or its environment failed, so that valid would be a guess.
     harness_failed: bool = False
@@ -133,12 +133,12 @@ class Results(msgspec.Struct, frozen=True):
     bare_history: bool = False
     #: ``elections`` were not told by the nodes but seen from outside, once a second.
     elections_from_outside: bool = False
-    #: Which fault met which role, epoch phase and workload; None in results of earlier versions.
+    #: Faults by role, epoch phase and workload that they met; None in results of earlier versions.
     coverage: tuple[CoverageCell, ...] | None = None
     #: Checkers of the workload that could not judge the run, each with the reason, a clause. They
     #: change no verdict: a system that cannot show more must be able to be valid.
     not_run: dict[str, str] = {}
-    #: What is left of a history is this, after broken lines were left out; it proves nothing.
+    #: Provisional verdict on a history without its broken lines; it proves nothing.
     provisional: Verdict | None = None
 
     @property
@@ -168,7 +168,7 @@ class Results(msgspec.Struct, frozen=True):
 
     @property
     def headline(self) -> str:
-        """What a person must see first; follows the exit code.
+        """Word that a person must see first; follows the exit code.
 
         ``INVALID``, ``HARNESS FAILED``, ``INTERRUPTED``, ``UNKNOWN``, ``VACUOUS`` or ``VALID``.
         """
@@ -229,7 +229,7 @@ def leading_sentence(results: Results) -> str:
     if headline in ("INVALID", "UNKNOWN"):
         found = [result for result in results.checkers if result.verdict is results.verdict]
         if headline == "UNKNOWN":
-            # What the record lacks is why the others are unknown, or tells more than they do.
+            # A gap in the record is why the others are unknown, or tells more than they do.
             found.sort(key=lambda result: result.checker != RECORD_CHECKER)
         if found and found[0].checker == NODE_CHECKER:
             # Its last words, and where they stand, are at the end.
@@ -246,7 +246,7 @@ def leading_sentence(results: Results) -> str:
         else f"{counted(verified, 'fault')} bit{_unnoticed(results.faults)}, "
     )
     if results.bare_history:
-        # What was done to the system meanwhile stands in no history.
+        # A history does not hold what was done to the system meanwhile.
         faults = ""
     succeeded = counted(_succeeded(results), "operation")
     not_run = f" (not run: {', '.join(results.not_run)})" if results.not_run else ""

@@ -1,6 +1,6 @@
 """``scenario.json``: a simulated world as data, written and read strictly.
 
-Whoever replays, shrinks or runs one reads it here. What does not fit is told in one sentence with
+Whoever replays, shrinks or runs one reads it here. A misfit is told in one sentence with
 the file, the field and what is allowed: a scenario may come from a person, from a newer version, or
 from a folder that was copied in part.
 """
@@ -126,7 +126,7 @@ def said_of(path: Path) -> Generator[None]:
 
 
 def read_simulation(folder: RunFolder) -> SimulationRecord:
-    """What the run came to when it was made.
+    """Read the outcome of the run when it was made.
 
     Raises:
         UsageError: it is missing, broken, or of another version.

@@ -1,6 +1,6 @@
 """Values that a scenario may hold, as far as the types of its fields leave it open; pure.
 
-A scenario may come from a person's editor. What cannot be meant is refused before a world is made
+A scenario may come from a person's editor. An impossible value is refused before a world is made
 of it, with the field and what is allowed there; inside the world it would look like a defect of
 ours. Must accept every scenario that a sweep draws, a plan becomes or a search leaves.
 """
@@ -30,7 +30,7 @@ from splitbrain.nemesis.kinds import fault_kind, world_kind_names
 from splitbrain.nemesis.targets import THERE, canonical, check_target
 from splitbrain.workloads.workload import workload_names
 
-#: What is to be done about a value that cannot be.
+#: Next step for an impossible value.
 CORRECT = "Correct that, or take the scenario of another run"
 #: Slots for which one thread does the work, as for plans.
 CLIENTS_MAX = 1_000
@@ -48,7 +48,7 @@ class RuleError(ValueError):
 
     def __init__(self, problem: str, next_step: str) -> None:
         super().__init__(problem)
-        #: What its author can do about it, one clause.
+        #: Next step for its author, one clause.
         self.next_step = next_step
 
 

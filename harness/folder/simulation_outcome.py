@@ -26,7 +26,7 @@ class SimulationOutcome(msgspec.Struct, frozen=True, kw_only=True):
     #: The clients' history; times in nanoseconds of virtual time.
     events: tuple[Event, ...]
     faults: tuple[FaultEvent, ...]
-    #: What each fault that struck became.
+    #: Outcomes of the faults that struck.
     struck: tuple[ActualFault, ...]
     state_events: dict[NodeName, tuple[StateEvent, ...]]
     committed_logs: dict[NodeName, CommittedLog]
@@ -56,7 +56,7 @@ class JudgedOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failed_by(self) -> tuple[str, ...]:
-        """What found something: the invariant's id, the names of checkers; empty: nothing did."""
+        """Return the finders: an invariant's id, or names of checkers; empty: none."""
         violation = self.outcome.violation
         found = [] if violation is None else [violation.invariant]
         found += [check.checker for check in self.checks if check.verdict is Verdict.INVALID]

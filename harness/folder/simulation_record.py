@@ -34,7 +34,7 @@ class SimulationRecord(msgspec.Struct, frozen=True, kw_only=True):
     virtual_us: int
     #: First invariant that did not hold; None: all held.
     violation: Violation | None = None
-    #: What found something when the run was made, invariant or checkers; None: nobody had looked.
+    #: Finders when the run was made, invariant or checkers; None: nobody had looked.
     failed_by: tuple[str, ...] | None = None
     #: The same in one sentence.
     sentence: str | None = None
@@ -64,7 +64,7 @@ def record_of(
     untold: str | None = None,
     like: str | None = None,
 ) -> SimulationRecord:
-    """What is to be kept of an outcome.
+    """Return the record of an outcome.
 
     Args:
         outcome: of the run.
@@ -123,7 +123,7 @@ def read_for_judging(folder: RunFolder, problems: list[str]) -> SimulationRecord
 
 
 def invariants_result(record: SimulationRecord | None) -> CheckResult:
-    """What the invariants said while the world ran, as the result of a checker."""
+    """Return the invariants' verdict as the result of a checker."""
     if record is None:
         reason = "What the invariants said is not known: simulation.json is missing or broken."
         return CheckResult(INVARIANTS, Verdict.UNKNOWN, reason)

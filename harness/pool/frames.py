@@ -44,7 +44,7 @@ def read_body(stream: BinaryIO) -> bytes | None:
 def taken_messages(buffer: bytearray) -> Iterator[Any]:
     """The messages that have arrived whole, each taken out of the buffer once it was given.
 
-    What a broken child writes need not be a frame: unpickling may raise anything.
+    The output of a broken child need not be a frame: unpickling may raise anything.
     """
     start = 0
     try:

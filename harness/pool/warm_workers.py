@@ -76,4 +76,4 @@ def _load_compiled() -> None:
 
 
 def _nothing() -> None:
-    """What is loaded already is enough."""
+    """Do nothing: the modules loaded already are enough."""

@@ -24,7 +24,7 @@ _MODULE = f"{__package__}.worker_process"
 _GONE = "crashed before it began"
 #: How often running parts are looked at.
 _POLL_INTERVAL_S = 0.05
-#: What a part gets beyond its time budget to notice by itself that it is used up.
+#: Time that a part gets beyond its budget to notice by itself that it is used up.
 _GRACE_S = 2.0
 #: A fresh interpreter that does not report in this time is taken for broken; generous, since the
 #: machine may be busy with the run itself.
@@ -132,7 +132,7 @@ class Worker(Generic[_Name]):
                 if message is None:
                     return None
                 state, value = message
-            # What a broken child writes need not be a frame of ours.
+            # The output of a broken child need not be a frame of ours.
             except Exception as error:  # noqa: BLE001
                 self._child.kill()
                 # It takes no other part.

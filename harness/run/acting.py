@@ -32,21 +32,21 @@ _MIB: Final = 1 << 20
 
 
 class Wiped(msgspec.Struct, frozen=True):
-    """What a wipe found."""
+    """Findings of a wipe."""
 
     node: NodeName
     found: str
 
 
 class Changed(msgspec.Struct, frozen=True):
-    """What became of a node's file."""
+    """Outcome of a change to a node's file."""
 
     node: NodeName
     #: None: no file fits.
     change: FileChanged | None
 
 
-#: What a runtime tells of an act beyond that it was done.
+#: Report of a runtime on an act, beyond that it was done.
 Record = PowerLoss | Changed | Wiped
 
 

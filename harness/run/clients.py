@@ -23,7 +23,7 @@ from splitbrain.harness.run.load.seat import Books, Seat
 from splitbrain.harness.run.load.timetable import SlotTimes, Timetable
 from splitbrain.workloads.workload import Workload
 
-#: What a client gets beyond the operation's timeout to report it by itself.
+#: Time that a client gets beyond the operation's timeout to report it by itself.
 _CLIENT_GRACE_S = 0.5
 _OVERDUE = "client-overdue"
 _CRASHED = "client-crashed"

@@ -84,7 +84,7 @@ def await_converged(
     """
     try:
         if not stop.is_set():
-            # What the adapter raises is its way of saying "not yet", whatever its class.
+            # Any exception of the adapter is its way of saying "not yet".
             stop.retrying(patience_s, _INTERVAL_S, Exception)(lambda: system.converged(runtime))
             return None
     except Exception as error:  # noqa: BLE001 - the adapter's "not yet"

@@ -1,4 +1,4 @@
-"""What is said of something in us, or in an adapter, that is broken."""
+"""Sentences on a defect of ours, or of an adapter."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""Which nodes are down because the nemesis killed them, so that others' exits are told apart."""
+"""Nodes that are down because the nemesis killed them, so that others' exits are told apart."""
 
 import threading
 from collections import Counter

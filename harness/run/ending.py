@@ -25,7 +25,7 @@ ACT_TIMEOUT_S = 120.0
 
 
 class Ending:
-    """What is done to the nodes of one run when its course is over."""
+    """Steps on the nodes of one run when its course is over."""
 
     def __init__(
         self,

@@ -2,8 +2,8 @@
 
 Links are probed by new connections and by datagrams between the nodes' own networks, processes by
 what the runtime sees, silence by the clients' traffic and by questions to the node, stalled and
-resumed traffic between the nodes by their own state events. What was seen once need not be probed
-again while the rest is waited for: probes of a fault in force take their whole timeout. What nobody
+resumed traffic between the nodes by their own state events. A state seen once need not be probed
+again while the rest is waited for: such probes take their whole timeout. A state nobody
 here can look at is said, and never counts as seen.
 """
 

@@ -1,4 +1,4 @@
-"""What the runtime's own records of acts prove: canaries of power cuts, bytes of changed files."""
+"""Evidence of the runtime's own records: canaries of power cuts, bytes of changed files."""
 
 from collections.abc import Sequence
 

@@ -57,7 +57,7 @@ class _Carried(msgspec.Struct):
 
     fault: Fault
     baseline: Baseline = Baseline()
-    #: What the runtime told of its acts.
+    #: Reports of the runtime on its acts.
     records: list[acting.Record] = []
 
 
@@ -104,7 +104,7 @@ class NemesisDriver:
         self._carried: dict[int, _Carried] = {}
         #: One thread at a time is in the machines, and in what they have in common.
         self._deciding = threading.Lock()
-        #: Who leads is asked by one thread at a time, so that the last leader is not lost.
+        #: The leader is asked for by one thread at a time, so that the last leader is not lost.
         self._looking = threading.Lock()
         #: One act at a time, so that what is held and what is in force never differ.
         self._acting = threading.Lock()
@@ -147,7 +147,7 @@ class NemesisDriver:
         failed: list[HarnessError] = []
 
         def tried(act: Callable[[], object]) -> None:
-            # What fails keeps no other node from being healed.
+            # A failure keeps no other node from being healed.
             try:
                 act()
             except HarnessError as error:

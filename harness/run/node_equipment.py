@@ -1,4 +1,4 @@
-"""What nodes are deployed with for the faults of a plan, and for no others.
+"""Equipment of nodes for the faults of a plan, and for no others.
 
 Disks of their own, clocks and control groups cost something and change how nodes run, so that a
 run without such faults has none of them.

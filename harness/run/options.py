@@ -59,7 +59,7 @@ class PlannedTest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def experiment(self) -> Experiment:
-        """What is run."""
+        """Return the experiment that is run."""
         return self.options.experiment
 
     @property
@@ -197,7 +197,7 @@ def check_runs_folder(runs_folder: Path) -> None:
 
 
 def chosen_state_machine(name: str | None, system: System) -> str | None:
-    """What stands above the system's log: what was asked for, else the usual one.
+    """Return the state machine above the system's log: the chosen one, else the usual one.
 
     Raises:
         UsageError: the system has no such state machine, or none to choose.
@@ -218,7 +218,7 @@ def chosen_state_machine(name: str | None, system: System) -> str | None:
 
 
 def chosen_workload(name: str | None, system: System, state_machine: str | None) -> str:
-    """What clients do: what was asked for, else what is usual.
+    """Return the name of the workload: the chosen one, else the usual one.
 
     Raises:
         UsageError: there is no such workload, or it does not fit what stands above the log.
@@ -262,7 +262,7 @@ def check_bugs(bugs: tuple[str, ...], system: System) -> None:
 
 
 def check_simulated(system: System) -> SimulatedSystem:
-    """What makes the nodes of a system in simulated worlds; refuse one without.
+    """Return the maker of a system's nodes in simulated worlds; refuse a system without.
 
     Raises:
         UsageError: it only runs in containers.

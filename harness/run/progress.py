@@ -1,4 +1,4 @@
-"""What a run is doing right now, for the display, and the record of its phases.
+"""Present activity of a run, for the display, and the record of its phases.
 
 Threads of the run write here, the display reads. Nothing is decided from it.
 """
@@ -17,7 +17,7 @@ from splitbrain.history.writer import LineWriter
 #: Lines of recent events that are kept for the display.
 _RECENT_MAX = 8
 
-#: What goes on from each step on, in words of the user's; ``None`` where it goes on as before.
+#: Activity from each step on, in the user's words; ``None`` where it goes on as before.
 _ACTIVITIES: dict[PhaseName, str | None] = {
     "deploying": "starting the nodes",
     "deployed": "waiting for a leader",
@@ -83,11 +83,11 @@ class Progress:
         self.recent: deque[str] = deque(maxlen=_RECENT_MAX)
         #: Name of the present phase.
         self.phase: PhaseName = "deploying"
-        #: What goes on, in words.
+        #: Present activity, in words.
         self.activity = "starting the nodes"
         #: Nodes whose exit was recorded, and that were not seen running since.
         self.exited: set[str] = set()
-        #: Who leads in which epoch, as far as known.
+        #: Leaders by epoch, as far as known.
         self.leader: str | None = None
         self.epoch: int | None = None
         self._leader_said: tuple[str, int | None] | None = None
@@ -166,7 +166,7 @@ def phase_sentence(phase: Phase) -> str:
 def fault_sentence(event: FaultEvent) -> str:
     """A step of a fault in words."""
     evidence = f" ({event.evidence})" if event.evidence else ""
-    # What was undone is called healed everywhere a user looks.
+    # An undone fault is called healed everywhere a user looks.
     said = "healed" if event.phase == "removed" else event.phase
     return f"{_fault_words(event)} {said}{evidence}"
 

@@ -1,4 +1,4 @@
-"""What the nodes' state events show while a run goes on, for the nemesis and its evidence.
+"""Watch on the nodes' state events while a run goes on, for the nemesis and its evidence.
 
 Fed by the thread that follows the events, asked by others: where each log ends, when it last grew
 and in which epoch, and whether something has happened that a fault waits for. Times are those of
@@ -90,7 +90,7 @@ class StateWatch:
             return self._looks
 
     def told(self) -> Mapping[NodeName, VoterTold]:
-        """What each node has told of its log; nodes that told nothing are missing."""
+        """Return each node's reports of its log; nodes without any are missing."""
         with self._lock:
             return dict(self._told)
 
@@ -127,7 +127,7 @@ class StateWatch:
 
 
 def _told_more(before: VoterTold, event: StateEvent) -> VoterTold:
-    """What a node has told, with one more event."""
+    """Return a node's reports with one more event."""
     end, committed, held, held_epoch = before.end, before.committed, before.held, before.held_epoch
     offset, flushed = event.offset, event.detail.get(_FLUSHED, NEVER)
     if offset is not None:

@@ -1,4 +1,4 @@
-"""What the clients' own traffic shows while a run goes on: counts, and since when it flows.
+"""Watch on the clients' own traffic while a run goes on: counts, and since when it flows.
 
 Written by the event loop, read by the nemesis, the display and the evidence checks, so each
 method takes a lock for a moment. Worker processes keep one of these each and hand over what is
@@ -31,7 +31,7 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class TrafficShare(msgspec.Struct, frozen=True):
-    """What one worker process saw since its last share."""
+    """Counts of one worker process since its last share."""
 
     counts: Counts
     #: Latest invocation time among acknowledged operations, ns since the run's start; -1: none.
@@ -79,7 +79,7 @@ class Traffic:
             return Counts(**self._outcomes, ok_by_node=dict(self._ok_by_node))
 
     def take(self) -> TrafficShare:
-        """What was seen since the last call, and forget it here."""
+        """Return the counts since the last call, and forget them here."""
         with self._lock:
             share = TrafficShare(
                 Counts(**self._outcomes, ok_by_node=self._ok_by_node),

@@ -1,6 +1,6 @@
 """A small Kafka broker without records: lives with the controller, serves metadata. Pure.
 
-It stands in for real brokers in the local and simulated runtimes. What its host must give:
+It stands in for real brokers in the local and simulated runtimes. Its host must give:
 
 - an observer replica (``nodes.quorum``: a node that is no voter) that follows the metadata log,
   whose committed records the host replays into a ``MetadataImage``; each new image goes to

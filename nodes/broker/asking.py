@@ -1,4 +1,4 @@
-"""What an answer from the image may depend on, besides the request and its version."""
+"""Inputs of an answer from the image, besides the request and its version."""
 
 from typing import Final
 

@@ -41,7 +41,7 @@ class ControllerChannel:
     def __init__(self, settings: BrokerSettings) -> None:
         self._settings = settings
         self._controller_id: NodeId | None = None
-        #: Who was forgotten last, and is not asked before the pause is over.
+        #: The node that was forgotten last; it is not asked before the pause is over.
         self._avoided: NodeId | None = None
         self._find_at: Microseconds | None = None
         self._tried: Tried | None = None
@@ -68,7 +68,7 @@ class ControllerChannel:
         return self._sent() if self._controller_id is not None else self._sought(now)
 
     def controller_known(self, controller_id: NodeId) -> list[Effect]:
-        """Who leads; the one that was just forgotten is not taken before the pause is over."""
+        """Return the leader; one that was just forgotten is not taken before the pause is over."""
         if controller_id in (self._controller_id, self._avoided):
             return []
         self._controller_id, self._avoided, self._find_at = controller_id, None, None

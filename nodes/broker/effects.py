@@ -1,4 +1,4 @@
-"""What a broker's life wants done: everything that ``Lifecycle.step`` returns.
+"""Effects of a broker's life: everything that ``Lifecycle.step`` returns.
 
 Imperatives, frozen, tagged by class name, performed in the order given. Nothing here has to be
 durable before something else, except what ``MayStop`` says.

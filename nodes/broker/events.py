@@ -1,4 +1,4 @@
-"""What happens to a broker's life: everything that ``Lifecycle.step`` takes.
+"""Events of a broker's life: everything that ``Lifecycle.step`` takes.
 
 Past tense, frozen, tagged by class name. The host makes them: ``Started`` once and first;
 ``TimerElapsed`` at ``Lifecycle.deadline`` (early or late is harmless); ``ImageAdvanced`` for each

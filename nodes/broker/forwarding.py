@@ -1,4 +1,4 @@
-"""What a broker hands to the active controller, in an envelope, and what it makes of the answer.
+"""Requests that a broker forwards to the active controller in envelopes, and their answers.
 
 The client's request goes as it came, and the answer within the envelope goes to the client as it
 comes. The host sends the envelope to the controller that the observer replica knows, and again to
@@ -77,7 +77,7 @@ def forward(
     *,
     head: Head | None = None,
 ) -> Forwarding:
-    """What to send for a client's request: its frame without the size.
+    """Return the envelope for a client's request: its frame without the size.
 
     ``head``: the frame's header, where it was read before.
 
@@ -96,7 +96,7 @@ def forward(
 def read_answer(
     forwarding: Forwarding, response: EnvelopeResponse
 ) -> Relay | AskAgain | CloseClient:
-    """What to do about the controller's answer.
+    """Decide what to do about the controller's answer.
 
     An error of the envelope means nothing to the client, who gets UNKNOWN_SERVER_ERROR; so does one
     whose answer cannot be read.
@@ -116,7 +116,7 @@ def read_answer(
 
 
 def timed_out(forwarding: Forwarding) -> Relay:
-    """What the client gets where no controller has answered in time."""
+    """Return the client's answer where no controller has answered in time."""
     return _failed(forwarding, ApiError.REQUEST_TIMED_OUT)
 
 

@@ -1,4 +1,4 @@
-"""What a broker that leads partitions proposes: that every replica is in sync which may be.
+"""Proposals of a broker that leads partitions: every replica that may be is in sync.
 
 A broker without records has nothing to copy, so whoever follows is in sync as soon as it lives. A
 real leader waits until a follower has fetched everything; from there on it proposes the same: the

@@ -12,7 +12,7 @@ led any more, SHUTTING_DOWN. As in Kafka:
   broker that was unregistered, or displaced by another process, stays fenced until it is restarted;
 - being fenced later changes no state: the next heartbeat, which wants no fence, ends it.
 
-What is ours: ``is_fenced``, which a real broker does not have. It is true unless the broker is
+``is_fenced`` is ours; a real broker does not have it. It is true unless the broker is
 running, its own image has its registration, with its epoch and not fenced, and the last heartbeat
 was answered so. Must never be false while any of the three says otherwise. It may be
 false of a broker that its controller has fenced, for as long as the broker has not heard of it.
@@ -201,7 +201,7 @@ class Lifecycle:
             self._communicate(now)
 
     def _communicate_after_failure(self, now: Microseconds) -> None:
-        # What failed is never hurried.
+        # A failed request is never hurried.
         self._hurried = False
         self._communicate_after(now, self._settings.heartbeat_interval)
 

@@ -1,4 +1,4 @@
-"""Which brokers a client is told of, and where: those of an image that have the client's listener.
+"""Brokers that a client is told of, and where: those of an image with the client's listener.
 
 Source: Kafka 4.3.1's KRaftMetadataCache.
 """

@@ -1,4 +1,4 @@
-"""What a broker tells ``ApiVersions``: what it answers itself, and what it can hand on.
+"""A broker's answer to ``ApiVersions``: APIs that it answers itself, and those it can hand on.
 
 An API that is forwarded is offered in the versions that broker and active controller both speak; a
 client that asked in another would be cut off (``nodes.broker.forwarding``). Until the broker knows

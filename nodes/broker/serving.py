@@ -1,4 +1,4 @@
-"""What a broker answers by itself, from its image; and what it answers while it is fenced: nothing.
+"""Answers that a broker gives by itself, from its image; while it is fenced it gives none.
 
 A real broker opens its listener when it is first unfenced and answers from then on, fenced or not,
 from whatever it knew last. Ours refuses while it has to believe itself fenced
@@ -10,7 +10,7 @@ from whatever it knew last. Ours refuses while it has to believe itself fenced
 - DescribeCluster and DescribeTopicPartitions have no error that Kafka's own admin client would
   retry: the connection is closed without an answer, as if nobody listened.
 
-What is forwarded (``nodes.broker.forwarding``) is not refused: the controller decides about it, and
+A forwarded request (``nodes.broker.forwarding``) is let through: the controller decides, and
 a real broker would forward it too.
 """
 

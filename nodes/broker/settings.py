@@ -1,4 +1,4 @@
-"""Who a broker is, and how often it says so.
+"""Identity of a broker, and how often it sends it.
 
 Source: Kafka's ``broker.heartbeat.interval.ms``, ``initial.broker.registration.timeout.ms``; the
 pause before a controller is looked for again is a real broker's poll.
@@ -20,7 +20,7 @@ _PER_MILLISECOND: Final = 1000
 
 
 class BrokerIdentity(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process says of itself as long as it lives."""
+    """Identity that one process announces as long as it lives."""
 
     broker_id: int
     cluster_id: str

@@ -14,9 +14,9 @@ from splitbrain.nodes.metadata.records import (
 )
 
 Brokers = Draft[int, RegisterBrokerRecord]
-#: What the field ``fenced`` of a change says.
+#: Values of a change's field ``fenced``.
 _FENCED: Final = MappingProxyType({1: True, -1: False, 0: None})
-#: What ``in_controlled_shutdown`` says; nothing ends one but a new registration.
+#: Values of ``in_controlled_shutdown``; nothing ends one but a new registration.
 _SHUTTING_DOWN: Final = MappingProxyType({1: True, 0: None})
 
 
@@ -56,7 +56,7 @@ def fence(brokers: Brokers, broker_id: int, epoch: int, *, is_fenced: bool) -> N
 
 
 def change(brokers: Brokers, record: BrokerRegistrationChangeRecord) -> None:
-    """What a registration change says.
+    """Return the change of a registration.
 
     Raises:
         ContradictionError: the broker is not registered with this epoch, or a field has a value

@@ -1,4 +1,4 @@
-"""What records do to an image: one delta takes them in order and gives the next image.
+"""Application of records to an image: one delta takes them in order and gives the next image.
 
 Copies what changes and shares the rest; the image it started from stays as it is. A record that
 contradicts what was said before is refused, by the rules that a real controller replays by; the

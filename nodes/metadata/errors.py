@@ -1,4 +1,4 @@
-"""What can be wrong with metadata, as one family of exceptions.
+"""Exceptions for wrong metadata, as one family.
 
 Bytes that are no record, and records that contradict what the log said before. Neither can be
 skipped: a node that applied one record less than its peers would serve another cluster. Our own

@@ -1,6 +1,6 @@
 """The cluster's metadata as of one offset: immutable, so whoever holds it reads without a lock.
 
-What nothing here computes with (access rules, passwords, delegation tokens, quotas, controllers'
+Data of no use here (access rules, passwords, delegation tokens, quotas, controllers'
 and brokers' registrations) is held as the records that say it. The mappings are never changed once
 an image has them: the next image has copies of those that differ and shares the rest.
 

@@ -128,7 +128,7 @@ class ConfigRecord(MetadataRecord, frozen=True, gc=False):
 
 
 class PartitionChangeRecord(MetadataRecord, frozen=True, kw_only=True, gc=False):
-    """What changes of a partition; None stands for no change."""
+    """Change of a partition; a field that is None does not change."""
 
     partition_id: Int32 = -1
     topic_id: Uuid
@@ -178,7 +178,7 @@ class DelegationTokenRecord(MetadataRecord, frozen=True, gc=False):
 
 
 class UserScramCredentialRecord(MetadataRecord, frozen=True, gc=False):
-    """What the cluster keeps of a user's password."""
+    """Salted form in which the cluster keeps a user's password."""
 
     name: String
     mechanism: Int8
@@ -215,7 +215,7 @@ class ProducerIdsRecord(MetadataRecord, frozen=True, kw_only=True, gc=False):
 
 
 class BrokerRegistrationChangeRecord(MetadataRecord, frozen=True, gc=False):
-    """What changes of a broker's registration."""
+    """Change of a broker's registration."""
 
     broker_id: Int32
     broker_epoch: Int64

@@ -74,7 +74,7 @@ _BY_KEY: Final[Mapping[int, RecordType]] = MappingProxyType(
 _BY_STRUCT: Final[Mapping[type[MetadataRecord], RecordType]] = MappingProxyType(
     {record_type.struct: record_type for record_type in RECORD_TYPES}
 )
-#: What stands before the body of each type's each version.
+#: Header before the body, by type and version.
 _HEADS: Final[Mapping[type[MetadataRecord], tuple[bytes, ...]]] = MappingProxyType(
     {
         record_type.struct: tuple(

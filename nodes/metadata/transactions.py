@@ -1,6 +1,6 @@
 """Metadata transactions: records between a begin and an end count together, or not at all.
 
-What the log holds goes in batch by batch; what may be applied comes out, in order, together with
+The log's records go in batch by batch; those that may be applied come out, in order, together with
 how far the log is then applied. Records of an open transaction are held back, those of an aborted
 one are dropped. An end or an abort may come batches later, in another epoch: a new leader aborts
 what the last one left open. Must never let a part of a transaction out, nor a record twice.

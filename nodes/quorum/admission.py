@@ -39,7 +39,7 @@ QuorumRequest = (
 
 
 def error_of(request: QuorumRequest, voters: VoterSet, cluster_id: str, epoch: Epoch) -> ErrorCode:
-    """What is wrong with a request, NONE if nothing is; ``epoch`` is the receiver's."""
+    """Return the error of a request, NONE if it has none; ``epoch`` is the receiver's."""
     if request.cluster_id is not None and request.cluster_id != cluster_id:
         return ErrorCode.INCONSISTENT_CLUSTER_ID
     match request:

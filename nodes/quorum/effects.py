@@ -1,4 +1,4 @@
-"""What a replica wants done: everything that ``Replica.step`` returns.
+"""Effects of a replica: everything that ``Replica.step`` returns.
 
 Imperatives, frozen, tagged by class name. The host performs them in the order given:
 

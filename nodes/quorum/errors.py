@@ -27,7 +27,7 @@ class InvariantViolation(Exception):
 
 
 class StorageMismatch(Exception):
-    """What was found on disk cannot have been left behind by this node: refuse to start."""
+    """State on disk that this node cannot have left behind: refuse to start."""
 
 
 class UnreadableRecordError(Exception):

@@ -1,6 +1,6 @@
-"""What happens to a replica: everything that ``Replica.step`` takes.
+"""Events of a replica: everything that ``Replica.step`` takes.
 
-Past tense, frozen, tagged by class name. Who makes which:
+Past tense, frozen, tagged by class name. Their sources:
 
 - the host, once, first of all: ``Started``;
 - the host's timer at ``Replica.deadline`` (early or late is harmless): ``TimerElapsed``;
@@ -92,13 +92,13 @@ class SnapshotWritten(msgspec.Struct, frozen=True, tag=True):
 
 
 class SnapshotFrozen(msgspec.Struct, frozen=True, tag=True):
-    """What ``FreezeSnapshot`` asked for is done: a fetched snapshot is whole and durable, or not.
+    """End of what ``FreezeSnapshot`` asked for: a fetched snapshot is whole and durable, or not.
 
     A host that was told to begin another one, or to abandon it, may never say so.
     """
 
     snapshot_id: SnapshotId
-    #: What is wrong with it, in words; None: nothing.
+    #: The problem with it, in words; None: nothing.
     problem: str | None = None
 
 

@@ -81,7 +81,7 @@ class Leader(Role):
 
     @property
     def high_watermark_told(self) -> Offset:
-        """What answers may say: UNKNOWN_OFFSET before the first commit in the own epoch."""
+        """High watermark for answers: UNKNOWN_OFFSET before the first commit in the own epoch."""
         if self.has_committed_in_epoch:
             return self.context.log.high_watermark
         return UNKNOWN_OFFSET

@@ -27,7 +27,7 @@ class PendingRead(msgspec.Struct):
     read_id: ReadId
     #: Place in the order of reads of this leadership, from 1.
     asked: int
-    #: What the state machine must have applied; UNKNOWN_OFFSET before the first own commit.
+    #: Offset that the state machine must have applied; UNKNOWN_OFFSET before the first own commit.
     offset: Offset
 
 

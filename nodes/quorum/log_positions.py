@@ -1,4 +1,4 @@
-"""What the core knows of the log: positions, epochs, and what of it is durable. No bytes.
+"""The core's knowledge of the log: positions, epochs, and how much is durable. No bytes.
 
 Appends and truncations are *submissions*, numbered in one sequence; the host completes them in
 that order. A report that covers submission s makes durable what s left behind, less what a later
@@ -107,7 +107,7 @@ class LogPositions:
         self.epochs.truncate(end_offset)
         self.end_offset = end_offset
         self.flushed_end_offset = min(self.flushed_end_offset, end_offset)
-        # What older appends still in flight will leave behind now ends here at the latest.
+        # Older appends still in flight now end here at the latest.
         self._in_flight = deque((number, min(end, end_offset)) for number, end in self._in_flight)
         return self._submit()
 

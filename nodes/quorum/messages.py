@@ -115,7 +115,7 @@ class FetchRequest(msgspec.Struct, frozen=True):
 
 
 class BatchHeader(msgspec.Struct, frozen=True):
-    """What the core needs to know of a record batch; the bytes stay with storage."""
+    """Facts of a record batch that the core needs; the bytes stay with storage."""
 
     base_offset: Offset
     #: Offset of the last record, inclusive.

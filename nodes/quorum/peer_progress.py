@@ -1,4 +1,4 @@
-"""What a leader knows of the replicas that fetch from it.
+"""A leader's knowledge of the replicas that fetch from it.
 
 Offsets are *flushed* offsets of the replica: its fetch offset promises so. Knows who is silent;
 never decides what follows from it.

@@ -1,4 +1,4 @@
-"""What a node must find again after a restart: its vote, its epochs, the shape of its log."""
+"""State that a node must find again after a restart: its vote, its epochs, its log's shape."""
 
 from typing import Final
 
@@ -47,7 +47,7 @@ class SnapshotId(msgspec.Struct, frozen=True, order=True):
 
 
 class LogShape(msgspec.Struct, frozen=True):
-    """What recovery found in the log; all of it is durable."""
+    """Findings of recovery in the log; all of it is durable."""
 
     start_offset: Offset
     end_offset: Offset

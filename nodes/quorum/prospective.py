@@ -37,7 +37,7 @@ class Prospective(Role):
             self._lose("no majority of pre-votes in time")
             return
         if self._yields_until is not None and self.context.now >= self._yields_until:
-            # Nothing came of it. What was granted may be out of date: everybody is asked again.
+            # Nothing came of it. A granted vote may be out of date: everybody is asked again.
             self._yields_until = None
             self._begin_round()
         self._go_on()
@@ -60,7 +60,7 @@ class Prospective(Role):
         )
 
     def pre_vote_requested(self, request: VoteRequest, *, granted: bool) -> None:
-        # 1. Who stands hears no leader either: its refusal, if it still heard one when it was
+        # 1. A candidate hears no leader either: its refusal, if it still heard one when it was
         #    asked, is out of date. Without asking again nobody would win where it may not win
         #    itself, since its log is the shorter one.
         # 2. Two that time out together would each win the pre-vote, and then split the votes. Of

@@ -161,7 +161,7 @@ class Replica:
 
     @property
     def leader_id(self) -> NodeId | None:
-        """Who leads the present epoch as far as this node says; itself if it leads."""
+        """Return the leader of the present epoch as far as this node knows; itself if it leads."""
         return self._owner.role.leader_id
 
     @property
@@ -181,7 +181,7 @@ class Replica:
 
     @property
     def newest_snapshot(self) -> SnapshotId | None:
-        """What the state machine can be loaded from, without what the log has above it."""
+        """Return the snapshot to load the state machine from, without the log above it."""
         return self._context.log.newest_snapshot
 
     @property

@@ -1,4 +1,4 @@
-"""What all six roles have in common: the context they work with, and the default for each event.
+"""Base of all six roles: the context they work with, and the default for each event.
 
 A role handles events; it never changes itself into another one: it asks ``RoleChanges`` (the
 replica) and must return right after, for it is over then. The defaults here are those of a node
@@ -50,7 +50,7 @@ from splitbrain.nodes.quorum.voters import ReplicaKey, VoterSet
 
 
 class RoleChanges(Protocol):
-    """What a role may ask of the replica; the caller's role is over afterwards."""
+    """Transitions that a role may ask of the replica; the caller's role is over afterwards."""
 
     def become_unattached(self, epoch: Epoch, reason: str) -> None:
         """No leader of this epoch is known."""

@@ -1,6 +1,6 @@
 """A snapshot on its way from the leader: how much of it is here, and which answer brings more.
 
-Pure positions; the bytes go to the host as they come. What does not fit is a remote's mistake and
+Pure positions; the bytes go to the host as they come. A misfit is a remote's mistake and
 makes the follower begin anew. Must never take bytes for another place or another snapshot.
 """
 
@@ -12,7 +12,7 @@ from splitbrain.nodes.quorum.role import RoleContext
 
 
 class Fit(Enum):
-    """What an answer is good for."""
+    """Verdict on an answer."""
 
     #: It has the next bytes.
     MORE = "more"

@@ -1,4 +1,4 @@
-"""Which role may follow which, as data: read by the code, the tests and the documents.
+"""Transitions between roles, as data: read by the code, the tests and the documents.
 
 Sources: KIP-595, KIP-996 (prospective), Kafka's QuorumState. Deviations of ours: a voter that
 grants a vote while prospective steps back to unattached; a lost candidate becomes prospective
@@ -32,7 +32,7 @@ class EpochChange(StrEnum):
     SAME_OR_HIGHER = "same or higher"
 
 
-#: (from, to) -> (how the epoch moves, when it happens). What is not here is forbidden.
+#: (from, to) -> (how the epoch moves, when it happens). Any other is forbidden.
 TRANSITIONS: Final[dict[tuple[RoleName, RoleName], tuple[EpochChange, str]]] = {
     (RoleName.UNATTACHED, RoleName.UNATTACHED): (EpochChange.HIGHER, "a peer has a higher epoch"),
     (RoleName.UNATTACHED, RoleName.FOLLOWER): (EpochChange.SAME_OR_HIGHER, "a leader is known"),

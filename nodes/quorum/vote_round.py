@@ -14,7 +14,7 @@ class VoteRound:
     def __init__(self, context: RoleContext, *, pre_vote: bool) -> None:
         self._context = context
         self._pre_vote = pre_vote
-        #: Who said yes, in the order of arrival, and who said no.
+        #: Voters that said yes, in the order of arrival, and those that said no.
         self.granted: list[NodeId] = []
         self.refused: list[NodeId] = []
 

@@ -15,7 +15,7 @@ from splitbrain.nodes.quorum.persistent import Voter
 
 
 class ReplicaKey(msgspec.Struct, frozen=True):
-    """Which node, on which disk."""
+    """A node and its disk."""
 
     node_id: NodeId
     directory_id: DirectoryId

@@ -27,7 +27,7 @@ class OutOfOrderError(Exception):
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """What applying one record did."""
+    """Effect of applying one record."""
 
     #: False for a compare-and-set that met another value; True for everything else.
     succeeded: bool
@@ -123,7 +123,7 @@ class RegisterMachine:
         self._end_offset = max(self._end_offset, end_offset)
 
     def read(self, key: str) -> Any:
-        """What was put under the key: a register's value, else a set's elements, else None."""
+        """Return the key's content: a register's value, else a set's elements, else None."""
         if key in self._sets and key not in self._registers:
             return self.read_set(key)
         return msgspec.msgpack.decode(self._registers.get(key, _NONE))

@@ -94,7 +94,7 @@ class ImageLoader:
                 self._operations.update(operations)
 
     def image(self) -> RegisterImage:
-        """What the records told."""
+        """Content that the records told."""
         sets = {key: tuple(elements) for key, elements in self._sets.items()}
         return RegisterImage(self._registers, sets, self._operations)
 

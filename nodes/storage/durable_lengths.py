@@ -73,7 +73,7 @@ class DurableLengths:
         """A file is about to be used; a new one has nothing durable, not even its name."""
         with self._lock:
             if is_new or self._name(path) not in self._lines:
-                # What was there before anybody kept count was made by somebody who is done.
+                # Bytes from before the count began were written by a process that is gone.
                 length = 0 if is_new else path.stat().st_size
                 self._put(DurableLength(self._name(path), length, named=not is_new))
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a node's files, each told in one sentence with the next step.
+"""Errors of a node's files, each told in one sentence with the next step.
 
 Everything here ends the node (or refuses its start): storage never carries on with files that it
 does not trust. After a failed fsync nothing that was written since the last good one can be

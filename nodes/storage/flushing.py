@@ -32,7 +32,7 @@ class Tail(NamedTuple):
 
 
 class FlushPoint(NamedTuple):
-    """What a flush shall make durable; taken by the log's owner."""
+    """Extent that a flush shall make durable; taken by the log's owner."""
 
     tail: Tail
     epochs: tuple[EpochStart, ...]

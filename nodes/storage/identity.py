@@ -1,4 +1,4 @@
-"""Who a data folder belongs to: Kafka's ``meta.properties``, and the voter set in a file of ours.
+"""Owner of a data folder: Kafka's ``meta.properties``, and the voter set in a file of ours.
 
 Formatting fixes both; starting checks them. A folder of another cluster or node is refused, and so
 is a missing one: a node that came up on an empty folder would have forgotten its votes. Wiping a
@@ -51,7 +51,7 @@ _VOTERS_VERSION: Final = 2
 
 
 class StorageIdentity(msgspec.Struct, frozen=True):
-    """What formatting wrote down once and for all."""
+    """Identity that formatting wrote once and for all."""
 
     cluster_id: str
     node_id: NodeId
@@ -117,7 +117,7 @@ def adopt_storage(
 ) -> StorageIdentity:
     """Make the data folder of a stopped controller of Kafka one of a node of ours.
 
-    What Kafka keeps elsewhere is added: the voters, and a durable-length mark that vouches for
+    Facts kept elsewhere by Kafka are added: the voters, and a durable-length mark vouching for
     nothing, since nobody knows what was flushed. The voters come last: a folder with them is
     wholly adopted, whenever a crash came. Kafka itself passes over what was added. A folder that is
     refused is left as it was, but for its lock file and, once its log was looked at, the mark.
@@ -193,7 +193,7 @@ def load_identity(
 def _properties_of(
     filesystem: FileSystem, folder: Path, cluster_id: str | None, node_id: NodeId | None
 ) -> dict[str, str]:
-    """What Kafka's file says, of this cluster and node (None: of any)."""
+    """Read Kafka's file, of this cluster and node (None: of any)."""
     path = folder / META_PROPERTIES
     if not filesystem.exists(folder):
         raise NotFormattedError(folder, "does not exist")

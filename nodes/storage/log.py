@@ -1,6 +1,6 @@
 """The log of a node: append to the page cache, flush in groups, truncate, read.
 
-All file work is blocking and done in the caller's thread. What may run at the same time:
+All file work is blocking and done in the caller's thread. These may run at the same time:
 
 - One *owner* (the server's loop) calls ``append_*``, ``read``, ``batches``, ``prepare_flush`` and
   the properties.
@@ -222,7 +222,7 @@ class LogStore:
         return self._append_encoded(raw, base_offset, epoch, 1)
 
     def prepare_flush(self) -> FlushPoint:
-        """What a flush that starts now shall make durable; called by the owner."""
+        """Return the extent of a flush that starts now; called by the owner."""
         return FlushPoint(self._tail, self._epochs, self._flusher.unflushed(self._segments))
 
     def flush(self, point: FlushPoint | None = None) -> Offset:

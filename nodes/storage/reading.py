@@ -62,7 +62,7 @@ def read_committed(
 
 
 def log_start(folder: Path, *, filesystem: FileSystem | None = None) -> SnapshotId:
-    """What the records of ``read_committed`` follow, or would: the snapshot that ends there.
+    """Return the snapshot that the records of ``read_committed`` follow, or would.
 
     Ends at 0 where nothing comes before them; without an epoch where no snapshot tells it.
 

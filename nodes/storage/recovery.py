@@ -1,4 +1,4 @@
-"""What a restarted node finds in its log, and what of it may be cut off.
+"""Recovery of a restarted node's log, and how much of it may be cut off.
 
 ``scan_log`` reads and judges, and changes nothing. The durable-length mark divides the log: an
 invalid batch below it was flushed once, so it is corruption, and the node refuses to start; above
@@ -54,7 +54,7 @@ _REWRITE_BYTES: Final = 1024 * 1024
 
 
 class LogScan(msgspec.Struct, frozen=True):
-    """What the files hold."""
+    """Content of the files."""
 
     #: Open, in order, with every intact batch noted; damaged ones end before the damage.
     segments: tuple[Segment, ...]

@@ -1,7 +1,7 @@
 """Snapshot files: written under another name, synced, checked, renamed; half-written ones ignored.
 
 A file that bears a snapshot's name is whole and durable as far as this module wrote it; rot and
-foreign files are found by reading, and told in a sentence. What the records mean is not known here.
+foreign files are found by reading, and told in a sentence. The records' meaning is not known here.
 Must never give the name to bytes that it has not read back whole, nor report a snapshot as written
 before its name is durable: the log below it may be removed then.
 
@@ -45,7 +45,7 @@ def check_whole(snapshot_id: SnapshotId, batches: Iterator[RecordBatch]) -> None
 
 
 class FoundSnapshots(NamedTuple):
-    """What a folder holds."""
+    """Content of a folder."""
 
     #: The newest one that is whole; None if there is none.
     newest: SnapshotId | None
@@ -98,7 +98,7 @@ class SnapshotWriter:
 
     @property
     def snapshot_id(self) -> SnapshotId:
-        """Which snapshot this becomes."""
+        """Id of the snapshot that this becomes."""
         return self._snapshot_id
 
     @property
@@ -138,7 +138,7 @@ class SnapshotWriter:
         self._tried(self._file.sync)
 
     def read_back(self) -> Iterator[RecordBatch]:
-        """What was written, batch by batch, each fully checked; whoever reads checks the rest.
+        """Yield the written batches, each fully checked; the reader checks the rest.
 
         Raises:
             CorruptStorageError: at the first batch that is cut short or wrong.

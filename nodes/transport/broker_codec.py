@@ -1,6 +1,6 @@
 """Kafka frames as a broker's clients send them: what it answers itself, and what it hands on.
 
-What is handed on comes out as the envelope that goes to the controller. Must never hold the state
+A request to be forwarded comes out as the envelope for the controller. Must never hold the state
 of a connection, nor decide anything.
 """
 

@@ -45,7 +45,7 @@ class Hello(msgspec.Struct, frozen=True):
 
 
 class ClientRequest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a client asks of one node."""
+    """Request of a client to one node."""
 
     #: Chosen by the client, unique within the connection.
     id: int
@@ -86,7 +86,7 @@ class NodeState(msgspec.Struct, frozen=True):
 
 
 class ClientAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the node says came of a request."""
+    """A node's answer to a request."""
 
     id: int
     outcome: AnswerOutcome

@@ -21,6 +21,6 @@ class ControlLinks:
         self.call, self.close = lines.call, lines.close
 
     def versions_of(self, peer: NodeId) -> ApiVersionsResponse | None:
-        """What the peer last said that it serves; None before it was first called."""
+        """APIs that the peer last said it serves; None before it was first called."""
         codec = self._codecs.get(peer)
         return None if codec is None else codec.served

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 #: Connections of one port.
 CONNECTIONS_COUNT_MAX: Final = 1_024
-#: What all connections of one port may hold: frames that wait or are not whole, requests without
+#: Bound on all connections of one port: frames that wait or are not whole, requests without
 #: their answers, answers that were not sent.
 HELD_BYTES_MAX: Final = 64 * 1024 * 1024
 #: It is counted anew whenever this part of it has come.
@@ -73,7 +73,7 @@ class Doorkeeper:
         self._held_bytes_max = held_bytes_max
         self._tick_s = tick_s
         self._guests: dict[Guest, None] = {}
-        #: What has come since it was last counted what is held, whatever has gone.
+        #: Bytes that came since the held ones were last counted, whatever has gone.
         self._uncounted_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
         #: Set once no connection is taken any more.

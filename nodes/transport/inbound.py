@@ -34,7 +34,7 @@ class Cutter(Protocol):
 class InboundConnection(asyncio.Protocol):
     """One connection of a port; subclasses say what becomes of a frame."""
 
-    #: What a frame may raise that breaks the protocol; the connection is dropped then.
+    #: Exceptions of a frame that breaks the protocol; the connection is dropped then.
     refusals: tuple[type[Exception], ...] = ()
 
     def __init__(self, door: Doorkeeper, cutter: Cutter) -> None:
@@ -52,7 +52,7 @@ class InboundConnection(asyncio.Protocol):
         self._is_read = True
         self._transport: asyncio.Transport | None = None
 
-    # What a subclass says.
+    # Supplied by a subclass.
 
     @property
     def may_take(self) -> bool:
@@ -79,7 +79,7 @@ class InboundConnection(asyncio.Protocol):
     def gone(self) -> None:
         """The connection that stayed is gone."""
 
-    # What the doorkeeper asks.
+    # Calls of the doorkeeper.
 
     @property
     def held_bytes(self) -> int:
@@ -113,7 +113,7 @@ class InboundConnection(asyncio.Protocol):
         self._door.left(self)
         self.gone()
 
-    # What a subclass asks.
+    # Calls of a subclass.
 
     def write(self, frame: bytes) -> None:
         """Send an answer, unless the connection is gone; the next frame is taken later."""
@@ -128,7 +128,7 @@ class InboundConnection(asyncio.Protocol):
         if self._waiting:
             self._take_later()
 
-    # What the event loop reports.
+    # Calls of the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Called by the event loop."""

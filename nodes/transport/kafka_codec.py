@@ -49,7 +49,7 @@ class KafkaCodec:
             versions: what is served here by now.
         """
         self._versions = versions
-        #: What the peer said last that it serves; for the links to one peer.
+        #: APIs that the peer last said it serves; for the links to one peer.
         self.served: ApiVersionsResponse | None = None
         self._client_id = f"splitbrain-{node_id}"
         self._endpoints: Mapping[NodeId, Endpoint] = {

@@ -21,7 +21,7 @@ from splitbrain.nodes.quorum.identifiers import CorrelationId, NodeId
 from splitbrain.nodes.transport.back_off import back_off_us
 from splitbrain.nodes.wire.errors import NoCommonVersionError, WireError
 
-#: What the owner asks, what it is answered, and what travels.
+#: Types of the owner's request, of its answer, and of frames.
 Asked = TypeVar("Asked")
 Answered = TypeVar("Answered")
 Frame = TypeVar("Frame")
@@ -174,7 +174,7 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
         """Whether no request waits for an answer."""
         return self._outstanding is None
 
-    # What the owner wants.
+    # Calls of the owner.
 
     def send(self, correlation: CorrelationId, request: Asked, timeout_ms: int) -> None:
         """Send a request, connecting first where needed; the timeout covers both."""
@@ -197,7 +197,7 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
         self._is_closed = True
         self._drop()
 
-    # What becomes of the connection.
+    # Events of the connection.
 
     def attempted(self) -> None:
         """The pause is over; an attempt to connect begins."""

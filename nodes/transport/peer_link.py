@@ -79,7 +79,7 @@ class PeerLink(Generic[Asked, Answered]):
         """
         self._peer = peer
         self._machine = machine = LinkMachine(peer.node_id, codec, self, owner)
-        #: What its owner wants, the machine hears itself.
+        #: The machine itself hears its owner's calls.
         self.send, self.abandon, self.close = machine.send, machine.abandon, machine.close
         self._connection: _Connection | None = None
         self._connecting: asyncio.Task[None] | None = None
@@ -89,7 +89,7 @@ class PeerLink(Generic[Asked, Answered]):
         """Whether no request waits for an answer."""
         return self._machine.is_idle
 
-    # What the machine asks for.
+    # Calls of the machine.
 
     def call_soon(self, action: Callable[[], None]) -> None:
         """Do it in the loop's next turn."""

@@ -1,7 +1,7 @@
 """The quorum listener: requests of other nodes (and of Kafka's tools), one at a time each.
 
 The next request of a connection is handed on only after the last was answered; linearizable reads
-depend on it. What is malformed or not served closes its connection and no other; what connections
+depend on it. A malformed or unserved request closes its connection and no other; what connections
 may take of a node is bounded (``nodes.transport.doorkeeper``). Must never look into a request: it
 decodes, and remembers what is needed to answer.
 """

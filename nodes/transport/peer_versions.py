@@ -1,4 +1,4 @@
-"""What one connection's peer serves: asked before the first request, as Kafka's own nodes do.
+"""APIs of one connection's peer: asked before the first request, as Kafka's own nodes do.
 
 A peer may be of another release, even another one at each connection, so the answer belongs to the
 connection and goes with it. Must never guess: without an answer no version is known.

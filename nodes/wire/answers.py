@@ -1,6 +1,6 @@
 """The quorum's answers as Kafka's responses, and back.
 
-A Kafka response has two error fields: one for the whole of it, one for the partition. What concerns
+A Kafka response has two error fields: one for the whole of it, one for the partition. An error of
 the request as such (wrong cluster, not allowed, not understood) goes into the first, all else into
 the second; the first one that is set counts when reading. Error codes that the quorum has no name
 for are read as ``UNKNOWN_SERVER_ERROR``. The records of a fetch pass untouched, apart from a last

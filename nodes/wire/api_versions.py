@@ -64,7 +64,7 @@ class FinalizedFeatureKey(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ApiVersionsResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What the node serves and could run with, and what the cluster runs with."""
+    """APIs and features of the node, and the levels that the cluster runs with."""
 
     error_code: Int16
     api_keys: tuple[ServedApi, ...]
@@ -76,7 +76,7 @@ class ApiVersionsResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     zk_migration_ready: Annotated[Boolean, since(3), tag(3), IGNORABLE] = False
 
     def versions(self) -> dict[int, VersionRange]:
-        """What is served, by API key."""
+        """Served versions by API key."""
         return {
             api.api_key: VersionRange(api.min_version, api.max_version) for api in self.api_keys
         }
@@ -118,7 +118,7 @@ def served_versions(
 
 
 def own_versions() -> ApiVersionsResponse:
-    """What a node of the quorum serves now, from the table."""
+    """Return the APIs that a node of the quorum serves now, from the table."""
     return served_versions(SUPPORTED_VERSIONS, SUPPORTED_FEATURES)
 
 

@@ -59,7 +59,7 @@ class ApiKey(IntEnum):
 
 
 class RequestHeader(msgspec.Struct, frozen=True):
-    """Who asks what, and under which number."""
+    """Key, name and direction of an API."""
 
     api_key: int
     api_version: int
@@ -77,7 +77,7 @@ class VersionRange(NamedTuple):
         return isinstance(version, int) and self.lowest <= version <= self.highest
 
 
-#: What is served now. Fetch starts where directory ids came (KIP-853); Vote 2 brought the
+#: APIs that are served now. Fetch starts where directory ids came (KIP-853); Vote 2 brought the
 #: pre-vote (KIP-996).
 SUPPORTED_VERSIONS: Final[Mapping[ApiKey, VersionRange]] = MappingProxyType(
     {

@@ -2,7 +2,7 @@
 
 One row for each API: its structs, the versions that can be read and written, and the first flexible
 one. Whole version ranges for the control plane, since a broker offers its clients what it and the
-controller both speak, and clients differ widely. What a node *serves* is told elsewhere
+controller both speak, and clients differ widely. The APIs that a node *serves* are elsewhere
 (``nodes.wire.apis``, ``nodes.wire.controller_apis``): a row here promises the codec alone. Bytes
 that make no sense raise ``WireError`` and nothing else. Must never hold state.
 

@@ -80,7 +80,7 @@ def encode_leader_change(change: LeaderChange) -> Payload:
 
 
 def control_type(record: Record) -> int:
-    """What sort of record of a control batch it is.
+    """Return the type of a control batch's record.
 
     Raises:
         WireError: its key does not say.

@@ -1,4 +1,4 @@
-"""What a controller shall serve: APIs with their version ranges, features with their levels.
+"""APIs of a controller: APIs with their version ranges, features with their levels.
 
 The aim, kept apart from what is served now (``nodes.wire.apis.SUPPORTED_VERSIONS``): a node tells
 ``ApiVersions`` only of rows for which it has a handler, and ``advertised_versions`` is the one way
@@ -18,7 +18,7 @@ from typing import Final
 from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, VersionRange
 from splitbrain.nodes.wire.calls import TABLES
 
-#: What the quorum itself serves, and what every controller of Kafka 4.3.1 serves besides.
+#: APIs of the quorum itself, and those that every controller of Kafka 4.3.1 serves besides.
 CONTROLLER_VERSIONS: Final[Mapping[ApiKey, VersionRange]] = MappingProxyType(
     {
         **SUPPORTED_VERSIONS,
@@ -82,7 +82,7 @@ PINNED_LEVELS: Final[Mapping[str, int]] = MappingProxyType(
 
 
 def advertised_versions(handled: Collection[ApiKey]) -> Mapping[ApiKey, VersionRange]:
-    """What a node may tell ``ApiVersions``: the rows of the APIs that it has handlers for.
+    """Return a node's answer to ``ApiVersions``: the rows of the APIs that it has handlers for.
 
     Raises:
         ValueError: a handler answers an API that is in no row.

@@ -36,7 +36,7 @@ NO_UUID: Final = "0" * 32
 
 
 class Rule(NamedTuple):
-    """What ``Annotated`` says of a field besides its type; unset where None."""
+    """Facts that ``Annotated`` adds to a field's type; unset where None."""
 
     since: int | None = None
     until: int | None = None
@@ -130,7 +130,7 @@ def lowest_version(message: msgspec.Struct) -> int:
 
 @cache
 def kind_of(message: type[msgspec.Struct], *, flexible: bool) -> Kind:
-    """What reads and writes a message; values are instances of it.
+    """Base of messages that read and write themselves; values are instances of it.
 
     Writing raises ValueError where the version lacks a field that is not ignorable and not its
     default, or a value does not fit; reading raises WireError where the bytes are malformed.

@@ -1,4 +1,4 @@
-"""What can be wrong: error codes on the wire, and exceptions for bytes of a peer or a file.
+"""Error codes on the wire, and exceptions for bytes of a peer or a file.
 
 A remote error: the peer (or the disk) sent what it should not have. The host closes the connection
 and goes on; it never ends a node. Our own misuse of this room is a plain ``ValueError``.

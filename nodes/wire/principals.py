@@ -1,4 +1,4 @@
-"""Who a client is, in the form that Kafka's default principal builder gives it on the wire.
+"""Principal of a client, in the wire form of Kafka's default principal builder.
 
 Two bytes of version, then a flexible message. Only an envelope carries it: a broker that forwards
 says on whose behalf. Must never guess: what is not in this form is not a principal.

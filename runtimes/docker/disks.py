@@ -150,7 +150,7 @@ class DockerDisks:
         return f"{found['files']:,} files with {found['bytes']:,} bytes"
 
     def state(self, node: NodeName, timeout_s: float) -> DiskState:
-        """What becomes of a write and sync of a nameless file beside the node's own."""
+        """Try a write and sync of a nameless file beside the node's own."""
         seen = self._ask(f"look at the disk of {node}", "state", node, str(timeout_s))
         return cast("DiskState", seen)
 

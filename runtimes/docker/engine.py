@@ -24,7 +24,7 @@ ENGINE_TIMEOUT_S = 60
 
 _USUAL_SOCKET = "unix:///var/run/docker.sock"
 
-#: What the library's message holds, and what it means to a user; the first that fits.
+#: Texts of the library's messages, and their meaning to a user; the first that fits.
 _SIGNS = (
     ("Read timed out", "it takes the connection and does not answer"),
     ("RemoteDisconnected", "it hangs up instead of answering"),
@@ -99,7 +99,7 @@ def _why_unreachable(error: Exception) -> str:
     for sign, words in _SIGNS:
         if sign in text:
             return words
-    # What the library says before the reason tells users nothing.
+    # The library's words before the reason tell users nothing.
     return str(error).removeprefix("Error while fetching server API version: ").rstrip(".")
 
 

@@ -25,7 +25,7 @@ from splitbrain.contracts.errors import HarnessError
 from splitbrain.history.scratch_folders import scratch_folder
 from splitbrain.runtimes.docker.engine import engine_action
 
-#: What the base is made of where a registry answers.
+#: Source of the base where a registry answers.
 _PUBLIC_BASE = "debian:bookworm-slim"
 
 #: A registry that has not delivered the small public image by then is none; making the base on

@@ -16,7 +16,7 @@ from splitbrain.contracts.errors import HarnessError
 from splitbrain.history.scratch_folders import scratch_folder
 from splitbrain.runtimes.docker.image_builds import run
 
-#: What is fetched, and what came of it: a line ``SHA256  NAME`` per jar, sorted by name.
+#: Fetched jars and their digests: a line ``SHA256  NAME`` per jar, sorted by name.
 POM: Final = "pom.xml"
 LOCK: Final = "jars.lock"
 #: Makes sure of Maven; beside the folders of images.
@@ -58,12 +58,12 @@ def read_lock(text: str) -> dict[str, str]:
 
 
 def write_lock(folder: Path) -> str:
-    """What the lock file of this folder of jars says."""
+    """Read the lock file of this folder of jars."""
     return "".join(f"{digest}  {name}\n" for name, digest in sorted(_digests(folder).items()))
 
 
 def differences(locked: Mapping[str, str], found: Mapping[str, str]) -> list[str]:
-    """What is wrong with the jars found, a clause each, sorted by name."""
+    """Return the problems of the jars found, a clause each, sorted by name."""
     clauses: list[str] = []
     for name in sorted({*locked, *found}):
         if name not in found:

@@ -21,7 +21,7 @@ from splitbrain.runtimes.link_probes import ProbedLinks
 from splitbrain.runtimes.owners import this_process
 from splitbrain.runtimes.waiting import on_all
 
-#: What is taken for possible until the pod's image, with which it can be tried, is there.
+#: Shapes taken for possible until the pod's image, with which they can be tried, is there.
 _USUAL_MEANS: Final = frozenset({"loss", "black-hole", "queue", "rate", "reset"})
 #: The trial belongs to no run folder: the process that made it says whether it is left behind.
 _TRIAL: Final = RunMark(RunId("trial-of-the-kernel"), "/nonexistent/trial/lock")

@@ -1,7 +1,7 @@
 """One node's pod: the pause container that owns its network, and the node's own container.
 
 The pause container outlives every kill of the node, so addresses, published ports and firewall
-rules do too. What is done to the network is done in the pause container, whose image has the
+rules do too. Changes of the network are made in the pause container, whose image has the
 tools; nothing is asked of the node's image.
 """
 
@@ -58,7 +58,7 @@ class Pod:
         self._mark = mark
         self.spec = spec
         self.address = address
-        #: What the engine mounts for the node's data; empty: a plain volume of its own.
+        #: Mount for the node's data; empty: a plain volume of its own.
         self.device = ""
         #: Whether the node's program has a wall clock of its own; to be set before it is created.
         self.has_clock = False
@@ -202,7 +202,7 @@ class Pod:
     # --- the node's process -------------------------------------------------------------------
 
     def status(self) -> NodeStatus:
-        """What the engine says of the node's process."""
+        """Return the state of the node's process by the engine."""
         if self._node is None:
             return "missing"
         with engine_action(f"look at {self.spec.name}", str(self._node.name)):

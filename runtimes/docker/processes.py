@@ -24,9 +24,9 @@ from splitbrain.runtimes.waiting import await_true
 _PERIOD_US = 100_000
 _NO_QUOTA = -1
 _BYTES_PER_MIB = 1 << 20
-#: What the engine's words hold where the kernel cannot take away what is in use.
+#: Part of the engine's words where the kernel cannot take away memory in use.
 _IN_USE = ("current usage", "resource busy")
-#: What they hold where the container ends before the engine has noticed.
+#: Part of them where the container ends before the engine has noticed.
 _ENDING = "container not running"
 _ENDING_PATIENCE_S = 5.0
 _ENDING_INTERVAL_S = 0.05
@@ -133,7 +133,7 @@ class DockerProcesses:
         await_true(lambda: not self._is_ending(node), _ENDING_PATIENCE_S, _ENDING_INTERVAL_S)
 
     def memory(self, node: NodeName) -> MemoryState:
-        """What the kernel enforces now, by the engine where its files are not here.
+        """Return the limits in force, by the engine where the kernel's files are not here.
 
         Of a life that is over the engine tells whether the kernel has ended it; what it tells of
         one that goes on is about the life before.

@@ -41,7 +41,7 @@ from splitbrain.runtimes.owners import this_process
 from splitbrain.runtimes.waiting import on_all
 from splitbrain.runtimes.watchdog import Watchdog
 
-#: What every engine can do.
+#: Capabilities of every engine.
 _ALWAYS: frozenset[Capability] = frozenset(
     {"partition", "kill", "pause", "terminate", "cpu", "memory", "clock", "clock-drift"}
 )
@@ -153,7 +153,7 @@ class DockerRuntime:
             if spec.clocks == "own":
                 self._own_clocks.check(self._pods.values())
         except BaseException:
-            # What it cannot remove now is left to a second teardown, or to the watchdog.
+            # The rest is left to a second teardown, or to the watchdog.
             with suppress(HarnessError):
                 self.teardown()
             raise
@@ -240,7 +240,7 @@ class DockerRuntime:
         self._pod(node).resume()
 
     def status(self, node: NodeName) -> NodeStatus:
-        """What the engine says of the node's process."""
+        """Return the state of the node's process by the engine."""
         return self._pod(node).status()
 
     def exit_code(self, node: NodeName) -> int | None:

@@ -1,6 +1,6 @@
 """Removing what dead runs left in the engine: containers, networks, volumes.
 
-What lives is never touched, nor what lacks our labels. :mod:`runtimes.dead_runs` tells the dead
+Living runs are left alone, and things without our labels. :mod:`runtimes.dead_runs` tells the dead
 from the living.
 """
 
@@ -37,7 +37,7 @@ _REMOVALS_AT_ONCE = 8
 #: sweep.
 _REMOVAL_PATIENCE_S = 20.0
 _REMOVAL_INTERVAL_S = 0.2
-#: What a harness had asked for when it was killed arrives within this time.
+#: Requests of a harness that was killed arrive within this time.
 _SETTLING_S = 0.5
 #: How long ``splitbrain clean`` waits for another sweep to end with a dead run.
 _OTHER_SWEEP_PATIENCE_S = 120.0
@@ -141,7 +141,7 @@ def remove_run(client: DockerClient, mark: RunMark, settling_s: float = 0.0) -> 
         Retrying(
             retry=retry_if_not_result(bool),
             stop=stop_after_delay(_REMOVAL_PATIENCE_S),
-            # What was refused wants time; what was removed wants one more look.
+            # A refusal wants time; a removal wants one more look.
             wait=lambda _: max(settling_s, _REMOVAL_INTERVAL_S if refusals else 0.0),
             retry_error_callback=give_up,
         )(is_all_gone)

@@ -22,7 +22,7 @@ from splitbrain.runtimes.docker.names import ROLE_LABEL, RunMark, mark_of_run
 from splitbrain.runtimes.docker.pods import CLOCK_IN_POD, TOOLS
 from splitbrain.runtimes.waiting import await_true, on_all
 
-#: What the dead harness had asked for may still be under way in the engine: looks go on until
+#: Requests of the dead harness may still be under way in the engine: looks go on until
 #: this many in a row found nothing to stop.
 _QUIET_LOOKS = 3
 _LOOK_INTERVAL_S = 0.5

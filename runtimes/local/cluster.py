@@ -35,7 +35,7 @@ class Cluster:
         return Surroundings(self._network.nodes[node.name].namespace, self._network.hosts)
 
     def calls(self) -> Mapping[str, Callable[..., Any]]:
-        """What can be asked, by name."""
+        """Requests by name."""
         return {
             "start": partial(self._act, NodeProcess.start),
             "kill": partial(self._act, NodeProcess.kill),

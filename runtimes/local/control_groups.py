@@ -64,7 +64,7 @@ class NodeGroups:
         _pass_on(folder)
 
     def folders(self, node: NodeName) -> tuple[str, ...]:
-        """What each process of the node must enter."""
+        """Return the groups that each process of the node must enter."""
         return tuple(str(group) for group in dict.fromkeys(self._groups[node].values()))
 
     def limit_cpu(self, node: NodeName, cpu_share: float | None) -> None:

@@ -125,7 +125,7 @@ class LocalDisks:
         return f"{len(sizes):,} files with {sum(sizes.values()):,} bytes"
 
     def state(self, node: NodeName, timeout_s: float) -> DiskState:
-        """What becomes of a write and sync of a nameless file in the data folder.
+        """Try a write and sync of a nameless file in the data folder.
 
         A disk that stalls keeps the thread that asks it, not the one that called.
         """

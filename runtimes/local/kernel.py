@@ -43,7 +43,7 @@ def enter(namespace: int, kind: int) -> None:
 def keep_mounts_private() -> None:
     """From now on no mount made here is seen outside of this mount namespace.
 
-    What is unmounted outside goes here too: a copy would keep others' file systems alive.
+    A file system unmounted outside goes here too: a copy would keep others' file systems alive.
     """
     _mount("none", "/", None, _MS_REC | _MS_SLAVE)
 

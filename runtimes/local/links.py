@@ -1,6 +1,6 @@
 """The links between namespaced nodes, from the harness' end: each act is a call to the host.
 
-What is done inside of a node's network is done by the tools of the container runtime's pods
+Changes inside of a node's network are made by the tools of the container runtime's pods
 (``docker/pod``), which the host starts there; they do here what they do there.
 """
 

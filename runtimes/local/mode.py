@@ -35,7 +35,7 @@ class Mode(msgspec.Struct, frozen=True):
     way: Way
     #: Program that sets firewall rules; empty for processes.
     firewall: str = ""
-    #: What the kernel can do to links, in the words of ``docker/pod/links.py``.
+    #: Abilities of the kernel on links, in the words of ``docker/pod/links.py``.
     links: tuple[str, ...] = ()
     #: Why namespaces cannot be had, one clause; empty where they can or nobody tried.
     reason: str = ""
@@ -78,7 +78,7 @@ def wanted_mode(way: Way | None = None) -> Mode:
 
 @functools.cache
 def possible_mode() -> Mode:
-    """What this machine allows; tried once by each process."""
+    """Return the mode that this machine allows; tried once by each process."""
     said: list[str] = []
     try:
         done = subprocess.run(

@@ -48,7 +48,7 @@ class Dialect(NamedTuple):
     def rules(self, sources: Iterable[str], resets: Iterable[str] = ()) -> str:
         """All rules of a node that shall hear nothing from some, and refuse others' connections.
 
-        What is dropped gets no answer. Resets pass, so that both ends hear of it.
+        A dropped packet gets no answer. Resets pass, so that both ends hear of it.
         """
         addresses, refused = sorted(sources), sorted(resets)
         if self.name == "nft":

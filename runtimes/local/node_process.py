@@ -130,7 +130,7 @@ class NodeProcess:
         _await(none_stopped, "it stays stopped")
 
     def status(self) -> NodeStatus:
-        """What the node's processes are doing."""
+        """Return the state of the node's processes."""
         if self._keeper is None:
             return "missing"
         if self._keeper.poll() is not None:

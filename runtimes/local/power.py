@@ -1,7 +1,7 @@
 """Takes from a dead node's files what a power cut would have taken.
 
 The node's own table tells how many bytes of each file a completed sync has covered (see
-``NodeSpec.durable_lengths_path``). What lies above is lost whole, kept up to some byte, or kept
+``NodeSpec.durable_lengths_path``). The part above is lost whole, kept up to some byte, or kept
 and zeroed sector by sector, as ``draw`` settles; so a torn tail may hold intact records behind
 damaged ones. A file whose name was never made durable may vanish. Not modelled, and so as if the
 disk had been fast: truncations, renames over an existing name, removals, writes below the length,
@@ -94,7 +94,7 @@ def _chance(draw: int, path: str) -> Callable[[], float]:
 class Canaries:
     """Two files beside a dead node's own, and their lines in its table.
 
-    One is flushed and the table says so, of the other it says that nothing is. What a power cut
+    One is flushed and the table says so, of the other it says that nothing is. A power cut that
     takes by that table must leave the one and take the other.
 
     Args:

@@ -35,7 +35,7 @@ class Process(NamedTuple):
 
 
 def process(number: int) -> Process | None:
-    """What the table says of one process, None if it is gone."""
+    """Return the table's entry of one process, None if it is gone."""
     try:
         text = (_PROC / str(number) / "stat").read_text()
     except OSError:

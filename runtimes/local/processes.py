@@ -18,7 +18,7 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.runtimes.local.control_groups import Controller, NodeGroups, possible_bases
 
 _INTERVAL_S: Final = 0.02
-#: What the kernel has ended is gone within this time.
+#: A process that the kernel has ended is gone within this time.
 _ENDING_PATIENCE_S: Final = 5.0
 _BYTES_PER_MIB: Final = 1 << 20
 #: Asks the host: action for the error, node, method, further arguments.
@@ -143,7 +143,7 @@ class LocalProcesses:
         self._kills_before.pop(node, None)
 
     def memory(self, node: NodeName) -> MemoryState:
-        """What the kernel enforces now; whether it has ended a process since the limit came."""
+        """Return the limits in force, and whether the kernel has ended a process since."""
         groups = self._groups
         if groups is None or "memory" not in self._bases():
             return MemoryState(None, was_ended=False)

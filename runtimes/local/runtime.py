@@ -43,7 +43,7 @@ from splitbrain.runtimes.local.mode import Mode, Way, refuse_missing, wanted_mod
 from splitbrain.runtimes.local.processes import LocalProcesses
 
 _DATA: Final = "data"
-#: What needs neither namespaces nor root.
+#: Capabilities that need neither namespaces nor root.
 _ALWAYS: Final[frozenset[Capability]] = frozenset(
     {"kill", "pause", "terminate", "power", "file-change", "truncate", "wipe"}
 )
@@ -97,7 +97,7 @@ class LocalRuntime:
         return self._link().process_id
 
     def capabilities(self) -> frozenset[Capability]:
-        """What needs nothing everywhere; links and clocks where there are namespaces."""
+        """Return what can be done anywhere; links and clocks where there are namespaces."""
         able: set[Capability] = {*_ALWAYS, *possible_bases()}
         if self._own_clocks is not None:
             able |= {"clock", "clock-drift"}
@@ -235,7 +235,7 @@ class LocalRuntime:
         self._ask(f"resume {node}", node, "resume")
 
     def status(self, node: NodeName) -> NodeStatus:
-        """What the node's processes are doing."""
+        """Return the state of the node's processes."""
         return self._ask(f"look at {node}", node, "status")
 
     def exit_code(self, node: NodeName) -> int | None:

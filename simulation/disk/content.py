@@ -28,7 +28,7 @@ Range = tuple[int, int]
 
 
 class Unsynced(NamedTuple):
-    """What a sync would take to the disk."""
+    """Return the bytes that a sync would take to the disk."""
 
     #: As written: unsorted, may overlap.
     ranges: list[Range]
@@ -37,7 +37,7 @@ class Unsynced(NamedTuple):
 
 
 class Patch(NamedTuple):
-    """What one sync takes to the disk: bytes as they were at its moment."""
+    """Content that one sync takes to the disk: bytes as they were at its moment."""
 
     #: New size; None: as it was.
     size_bytes: int | None
@@ -51,9 +51,9 @@ class Content:
     __slots__ = ("current", "dirty", "durable", "resized")
 
     def __init__(self) -> None:
-        #: What reads return.
+        #: Content that reads return.
         self.current = bytearray()
-        #: What a crash leaves, if it leaves nothing unsynced.
+        #: Content that a crash leaves, if it leaves nothing unsynced.
         self.durable = bytearray()
         #: Ranges written since the last sync, in order of writing. Only appended to by writes.
         self.dirty: list[Range] = []

@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 
 import msgspec
 
-#: What can be made to fail.
+#: Operations that can be made to fail.
 ACTIONS: Final = ("read", "write", "truncate", "sync", "rename", "remove", "sync-folder")
 #: Strike whoever tries again; once in a row is evidence enough.
 _LASTING: Final = ("read-failed", "disk-full")
@@ -24,7 +24,7 @@ class DiskFaultNote(msgspec.Struct, frozen=True):
     path: str
     #: Byte in the file, where one is concerned.
     position: int | None = None
-    #: What the process was told; None: nothing.
+    #: Error that the process got; None: none.
     errno: int | None = None
 
 
@@ -40,7 +40,7 @@ class _Armed:
 
 
 class DiskFaults:
-    """What is armed, and what was done."""
+    """Armed faults, and those that struck."""
 
     def __init__(self) -> None:
         #: Bytes that all files together may hold; None: no limit.

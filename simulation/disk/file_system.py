@@ -31,7 +31,7 @@ _DRAWS_MAX: Final = 64
 
 
 class Aftermath(NamedTuple):
-    """What the end of a process took along."""
+    """Losses at the end of a process."""
 
     #: Steps of the job in flight, and how many of them had happened.
     steps: int
@@ -56,7 +56,7 @@ class MemoryFileSystem(FilesInMemory):
     # --- jobs of the disk thread
 
     def begin_job(self) -> None:
-        """What follows is done by the disk thread.
+        """Begin a job: the operations that follow are the disk thread's.
 
         Raises:
             ValueError: a job is in flight.
@@ -72,7 +72,7 @@ class MemoryFileSystem(FilesInMemory):
         return self._jobs.end()
 
     def complete_job(self) -> None:
-        """What the job synced is durable from here on, with the bytes of the moment of each sync.
+        """Make the job's syncs durable from here on, with the bytes of the moment of each sync.
 
         A sync outside the job while it is in flight counts as durable from here on, too.
 
@@ -126,7 +126,7 @@ class MemoryFileSystem(FilesInMemory):
         """Whether bytes [start, end) of the file, as they are now, survive any crash from now on.
 
         While a job is in flight none of its steps counts as durable; one that takes bytes away and
-        puts the same ones back is not seen. What was flushed and rots is equal still.
+        puts the same ones back is not seen. Flushed bytes that rot are equal still.
         """
         text = str(path)
         content = self._names.current.get(text)
@@ -135,7 +135,7 @@ class MemoryFileSystem(FilesInMemory):
         return content.is_durable(start, end)
 
     def durable_content(self, path: Path) -> bytes | None:
-        """What the worst crash would leave under this name; None: no file."""
+        """Return the content that the worst crash would leave under this name; None: no file."""
         content = self._names.durable.get(str(path))
         return None if content is None else bytes(content.durable)
 

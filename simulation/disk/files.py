@@ -103,7 +103,7 @@ class FilesInMemory:
         #: Asked before each write, truncate, sync, rename, remove and sync-folder: an errno to fail
         #: with, or None.
         self.fault: Callable[[str, Path], int | None] | None = None
-        #: What was done, in order, as (action, path); tests clear it.
+        #: Operations so far as (action, path); tests clear it.
         self.journal: list[tuple[str, Path]] = []
 
     @property

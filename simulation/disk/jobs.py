@@ -19,7 +19,7 @@ class Step(Protocol):
 
     @property
     def action(self) -> str:
-        """What it does, as in the journal of the file system."""
+        """Operation, as in the journal of the file system."""
         ...
 
     @property

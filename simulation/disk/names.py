@@ -23,7 +23,7 @@ class NameChange(NamedTuple):
 
 
 class Names:
-    """Which content has which path."""
+    """Contents by path."""
 
     def __init__(self) -> None:
         self.current: dict[str, Content] = {}

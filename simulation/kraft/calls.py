@@ -28,13 +28,13 @@ from splitbrain.simulation.kraft.timers import LifeTimers, NodeClock
 
 #: One in so many proposals waits, and one in so many comes again.
 _PROPOSALS: Final = 2
-#: What waits, waits so long, doubled up to so many times.
+#: Delay of a call, doubled up to so many times.
 _WAIT_US: Final = 64_000
 _WAIT_DOUBLINGS: Final = 4
 #: One in so many heartbeats comes again, and so many bring a question.
 _HEARTBEATS: Final = 12
 _QUESTIONS: Final = 12
-#: What comes again comes after so much, doubled up to so many times.
+#: Delay of a repeated call, doubled up to so many times.
 _LATE_US: Final = 1_000
 _LATE_DOUBLINGS: Final = 10
 

@@ -77,7 +77,7 @@ class KraftCluster:
 
     @property
     def oracle(self) -> Oracle:
-        """Who watches; for tests and debuggers."""
+        """Return the watching oracle; for tests and debuggers."""
         return self._oracle
 
     def start(self, node: NodeName) -> None:
@@ -182,11 +182,11 @@ class KraftCluster:
         return events[-1].epoch if events else 0
 
     def state_events(self, node: NodeName) -> tuple[StateEvent, ...]:
-        """What it said of itself."""
+        """Return the node's state events and log."""
         return tuple(self._hosts[node].state_events.events)
 
     def committed_log(self, node: NodeName) -> CommittedLog | None:
-        """What its disk holds of what it once called committed, and what came before its log.
+        """Return its disk's share of its committed records, and what came before its log.
 
         Of what a snapshot stands for the records are copies, or another machine's: ``copies``.
         """

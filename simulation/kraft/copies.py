@@ -1,7 +1,7 @@
 """Copies of what logs held below their starts, for the dumps that checkers read.
 
 As an operator makes them who saves segments before a snapshot lets them go: from the durable bytes
-of a machine's own disk. What a machine never had, because a leader sent it a snapshot, stands in
+of a machine's own disk. A record that it never had, because a leader sent it a snapshot, stands in
 another's log or copies: a snapshot names its last record, and two logs that have the same epoch at
 the same offset have the same records below. That the snapshot tells what they make is INV-28's.
 
@@ -69,7 +69,7 @@ class Copies:
 
 
 def all_below(snapshot_id: SnapshotId, sources: Iterable[Copies]) -> Sequence[LoggedRecord] | None:
-    """What the snapshot stands for, from the first of the sources that has all of it."""
+    """Return the snapshot's records, from the first of the sources that has all of them."""
     for copies in sources:
         records = copies.below(snapshot_id)
         if records is not None:

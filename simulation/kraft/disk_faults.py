@@ -1,4 +1,4 @@
-"""What faults do to one simulated machine's disk; implements ``SimulatedDisk``.
+"""Disk faults of one simulated machine; implements ``SimulatedDisk``.
 
 The disk itself notes every fault that strikes, which explains that a node stops: that is what one
 that cannot trust its disk must do. Must never decide whether a fault is within the promise: the
@@ -18,7 +18,7 @@ from splitbrain.nodes.wire.batches import HEADER_BYTES, peek_batch
 from splitbrain.simulation.disk.file_system import SECTOR_BYTES, DiskSnapshot
 from splitbrain.simulation.kraft.host import Host
 
-#: Which files rot, by what the fault names.
+#: Files that rot, by the fault's name.
 _SUFFIXES: Final = {
     "log": (layout.SEGMENT_SUFFIX,),
     "state": (layout.QUORUM_STATE,),

@@ -1,6 +1,6 @@
 """The disk thread of one life in a simulated world: a job runs at once, and is done later.
 
-What a job has synced becomes durable when it is done; a crash before that keeps some of its steps
+A job's syncs become durable when it is done; a crash before that keeps some of its steps
 (``simulation.disk.file_system``). A process that ends in order waits for the jobs that it has given
 (``finish``). Must never run two jobs at a time, nor one after a failure.
 """
@@ -172,7 +172,7 @@ class SimulatedDiskJobs:
 
 
 def _name_of(steps: Sequence[tuple[str, str]]) -> str:
-    """What a job did, in one word."""
+    """Return a job's operation in one word."""
     if any(action == "truncate" and path.endswith(".log") for action, path in steps):
         return "truncate"
     if any(".checkpoint" in path for _, path in steps):

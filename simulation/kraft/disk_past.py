@@ -1,4 +1,4 @@
-"""What befell one simulated machine's disk, and which ends of its node that explains.
+"""History of faults of one simulated machine's disk, and the ends of its node that it explains.
 
 An excuse is no promise made when a fault is announced: it is looked up when a node has ended, and
 holds only while its cause is there.
@@ -36,7 +36,7 @@ class _Rot(NamedTuple):
 
     path: str
     position: int
-    #: What it has been since, as long as nobody wrote there; None: it was gone when looked at.
+    #: Its content since, as long as nobody wrote there; None: it was gone when looked at.
     value: int | None
 
 
@@ -104,7 +104,7 @@ class DiskPast:
         return ended.startswith(_COULD_NOT_START) and (self._call_failed or self._is_wrong)
 
     def life_ended(self) -> None:
-        """What has failed so far explains no later end."""
+        """Forget failures so far: they explain no later end."""
         self._struck_before = len(self._notes)
         self.was_booting = False
 

@@ -1,6 +1,6 @@
 """Ghost state: what is true of a whole simulated quorum and known to no node of it.
 
-What was ever committed, who ever led and voted, what each machine's disk holds. Kept up by the
+Records ever committed, leaders and votes of all epochs, each machine's disk. Kept up by the
 oracle whether or not an invariant watches. Must never influence a node, nor draw a random number.
 """
 
@@ -28,22 +28,22 @@ from splitbrain.simulation.kraft.ledger import Ledger
 from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
 from splitbrain.simulation.kraft.shadow import Codec, Entry, ShadowLog
 
-#: What is counted of a run.
+#: Counts of a run.
 _COUNTED: Final = (
     "lives", "elections", "truncations", "reads", "acknowledged", "votes", "cuts", "installed",
 )  # fmt: skip
 
 
 class Machine:
-    """What is known of one host."""
+    """Facts of one host."""
 
     def __init__(self, host: Host, codec: Codec, committed: Sequence[Entry]) -> None:
         """``committed`` grows as the quorum commits."""
         self.host = host
         self._committed = committed
-        #: What befell its disk.
+        #: History of its disk's faults.
         self.disk_past = DiskPast(host.disk)
-        #: What its log held below its start.
+        #: Records that its log held below its start.
         self.copies = Copies(host.disk, host.folder, self.disk_past)
         self._codec = codec
         #: While a life has begun: what its log holds.
@@ -54,7 +54,7 @@ class Machine:
         self.promised = 0
         #: The same of the disk that the voter set names, once another one is in its place.
         self._promised_by_first = 0
-        #: What the log held when the last life ended.
+        #: Content of the log when the last life ended.
         self.left: list[Entry] = []
         #: The same with its places; None before the first life has ended.
         self._log_left: ShadowLog | None = None
@@ -78,7 +78,7 @@ class Machine:
         return ReplicaKey(self.host.node_id, self.host.directory_ids[-1])
 
     def quorum_state(self) -> QuorumState | None:
-        """What the disk holds durably; None: nothing that can be read."""
+        """Return the disk's durable content; None: nothing that can be read."""
         content = self.host.disk.durable_content(self._state_path)
         if content is None:
             return EMPTY_STATE
@@ -90,14 +90,14 @@ class Machine:
         return self._states[content]
 
     def durable_log(self) -> ShadowLog:
-        """What the disk of a machine that is down keeps."""
+        """Return the disk content of a machine that is down."""
         notes = self.disk_past.count
         if self._held is None or notes != self._held_after:
             self._held, self._held_after = self.read_log(), notes
         return self._held
 
     def read_log(self) -> ShadowLog:
-        """What the disk keeps, read anew from its bytes."""
+        """Return the disk's content, read anew from its bytes."""
         log = ShadowLog(self.host.folder, self._codec)
         log.read_disk(self.host.disk, self._committed)
         return log
@@ -172,7 +172,7 @@ class Machine:
 
 
 class _DurableFiles:
-    """What a disk holds durably, out of reach of the faults that wait for a read."""
+    """Return a disk's durable content, out of reach of the faults that wait for a read."""
 
     def __init__(self, disk: MemoryFileSystem) -> None:
         self._disk = disk
@@ -189,7 +189,7 @@ class Ghost:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        #: What the committed records did.
+        #: State after the committed records.
         is_of_registers = state_machine_of(world.scenario) == "registers"
         self.ledger = Ledger() if is_of_registers else MetadataLedger()
         self.codec = Codec(self.ledger.make_machine)

@@ -1,4 +1,4 @@
-"""What a node does that a fault may wait for, by name.
+"""Acts of a node that a fault may wait for, by name.
 
 The moments that matter last microseconds, so the clock alone rarely hits them. Each is told after
 the effect was performed, before the next one.

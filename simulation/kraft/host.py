@@ -89,7 +89,7 @@ class Host:
         #: Directory ids that this machine's disk has had, newest last.
         self.directory_ids = [key.directory_id]
         self._life: Life | None = None
-        #: What the present life is told apart by; grows also where a life could not begin.
+        #: Number of the present life; grows also where a life could not begin.
         self._life_number = 0
         self._is_booting = False
         self._is_paused = False
@@ -99,7 +99,7 @@ class Host:
         is_broker = layer is not None and all(key.node_id != each.node_id for each in voters)
         places = {voter.node_id: f"n{voter.node_id}" for voter in voters}
         self._strays = Strays(world, key.node_id, places) if is_broker else None
-        #: What waits for a frozen node.
+        #: Calls that wait for a frozen node.
         self._backlog: list[Callable[[], None]] = []
         self.disk.make_folder(self.folder)
         self._format()
@@ -128,7 +128,7 @@ class Host:
             return False
         return not life.node.has_ended
 
-    # What faults and the world's course do.
+    # Calls of faults and of the world's course.
 
     def start(self) -> None:
         """Begin a life with what the disk holds; nothing happens if there is one."""
@@ -224,7 +224,7 @@ class Host:
         for action in backlog:
             self._enter(number, action)
 
-    # What the network brings; implements ``contracts.simulation.ServerEnd``.
+    # Calls of the network; implements ``contracts.simulation.ServerEnd``.
 
     def requested(self, connection: int, source: str, message: Any) -> None:
         """A peer or a client sent something."""
@@ -257,7 +257,7 @@ class Host:
             if name is not None:
                 self.world.happened(self.name, name)
 
-    # What its node and controllers say to each other.
+    # Messages between its node and controllers.
 
     def calls(self, peer: NodeId, message: msgspec.Struct) -> None:
         """The node is about to call a controller."""

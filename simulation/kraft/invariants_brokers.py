@@ -1,4 +1,4 @@
-"""What must hold of what controllers tell brokers, and of what brokers say of themselves.
+"""Invariants of controllers' answers to brokers, and of brokers' own claims.
 
 Looked at when an answer leaves: whoever decided it had applied at least what the node had applied
 when it was asked, and all that it saw is committed by then. So it is judged by the committed
@@ -32,7 +32,7 @@ _OF_BROKERS: Final = (
     brokers.AllocateProducerIdsRequest,
     brokers.AssignReplicasToDirsRequest,
 )
-#: What a leader says that does not know a broker's epoch.
+#: Epoch in answers of a leader that does not know a broker's.
 _ANY_EPOCH: Final = -1
 
 
@@ -49,7 +49,7 @@ class Answers(Invariant):
 
 
 class StrangersAreRefused(Answers):
-    """Who is answered without an error is registered with the broker epoch that it says."""
+    """A broker answered without an error is registered with the broker epoch that it says."""
 
     id = "INV-50"
 
@@ -145,7 +145,7 @@ class ProducerIdsAreToldOnce(Invariant):
 
 
 class ToldIsCommitted(Answers):
-    """What a broker is told is committed: its registration, its block of ids, the end of a fence.
+    """Answers to brokers are committed: its registration, its block of ids, the end of a fence.
 
     The twin of what INV-12 says of clients' requests.
     """
@@ -189,7 +189,7 @@ class ToldIsCommitted(Answers):
 
 
 class FencedShowNothing(Invariant):
-    """What a broker shows is of metadata in which the broker itself is not fenced."""
+    """A broker shows only metadata in which it is not fenced itself."""
 
     id = "INV-56"
 

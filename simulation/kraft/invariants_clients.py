@@ -1,4 +1,4 @@
-"""What must hold of everything that is told to clients, and of the state machines behind it.
+"""Invariants of all answers to clients, and of the state machines behind them.
 
 Looked at where a request reaches a node and where the node answers, so that what the network does
 in between cannot hide a mistake; the order of these moments is the order that linearizability
@@ -15,7 +15,7 @@ from splitbrain.simulation.kraft.invariants import Invariant
 from splitbrain.simulation.kraft.ledger import encoded
 from splitbrain.simulation.kraft.wording import value_in_words
 
-#: What changes nothing, and what does, in the words of the client protocol.
+#: Requests that change nothing, and those that do, in the words of the client protocol.
 READS = ("read", "read-set", "describe-topic")
 _WRITES = ("write", "cas", "add", "create-topic", "delete-topic")
 #: Records between two looks at a leader's whole state.

@@ -1,4 +1,4 @@
-"""What must hold of epochs, votes and leaders in the whole quorum.
+"""Invariants of epochs, votes and leaders in the whole quorum.
 
 Must never take a vote for cast before it has left its node.
 """
@@ -45,7 +45,7 @@ class ElectionSafety(Invariant):
 
 
 class MajorityElects(Invariant):
-    """Who leads an epoch has the votes of a majority of the voter set, given in that epoch."""
+    """An epoch's leader has the votes of a majority of the voter set, given in that epoch."""
 
     id = "INV-26"
     before_effects = (SendAnswer, SendRequest, ReportState)

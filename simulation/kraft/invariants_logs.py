@@ -1,4 +1,4 @@
-"""What must hold of logs and of what is committed in the whole quorum.
+"""Invariants of logs and of committed records in the whole quorum.
 
 Committed is what a leader's high watermark passed in its own epoch, first. Must never take a node's
 word for what is on its disk.
@@ -83,7 +83,7 @@ class HighWatermarkRises(Invariant):
 
 
 class CommittedIsDurable(Invariant):
-    """What a leader commits is on the disks of a majority of the voter set at that moment.
+    """Records that a leader commits are on the disks of a majority of the voter set by then.
 
     And what a follower promises by its fetch offset is on its own.
     """
@@ -181,7 +181,7 @@ class CommitsOwnEpoch(Invariant):
 
 
 class CommittedNeverChanges(Invariant):
-    """What a node takes for committed is what a leader committed there first, for ever."""
+    """A node takes for committed only what a leader committed there first, for ever."""
 
     id = "INV-11"
     before_effects = (AdvanceHighWatermark,)

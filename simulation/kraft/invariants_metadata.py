@@ -1,4 +1,4 @@
-"""What must hold of Kafka's metadata as it is committed, and of what clients are told of topics.
+"""Invariants of Kafka's committed metadata, and of answers to clients about topics.
 
 Looked at batch by batch: a decision of a controller is one batch, and nobody is shown a part of it.
 In worlds of registers there is nothing to look at. Must never ask a controller, nor a broker.
@@ -54,7 +54,7 @@ class CommittedBatches(Invariant):
     def after(self, machine: Machine, effect: Any) -> None:
         ledger, first = self.ghost.ledger, self._looked_at
         end = self._looked_at = len(self.ghost.committed)
-        # Who commits is a leader, and what it commits lies in its log.
+        # The committing node is a leader, and the records lie in its log.
         if end == first or not isinstance(ledger, MetadataLedger) or machine.log is None:
             return
         bounds = [first, *machine.log.batch_ends(first, end)]
@@ -78,7 +78,7 @@ class CommittedBatches(Invariant):
 
 
 class RecordsMakeMetadata(CommittedBatches):
-    """What is committed can be applied: no record contradicts those before it."""
+    """Committed records can be applied: none contradicts those before it."""
 
     id = "INV-43"
 
@@ -318,7 +318,7 @@ class OneAnswerPerRequest(Invariant):
 
 
 class ViewsNeverGoBack(Invariant):
-    """What a broker shows is never older than what it has shown before, in this life or another."""
+    """A broker never shows older metadata than before, in this life or another."""
 
     id = "INV-48"
 

@@ -1,6 +1,6 @@
-"""What must hold of the sessions that a controller gives brokers, and of how brokers leave.
+"""Invariants of the sessions that a controller gives brokers, and of how brokers leave.
 
-What a controller hears is known to its present leadership alone. Judged by the heartbeats that it
+Heartbeats are known to the controller's present leadership alone. Judged by the heartbeats that it
 has answered and by the records that it writes. Must never ask a controller, nor a broker.
 """
 # ruff: noqa: D102 - the moments are documented once, in Invariant
@@ -102,7 +102,7 @@ class LeaversAreMissed(OneLeadership):
 
     def __init__(self, ghost: Ghost) -> None:
         super().__init__(ghost)
-        #: What the others have to know before a broker may go.
+        #: Offset that the others must have applied before a broker may go.
         self._begun: dict[tuple[_Leadership, int], int] = {}
         #: By life of a controller and broker: the highest offset that the broker said it has.
         self._said: dict[tuple[int, int, int], int] = {}

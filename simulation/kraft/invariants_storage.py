@@ -1,4 +1,4 @@
-"""What must hold of disks: promises outlive the process, healed disks are equal, snapshots true.
+"""Invariants of disks: promises outlive the process, healed disks are equal, snapshots true.
 
 Must never ask more of a disk that a fault has harmed than its formats can detect.
 """
@@ -124,7 +124,7 @@ class EqualBytes(Invariant):
         ]
         if not logs:
             return
-        # Who knows most is compared with all others, so that no byte known to two is left out.
+        # The one that knows most is compared with all others: no byte known to two is left out.
         most, longest = max(logs, key=lambda log: (log[1].is_whole, log[1].end))
         for machine, log in logs:
             first = max(log.first, longest.first)
@@ -179,7 +179,7 @@ class SnapshotsTellTheLog(Invariant):
         if isinstance(effect, ReplaceLog):
             self._check(machine, effect.snapshot_id, "replaces its log by ")
             return
-        # What the log loses is in a newer one, or in this one.
+        # Records cut off the log are in a newer one, or in this one.
         newest = machine.host.node.replica.newest_snapshot
         assert newest is not None
         self._check(machine, newest, "cuts its log below ")

@@ -1,4 +1,4 @@
-"""What stands above the logs of a world's nodes: registers, or Kafka's metadata.
+"""Layers above the logs of a world's nodes: registers, or Kafka's metadata.
 
 Voters are controllers then, and observers brokers. Must never draw from a stream that a world of
 registers draws from.
@@ -59,7 +59,7 @@ def quorum_s_part(scenario: Scenario) -> Mapping[str, str]:
 
 
 def layer_maker(world: World, node_id: NodeId, cluster_id: str) -> LayerMaker | None:
-    """What makes the layer of each of a machine's lives; None for registers.
+    """Return the maker of the layer of each of a machine's lives; None for registers.
 
     Raises:
         ValueError: a setting is none.

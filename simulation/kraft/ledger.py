@@ -1,4 +1,4 @@
-"""What every key held at every committed offset: the state machine told once more, apart.
+"""Value of every key at every committed offset: a second, independent state machine.
 
 Shares the record format with the nodes and nothing else of their state machine. Values are compared
 in their encoded form. Must never apply what is not committed.

@@ -64,7 +64,7 @@ class Life(NamedTuple):
     calls: SimulatedCalls | None
 
     def wind_up(self, network: Network, name: NodeName, closed: Callable[[], None]) -> None:
-        """What follows the end of a node, in the order of ``nodes.server.machine.assembly``.
+        """Carry out the end of a node, in the order of ``nodes.server.machine.assembly``.
 
         Clients that wait are answered, all connections closed, and ``closed`` is called when the
         disk has done what it was given.

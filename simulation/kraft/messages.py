@@ -1,4 +1,4 @@
-"""What travels between places of a simulated world of our nodes.
+"""Messages between places of a simulated world of our nodes.
 
 In a share of the worlds every message between nodes is a Kafka frame instead, made and read by the
 real codec. Must never be changed on the way.

@@ -1,4 +1,4 @@
-"""What the metadata was at every committed offset: the image replayed once more, apart.
+"""Metadata at every committed offset: a second, independent replay of the image.
 
 Fed record by record, so an image of the ledger may stand in the midst of a batch: nobody is shown
 that one. Shares the records' format and the image's rules with the nodes; a rule that both have
@@ -128,7 +128,7 @@ class MetadataLedger:
         return present in (is_present, *(value != encoded(None) for value in since))
 
     def difference(self, state: StateMachine, end_offset: int) -> str | None:
-        """What a state tells another thing of than all below ``end_offset`` does, in words."""
+        """Return the difference of a state from the records below ``end_offset``, in words."""
         assert isinstance(state, MetadataMachine)
         theirs = {repr(record): record for record in image_records(state.image)}
         ours = {repr(record): record for record in image_records(self.image_at(end_offset))}

@@ -59,7 +59,7 @@ class Oracle:
         """Say which machines there are, voters first."""
         self.ghost.attach(hosts)
 
-    # What disk faults ask and tell.
+    # Calls of disk faults.
 
     def may_forget(self, host: Host) -> bool:
         """Whether the promise holds even if this machine's disk loses all that it holds now."""
@@ -80,7 +80,7 @@ class Oracle:
         if host.is_up and machine.log is None:
             past.was_booting = True
         if self._world.scenario.beyond_promise and (ghost.broken is None or ghost.lie is None):
-            # What no format can detect: an older disk, and a quorum state without a checksum.
+            # No format can detect an older disk, or a quorum state without a checksum.
             is_lie = past.was_restored or past.has_rotted(QUORUM_STATE)
             if ghost.broken is None and (is_lie or not self.may_forget(host)):
                 ghost.broken = f"{host.name}: {reason}"
@@ -101,7 +101,7 @@ class Oracle:
         for invariant in self._watching:
             invariant.finished()
 
-    # What hosts tell.
+    # Calls of hosts.
 
     def started(self, host: Host) -> None:
         """A life begins, recovered."""

@@ -92,7 +92,7 @@ class Carried:
             )
         answer = message.answer
         if isinstance(answer, FetchAnswer) and answer.records and not answer.batches:
-            # What the codec does with a frame: the headers come from the records.
+            # As the codec reads a frame: the headers come from the records.
             return msgspec.structs.replace(answer, batches=split_batches(answer.records))
         return answer
 
@@ -125,7 +125,7 @@ class SimulatedPeerLink:
         self._ends = ends
         self._enter = enter
         self._machine = machine = LinkMachine(peer, codec, self, owner)
-        #: What its owner wants, the machine hears itself.
+        #: The machine itself hears its owner's calls.
         self.send, self.abandon, self.close = machine.send, machine.abandon, machine.close
         self.call_soon, self.call_later = timers.call_soon, timers.call_later
         self._connection: Connection | None = None
@@ -138,7 +138,7 @@ class SimulatedPeerLink:
         """Whether no request waits for an answer."""
         return self._machine.is_idle
 
-    # What the machine asks for.
+    # Calls of the machine.
 
     def connect(self, pause_us: int) -> None:
         """Open a connection after a pause."""
@@ -172,7 +172,7 @@ class SimulatedPeerLink:
         # Before the peer has accepted: it travels with the opening.
         self._machine.connected()
 
-    # What its connections say, maybe one that was dropped since.
+    # Calls of its connections, maybe of one that was dropped since.
 
     def answered(self, end: "_End", message: PeerAnswer) -> None:
         """The peer answered."""

@@ -47,7 +47,7 @@ class SimulatedPeers:
         self._is_framed = world.scenario.through_codec
         self._enter = enter
         self._links: dict[NodeId, SimulatedPeerLink] = {}
-        #: What is needed to answer in frames, by connection.
+        #: Facts needed to answer in frames, by connection.
         self._inbound: dict[ConnectionId, ReceivedCall] = {}
         #: The same of calls.
         self._calls: dict[ConnectionId, tuple[ReceivedCall, object]] = {}
@@ -112,7 +112,7 @@ class SimulatedPeers:
         node.called(connection, message.correlation, call.header, call.message)
 
     def read(self, connection: ConnectionId, message: PeerRequest) -> Request:
-        """What a peer asks of the quorum."""
+        """Request of a peer to the quorum."""
         if message.frame is None:
             return message.request
         inbound = self._codec.decode_request(message.frame[SIZE_BYTES:])
@@ -162,7 +162,7 @@ _CORRELATION_MASK: Final = 0x7FFFFFFF
 
 
 def read_call(message: PeerCall) -> ReceivedCall:
-    """What a node asks, in the highest version that we speak: all are of one release."""
+    """Frame a node's request in the highest version that we speak: all are of one release."""
     if message.frame is not None:
         return decode_call(message.frame[SIZE_BYTES:])
     api_key = api_key_of_call(message.request)

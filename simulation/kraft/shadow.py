@@ -1,4 +1,4 @@
-"""What one machine's log holds, as decoded records, with the place of their bytes on its disk.
+"""Content of one machine's log as decoded records, with the place of their bytes on its disk.
 
 Built from the bytes that the disk holds durably when a life begins, and kept up from the effects
 that were performed since; so what storage gets wrong shows at the next start at the latest. Whether
@@ -24,7 +24,7 @@ from splitbrain.nodes.wire.errors import WireError
 from splitbrain.simulation.disk.file_system import MemoryFileSystem
 from splitbrain.simulation.kraft.disk_snapshots import log_start, newest_whole
 
-#: What a batch carries where its bytes are no intact batch.
+#: Content of a batch whose bytes are not intact.
 _DAMAGED: Final = None
 
 

@@ -43,20 +43,20 @@ _BEATS: Final = (3, 4, 6)
 #: How often an idle leader writes, milliseconds; 0: never.
 _IDLE_MS: Final = (0, 0, 2_000)
 _BROKERS_MAX: Final = 3
-#: What else happens to brokers than to any node, and up to how often; it heals after so many parts
+#: Happenings that only brokers have, and up to how often; each heals after so many parts
 #: of a session, doubled up to so many times.
 _BROKER_FAULTS: Final = ("terminate", "terminate", "terminate", "kill", "kill", "pause")
 _BROKER_FAULTS_MAX: Final = 5
 _SESSION_PARTS: Final = 8
 _PARTS_DOUBLINGS: Final = 5
-#: What ends a broker while it, or another one, is proposed for an ISR; up to how often, and at one
+#: Ends of a broker while it, or another one, is proposed for an ISR; up to how often, and at one
 #: of the first how many proposals.
 _BLOWS: Final = ("terminate", "terminate", "terminate", "kill")
 _BLOWS_MAX: Final = 6
 _PROPOSALS_MAX: Final = 4
 #: It strikes within a part of a session, halved up to so many times.
 _SHIFTS: Final = 4
-#: What a change of a topic takes in the log, about; and by how much longer a chunk of a snapshot is
+#: Bytes of a topic's change in the log, about; and by how much longer a chunk of a snapshot is
 #: than in worlds of registers, whose images are smaller.
 _OPERATION_BYTES: Final = 200
 _CHUNKS_LONGER: Final = 16
@@ -82,7 +82,7 @@ def _copy_with(patches: tuple[Patch, ...]) -> SimulatedSystem:
     return made
 
 
-#: What clients do at brokers.
+#: Operations of clients at brokers.
 _AT_BROKERS: Final = ("view", "change")
 #: A broker that finds no controller for long gives up; here it must wait as long as faults last.
 _FOR_EVER_MS: Final = 3_600_000

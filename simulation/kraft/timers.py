@@ -12,7 +12,7 @@ _EPOCH_MS: Final = 1_767_225_600_000
 
 
 class NodeClock:
-    """What one machine's clocks show; outlives the node's process."""
+    """Clocks of one machine; they outlive the node's process."""
 
     def __init__(self, world: World, drift_ppm: int) -> None:
         """``drift_ppm``: how many microseconds a second it gains, or loses."""
@@ -76,7 +76,7 @@ class LifeTimer:
 
     def __init__(self, action: Callable[[], None]) -> None:
         self._action: Callable[[], None] | None = action
-        #: What rings it in the world.
+        #: Event that rings it in the world.
         self.pending: Timer | None = None
 
     def cancel(self) -> None:

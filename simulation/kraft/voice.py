@@ -1,4 +1,4 @@
-"""What a simulated node says of itself: its state events and its log, kept in memory.
+"""State events and log of a simulated node, kept in memory.
 
 Must never say anything that the node has not said.
 """
@@ -25,7 +25,7 @@ class StateEvents:
         self.events: list[StateEvent] = []
 
     def begin(self, incarnation: int) -> None:
-        """What follows is of this life."""
+        """Begin a life: what follows belongs to it."""
         self._incarnation = incarnation
         self._sequence = 0
 

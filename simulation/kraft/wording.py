@@ -24,7 +24,7 @@ _DETAILS: Final = re.compile(r" at byte | \(log offset |; |: '")
 
 
 def state_in_words(state: QuorumState | None) -> str:
-    """What a quorum state says."""
+    """Return a quorum state in words."""
     if state is None:
         return "a quorum state that cannot be read"
     vote = "no vote" if state.voted_id is None else f"a vote for n{state.voted_id}"
@@ -40,12 +40,12 @@ def record_in_words(entry: Entry | None) -> str:
 
 
 def value_in_words(value: Any) -> str:
-    """What a client was told."""
+    """Return an answer to a client in words."""
     return "nothing" if value is None else msgspec.json.encode(value).decode()
 
 
 def class_of_end(reason: str) -> str:
-    """What two ends of a node for the same reason have in common: no number, no name.
+    """Return the part that two ends of a node for one reason share: no number, no name.
 
     Args:
         reason: as ``Host.ended`` says it, or why a replica halts.

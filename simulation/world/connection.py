@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Direction:
-    """What travels one way on one connection."""
+    """Frames that travel one way on one connection."""
 
     __slots__ = ("arrives_at", "is_stalled", "waiting")
 

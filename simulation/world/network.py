@@ -49,7 +49,7 @@ class SimulatedNetwork:
         self.delivered_count = 0
         self.reset_count = 0
 
-    # What places do.
+    # Calls of places.
 
     def listen(self, place: str, server: ServerEnd) -> None:
         """A process takes connections at this place until ``crash``."""
@@ -141,7 +141,7 @@ class SimulatedNetwork:
             elif connection.source == place:
                 self.close(connection)
 
-    # What faults do.
+    # Calls of faults.
 
     def cut(self, links: Sequence[Link]) -> None:
         """Stall everything on these links from now on."""
@@ -309,7 +309,7 @@ class SimulatedNetwork:
         self._world.after(self._world.between(_STREAM, 0, self._options.stall_us_max), go_on)
 
     def _release(self, link: tuple[str, str] | None) -> None:
-        """What waited on a link goes on; None: on every link that is whole."""
+        """Send on what waited on a link; None: on every link that is whole."""
         for connection in list(self._connections.values()):
             ends = (connection.source, connection.place)
             for direction, here in (

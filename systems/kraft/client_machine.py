@@ -247,7 +247,7 @@ class ClientMachine:
         )
         return (Send(request, remaining_us),)
 
-    # What came of it.
+    # Outcomes.
 
     def _greeted(self, now: int) -> Sequence[Effect]:
         if self._awaiting != "greeting":
@@ -295,7 +295,7 @@ class ClientMachine:
             outcomes.unanswered(self._operation, error, self._aim.target), None, now
         )
 
-    # What follows.
+    # Next steps.
 
     def _conclude(
         self, completion: Completion, hint: NodeName | None, now: int

@@ -179,7 +179,7 @@ def _neutral(
 
 
 class Content(NamedTuple):
-    """What a record says: kind, key and value as in ``contracts.committed.CommittedRecord``."""
+    """Content of a record, as in ``contracts.committed.CommittedRecord``."""
 
     f: str | None
     key: str | None
@@ -191,7 +191,7 @@ CONTROL = Content(None, None, None)
 
 
 def contents(records: Iterable[LoggedRecord], names: Mapping[str, str]) -> list[Content]:
-    """What each record says, in their order.
+    """Return the content of each record, in their order.
 
     Args:
         records: of a log, in order.

@@ -35,7 +35,7 @@ from splitbrain.systems.kraft.state_machines import (
 
 #: Port at which a node tells its figures.
 METRICS_PORT: Final = "metrics"
-#: What runtimes that have images start.
+#: Image that runtimes with images start.
 IMAGE: Final = ImageSource(
     "splitbrain-kraft", "kraft", sources=("nodes", "patched"), has_wheels=True
 )

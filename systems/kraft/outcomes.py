@@ -43,7 +43,7 @@ NO_LEADER: Final = "no-leader"
 
 
 def answered(operation: Operation, answer: ClientAnswer, node: str) -> Completion:
-    """What a node's answer means for the operation."""
+    """Return the operation's outcome by a node's answer."""
     if answer.outcome == "ok":
         position = None
         has_record = not _only_reads(operation) and not _was_refused(operation, answer)

@@ -21,7 +21,7 @@ from splitbrain.patched.patch import Patch, PatchError
 FOLDER: Final = Path(__file__).parent / "planted"
 _ROOT: Final = Path(__file__).parents[2]
 
-#: Who must see it: the clients' outcomes and the nodes' ends (a node that stops by itself, logs
+#: Its witness: the clients' outcomes and the nodes' ends (a node that stops by itself, logs
 #: that differ), an invariant of the running quorum, or the demand for progress.
 BugKind = Literal["outcome", "invariant", "liveness"]
 

@@ -1,4 +1,4 @@
-"""What may stand above the log of our nodes, and what an option means for each; pure.
+"""State machines above the log of our nodes, and the meaning of options for each; pure.
 
 With ``metadata`` the nodes that vote are controllers, and brokers follow them: nodes with the
 numbers behind theirs, as many as the setting ``brokers`` says.

@@ -80,7 +80,7 @@ class _Frames:
 
 
 def figures(address: Address, timeout_s: float) -> dict[str, float] | None:
-    """What the node says at this address; None where it does not answer within the time."""
+    """Ask the node at this address for its state; None where it does not answer in time."""
     connection = http.client.HTTPConnection(address.host, address.port, timeout=timeout_s)
     try:
         connection.request("GET", PATH)

@@ -32,7 +32,7 @@ class RedisSystem:
     name = "redis"
     declares_state_events = False
     declares_committed_logs = False
-    #: What the primary lacks its replicas may have had, until they follow it to the same offset.
+    #: Replicas may have had what the primary lacks, until they follow it to the same offset.
     reads_speak_for: ReadsSpeakFor = "converged"
     declares_durable_lengths = False
     #: None: it needs no help to lose acknowledged writes.
@@ -173,9 +173,9 @@ class RedisSystem:
         return
 
     def versions(self) -> dict[str, str]:
-        """What the adapter is made for; ``plan.json`` has the image's digest besides.
+        """Return the version that the adapter is made for; ``plan.json`` has the image's digest.
 
-        Which build it was each server prints first. Runtimes without images start the host's.
+        Each server prints its build first. Runtimes without images start the host's.
         """
         return {"redis": "7 (Debian's packages)"}
 

@@ -17,7 +17,7 @@ from splitbrain.systems.redis.resp import ErrorReply, Reply, text
 
 Command = tuple[str | bytes, ...]
 
-#: What ``ROLE`` says of a node that takes writes.
+#: Answer to ``ROLE`` of a node that takes writes.
 PRIMARY_ROLE: Final = "master"
 
 #: A set or a register, whichever the key holds; a register that was never written is nil.

@@ -34,7 +34,7 @@ from splitbrain.systems.redis.settings import (
     settings,
 )
 
-#: What runtimes that have images start: the base with Debian's packages.
+#: Image that runtimes with images start: the base with Debian's packages.
 IMAGE: Final = ImageSource(
     "splitbrain-redis",
     "redis",

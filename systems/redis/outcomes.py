@@ -72,7 +72,7 @@ ELSEWHERE: Final = frozenset(
 def answered(
     operation: Operation, replies: Sequence[Reply], node: str, *, replica_reads: bool
 ) -> Completion:
-    """What a node's replies mean for the operation."""
+    """Return the operation's outcome by a node's replies."""
     error = error_of(replies)
     if error is not None:
         return _refused(operation, error, node)

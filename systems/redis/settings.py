@@ -1,7 +1,7 @@
 """Settings open to users, by Redis' and Sentinel's own names, and the defaults of a run. Pure.
 
-Two names are of this adapter's clients alone: ``replica-reads`` and ``follow-switches``. What is
-not here is refused rather than handed on: a misspelt name would otherwise test the default.
+Two names are of this adapter's clients alone: ``replica-reads`` and ``follow-switches``. A name
+unknown here is refused rather than handed on: a misspelt name would otherwise test the default.
 
 Nodes know each other as ``host port``; clients of the harness reach the same servers through other
 addresses, so ``Membership`` translates every address that a node tells.
@@ -68,7 +68,7 @@ class Setting(msgspec.Struct, frozen=True):
     most: int = 2_147_483_647
 
     def refuses(self, value: str) -> str | None:
-        """What the value should have been, None where it fits."""
+        """Return what the value should have been, None where it fits."""
         if self.choices:
             return None if value in self.choices else f"one of {', '.join(self.choices)}"
         if value.isascii() and value.isdigit() and self.least <= int(value) <= self.most:

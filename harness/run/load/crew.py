@@ -1,6 +1,6 @@
 """The worker processes of one load, and the one history that becomes of what they tell.
 
-What they tell is merged up to the oldest watermark and written at once, so the history is at any
+Their messages are merged up to the oldest watermark and written at once, so the history is at any
 moment all that happened up to a moment some milliseconds ago. When a worker process dies, the
 operations that it began after its last shipment are known to nobody but the system under test,
 which later reads may show; so the history ends at the dead one's watermark, operations open there
@@ -47,11 +47,11 @@ from splitbrain.workloads.workload import Workload
 SILENCE_MAX_S = 30.0
 #: A fresh interpreter that does not report in this time is taken for broken.
 START_PATIENCE_S = 60.0
-#: What a worker process gets beyond the longest operation to end in order.
+#: Time that a worker process gets beyond the longest operation to end in order.
 END_PATIENCE_S = 30.0
 #: How often silence is looked for.
 _WATCH_INTERVAL_S = 0.5
-#: What one worker process may be ahead of the others.
+#: Lead that one worker process may have over the others.
 BACKLOG_BYTES_MAX = 64 << 20
 #: Error class of operations that were open where a history ends for a dead worker process.
 WORKER_DIED = "worker-died"
@@ -99,13 +99,13 @@ class Crew:
         self._final_reads: list[tuple[Operation, ...]] = []
         self._is_recording = True
         self._told_to_end_s: float | None = None
-        #: What went wrong in here while a message was taken.
+        #: Error of this process while it took a message.
         self._defect: Exception | None = None
         self._somebody_died = False
         self._changed = asyncio.Event()
 
     def final_reads(self) -> list[Operation]:
-        """What is to be read after the load: what any worker process has touched."""
+        """Return the reads after the load: of all that any worker process has touched."""
         return final_reads_of(self._workload, self._final_reads)
 
     @property
@@ -135,10 +135,10 @@ class Crew:
     async def run(self, stopped: asyncio.Event) -> None:
         """Have the system loaded until ``stopped``; every operation has ended when this returns.
 
-        What fails is told to the run's ``Stop``, which ends the load.
+        A failure is told to the run's ``Stop``, which ends the load.
         """
         for child in self._children:
-            # Who was ready early has waited for the others in silence.
+            # A worker that was ready early has waited for the others in silence.
             child.heard_s = time.monotonic()
         self._tell_all(Begin(asyncio.get_running_loop().time()))
         ending = asyncio.ensure_future(self._end_when(stopped))

@@ -1,6 +1,6 @@
 """Merges what several sources tell, each in the order of time, into one stream in that order.
 
-A source's watermark is its promise: nothing older than this will come. What is older than
+A source's watermark is its promise: nothing older than this will come. An event older than
 the oldest watermark of all can be told, because nothing can come before it any more, nor at the
 same time. A source that is gone without having ended is abandoned: what it did from its last
 watermark on nobody knows, so nothing from there on is ever told, and what was told stays all that

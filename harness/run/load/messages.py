@@ -1,4 +1,4 @@
-"""What the run's process and its worker processes say to each other, pickled, one frame each.
+"""Messages between the run's process and its worker processes, pickled, one frame each.
 
 Both ends are the same program on the same machine.
 """
@@ -69,7 +69,7 @@ class Failure(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, error: HarnessError) -> "Failure":
-        """What can be sent of an error."""
+        """Picklable form of an error."""
         return cls(error.action, error.target, error.problem, error.next_step)
 
     def error(self) -> HarnessError:
@@ -78,7 +78,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Shipment(msgspec.Struct, frozen=True):
-    """What happened in a worker process since the last one; comes also when nothing has."""
+    """Events of a worker process since the last one; comes also when there were none."""
 
     #: No event older than this will follow, ns since the run's start.
     watermark: int
@@ -96,12 +96,12 @@ class Ended(msgspec.Struct, frozen=True):
     #: For each of its slots, the process that would have come next.
     upcoming: tuple[int, ...]
     final_reads: tuple[Operation, ...]
-    #: What went wrong, None where nothing did.
+    #: Error; None where there was none.
     failure: Failure | None
 
 
 def final_reads_of(workload: Workload, others: list[tuple[Operation, ...]]) -> list[Operation]:
-    """What the workload and its copies elsewhere want read, each once, in the order of first use.
+    """Reads that the workload and its copies want, each once, in the order of first use.
 
     Copies name the same keys in nearly the same order, so that the longest list leads.
     """

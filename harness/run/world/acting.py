@@ -1,6 +1,6 @@
 """Does acts of faults to a simulated world; the twin of ``harness.run.acting`` in virtual time.
 
-What is left of an act beside the other faults is said by ``nemesis.holds``; here it is done as it
+The part of an act that other faults leave is settled by ``nemesis.holds``; here it is done as it
 stands. To cut a link, set a clock or slow a disk twice is to do it once. A fault that strikes in
 the midst of a node's own step ends that step by ``NodeCrashed``: that is held back until the fault
 is on record, and then let pass (``take_crash``). Must never choose what is hit.
@@ -22,11 +22,11 @@ from splitbrain.simulation.world.world import SimulatedWorld
 
 #: So many times as long as usual takes a job of a stalled disk: minutes at least.
 _STALLED_FACTOR: Final = 100_000
-#: What fails on a file system that has gone read-only.
+#: Operations that fail on a file system that has gone read-only.
 _CALLS_THAT_WRITE: Final = ("write", "sync", "rename")
 #: Wiped: came back without a past. Rotten: has one that it must refuse.
 Forgot = Literal["wiped", "rotten"]
-#: What an act says that it did; None: the nodes' states tell.
+#: Report of an act; None: the nodes' states tell.
 _Said = str | None
 
 

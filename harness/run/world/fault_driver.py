@@ -1,7 +1,7 @@
 """Carries out the faults of a scenario against a simulated world.
 
 The twin of ``harness.run.nemesis_driver`` in virtual time: everything about a fault is decided by
-its machine (``nemesis.fault_machine``), and its effects are carried out here. What was done is
+its machine (``nemesis.fault_machine``), and its effects are carried out here. The outcome is
 known instead of being looked for, and so is whether the cluster can bear that a voter forgets: its
 ghost state is asked. Faults may begin in the midst of a node's step, and may wait for one another.
 
@@ -56,11 +56,11 @@ class _Carried(msgspec.Struct):
 
     fault: Fault
     machine: FaultMachine
-    #: What it waits for.
+    #: Condition that it waits for.
     effect: Effect | None = None
     #: Ends the wait when its time is over.
     timer: Timer | None = None
-    #: What it became; None before its target is settled.
+    #: Its settled form; None before its target is settled.
     actual: ActualFault | None = None
     has_struck: bool = False
     changed: dict[NodeName, FileChanged] = {}
@@ -156,7 +156,7 @@ class FaultDriver:
         now_us, load_us = self._world.now, self._world.scenario.load_us
         match effect:
             case effects.Wait(until_us):
-                # What strikes at a happening strikes in its step.
+                # A fault that waits for a happening strikes in its step.
                 if until_us > now_us:
                     self._go_on_after(carried, until_us - now_us)
                 return until_us > now_us
@@ -239,7 +239,7 @@ class FaultDriver:
         """Do the part of an act that the other faults leave to it."""
         fault, holds = carried.fault, self._nemesis.holds
         said: list[str] = []
-        # Who is thawed goes on within the call, and what happens then may bring another fault,
+        # A thawed node goes on within the call, and what happens then may bring another fault,
         # which may hold a node that has its turn later.
         each = [at(act, (node,)) for node in act.nodes] if isinstance(act, Resume) else [act]
         for one in each:

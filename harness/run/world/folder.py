@@ -117,7 +117,7 @@ def plan_of_scenario(
 
 
 def runtime_versions() -> dict[str, str]:
-    """What a simulated run was made with; its trace is the same on every version of Python."""
+    """Return the versions of a simulated run; its trace is the same on every version of Python."""
     return {SIMULATED: "virtual clock", "python": platform.python_version()}
 
 

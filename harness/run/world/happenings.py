@@ -1,6 +1,6 @@
 """Waits for what happens at the nodes of a world.
 
-One watcher per kind of happening, so that a world in which nobody waits for it pays nothing. Who is
+One watcher per kind of happening, so that a world in which nobody waits for it pays nothing. One
 told may end the very step in which it was called: everybody who waited for the same happening is
 told before ``NodeCrashed`` is let pass.
 """

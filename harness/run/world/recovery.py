@@ -30,7 +30,7 @@ from splitbrain.simulation.world.world import SimulatedWorld
 PROGRESS: Final = "INV-40"
 SETTLED: Final = "INV-41"
 ALIKE: Final = "INV-42"
-#: What is demanded here; may be muted like other invariants, and is then waited for all the same.
+#: Invariant that is demanded here; may be muted, and is then waited for all the same.
 LIVENESS: Final = (PROGRESS, SETTLED, ALIKE)
 
 _STREAM: Final = "recovery"

@@ -241,7 +241,7 @@ class _Course:
         )
 
     def _evidence(self) -> SimulationOutcome:
-        """What the run leaves behind."""
+        """Return the outcome of the run."""
         world, cluster, history = self._world, self._world.cluster, self._history
         logs: dict[NodeName, CommittedLog] = {}
         events: dict[NodeName, tuple[StateEvent, ...]] = {}
@@ -322,7 +322,7 @@ def _stopping(
     watch: Callable[[SimulatedWorld], None] | None,
     stop_at_step: int | None,
 ) -> Callable[[], bool] | None:
-    """What is asked after every step, None where nobody asks."""
+    """Return the calls after every step, None where there are none."""
     if watch is None and stop_at_step is None:
         return None
 
@@ -335,13 +335,13 @@ def _stopping(
 
 
 def _told(error: BaseException) -> str:
-    """What was raised and where, without a path of this machine."""
+    """Return the error and its place, without a path of this machine."""
     place, line = _raised_at(error)
     return f"{type(error).__name__}: {error} ({place}, line {line})"
 
 
 def _kind(error: BaseException) -> str:
-    """What another run must raise to fail in the same way: no message, no line."""
+    """Return the part of an error that a run which fails alike shares: no message, no line."""
     return f"{type(error).__name__} in {_raised_at(error)[0]}"
 
 

@@ -1,1 +1,1 @@
-"""What every decision stands on: the view, settings, bounds, names, leaderships, contacts."""
+"""Basis of every decision: the view, settings, bounds, names, leaderships, contacts."""

@@ -1,4 +1,4 @@
-"""What the active controller knows of brokers that no record says: who was heard of, and how far.
+"""Contacts of the active controller with brokers, which no record holds: when, and how far.
 
 Kept by a leader alone and lost with it: a new leader gives every broker that is not fenced a whole
 session from now on, and knows nothing of their offsets until they tell them. Handlers note here
@@ -28,13 +28,13 @@ class Contacts:
         #: The one heard of longest ago comes first.
         self._heard: dict[Incarnation, Microseconds] = {}
         self._reported: dict[int, Offset] = {}
-        #: What the other brokers must have applied before a broker may go.
+        #: Offset that the other brokers must have applied before a broker may go.
         self._shutdowns: dict[int, Offset] = {}
         self._registered: dict[int, Offset] = {}
 
     @classmethod
     def of_new_leader(cls, image: MetadataImage, now: Microseconds) -> "Contacts":
-        """What a leader starts with: a session for each broker that is not fenced.
+        """Return the contacts of a new leader: a session for each broker that is not fenced.
 
         Where a registration stands that another leader wrote, it does not know; the image's end is
         not before it, and a broker gets there soon.
@@ -83,7 +83,7 @@ class Contacts:
         self._registered[broker_id] = offset
 
     def registration_offset(self, broker_id: int, epoch: int) -> Offset:
-        """What a broker has applied that has applied its registration, the one with this epoch.
+        """Return the broker's applied offset, if it covers the registration with this epoch.
 
         Not before its epoch, which is all there is of one that was never noted here.
         """
@@ -102,11 +102,11 @@ class Contacts:
         self._shutdowns.pop(broker_id, None)
 
     def shutdown_offset(self, broker_id: int) -> Offset | None:
-        """What the others must have applied before the broker may go; None if it does not want."""
+        """Return the offset that the others must apply before the broker may go; None: it stays."""
         return self._shutdowns.get(broker_id)
 
     def lowest_active_offset(self, image: MetadataImage) -> Offset | None:
-        """What all brokers have applied that are neither fenced nor going; None without any."""
+        """Return the least applied offset of brokers neither fenced nor going; None without any."""
         return min(
             (
                 self._reported.get(broker_id, UNKNOWN_OFFSET)

@@ -1,4 +1,4 @@
-"""What a handler is given and what it gives back.
+"""Input and result of a handler.
 
 A handler looks at the metadata as of the last record that this leader appended, committed or not,
 and decides: which records to append, as one batch that counts whole or not at all, and what to
@@ -26,7 +26,7 @@ from splitbrain.nodes.wire.errors import ApiError
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """What a decision may depend on, besides the request."""
+    """Inputs of a decision, besides the request."""
 
     #: With every record that this leader appended in it.
     image: MetadataImage
@@ -48,7 +48,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What comes of a request."""
+    """Result of a request."""
 
     #: The response's message; None where nobody asked (time did).
     answer: msgspec.Struct | None

@@ -1,4 +1,4 @@
-"""What the image says of a broker: whether it may lead, and what of its directories.
+"""State of a broker in the image: whether it may lead, and its directories.
 
 Source: KIP-858 for directories; a real controller's rules for both.
 """

@@ -1,4 +1,4 @@
-"""What a broker's change of state writes: its own record, and those of the partitions it concerns.
+"""Records of a broker's change of state: its own, and those of the partitions it concerns.
 
 Each function gives records in the order in which a real controller writes them: where a log ends in
 the middle of them, what is there makes sense alone, and the rest is decided again. They may be more
@@ -102,7 +102,7 @@ def directories_lost(
 def directories_cordoned(
     broker: RegisterBrokerRecord, cordoned: tuple[str, ...] | None
 ) -> list[MetadataRecord]:
-    """What the broker says of directories that take nothing new; None is no word."""
+    """Return the broker's cordoned directories, which take nothing new; None: not told."""
     known = broker.cordoned_log_dirs
     if cordoned is None or (known is not None and set(known) == set(cordoned)):
         return []

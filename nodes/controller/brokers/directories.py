@@ -49,7 +49,7 @@ def answered_assignment(code: ApiError) -> AssignReplicasToDirsResponse:
 
 
 class _Assignments:
-    """What comes of one request."""
+    """Result of one request."""
 
     def __init__(self, view: View, broker: RegisterBrokerRecord) -> None:
         self._view = view

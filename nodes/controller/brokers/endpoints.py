@@ -1,6 +1,6 @@
 """Listeners of brokers and controllers, from a request into a record.
 
-What no socket can have is refused as a real controller refuses it: as an error without a name.
+An address that no socket can have is refused as a real controller does: by a nameless error.
 """
 
 from collections.abc import Iterable

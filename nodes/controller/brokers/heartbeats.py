@@ -31,7 +31,7 @@ from splitbrain.nodes.wire.families.brokers import BrokerHeartbeatRequest, Broke
 
 
 class BrokerState(Enum):
-    """What a broker is to the controller."""
+    """State of a broker as the controller sees it."""
 
     FENCED = 0
     UNFENCED = 1
@@ -42,7 +42,7 @@ class BrokerState(Enum):
 
 
 _OUT_OF_SERVICE: Final = (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW)
-#: What a change to a state writes.
+#: Record that a change to a state writes.
 _TRANSITIONS: Final[
     Mapping[BrokerState, Callable[[View, RegisterBrokerRecord], list[MetadataRecord]]]
 ] = MappingProxyType(
@@ -56,7 +56,7 @@ _TRANSITIONS: Final[
 
 
 def heartbeat(view: View, request: BrokerHeartbeatRequest, _version: int) -> Decision:
-    """What becomes of the broker that is heard of.
+    """Decide the next state of the broker that sent a heartbeat.
 
     Raises:
         Refusal: it is not registered with this epoch.
@@ -154,7 +154,7 @@ def _lost(
     offline: tuple[str, ...],
     before: list[MetadataRecord],
 ) -> list[MetadataRecord]:
-    """What lost directories write on top of what the broker's change of state did.
+    """Write records of lost directories on top of those of the broker's change of state.
 
     A real controller looks past that change, and may leave the broker leading from a directory
     that it has just reported lost.
@@ -173,7 +173,7 @@ def _note(
     state: BrokerState,
     records: list[MetadataRecord],
 ) -> None:
-    """What the contacts shall know once the records are appended."""
+    """Return the contacts as they are once the records are appended."""
     contacts, broker_id = view.contacts, request.broker_id
     contacts.report(broker_id, Offset(request.current_metadata_offset))
     if any(isinstance(record, BrokerRegistrationChangeRecord) for record in records):

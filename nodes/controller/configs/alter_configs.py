@@ -75,7 +75,7 @@ def _altered(
 ) -> tuple[tuple[AlteredResource, ...], tuple[MetadataRecord, ...]]:
     """Answers and records; too many records refuse all resources.
 
-    What is of no known type is refused each time that it is asked, anything else once.
+    A resource of unknown type is refused each time it is named, any other once.
     """
     asked = Counter((each.resource_type, each.resource_name) for each in resources)
     batch = RecordBatch(view)

@@ -31,7 +31,7 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class ConfigOperation(IntEnum):
-    """What a change does, with the numbers of IncrementalAlterConfigs."""
+    """Operation of a change, with the numbers of IncrementalAlterConfigs."""
 
     SET = 0
     DELETE = 1

@@ -21,7 +21,7 @@ from splitbrain.nodes.wire.errors import ApiError
 
 ConfigValue: TypeAlias = bool | int | float | str | tuple[str, ...]
 
-#: What Java's ``String.trim`` takes away.
+#: Characters that Java's ``String.trim`` takes away.
 _BLANKS: Final = "".join(map(chr, range(0x21)))
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _DOUBLE: Final = re.compile(
@@ -51,7 +51,7 @@ _BITS: Final[Mapping[ConfigType, int]] = MappingProxyType({ConfigType.INT: 32, C
 
 
 class Check(Protocol):
-    """What a value must be, besides being of its type."""
+    """Condition on a value, besides its type."""
 
     def check(self, name: str, value: Any) -> None:
         """Refuse a bad value; raises Refusal with INVALID_CONFIG."""
@@ -83,7 +83,7 @@ def parse_config(definition: ConfigDefinition, text: str) -> ConfigValue:
     """
     value = _parsed(definition.name, definition.type, text)
     if isinstance(definition.check, ListOf):
-        # What is named twice counts once.
+        # An item named twice counts once.
         value = tuple(dict.fromkeys(value)) if isinstance(value, tuple) else value
     if definition.check is not None:
         definition.check.check(definition.name, value)

@@ -1,6 +1,6 @@
-"""Which configs a resource may have, by its type.
+"""Configs that a resource may have, by its type.
 
-What the controller lets through counts for the whole cluster; a broker's own configs it takes as
+A config that the controller accepts counts for the whole cluster; a broker's own it takes as
 they are, since the broker checked them before it passed them on.
 
 Source: a real controller's configuration validator.

@@ -50,7 +50,7 @@ _WITHOUT_BROKER_DEFAULT: Final = frozenset(
     {"segment.ms", "segment.jitter.ms", "flush.ms", "retention.ms"}
 )
 _INTEGER: Final = re.compile(r"[+-]?\d+")
-#: What Kafka says of any request that it cannot make sense of.
+#: Kafka's answer to any request that it cannot make sense of.
 _NO_SUCH_TYPE: Final = (
     "This most likely occurs because of a request being malformed by the client library or the "
     "message was sent to an incompatible broker. See the broker logs for more details."

@@ -1,7 +1,7 @@
-"""What configs a topic has in effect, and where each value comes from.
+"""Configs in effect for a topic, and the source of each value.
 
-What the topic says; else what is said for all brokers, under the names that brokers give it; else
-what this controller was started with; else Kafka's default.
+The order: the topic's own; the default of all brokers, under the names that brokers give it;
+the one this controller was started with; Kafka's default.
 
 Source: a real controller's configuration schema; KIP-226 (synonyms).
 """
@@ -61,12 +61,12 @@ _DEFAULTS: Final[Mapping[str, EffectiveConfig]] = MappingProxyType(
 
 
 def cluster_configs(image: MetadataImage) -> Mapping[str, str]:
-    """What is configured for all brokers."""
+    """Return the configs of all brokers."""
     return image.configs.get(ALL_BROKERS, _NOTHING)
 
 
 def static_configs(settings: ControllerSettings) -> Mapping[str, str]:
-    """What this controller was started with, by the names that brokers give it."""
+    """Return the configs this controller was started with, by the names that brokers give them."""
     if settings.min_insync_replicas == ControllerSettings().min_insync_replicas:
         return _NOTHING
     return {MIN_INSYNC_REPLICAS: str(settings.min_insync_replicas)}

@@ -45,7 +45,7 @@ _RESULTS_UNTIL: Final = 1
 
 
 class UpgradeType(IntEnum):
-    """What the caller accepts, with the numbers of UpdateFeatures."""
+    """Kind of change that the caller accepts, with the numbers of UpdateFeatures."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -134,7 +134,7 @@ def _check_metadata_version(view: View, update: FeatureToUpdate, current: int) -
 
 
 def _unsupported(view: View, name: str, level: int) -> str | None:
-    """Which node cannot work at this level; None if all can."""
+    """Return a node that cannot work at this level; None if all can."""
     nodes = (
         (f"Local controller {view.node_id}", _ABLE.get(name, _UNSUPPORTED)),
         *(

@@ -21,7 +21,7 @@ from splitbrain.nodes.controller.configs.config_types import (
     parse_configs,
 )
 
-#: What Java's ``Duration.parse`` takes.
+#: Form that Java's ``Duration.parse`` takes.
 _DURATION: Final = re.compile(
     r"([+-]?)P(?:([+-]?[0-9]+)D)?"
     r"(?:T(?=[+-]?[0-9.])(?:([+-]?[0-9]+)H)?(?:([+-]?[0-9]+)M)?"
@@ -76,14 +76,14 @@ GROUP_CONFIGS: Final = config_table(
 _OF_GROUPS_ALONE: Final = frozenset(
     {"share.auto.offset.reset", "share.isolation.level", "share.renew.acknowledge.enable"}
 )
-#: What brokers call them, as the default of all groups.
+#: Their names at brokers, as the default of all groups.
 GROUP_SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
     {name: f"group.{name}" for name in GROUP_CONFIGS if name not in _OF_GROUPS_ALONE}
 )
 
 
 class _Bound(NamedTuple):
-    """What a broker's configuration allows of a group's."""
+    """Return the bounds that a broker's configuration sets for a group's."""
 
     name: str
     lowest: int
@@ -92,7 +92,7 @@ class _Bound(NamedTuple):
     limit: str
 
     def problem(self, value: int) -> str | None:
-        """What is wrong with the value."""
+        """Return the problem with the value."""
         kind = self.name.partition(".")[0]
         if value < self.lowest:
             return f"{self.name} must be greater than or equal to group.{kind}.min.{self.limit}"

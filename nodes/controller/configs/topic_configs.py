@@ -87,7 +87,7 @@ class Synonym(NamedTuple):
     """A broker's config that says the same of all its topics."""
 
     name: str
-    #: What one of its units is in units of the topic's config; None for text taken as it is.
+    #: One of its units in units of the topic's config; None for text taken as it is.
     factor: int | None = None
 
     def converted(self, text: str) -> str:
@@ -97,7 +97,7 @@ class Synonym(NamedTuple):
         try:
             return str(int(text.strip() or "0") * self.factor)
         except ValueError:
-            # What cannot be read counts as none, as in Kafka.
+            # An unreadable value counts as none, as in Kafka.
             return "0"
 
 

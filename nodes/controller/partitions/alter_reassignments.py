@@ -55,7 +55,7 @@ def alter_reassignments(
 
 
 class _Moves:
-    """What comes of one request."""
+    """Result of one request."""
 
     def __init__(self, view: View, *, may_change_factor: bool) -> None:
         self._image = view.image
@@ -110,7 +110,7 @@ def _moved(state: PartitionState, replicas: Sequence[int]) -> Target:
     adding = tuple(sorted(set(replicas) - set(state.replicas)))
     return Target(
         replicas=(*replicas, *removing),
-        # What an earlier move says stays where this one says nothing, as in a real controller.
+        # Fields of an earlier move stay where this one says nothing, as in a real controller.
         removing=removing or None,
         adding=adding or None,
     )

@@ -18,7 +18,7 @@ _RECOVERED = 0
 def usable_brokers(image: MetadataImage) -> list[UsableBroker]:
     """Brokers that new replicas may go to: not those on their way out, nor all cordoned off.
 
-    Who is fenced is on no way any more, whatever its registration says of a shutdown.
+    A fenced broker is no longer shutting down, whatever its registration says.
     """
     return [
         UsableBroker(broker_id, broker.rack, broker.fenced)

@@ -141,7 +141,7 @@ def _is_sound(
         raise Refusal(ApiError.UNKNOWN_SERVER_ERROR, f"recovery state {recovery} is unknown")
     if recovery == RECOVERED:
         return True
-    # Who recovers from an unclean election is in sync alone, and nobody goes back to it.
+    # A leader that recovers from an unclean election is alone in sync; nobody goes back to it.
     return len(isr) == 1 and state.leader_recovery_state == RECOVERING
 
 

@@ -1,4 +1,4 @@
-"""What becomes of one partition: who leads it, who is in sync, where its replicas lie, as a record.
+"""Change of one partition as a record: its leader, who is in sync, where its replicas lie.
 
 The one place where leaders are elected. Written for clusters without eligible leader replicas
 (``eligible.leader.replicas.version`` 0): the ISR never becomes empty, its last member stays in it
@@ -29,7 +29,7 @@ _NOWHERE: Final[Mapping[int, str]] = MappingProxyType({})
 
 
 class Election(Enum):
-    """Who may become the leader."""
+    """Rule for who may become the leader."""
 
     #: The present leader if it can, else the first replica in sync that can.
     ONLINE = 0
@@ -40,9 +40,9 @@ class Election(Enum):
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a partition shall be; None leaves it as it is."""
+    """Target state of a partition; None leaves a field as it is."""
 
-    #: What an empty one means: only the last member is left, and it cannot lead.
+    #: Empty: only the last member is left, and it cannot lead.
     isr: tuple[int, ...] | None = None
     replicas: tuple[int, ...] | None = None
     removing: tuple[int, ...] | None = None
@@ -114,7 +114,7 @@ def names_leader(record: PartitionChangeRecord) -> bool:
 
 
 def _assignment(at: PartitionAt, target: Target) -> _Assignment:
-    """What is asked for, or what comes of it where it ends a reassignment."""
+    """Return the target, or its outcome where it ends a reassignment."""
     state = at.state
     replicas = state.replicas if target.replicas is None else target.replicas
     isr = state.isr if target.isr is None else target.isr

@@ -17,7 +17,7 @@ class Completed(NamedTuple):
 def completed(
     replicas: Sequence[int], isr: Sequence[int], removing: Sequence[int], adding: Sequence[int]
 ) -> Completed | None:
-    """What the partition is once its move is done; None while it is not, or there is none.
+    """Return the partition after its move is done; None while it is not, or there is none.
 
     Done once all that come are in sync and one that stays is. Where fewer come than go, all that
     stay have to be: else the partition would have fewer replicas in sync than before its move.

@@ -9,7 +9,7 @@ from typing import Final
 from splitbrain.nodes.metadata.image import TOPIC_RESOURCE, MetadataImage
 
 _UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
-#: What is configured of all brokers.
+#: The config of all brokers.
 _ALL_BROKERS: Final = (4, "")
 
 

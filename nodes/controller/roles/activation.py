@@ -1,4 +1,4 @@
-"""What a controller writes first once it leads.
+"""Records that a controller writes first once it leads.
 
 Into an empty log the levels of the features, as one metadata transaction; into another one nothing,
 unless its last leader left a transaction open: that one is aborted. Until these records are

@@ -44,7 +44,7 @@ _US_PER_S: Final = 1_000_000
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """What a controller is for its whole life."""
+    """Settings of a controller for its whole life."""
 
     cluster_id: str
     node_id: NodeId
@@ -98,7 +98,7 @@ class ActiveController:
         return self._image
 
     def activation(self, transaction_opened_at: Offset | None) -> Sequence[MetadataRecord]:
-        """What is to be appended before anything else; often nothing."""
+        """Return the records to be appended before anything else; often none."""
         return activation_records(self._image, transaction_opened_at)
 
     def decide(
@@ -110,7 +110,7 @@ class ActiveController:
         now: Microseconds,
         next_offset: Offset,
     ) -> Decision:
-        """What comes of a request.
+        """Decide a request.
 
         Raises:
             KeyError: a controller does not serve that API.
@@ -118,7 +118,7 @@ class ActiveController:
         return HANDLERS[api_key](self._view(now, next_offset), request, version)
 
     def due(self, now: Microseconds, next_offset: Offset) -> Decision | None:
-        """What is to be done by now though nobody asked; to be asked again until it is None."""
+        """Decide what is due though nobody asked; to be called again until it returns None."""
         view = self._view(now, next_offset)
         fenced = fence_stale(view)
         if fenced is not None:

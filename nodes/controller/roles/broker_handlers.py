@@ -1,4 +1,4 @@
-"""Which handler answers which API: what brokers, partitions and controllers ask of a controller.
+"""Handlers by API for requests of brokers, partitions and controllers.
 
 DescribeCluster is not here: any controller answers it, from what is committed
 (``nodes.controller.brokers.controllers.describe_cluster``).
@@ -28,7 +28,7 @@ from splitbrain.nodes.wire.errors import ApiError
 #: Makes the answer to a request of one API, in its version, that is refused as a whole.
 Refuse = Callable[[Any, int, ApiError, str | None], msgspec.Struct]
 
-#: What controllers are told, who know by themselves who is active.
+#: Answer for controllers, which know by themselves who is active.
 _WRONG_CONTROLLER: Final = "This is not the correct controller for this cluster."
 #: For a host too, that has to say NOT_CONTROLLER.
 BROKER_REFUSALS: Final[Mapping[ApiKey, Refuse]] = MappingProxyType(

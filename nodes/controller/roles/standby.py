@@ -1,4 +1,4 @@
-"""What a controller answers that is not active: what can be read from what is committed.
+"""Answers of a controller that is not active: reads of the committed state.
 
 Everything else it refuses, and says whom to ask. Must never write.
 

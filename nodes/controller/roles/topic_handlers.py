@@ -1,4 +1,4 @@
-"""Who decides about requests for topics, their partitions' moves, configs and features."""
+"""Handlers by API for topics, their partitions' moves, configs and features."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -26,7 +26,7 @@ from splitbrain.nodes.wire.families.topics import (
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    """What a request asks for in well-formed ways: how often each name and each id."""
+    """Well-formed entries of a request: how often each name and each id."""
 
     names: Counter[str]
     ids: Counter[str]
@@ -70,7 +70,7 @@ class _RefusedTopic(Refusal):
 
 
 def _once(items: tuple[TopicToDelete, ...], asked: _Asked) -> Iterator[TopicToDelete]:
-    """What is asked twice in a well-formed way, once; all else as it is."""
+    """Return well-formed entries once even if named twice; all others as they are."""
     seen: set[TopicToDelete] = set()
     for item in items:
         if item.name in asked.names or item.topic_id in asked.ids:

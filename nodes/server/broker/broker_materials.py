@@ -1,4 +1,4 @@
-"""What the broker of one life is made from, and who it says that it is.
+"""Parts of which the broker of one life is made, and its identity.
 
 Must never make two lives the same: each draws an incarnation of its own.
 """
@@ -18,7 +18,7 @@ _PLAINTEXT: Final = 0
 
 
 class BrokerMaterials(NamedTuple):
-    """What a broker is made from, besides what every layer is given."""
+    """Parts of a broker, besides those that every layer is given."""
 
     settings: BrokerSettings
     #: Where Kafka's clients reach it.
@@ -30,7 +30,7 @@ class BrokerMaterials(NamedTuple):
 
 
 def broker_identity(identity: StorageIdentity, materials: BrokerMaterials) -> BrokerIdentity:
-    """Who the broker is in a new life; takes what the last one left.
+    """Return the broker's identity in a new life; takes what the last one left.
 
     Raises:
         OSError: that cannot be read or taken away.

@@ -111,7 +111,7 @@ class BrokerService:
         self._tell(Started(self._machine.image))
         self._look_at_leader()
 
-    # Who asks.
+    # Requests.
 
     def handle(self, request: ClientRequest, reply: Reply) -> None:
         """A client of ours asks about topics."""
@@ -167,13 +167,13 @@ class BrokerService:
         return False
 
     def versions(self) -> ApiVersionsResponse:
-        """What clients are offered."""
+        """Return the versions that clients are offered."""
         leader_id = self._needs.replica.leader_id
         versions_of = self._needs.surroundings.versions_of_peer
         controller = None if leader_id is None else versions_of(NodeId(leader_id))
         return offered_versions(self._lifecycle.image, controller)
 
-    # What the node says.
+    # Calls of the node.
 
     def accepted(self, effect: AcceptProposal) -> None:
         """Never: an observer proposes nothing."""
@@ -207,7 +207,7 @@ class BrokerService:
         self._look_at_leader()
 
     def figures(self) -> Mapping[str, float]:
-        """What the broker's image counts."""
+        """Return the counts of the broker's image."""
         return image_figures(self._lifecycle.image)
 
     def leave(self, left: Callable[[], None]) -> None:
@@ -327,7 +327,7 @@ class BrokerService:
         self._timer = None
         self._tell(TimerElapsed())
 
-    # What it says of itself.
+    # Its state.
 
     def _described(self, request: ClientRequest) -> ClientAnswer:
         image = self._lifecycle.image

@@ -1,9 +1,9 @@
 """Clients' requests on their way through a broker to the active controller.
 
-What comes in Kafka's protocol is sent again to the next controller as a real broker does. What our
-own clients ask is sent once: asked again, a request may take effect twice, and the answer would
+A request in Kafka's protocol is sent again to the next controller as a real broker does. One that
+our clients make is sent once: asked again, a request may take effect twice, and the answer would
 tell of the second time alone. So many are with a controller at a time, and the others wait: each
-takes a connection there. What waits has a limit, too, since who asked may be gone.
+takes a connection there. Waiting has a limit, too, since the client may be gone.
 
 Must never call a request certain that a controller may have heard and has not answered, nor one
 that it was not active for: it may have lost its leadership with the request in its log.
@@ -45,7 +45,7 @@ _SIZE_BYTES: Final = 4
 #: Clients of ours are on this machine.
 _CLIENT_ADDRESS: Final = b"\x7f\0\0\1"
 _CLIENT_ID: Final = "splitbrain"
-#: What says that nothing was to be done; the controller has made sure of it.
+#: Errors that say that nothing was to be done; the controller has made sure of it.
 _NOTHING_TO_DO: Final = frozenset(
     {ApiError.TOPIC_ALREADY_EXISTS, ApiError.UNKNOWN_TOPIC_OR_PARTITION}
 )
@@ -61,7 +61,7 @@ Answered = Callable[[msgspec.Struct | None], None]
 
 
 class _Change(msgspec.Struct):
-    """What a client of ours asked for."""
+    """Request of a client of ours."""
 
     request: ClientRequest
     reply: Reply
@@ -96,7 +96,7 @@ class EnvelopesOut:
         self._changes: list[_Change] = []
         self._held_bytes = 0
         self._sent_count = 0
-        #: What sends an envelope, or sees that it is too late, once there is room.
+        #: Calls that send an envelope, or see that it is too late, once there is room.
         self._waiting: deque[Callable[[], None]] = deque()
         self._stopping = False
 

@@ -1,6 +1,6 @@
 """Has a broker that leads partitions propose that every replica is in sync, one request at a time.
 
-What came of a proposal is told by the log. Must never propose while the broker has to believe that
+The log tells a proposal's outcome. Must never propose while the broker has to believe that
 it is fenced. Source: Kafka's AlterPartitionManager.
 """
 

@@ -1,6 +1,6 @@
 """One request to a controller on its way: from the frame's content to the answer's.
 
-What a broker forwards for a client is opened here, so that the controller sees the client's request
+A broker's envelope is opened here, so that the controller sees the client's request
 and the broker gets its envelope back. Must never answer twice, nor decide anything.
 """
 

@@ -1,7 +1,7 @@
 """Has a controller registered with the active one, whoever that is, until the image says so.
 
 Brokers and tools learn from the registrations where each controller is reached and what it can run
-with; each life of a controller has its own. What was acknowledged is committed, and only has to
+with; each life of a controller has its own. An acknowledged one is committed, and only has to
 arrive. Must never ask two controllers at a time, nor again for an image that lags behind: each
 registration is a record more that a laggard has to catch up with.
 
@@ -76,7 +76,7 @@ class ControllerRegistrar:
         if self._is_taken and self._known == self._known_when_taken:
             return  # It is committed, and on its way.
         if self._machine.image.metadata_version is None:
-            return  # Which registration the cluster can have is not said yet.
+            return  # The cluster's level does not say yet which registration it can have.
         self._is_waiting = True
         self._call(NodeId(leader_id), self._request, self._answered)
 

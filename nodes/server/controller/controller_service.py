@@ -1,6 +1,6 @@
 """A controller at work on a node: who asks it what, and how the answers go back.
 
-What changes the metadata goes through one queue (``leading`` beside this) while this node
+Changes of the metadata go through one queue (``leading`` beside this) while this node
 is the active controller; the others keep their image hot and answer NOT_CONTROLLER. Clients of ours
 ask about topics alone (``topic_requests``).
 
@@ -42,14 +42,14 @@ from splitbrain.nodes.wire.families.cluster import DescribeClusterRequest
 from splitbrain.nodes.wire.families.controllers import EnvelopeRequest
 from splitbrain.nodes.wire.messages import Endpoint
 
-#: What is served on the quorum's listener, besides the quorum's own requests.
+#: APIs served on the quorum's listener, besides the quorum's own.
 SERVED: Final = frozenset({*HANDLERS, ApiKey.DESCRIBE_CLUSTER, ApiKey.ENVELOPE})
 #: Answers of these that nothing was changed are for brokers to hand to clients who rely on them:
 #: whoever led meanwhile may have changed what they tell. A real controller does not look.
 _PROVEN: Final = frozenset({ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS})
 #: Requests that may wait to be decided; beyond, as it looks, of some who are gone by now.
 WAITING_COUNT_MAX: Final = 4_096
-#: What brokers may ask on behalf of clients.
+#: Requests that brokers may forward for clients.
 _FORWARDED: Final = frozenset({*HANDLERS, ApiKey.DESCRIBE_QUORUM})
 
 
@@ -82,7 +82,7 @@ class ControllerService:
         self._topics = TopicRequests(needs, machine, self._leading)
         self._stopping = False
 
-    # Who asks.
+    # Requests.
 
     def start(self) -> None:
         """Nothing: who leads is heard of in time."""
@@ -138,7 +138,7 @@ class ControllerService:
         return call is not None
 
     def versions(self) -> ApiVersionsResponse:
-        """What the quorum's listener serves, and the levels that the cluster runs with."""
+        """Return the APIs of the quorum's listener, and the levels that the cluster runs with."""
         image = self._machine.image
         served = {**SUPPORTED_VERSIONS, **advertised_versions(SERVED)}
         if image.metadata_version is None:
@@ -146,7 +146,7 @@ class ControllerService:
         levels = {**image.features, "kraft.version": PINNED_LEVELS["kraft.version"]}
         return served_versions(served, CONTROLLER_FEATURES, levels, image.provenance.last_offset)
 
-    # What the node says.
+    # Calls of the node.
 
     def accepted(self, effect: AcceptProposal) -> None:
         """Records are in the leader's log."""
@@ -181,7 +181,7 @@ class ControllerService:
         self._registrar.look()
 
     def figures(self) -> Mapping[str, float]:
-        """What this controller counts; brokers by what the image says of them."""
+        """Return this controller's counts; brokers by their state in the image."""
         counted = {
             "active_controller_count": int(self._leading.active is not None),
             "queue_length": self._leading.waiting_count,
@@ -225,7 +225,7 @@ class ControllerService:
 
         self._leading.carry_out(decision, call.api_key, done)
 
-    # What it says of itself.
+    # Its state.
 
     def _described(self, request: DescribeClusterRequest, version: int) -> msgspec.Struct:
         return describe_cluster(

@@ -1,4 +1,4 @@
-"""What an image counts, for a node's metrics. Pure; one pass over brokers and topics."""
+"""Counts of an image, for a node's metrics. Pure; one pass over brokers and topics."""
 
 from splitbrain.nodes.metadata.image import MetadataImage
 

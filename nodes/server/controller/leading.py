@@ -33,7 +33,7 @@ from splitbrain.nodes.wire.apis import ApiKey
 #: Events of time that follow one another in one turn at most: requests wait meanwhile.
 _DUE_PER_TURN_MAX: Final = 10
 
-#: What became of a decision: all of it is committed; the leadership ended first, so that nobody
+#: Outcome of a decision: all of it is committed; the leadership ended first, so that nobody
 #: knows; or it contradicts what was appended, which no decision may.
 Fate = Literal["committed", "lost", "wrong"]
 #: Told once, maybe at once.
@@ -41,7 +41,7 @@ Done = Callable[[Fate], None]
 
 
 class _Deferred(msgspec.Struct):
-    """What waits for the records up to an offset to be committed."""
+    """Decision that waits for the records up to an offset to be committed."""
 
     last_offset: Offset
     done: Done
@@ -93,7 +93,7 @@ class Leading:
         self._queue.add(event)
 
     def decide(self, api_key: ApiKey, message: msgspec.Struct, version: int) -> Decision:
-        """What comes of a request; somebody has to be active."""
+        """Decide a request; some controller has to be active."""
         active = self._active
         assert active is not None
         return active.decide(
@@ -117,7 +117,7 @@ class Leading:
             done("wrong")
             self._needs.feed(ResignRequested())
 
-    # What the node says.
+    # Calls of the node.
 
     def accepted(self, effect: AcceptProposal) -> None:
         """Records are in the leader's log."""
@@ -148,7 +148,7 @@ class Leading:
         if self._active is not None or self._stopping or replica.role != RoleName.LEADER.value:
             return
         if self._needs.applied_epoch() != replica.epoch:
-            return  # What earlier leaders wrote is not committed yet.
+            return  # Records of earlier leaders are not committed yet.
         self._active_epoch = replica.epoch
         self._active = ActiveController(
             self._identity, self._machine.image, replica.epoch, self._timers.now()
@@ -198,7 +198,7 @@ class Leading:
                 "info", "controller renounced", epoch=self._active_epoch
             )
 
-    # What is appended.
+    # Appends.
 
     def _append(
         self, records: Sequence[MetadataRecord], done: Done, longest: int | None = None

@@ -1,4 +1,4 @@
-"""What a controller says of itself to the active one, which may be itself.
+"""Registration that a controller sends to the active one, which may be itself.
 
 Source: KIP-919.
 """

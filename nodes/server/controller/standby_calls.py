@@ -1,4 +1,4 @@
-"""What becomes of a request to a controller that is not active. Must never append."""
+"""Answers to requests at a controller that is not active. Must never append."""
 
 from splitbrain.nodes.controller.roles.active import Identity
 from splitbrain.nodes.controller.roles.standby import read, wrong_controller

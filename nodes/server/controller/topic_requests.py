@@ -42,10 +42,10 @@ from splitbrain.nodes.wire.families.topics import (
 _CREATE_VERSION: Final = 7
 #: The last one that has topics by name alone.
 _DELETE_VERSION: Final = 5
-#: Stands for the cluster's default: ``num.partitions``, ``default.replication.factor``. Who asks
+#: Stands for the cluster's default: ``num.partitions``, ``default.replication.factor``. A client
 #: does not count the brokers: how many there seem to be depends on when one looks, and where.
 _DEFAULT: Final = -1
-#: What says that nothing was to be done.
+#: Errors that say that nothing was to be done.
 _NOTHING_TO_DO: Final = frozenset(
     {ApiError.TOPIC_ALREADY_EXISTS, ApiError.UNKNOWN_TOPIC_OR_PARTITION}
 )

@@ -1,4 +1,4 @@
-"""What stands above the log of a node: a state machine, and the service that answers for it.
+"""The layer above a node's log: a state machine, and the service that answers for it.
 
 One node runs one layer: registers, or Kafka's metadata. The node tells the service what the replica
 said and what was applied; the service gives the replica its proposals. Must never decide who leads.
@@ -21,7 +21,7 @@ from splitbrain.nodes.transport.client_protocol import ClientRequest, NodeState,
 from splitbrain.nodes.wire.api_versions import ApiVersionsResponse
 from splitbrain.nodes.wire.apis import RequestHeader
 
-#: What a layer counts at any time, by its name in ``nodes.server.machine.prometheus``.
+#: Counts of a layer, by their names in ``nodes.server.machine.prometheus``.
 Figures = Callable[[], Mapping[str, float]]
 
 
@@ -57,7 +57,7 @@ class Service(Protocol):
         ...
 
     def versions(self) -> ApiVersionsResponse:
-        """What the quorum's listener serves."""
+        """Return the APIs of the quorum's listener."""
         ...
 
     def accepted(self, effect: AcceptProposal) -> None:
@@ -93,7 +93,7 @@ class Service(Protocol):
         ...
 
     def figures(self) -> Mapping[str, float]:
-        """What the layer counts, as it is now."""
+        """Return the layer's counts as they are now."""
         ...
 
     def leave(self, left: Callable[[], None]) -> None:
@@ -106,7 +106,7 @@ class Service(Protocol):
 
 
 class ServiceNeeds(NamedTuple):
-    """What a node gives its service."""
+    """A node as its service sees it."""
 
     identity: StorageIdentity
     replica: Replica

@@ -1,4 +1,4 @@
-"""What a node measures of itself while it works, told to whoever keeps the figures.
+"""Measurements that a node makes of itself while it works, for the keeper of its figures.
 
 Durations are of the node's own monotonic clock. Must never change what the node does: with nobody
 to tell, all of it is nothing.

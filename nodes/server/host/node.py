@@ -1,7 +1,7 @@
 """One node at work: a replica, its disk, its peers and its clients, on one thread.
 
 Events go to the replica one at a time and its effects are performed in the order given; an event
-that an effect causes waits until all of them are done. What is outside the node is given to it
+that an effect causes waits until all of them are done. The outside world is given to it
 (``surroundings`` beside this), so that it runs on an event loop and in a simulation alike. Must
 never decide for the replica, never wait, and never go on after a halt or a failed disk. Source: the
 contract in ``nodes.quorum.effects``. The module is longer than 400 lines because every effect has
@@ -87,7 +87,7 @@ RESIGNATION_US_MAX: Final = 500_000
 
 
 class NodeParts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node is made of; built by ``nodes.server.start.assembling``."""
+    """Parts of a node; built by ``nodes.server.start.assembling``."""
 
     #: Of the disk that it lives on now.
     identity: StorageIdentity
@@ -283,7 +283,7 @@ class Node:
             self.service.handle(request, reply)
 
     def state(self) -> NodeState:
-        """What the node says of itself."""
+        """Return the node's state."""
         replica, machine = self.replica, self.parts.applier.machine
         return NodeState(
             node_id=self.parts.node_id,
@@ -314,7 +314,7 @@ class Node:
         self.service.stop()
         self.end(exit_codes.STOPPED, "asked to stop")
 
-    # What the transport reports.
+    # Calls of the transport.
 
     def requested(
         self, connection: ConnectionId, correlation: CorrelationId, request: Request

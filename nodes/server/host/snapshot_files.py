@@ -53,13 +53,13 @@ class _Draft:
         self.is_void = False
         self.writer: SnapshotWriter | None = None
         self.is_over = False
-        #: What is wrong with it; set at the end.
+        #: The problem with it; set at the end.
         self.problem: str | None = None
         self.loaded: LoadedSnapshot | None = None
 
 
 class SnapshotFiles:
-    """What a node does with snapshots, but for when."""
+    """A node's work on snapshots, but for when it is due."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What a node asks of the state machine above its log, whatever it is.
+"""Interface of the state machine above a node's log.
 
 A machine is fed with committed batches in the order of the log, tells its state as the records of a
 snapshot, and takes the state of a snapshot. Everything happens on the node's thread but what is
@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from splitbrain.nodes.quorum.persistent import SnapshotId
 from splitbrain.nodes.wire.batches import RecordBatch
 
-#: What may stand above the log.
+#: Names of the state machines that may stand above the log.
 StateMachineName = Literal["registers", "metadata"]
 #: Told of each record: its offset, its epoch, what it did (None for a record of raft's own).
 Listener = Callable[[int, int, Any], None]

@@ -72,7 +72,7 @@ class DiskJobs(Protocol):
 class PeerLinks(Protocol):
     """The node's own connections to its peers, one request at a time on each.
 
-    What came of a request is told to the node, once: ``Node.answered`` or ``Node.failed``.
+    The outcome of a request is told to the node, once: ``Node.answered`` or ``Node.failed``.
     """
 
     def send(
@@ -149,7 +149,7 @@ ReplyToCall = Callable[[ConnectionId, CorrelationId, msgspec.Struct | bytes | No
 CallPeer = Callable[[NodeId, msgspec.Struct, Callable[[msgspec.Struct | None], None]], None]
 
 
-#: What a voter last said that it serves, to whoever called it; None before.
+#: APIs that a voter last said it serves, to any caller; None before.
 VersionsOfPeer = Callable[[NodeId], ApiVersionsResponse | None]
 
 
@@ -162,7 +162,7 @@ def _versions_unknown(_: NodeId) -> ApiVersionsResponse | None:
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What one life of a node is given."""
+    """Surroundings of one life of a node."""
 
     timers: Timers
     disk_jobs: DiskJobs

@@ -123,7 +123,7 @@ class Server:
                 self._lengths.close()
 
     def state(self) -> NodeState:
-        """What the node says of itself."""
+        """Return the node's state."""
         return self.node.state()
 
     def _assemble(self, materials: NodeMaterials, life: Life, state_events: StateEventFile) -> Node:
@@ -163,7 +163,7 @@ class Server:
 def _layer_maker(
     configuration: NodeConfiguration, filesystem: FileSystem
 ) -> Callable[[], Layer] | None:
-    """What makes the layer above the log; None for registers."""
+    """Return the maker of the layer above the log; None for registers."""
     if configuration.state_machine == "registers":
         return None
     if configuration.is_broker:
@@ -200,7 +200,7 @@ def _broker_maker(configuration: NodeConfiguration, filesystem: FileSystem) -> C
 
 
 def _codec_of(configuration: NodeConfiguration, node: Node) -> InboundCodec | None:
-    """What reads the quorum's listener; None for what the quorum's nodes send."""
+    """Return the codec of the quorum's listener; None for requests of the quorum's nodes."""
     if not configuration.is_broker:
         return None
     from splitbrain.nodes.transport.broker_codec import BrokerCodec

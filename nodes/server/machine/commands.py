@@ -32,7 +32,7 @@ from splitbrain.nodes.storage.errors import CorruptStorageError, StorageError, S
 
 #: Names the configuration file where ``--config`` does not.
 CONFIGURATION_VARIABLE: Final = "SPLITBRAIN_NODE_CONFIG"
-#: What is done to a data folder before a node runs on it.
+#: Preparation of a data folder before a node runs on it.
 _PREPARATIONS: Final[Mapping[str, Callable[[NodeConfiguration], object]]] = {
     "format": format_data_folder,
     "adopt": adopt_data_folder,

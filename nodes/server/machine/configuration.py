@@ -49,7 +49,7 @@ class NodeConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     durable_length_file: str | None = None
     #: Settings by our names or by Kafka's, values as text, milliseconds where a time is meant.
     settings: dict[str, str] = {}
-    #: What stands above the log. A node with metadata is a controller if it is a voter, by its
+    #: State machine above the log. A node with metadata is a controller if it is a voter, by its
     #: node id, and a broker otherwise.
     state_machine: StateMachineName = "registers"
 

@@ -1,6 +1,6 @@
 """Formats or adopts the data folder that a node's configuration names, on the machine's disk.
 
-What is done and when is ``server.start.formatting``'s matter, or ``nodes.storage.identity``'s; this
+The steps and their order are in ``server.start.formatting`` and ``nodes.storage.identity``; this
 says with what.
 """
 

@@ -25,7 +25,7 @@ _RAFT: Final = "kafka_server_raft_metrics"
 _US_PER_MS: Final = 1_000
 #: Upper bounds of the buckets, milliseconds.
 _BUCKETS_MS: Final = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
-#: What each figure of a layer is called, and what it is.
+#: Name and meaning of each figure of a layer.
 _LAYER_GAUGES: Final = (
     ("active_controller_count", f"{_CONTROLLER}_activecontrollercount",
      "1 on the active controller, 0 elsewhere."),

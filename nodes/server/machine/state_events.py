@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 _ENCODER: Final = msgspec.json.Encoder()
-#: What is read of a file's end to find its last whole line.
+#: Bytes read of a file's end to find its last whole line.
 _TAIL_BYTES: Final = 1024 * 1024
 
 

@@ -80,7 +80,7 @@ class ClientService:
         return False
 
     def versions(self) -> ApiVersionsResponse:
-        """What the quorum's listener serves: the quorum's own requests."""
+        """Return the APIs of the quorum's listener: the quorum's own."""
         return own_versions()
 
     def accepted(self, effect: AcceptProposal) -> None:

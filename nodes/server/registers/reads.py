@@ -17,7 +17,7 @@ from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientReque
 
 
 class Seen(NamedTuple):
-    """What a read came to."""
+    """Result of a read."""
 
     result: Any
     #: One past the last record that it saw; None where that is not to be told.

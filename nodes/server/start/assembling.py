@@ -36,11 +36,11 @@ from splitbrain.nodes.wire.snapshots import SnapshotReader
 
 
 class NodeMaterials(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node is made from, besides its surroundings."""
+    """Parts of a node, besides its surroundings."""
 
     filesystem: FileSystem
     data_folder: Path
-    #: Who the data folder must belong to.
+    #: Owner that the data folder must have.
     cluster_id: str
     node_id: NodeId
     settings: QuorumSettings
@@ -89,7 +89,7 @@ def assemble(
 ) -> Node:
     """Recover the data folder and build the node; ``make_node`` may be a class derived from it.
 
-    What the storage refuses goes to the state events first.
+    A refusal of the storage goes to the state events first.
 
     Raises:
         StorageError: the folder is in use or corrupt, or its disk failed; nothing stays open.

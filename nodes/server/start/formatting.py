@@ -18,7 +18,7 @@ from splitbrain.nodes.storage.filesystem import FileSystem
 from splitbrain.nodes.storage.identity import StorageIdentity, format_storage
 from splitbrain.nodes.storage.layout import LOG_FOLDER, META_PROPERTIES, VOTERS
 
-#: What may lie in a folder that holds nothing of a node: what a fresh file system has in its root,
+#: Names allowed in a folder that holds nothing of a node: what a fresh file system has in its root,
 #: and what formatting makes before ``meta.properties``, which makes a folder a node's.
 _NOTHING_NAMES: Final = (
     "lost+found", LOG_FOLDER, VOTERS, f"{VOTERS}.tmp", f"{META_PROPERTIES}.tmp",

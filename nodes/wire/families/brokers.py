@@ -81,7 +81,7 @@ class BrokerHeartbeatRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False
 
 
 class BrokerHeartbeatResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What the broker is to the controller."""
+    """State of the broker as the controller sees it."""
 
     throttle_time_ms: Int32
     error_code: Int16
@@ -137,7 +137,7 @@ class TopicToAssign(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class DirectoryToAssign(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What lies in one directory."""
+    """Replicas in one directory."""
 
     id: Uuid
     topics: tuple[TopicToAssign, ...]
@@ -152,7 +152,7 @@ class AssignReplicasToDirsRequest(msgspec.Struct, frozen=True, kw_only=True, gc=
 
 
 class AssignedPartition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of one replica."""
+    """Result for one replica."""
 
     partition_index: Int32
     error_code: Int16
@@ -166,14 +166,14 @@ class AssignedTopic(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class AssignedDirectory(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of one directory."""
+    """Results for one directory."""
 
     id: Uuid
     topics: tuple[AssignedTopic, ...]
 
 
 class AssignReplicasToDirsResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of each replica."""
+    """Results for each replica."""
 
     throttle_time_ms: Int32
     error_code: Int16

@@ -1,4 +1,4 @@
-"""What a cluster looks like: Metadata, DescribeCluster, DescribeTopicPartitions.
+"""Descriptions of a cluster: Metadata, DescribeCluster, DescribeTopicPartitions.
 
 Source: Kafka 4.3's message definitions; KIP-516 (topic ids), KIP-700 and KIP-919 (DescribeCluster,
 also of controllers), KIP-966 (DescribeTopicPartitions), KIP-1073 (fenced brokers).

@@ -105,7 +105,7 @@ class IncrementalAlterConfigsRequest(msgspec.Struct, frozen=True, kw_only=True, 
 
 
 class AlteredResource(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of one resource."""
+    """Result for one resource."""
 
     error_code: Int16
     error_message: NullableString
@@ -115,7 +115,7 @@ class AlteredResource(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class IncrementalAlterConfigsResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of each resource."""
+    """Results for each resource."""
 
     throttle_time_ms: Int32
     responses: tuple[AlteredResource, ...]
@@ -145,7 +145,7 @@ class AlterConfigsRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class AlterConfigsResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of each resource."""
+    """Results for each resource."""
 
     throttle_time_ms: Int32
     responses: tuple[AlteredResource, ...]

@@ -63,7 +63,7 @@ class UpdateFeaturesRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False)
 
 
 class UpdatedFeature(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of one feature."""
+    """Result for one feature."""
 
     feature: String
     error_code: Int16
@@ -71,7 +71,7 @@ class UpdatedFeature(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class UpdateFeaturesResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of the update."""
+    """Result of the update."""
 
     throttle_time_ms: Int32
     error_code: Int16
@@ -83,7 +83,7 @@ class EnvelopeRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A client's request as a broker forwards it: header and body as they came."""
 
     request_data: Bytes
-    #: Who the client is, in the form of the broker's principal builder.
+    #: The client's principal, in the form of the broker's principal builder.
     request_principal: NullableBytes
     #: 4 or 16 bytes.
     client_host_address: Bytes

@@ -36,12 +36,12 @@ class PartitionToAlter(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     partition_index: Int32
     leader_epoch: Int32
-    #: What versions without epochs have in place of ``new_isr_with_epochs``.
+    #: Form of versions without epochs, in place of ``new_isr_with_epochs``.
     new_isr: Annotated[tuple[Int32, ...], until(2)] = ()
     new_isr_with_epochs: Annotated[tuple[InSyncBroker, ...], since(3)] = ()
     #: 1 while the leader recovers from an unclean election, else 0.
     leader_recovery_state: Int8 = 0
-    #: What the leader believes the partition to be; another one is refused.
+    #: Partition epoch that the leader believes in; another one is refused.
     partition_epoch: Int32
 
 
@@ -61,7 +61,7 @@ class AlterPartitionRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False)
 
 
 class AlteredPartition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a partition is now, or why the proposal was refused."""
+    """Present state of a partition, or why the proposal was refused."""
 
     partition_index: Int32
     error_code: Int16
@@ -81,7 +81,7 @@ class AlteredTopic(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class AlterPartitionResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of each proposal."""
+    """Results of each proposal."""
 
     throttle_time_ms: Int32
     error_code: Int16
@@ -106,7 +106,7 @@ class ElectLeadersRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ElectedPartition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of one partition."""
+    """Result for one partition."""
 
     partition_id: Int32
     error_code: Int16
@@ -121,7 +121,7 @@ class ElectedTopic(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ElectLeadersResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of each election."""
+    """Results of each election."""
 
     throttle_time_ms: Int32
     error_code: Annotated[Int16, since(1)] = 0
@@ -167,7 +167,7 @@ class ReassignedTopic(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class AlterPartitionReassignmentsResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Which moves were accepted."""
+    """Results of each move."""
 
     throttle_time_ms: Int32
     allow_replication_factor_change: Annotated[Boolean, since(1), IGNORABLE] = True
@@ -208,7 +208,7 @@ class TopicUnderReassignment(msgspec.Struct, frozen=True, kw_only=True, gc=False
 
 
 class ListPartitionReassignmentsResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Which partitions are on the move."""
+    """Partitions on the move."""
 
     throttle_time_ms: Int32
     error_code: Int16

@@ -73,7 +73,7 @@ class CreatedTopicConfig(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CreatedTopic(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of one topic."""
+    """Result for one topic."""
 
     name: String
     topic_id: Annotated[Uuid, since(7), IGNORABLE] = NO_UUID
@@ -87,7 +87,7 @@ class CreatedTopic(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CreateTopicsResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of each topic to create."""
+    """Results for each topic to create."""
 
     throttle_time_ms: Int32
     topics: tuple[CreatedTopic, ...]
@@ -104,13 +104,13 @@ class DeleteTopicsRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Deletes topics, each for itself."""
 
     topics: Annotated[tuple[TopicToDelete, ...], since(6)] = ()
-    #: What versions without ids have in place of ``topics``.
+    #: Form of versions without ids, in place of ``topics``.
     topic_names: Annotated[tuple[String, ...], until(5), IGNORABLE] = ()
     timeout_ms: Int32
 
 
 class DeletedTopic(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of one topic."""
+    """Result for one topic."""
 
     name: Annotated[NullableString, nullable_since(6)]
     topic_id: Annotated[Uuid, since(6), IGNORABLE] = NO_UUID
@@ -119,7 +119,7 @@ class DeletedTopic(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class DeleteTopicsResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of each topic to delete."""
+    """Results for each topic to delete."""
 
     throttle_time_ms: Int32
     responses: tuple[DeletedTopic, ...]
@@ -150,7 +150,7 @@ class CreatePartitionsRequest(msgspec.Struct, frozen=True, kw_only=True, gc=Fals
 
 
 class EnlargedTopic(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of one topic."""
+    """Result for one topic."""
 
     name: String
     error_code: Int16
@@ -158,7 +158,7 @@ class EnlargedTopic(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CreatePartitionsResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of each topic to enlarge."""
+    """Results for each topic to enlarge."""
 
     throttle_time_ms: Int32
     results: tuple[EnlargedTopic, ...]

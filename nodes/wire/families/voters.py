@@ -84,7 +84,7 @@ class UpdateRaftVoterRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False
 
 
 class CurrentLeader(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Who leads, and where; the host is empty where nobody is known."""
+    """Leader and its address; the host is empty where nobody is known."""
 
     leader_id: Int32 = -1
     leader_epoch: Int32 = -1
