@@ -1,7 +1,7 @@
-"""Whether generated ids are unique: no two ``generate`` answer the same; linear.
+"""Checker of generated ids: no two ``generate`` answer the same; linear.
 
-Ids are unique over all keys: a key names who was asked, not a name space. An unanswered
-``generate`` tells no id, so it can collide with none. Source: Jepsen's unique-ids checker.
+Ids are unique over all keys: a key names the generator, not a name space. An unanswered
+``generate`` can collide with none. Source: Jepsen's unique-ids checker.
 """
 
 from collections.abc import Hashable, Iterable

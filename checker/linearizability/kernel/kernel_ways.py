@@ -1,7 +1,7 @@
-"""Puts the ways that a configuration has on the stack, compiled; shared by search and sweep.
+"""Ways out of a configuration, put on the stack; compiled, shared by search and sweep.
 
-Rules 3 to 5 of ``linearizability.methods.search``, and rule 7 of ``demands``. What comes back to a
-configuration is left to ``kernel_memo``.
+Rules 3 to 5 of ``linearizability.methods.search``, and rule 7 of ``demands``. Repeated
+configurations are left to ``kernel_memo``.
 """
 
 from splitbrain.checker.linearizability.kernel.jit import part_of_compiled
@@ -53,7 +53,7 @@ def push(
 def pass_way(
     layout: Layout, memory: Memory, at: int, rank: int, state: int, done: int, available: int
 ) -> int:
-    """Put the way on the stack in which what returns is not used any more."""
+    """Put the way on the stack that uses the returning operation no more."""
     passed = available & ~layout.bit[rank]
     if layout.guided:
         product = layout.product[layout.call[rank]]
@@ -157,7 +157,7 @@ def _swap(memory: Memory, one: int, other: int) -> None:
 
 @part_of_compiled
 def arrange(layout: Layout, memory: Memory, first: int, end: int, rank: int) -> None:
-    """The first to return on top, and above it what lets the one that waits be done."""
+    """Order ways: the first to return on top, above it any that lets the waiting one be done."""
     one, other = first, end - 1
     while one < other:
         _swap(memory, one, other)
@@ -174,7 +174,7 @@ def arrange(layout: Layout, memory: Memory, first: int, end: int, rank: int) -> 
 
 @part_of_compiled
 def note_stop(memory: Memory, rank: int, state: int, node: int, final: bool) -> None:
-    """Remember how far it came."""
+    """Remember the furthest stop."""
     control = memory.control
     if rank > control[DEEPEST]:
         control[DEEPEST] = rank
@@ -194,13 +194,13 @@ def note_stop(memory: Memory, rank: int, state: int, node: int, final: bool) -> 
 
 @part_of_compiled
 def expand(layout: Layout, memory: Memory, place: int, first: int, node: int) -> int:
-    """Put all ways that a configuration has on the stack; returns the new height.
+    """Put all ways of a configuration on the stack; return the new height.
 
     Args:
         layout: the part.
-        memory: whose stack holds the configuration; all its transitions are known.
-        place: where it stands; may be overwritten.
-        first: where its ways are put.
+        memory: its stack holds the configuration, all of whose transitions are known.
+        place: place of the configuration; may be overwritten.
+        first: place of its first way.
         node: its node.
     """
     row = memory.stack[place]
