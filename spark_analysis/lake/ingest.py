@@ -1,9 +1,9 @@
-"""Reads run folders into a lake: what is new or has changed, in commits of many runs each.
+"""Ingest of new and changed run folders into a lake, in commits of many runs each.
 
 A second ingest changes nothing. A crash leaves files that no commit names: the lake is as it was,
 or has the commits that were made. Two ingests at one time both succeed; of a run that both read,
-one reading counts for every reader. Runs are taken as far as they go, and are marked.
-Must never change what a run wrote.
+one reading counts for every reader. Damaged runs are read as far as possible, and are marked. Must
+never change the runs' own files.
 """
 
 import time
@@ -50,13 +50,13 @@ from splitbrain.spark_analysis.schemas import (
 )
 from splitbrain.spark_analysis.table_writer import BATCH_ROWS
 
-#: Runs share a commit, and so its files, up to so many bytes of their folders, or so many runs.
+#: Greatest size of run folders, and number of runs, that share a commit and its files.
 COMMIT_BYTES: Final = 256 << 20
 COMMIT_RUNS: Final = 2_000
 
 
 class ReadRun(NamedTuple):
-    """One run as an ingest found it."""
+    """Run as an ingest found it."""
 
     run_id: str
     folder: Path
@@ -65,17 +65,17 @@ class ReadRun(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Yield of an ingest."""
+    """Result of an ingest."""
 
     new: list[ReadRun]
-    #: Read again, because they had changed or were read by an older version.
+    #: Read again: changed since, or read by an older version.
     changed: list[ReadRun]
-    #: Folders of runs that are in the lake as they are.
+    #: Folders of unchanged runs in the lake.
     unchanged: list[Path]
     #: Folders that hold a run of another folder, and that one.
     copies: list[tuple[Path, Path]]
     commits: list[str]
-    #: Folders of which nothing was read, and why.
+    #: Folders that could not be read, and why.
     refused: list[tuple[Path, str]]
 
 
@@ -96,7 +96,7 @@ def ingest_runs(
     batch_rows: int = BATCH_ROWS,
     commit_bytes: int = COMMIT_BYTES,
 ) -> Report:
-    """Bring the lake up to these run folders.
+    """Bring the lake up to date with these run folders.
 
     Args:
         store: the lake's files.
@@ -128,7 +128,7 @@ def _candidates(
     is_open: Callable[[Path], bool],
     report: Report,
 ) -> list[_Candidate]:
-    """The runs to be read, each once; by partition, so that few files are open at a time."""
+    """Return the runs to be read, each once; by partition, so that few files are open at a time."""
     chosen: dict[str, _Candidate] = {}
     versions = {(table.name, table.version) for table in LAKE_TABLES}
     for path in sorted(folders):
@@ -162,7 +162,7 @@ def _candidates(
             report.unchanged.append(one.folder.root)
             del chosen[run_id]
         elif entry.state not in ("pruned", "open") and only_results(one.folder):
-            # A suite threw away what the lake was made to keep.
+            # A suite threw away files that the lake was made to keep.
             report.unchanged.append(one.folder.root)
             del chosen[run_id]
     return sorted(chosen.values(), key=lambda one: (_partition(one), one.identity.run_id))
