@@ -1,4 +1,4 @@
-"""Reads what etcd's robustness tests record of their clients, as operations on registers.
+"""Reader of clients' records from etcd's robustness tests, as operations on registers.
 
 One JSON object per line and operation, of one client (``operations.json``) or of all below a report
 folder (``client-N/operations.json``). A register here is one of etcd's keys:
@@ -6,16 +6,16 @@ folder (``client-N/operations.json``). A register here is one of etcd's keys:
 - a put is a ``write``, a delete a ``write`` of nothing, a range of one key a ``read``;
 - a transaction that puts a key if it has a certain revision is a ``cas``: the revision stands for
   the value that some answer shows it to have. Where none does, a transaction that succeeded is a
-  ``write``, a refused one what its other branch read, one without answer a ``write`` that may
+  ``write``, a refused one the read of its other branch, one without answer a ``write`` that may
   never have happened;
-- what touches several keys is taken apart by key: each register of an atomic store is atomic;
+- an operation on several keys is taken apart by key: each register of an atomic store is atomic;
 - an error leaves a write open (``info``); a read with one is left out, and so are reads of the past
-  (a revision in the request), and what concerns no value (compaction, defragmentation);
+  (a revision in the request), and operations without value (compaction, defragmentation);
 - a lease may end at any time: each put with one is followed by an open ``write`` of nothing.
 
 Each step only frees answers or moments, so a history of a correct store stays valid. Must never
-call something a violation that the weaker view does not show.
-Source: etcd-io/etcd, tests/robustness/model/types.go and report/client.go.
+call something a violation that the weaker view does not show. Source: etcd-io/etcd,
+tests/robustness/model/types.go and report/client.go.
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,16 +40,16 @@ from splitbrain.history.json_problems import is_json
 from splitbrain.history.opening import numbered_lines
 from splitbrain.history.records import PairedOperation
 
-#: Process of a piece that goes on while its client does; it gets a number of its own.
+#: Process of a piece that outlives its operation; replaced by a number of its own.
 _NOBODY = -1
 _LINE = msgspec.json.Decoder(Recorded)
 
 
 class EtcdHistory(msgspec.Struct, frozen=True):
-    """Operations on registers, by their invocation, and what was left out."""
+    """Operations on registers by invocation, and the reasons for omissions."""
 
     operations: list[PairedOperation]
-    #: Why operations were left out, to how many.
+    #: Number of omitted operations by reason.
     left_out: dict[str, int]
 
 
@@ -101,10 +101,10 @@ def _refuse_nonsense(recorded: Recorded) -> None:
 
 
 class _Reading:
-    """Takes recorded operations apart, knowing which value stood at which revision."""
+    """Split of recorded operations by register, with the values of known revisions."""
 
     def __init__(self, recorded: Iterable[Recorded]) -> None:
-        #: (key, revision) to the value that some answer showed.
+        #: Value that some answer showed, by (key, revision).
         self._values: dict[tuple[str, int], Any] = {}
         self._keys: set[str] = set()
         self.left_out: dict[str, int] = {}
@@ -126,7 +126,7 @@ class _Reading:
                     self._values[step.put.key, output.revision] = plain_text(step.put.value)
 
     def pieces(self, one: Recorded) -> Iterator[PairedOperation]:
-        """What the operation did to each register."""
+        """Yield the operation's effect on each register."""
         request, output = one.input, one.output
         if request.type == "range" and request.range is not None:
             if not output.is_known or output.range is None:
@@ -168,7 +168,7 @@ class _Reading:
     def _cas(
         self, one: Recorded, txn: Transaction, answer: Answers | None
     ) -> PairedOperation | None:
-        """A compare-and-set of one register's value, None where the transaction is not one."""
+        """Return a compare-and-set of one register's value, None if the transaction is not one."""
         conditions, steps = txn.conditions or [], txn.operations_on_success or []
         if len(conditions) != 1 or len(steps) != 1 or conditions[0].expected_version:
             return None
@@ -177,14 +177,14 @@ class _Reading:
             step.type != "range-operation" for step in _refused(txn)
         ):
             return None
-        # No revision: the key does not exist.
+        # Revision 0: the key does not exist.
         if revision and (key, revision) not in self._values:
             return None
         expected = self._values[key, revision] if revision else None
         new = plain_text(steps[0].put.value) if steps[0].type == "put-operation" else None
         if answer is not None and answer.failure:
-            # The same value may have come back at another revision, so a refusal shows nothing
-            # of the value; what the other branch read does.
+            # The same value may have come back at another revision, so a refusal shows nothing of
+            # the value; the read of the other branch does.
             return None
         argument = [expected, new]
         result = [*argument, True]
@@ -217,7 +217,7 @@ def _key_of(step: Step) -> str:
 
 
 def _below(key: str, end: str) -> bool:
-    """Whether a key lies before the end of a range; a zero byte is etcd's name for no end."""
+    """Return whether a key lies before the end of a range; etcd writes no end as a zero byte."""
     return end == "\0" or key < end
 
 
@@ -228,7 +228,7 @@ def _lease_ends(one: Recorded, steps: Iterable[Step]) -> Iterator[PairedOperatio
 
 
 def _replaced(operation: PairedOperation) -> PairedOperation:
-    """The same, done by nobody who goes on."""
+    """Return the same operation, of a process that does not go on."""
     return msgspec.structs.replace(operation, process=_NOBODY)
 
 
