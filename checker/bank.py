@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from splitbrain.checker.evidence import told_unread, unread, wrong_for_good
+from splitbrain.checker.evidence import unread, unread_reason, wrong_for_good
 from splitbrain.checker.findings import Findings, Undecided, by_key, counted, of_key
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
@@ -68,7 +68,7 @@ def check(
         undecided = _too_little(totals, total)
         if excused:
             what = counted(len(excused), "read shows", "reads show")
-            undecided = told_unread(f"{what} less or more than there must be", silent)
+            undecided = unread_reason(f"{what} less or more than there must be", silent)
         well = f"All {len(reads):,} reads show the same total of their bank."
         return {"reads": len(reads)}, well, undecided
 

@@ -36,7 +36,7 @@ class _View(NamedTuple):
     offset: int
 
 
-class _Story:
+class _States:
     """States of each topic by offset, as far as the committed logs cover them."""
 
     def __init__(self, logs: Mapping[str, CommittedLog]) -> None:
@@ -56,7 +56,7 @@ class _Story:
             self._offsets.setdefault(key, []).append(offset)
             self._states.setdefault(key, []).append(state)
 
-    def tells(self, key: str | None, offset: int) -> bool:
+    def covers(self, key: str | None, offset: int) -> bool:
         """Return whether the topic's state below that offset is known."""
         if offset > self.end:
             return False
@@ -76,22 +76,26 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
         by_node: dict[str, list[_View]] = {}
         for view in views:
             by_node.setdefault(view.node, []).append(view)
-        for of_one in by_node.values():
-            _judge_order(of_one, findings)
-        story = _Story(evidence.committed_logs)
-        told = [view for view in views if story.tells(view.operation.key, view.offset)]
-        for view in told:
+        for node_views in by_node.values():
+            _judge_order(node_views, findings)
+        story = _States(evidence.committed_logs)
+        covered = [view for view in views if story.covers(view.operation.key, view.offset)]
+        for view in covered:
             _judge_content(view, story, findings)
-        figures = {"views": len(views), "brokers": len(by_node), "untold": len(views) - len(told)}
+        figures = {
+            "views": len(views),
+            "brokers": len(by_node),
+            "untold": len(views) - len(covered),
+        }
         undecided = None
         if not views:
             undecided = "No broker answered a view."
-        elif not told:
+        elif not covered:
             undecided = "No committed log reaches to where the brokers' views were taken."
         well = (
-            f"{len(views):,} views at {len(by_node)} brokers never went back, and {len(told):,} of "
-            "them are as committed; the logs do not tell of the others."
-            if len(told) < len(views)
+            f"{len(views):,} views at {len(by_node)} brokers never went back, and {len(covered):,} "
+            "of them are as committed; the logs do not cover the others."
+            if len(covered) < len(views)
             else f"{len(views):,} views at {len(by_node)} brokers never went back, and all are as "
             "committed."
         )
@@ -136,7 +140,7 @@ def _judge_order(views: Sequence[_View], findings: Findings) -> None:
         )
 
 
-def _judge_content(view: _View, story: _Story, findings: Findings) -> None:
+def _judge_content(view: _View, story: _States, findings: Findings) -> None:
     findings.poll()
     operation = view.operation
     committed = story.state(operation.key, view.offset)

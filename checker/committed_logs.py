@@ -81,7 +81,7 @@ class CommittedLogs:
     ) -> None:
         self.nodes: list[NodeLog] = [NodeLog(logs[node]) for node in sorted(logs)]
         #: How often each change was asked for, whatever came of it.
-        self.asked: Counter[Change] = Counter(map(change_of, operations))
+        self.request_counts: Counter[Change] = Counter(map(change_of, operations))
 
     def presence(self, operation: PairedOperation) -> dict[str, Presence]:
         """Return by node whether it holds the record of an acknowledged change."""
@@ -89,7 +89,7 @@ class CommittedLogs:
             position = operation.position
             return {log.node: log.at(position, operation) for log in self.nodes}
         change = change_of(operation)
-        if self.asked[change] > 1:
+        if self.request_counts[change] > 1:
             # Equal changes cannot be told apart; a whole log without any of them still decides.
             return {
                 log.node: Presence.UNTOLD if log.count_by_change[change] else log.of_value(change)
@@ -100,12 +100,12 @@ class CommittedLogs:
 
 def change_of(operation: PairedOperation) -> Change:
     """Return the change that an operation asked for."""
-    return operation.f, operation.key, _told(operation.argument)
+    return operation.f, operation.key, _hashable(operation.argument)
 
 
 def change_of_record(record: CommittedRecord) -> Change:
     """Return the change in a record, comparable with ``change_of``."""
-    return record.f or "", record.key, _told(record.value)
+    return record.f or "", record.key, _hashable(record.value)
 
 
 def committed_records(log: CommittedLog) -> list[CommittedRecord]:
@@ -157,22 +157,29 @@ def _conflict(
     committed: Mapping[str, Sequence[CommittedRecord]],
 ) -> dict[str, Any]:
     #: Different records, each with its nodes.
-    told: dict[tuple[int, str], tuple[CommittedRecord, list[str]]] = {}
+    records_there: dict[tuple[int, str], tuple[CommittedRecord, list[str]]] = {}
     lacking: list[str] = []
     for node, records in committed.items():
         here = [record for record in records if record.offset == offset]
         for record in here:
-            told.setdefault(_identity(record), (record, []))[1].append(node)
+            records_there.setdefault(_identity(record), (record, []))[1].append(node)
         if not here and logs[node].start_offset <= offset < logs[node].end_offset:
             lacking.append(node)
-    clauses = [f"{listed(names)} committed {_described(record)}" for record, names in told.values()]
+    clauses = [
+        f"{listed(names)} committed {_described(record)}"
+        for record, names in records_there.values()
+    ]
     if lacking:
         clauses.append(f"{listed(lacking)} {'has' if len(lacking) == 1 else 'have'} no record")
     return {
-        "kind": "different-committed-records" if len(told) > 1 else "committed-record-missing",
+        "kind": "different-committed-records"
+        if len(records_there) > 1
+        else "committed-record-missing",
         "offset": offset,
         # One node for each record: how many share it is chance.
-        "records": {names[0]: msgspec.to_builtins(record) for record, names in told.values()},
+        "records": {
+            names[0]: msgspec.to_builtins(record) for record, names in records_there.values()
+        },
         "absent_from": list(lacking),
         "sentence": f"At offset {offset} {listed(clauses)}.",
     }
@@ -202,6 +209,6 @@ def _offset(record: CommittedRecord) -> int:
     return record.offset
 
 
-def _told(value: object) -> Hashable:
+def _hashable(value: object) -> Hashable:
     """Return a key equal to no other value's; plain values, maybe millions, stay as they are."""
     return value if type(value) in PLAIN else (edn_text(value),)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from splitbrain.checker.evidence import told_unread, unread, wrong_for_good
+from splitbrain.checker.evidence import unread, unread_reason, wrong_for_good
 from splitbrain.checker.findings import Findings, by_key, counted, end_of, number_of, of_key
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
@@ -57,7 +57,7 @@ def check(
             undecided = "No counter was ever read, so there is nothing to judge."
         elif excused:
             what = counted(excused, "answer lacks", "answers lack")
-            undecided = told_unread(f"{what} what was acknowledged", silent)
+            undecided = unread_reason(f"{what} what was acknowledged", silent)
         return figures, f"All {reads:,} answers lie within what the adds allow.", undecided
 
     return findings.conclude(judge)

@@ -99,7 +99,7 @@ def wrong_for_good(
     )
 
 
-def told_unread(what: str, members: Collection[str]) -> str:
+def unread_reason(what: str, members: Collection[str]) -> str:
     """Return the sentence for ``unknown``; ``what`` is the subject with its verb."""
     was = "was" if len(members) == 1 else "were"
     return f"{what}, and {', '.join(sorted(members))} {was} not read at the end and may hold it."

@@ -104,8 +104,8 @@ class Findings:
         verdict, reason = Verdict.VALID, well
         if wrong:
             verdict = Verdict.INVALID
-            told = "; ".join(f"{self.counts[kind]:,} {kind}" for kind in wrong)
-            reason = f"{told}: {self._named[wrong[0]][0]['sentence']} {unfinished}".rstrip()
+            counts = "; ".join(f"{self.counts[kind]:,} {kind}" for kind in wrong)
+            reason = f"{counts}: {self._named[wrong[0]][0]['sentence']} {unfinished}".rstrip()
         elif undecided is not None:
             verdict, reason = Verdict.UNKNOWN, undecided
         return CheckResult(

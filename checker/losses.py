@@ -55,7 +55,7 @@ LOST_LIST = "lost"
 BY_FAULT_LIST = "lost-by-fault"
 LISTED_MAX = 100_000
 #: Groups of losses in a sentence.
-_GROUPS_TOLD_MAX = 4
+_GROUPS_SHOWN_MAX = 4
 _NS_PER_S = 1_000_000_000
 _NS_PER_MS = 1_000_000
 
@@ -118,17 +118,17 @@ class Losses:
         if acknowledged:
             self.acknowledged += 1
             self._count(node, found)
-        return _told(node, found)
+        return _circumstances(node, found)
 
     def clauses(self) -> str:
         """Return the groups in words, by node and fault; empty without faults."""
         groups = self._sorted()
         if all(group.fault is None for group in groups):
             return ""
-        told = [group.clause() for group in groups[:_GROUPS_TOLD_MAX]]
-        told[0] = told[0].replace(" by ", " acknowledged by ", 1)
-        rest = sum(group.count for group in groups[_GROUPS_TOLD_MAX:])
-        return "; ".join([*told, *([f"{rest:,} elsewhere"] if rest else [])])
+        clauses = [group.clause() for group in groups[:_GROUPS_SHOWN_MAX]]
+        clauses[0] = clauses[0].replace(" by ", " acknowledged by ", 1)
+        rest = sum(group.count for group in groups[_GROUPS_SHOWN_MAX:])
+        return "; ".join([*clauses, *([f"{rest:,} elsewhere"] if rest else [])])
 
     def figures(self) -> dict[str, Any]:
         """Return how many acknowledged losses fall into a fault; empty without losses."""
@@ -167,7 +167,7 @@ class Losses:
         return sorted(self._groups.values(), key=lambda group: -group.count)
 
 
-def _told(node: str | None, found: Attribution | None) -> str:
+def _circumstances(node: str | None, found: Attribution | None) -> str:
     by = "" if node is None else f" by {node}"
     if found is None:
         return by

@@ -61,12 +61,12 @@ class _Findings(msgspec.Struct):
         self, operation: PairedOperation, absent: Sequence[str], why: str, count: int = 1
     ) -> None:
         self.lost += count
-        told = [
+        blame = [
             self.losses.add(operation, operation.argument, operation.key, operation.end)
             for _ in range(count)
         ]
         if len(self.named) < NAMED_MAX:
-            self.named.append(_lost(operation, absent, told[0], why))
+            self.named.append(_lost(operation, absent, blame[0], why))
 
     def hold(self, operation: PairedOperation, absent: Sequence[str], count: int = 1) -> None:
         """Count a change that a majority holds and these voters lack.
@@ -145,7 +145,7 @@ def _judge_counts(
     """Count equal changes without position: logs must hold as many as were acknowledged."""
     acknowledged: dict[Any, list[PairedOperation]] = {}
     for operation in changes:
-        if operation.position is None and logs.asked[change_of(operation)] > 1:
+        if operation.position is None and logs.request_counts[change_of(operation)] > 1:
             acknowledged.setdefault(change_of(operation), []).append(operation)
     for change, equal in acknowledged.items():
         short = [
@@ -195,7 +195,9 @@ def _shown_by_final_reads(
     return shown
 
 
-def _lost(operation: PairedOperation, absent: Sequence[str], told: str, why: str) -> dict[str, Any]:
+def _lost(
+    operation: PairedOperation, absent: Sequence[str], blame: str, why: str
+) -> dict[str, Any]:
     place = ""
     if operation.position is not None:
         place = f" at offset {operation.position[1]} in epoch {operation.position[0]}"
@@ -204,7 +206,7 @@ def _lost(operation: PairedOperation, absent: Sequence[str], told: str, why: str
         "key": operation.key,
         "operation": operation_as_json(operation),
         "absent_from": list(absent),
-        "sentence": f"{describe_operation(operation)} was acknowledged{place}{told}, but {why}.",
+        "sentence": f"{describe_operation(operation)} was acknowledged{place}{blame}, but {why}.",
     }
 
 

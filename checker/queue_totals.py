@@ -19,7 +19,7 @@ from typing import Any, cast
 
 import msgspec
 
-from splitbrain.checker.evidence import told_unread, unread
+from splitbrain.checker.evidence import unread, unread_reason
 from splitbrain.checker.findings import (
     NAMED_MAX,
     Findings,
@@ -110,7 +110,7 @@ def check(
             missing = counted(
                 figures["perhaps-elsewhere"], "acknowledged element is", "acknowledged elements are"
             )
-            undecided = told_unread(f"{missing} gone where the queue was found empty", silent)
+            undecided = unread_reason(f"{missing} gone where the queue was found empty", silent)
         well = f"{figures['dequeued']:,} elements were dequeued, each as often as it was enqueued."
         return figures, well, undecided
 
@@ -173,7 +173,7 @@ def _elements(operation: PairedOperation) -> Iterator[Hashable]:
 def _judge_taken(queue: _Queue, findings: Findings) -> None:
     for value, times in queue.taken.items():
         taken = queue.first_taken[value]
-        asked = queue.attempted[value]
+        requested = queue.attempted[value]
         enqueue = queue.first_enqueue.get(value)
         if enqueue is None:
             failed = queue.failed.get(value)
@@ -184,8 +184,8 @@ def _judge_taken(queue: _Queue, findings: Findings) -> None:
         elif end_of(taken) < enqueue.start:
             why = f"was dequeued before its enqueue was invoked (index {enqueue.index})"
             _note(findings, "phantom", value, [taken, enqueue], why)
-        if asked and times > asked:
-            why = f"was dequeued {times:,} times and enqueued {asked:,} times at most"
+        if requested and times > requested:
+            why = f"was dequeued {times:,} times and enqueued {requested:,} times at most"
             _note(findings, "duplicated", value, [enqueue or taken, taken], why)
 
 
@@ -221,13 +221,13 @@ def _judge_lost(
             silent.update(may_hold)
             return
         value, enqueue = missing[0]
-        told = f"Element {text_of(value)}{of_key(enqueue.key)} was acknowledged"
+        subject = f"Element {text_of(value)}{of_key(enqueue.key)} was acknowledged"
         if len(missing) > 1:
-            told = f"{len(missing):,} elements{of_key(enqueue.key)} were acknowledged"
-            told += f" ({text_of(value)} and others)"
+            subject = f"{len(missing):,} elements{of_key(enqueue.key)} were acknowledged"
+            subject += f" ({text_of(value)} and others)"
         but = f", and the {unanswered:,} dequeues without answer can have taken no more than that"
         sentence = (
-            f"{told}, never dequeued, and the queue was found empty after that "
+            f"{subject}, never dequeued, and the queue was found empty after that "
             f"(index {queue.empty.index}){but if unanswered else ''}: {lost:,} lost."
         )
         named = [enqueue for _, enqueue in missing[:NAMED_MAX]]

@@ -46,7 +46,7 @@ def written_by(operation: PairedOperation) -> Hashable:
 
 _CAS = "cas"
 #: Edges of one circle that are described.
-_TOLD_MAX = 6
+_SENTENCES_MAX = 6
 #: Edges of a tangle of versions that are tried for a short circle.
 _EDGES_TRIED_MAX = 20
 
@@ -147,20 +147,24 @@ def _edges_in_circles(order: _Order) -> list[tuple[Hashable, Hashable]]:
 def _note_circle(words: Sequence[_Word], versions: Sequence[Hashable], findings: Findings) -> None:
     guarantees = {word.guarantee for word in words}
     kind = READ_YOUR_WRITES if READ_YOUR_WRITES in guarantees else MONOTONIC_READS
-    told = [_told(word, *pair) for word, pair in zip(words, pairwise(versions), strict=True)]
-    involved = {o.index: o for word in words[:_TOLD_MAX] for o in (word.first, word.second)}
-    more = f". And {len(told) - _TOLD_MAX:,} more" if len(told) > _TOLD_MAX else ""
+    sentences = [
+        _sentence(word, *pair) for word, pair in zip(words, pairwise(versions), strict=True)
+    ]
+    involved = {o.index: o for word in words[:_SENTENCES_MAX] for o in (word.first, word.second)}
+    more = (
+        f". And {len(sentences) - _SENTENCES_MAX:,} more" if len(sentences) > _SENTENCES_MAX else ""
+    )
     findings.note(
         kind,
         [*involved.values()],
         lambda: (
-            f"{'. '.join(told[:_TOLD_MAX])}{more}. No order of the versions"
+            f"{'. '.join(sentences[:_SENTENCES_MAX])}{more}. No order of the versions"
             f"{of_key(words[0].first.key)} allows {'that' if len(words) == 1 else 'all of these'}."
         ),
     )
 
 
-def _told(word: _Word, older: Hashable, newer: Hashable) -> str:
+def _sentence(word: _Word, older: Hashable, newer: Hashable) -> str:
     first, second = word.first, word.second
     if word.guarantee == _CAS:
         return f"Index {first.index} replaced {text_of(older)} by {text_of(newer)}"

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from splitbrain.checker.evidence import told_unread
+from splitbrain.checker.evidence import unread_reason
 from splitbrain.checker.findings import counted
 from splitbrain.checker.losses import LISTED_MAX, Losses
 from splitbrain.checker.verdict import CheckResult, Verdict
@@ -122,7 +122,7 @@ def _perhaps_elsewhere(findings: Findings) -> str:
     if not findings.perhaps_elsewhere:
         return ""
     what = counted(findings.perhaps_elsewhere, "element is", "elements are")
-    return told_unread(f"{what} missing from every final read", findings.silent)
+    return unread_reason(f"{what} missing from every final read", findings.silent)
 
 
 def _too_little(findings: Findings) -> str:

@@ -46,7 +46,7 @@ from splitbrain.history.records import PairedOperation
 POLL_INTERVAL = 4096
 
 
-class _Asked(msgspec.Struct):
+class _Requests(msgspec.Struct):
     """Requests to add elements to one set."""
 
     #: Add that explains the element best, by element.
@@ -114,12 +114,12 @@ def _judge_set(
     budget: Budget,
 ) -> None:
     poll = _poll(budget)
-    asked = _asked(adds)
+    requests = _requests(adds)
     findings.reads += len(reads)
     findings.final_reads += sum(read.final for read in reads)
     acknowledged = {
         value: add.end
-        for value, add in asked.adds.items()
+        for value, add in requests.adds.items()
         if add.type == "ok" and add.end is not None
     }
     sightings = count_sightings(reads, acknowledged, poll)
@@ -128,12 +128,14 @@ def _judge_set(
     findings.acknowledged += len(acknowledged)
     for value, read in sightings.first.items():
         findings.unacknowledged_seen += value not in acknowledged
-        _judge_presence(value, asked, read, findings)
-    findings.elements += len(asked.adds) + sum(value not in asked.adds for value in sightings.first)
-    findings.never_read += sum(
-        value not in sightings.first for value in sightings.not_due if not asked.failed(value)
+        _judge_presence(value, requests, read, findings)
+    findings.elements += len(requests.adds) + sum(
+        value not in requests.adds for value in sightings.first
     )
-    _judge_absence(asked, reads, members, sightings, findings, poll)
+    findings.never_read += sum(
+        value not in sightings.first for value in sightings.not_due if not requests.failed(value)
+    )
+    _judge_absence(requests, reads, members, sightings, findings, poll)
 
 
 def _poll(budget: Budget) -> Poll:
@@ -152,18 +154,18 @@ def _poll(budget: Budget) -> Poll:
     return poll
 
 
-def _asked(adds: Sequence[PairedOperation]) -> _Asked:
+def _requests(adds: Sequence[PairedOperation]) -> _Requests:
     """Choose among several adds of one element the first acknowledged one, then an open one."""
     rank = {"ok": 0, "info": 1, "fail": 2}
-    asked = _Asked({}, {})
+    requests = _Requests({}, {})
     for add in adds:
         value = freeze(add.argument)
-        present = asked.adds.setdefault(value, add)
+        present = requests.adds.setdefault(value, add)
         if rank[add.type] < rank[present.type]:
-            asked.adds[value] = add
+            requests.adds[value] = add
             if present.type != "fail":
-                asked.earlier.setdefault(value, present.start)
-    return asked
+                requests.earlier.setdefault(value, present.start)
+    return requests
 
 
 def _note_duplicates(read: PairedOperation, findings: Findings) -> None:
@@ -175,7 +177,7 @@ def _note_duplicates(read: PairedOperation, findings: Findings) -> None:
 
 
 def _judge_absence(
-    asked: _Asked,
+    requests: _Requests,
     reads: Sequence[PairedOperation],
     members: frozenset[str],
     sightings: Sightings,
@@ -183,7 +185,7 @@ def _judge_absence(
     poll: Poll,
 ) -> None:
     """Sort missing elements into kinds, and describe the first of each kind."""
-    missing = [value for value in sightings.missing if not asked.failed(value)]
+    missing = [value for value in sightings.missing if not requests.failed(value)]
     if not missing:
         return
     finals = FinalReads(reads, poll)
@@ -214,31 +216,34 @@ def _judge_absence(
             plain(value),
             reads[0].key,
             tuple(lacking),
-            partial(_at_member, value, asked.adds.get(value), sightings, showing, lacking),
+            partial(_at_member, value, requests.adds.get(value), sightings, showing, lacking),
         )
     for kind in ("lost", "stale"):
         for value in kinds[kind]:
-            add = asked.adds.get(value)
-            told = ""
+            add = requests.adds.get(value)
+            circumstances = ""
             if kind == "lost":
                 known = sightings.known[value]
                 since = known if add is None or add.type != "ok" else add.end
-                told = findings.losses.add(add, plain(value), reads[0].key, since)
+                circumstances = findings.losses.add(add, plain(value), reads[0].key, since)
             findings.note(
-                kind, partial(_missing, value, add, sightings, misses, kind=kind, told=told)
+                kind,
+                partial(
+                    _missing, value, add, sightings, misses, kind=kind, circumstances=circumstances
+                ),
             )
 
 
 def _judge_presence(
-    value: Hashable, asked: _Asked, read: PairedOperation, findings: Findings
+    value: Hashable, requests: _Requests, read: PairedOperation, findings: Findings
 ) -> None:
     """Note a read element whose add was not invoked before the read returned."""
-    add = asked.adds.get(value)
+    add = requests.adds.get(value)
     if add is None:
         why = "but nobody ever asked to add it"
     elif add.type == "fail":
         why = f"but its add certainly did not happen (index {add.index}, {add.error})"
-    elif read.end is not None and asked.earlier.get(value, add.start) > read.end:
+    elif read.end is not None and requests.earlier.get(value, add.start) > read.end:
         why = f"before its add was invoked (index {add.index})"
     else:
         return
@@ -263,13 +268,13 @@ def _missing(
     misses: Mapping[Hashable, PairedOperation],
     *,
     kind: str,
-    told: str,
+    circumstances: str,
 ) -> dict[str, Any]:
     """Describe the earliest read that should show the element; if lost, after its last sight."""
     read = misses[value]
     known = _known(value, add, sightings)
     then = "and from every later one" if kind == "lost" else "and is back later"
-    sentence = f"was {known}{told}, is missing from {_read_text(read)} {then}"
+    sentence = f"was {known}{circumstances}, is missing from {_read_text(read)} {then}"
     return _violation(value, read.key, sentence, [add, read])
 
 

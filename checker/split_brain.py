@@ -120,8 +120,8 @@ def _verdict(figures: Mapping[str, Any], evidence: Evidence, budget: Budget) -> 
         else ""
     )
     if not events:
-        told = f"{agree}{unlooked}; who led is not known, as there are no state events."
-        return Verdict.VALID, told[0].upper() + told[1:]
+        reason = f"{agree}{unlooked}; who led is not known, as there are no state events."
+        return Verdict.VALID, reason[0].upper() + reason[1:]
     also = f" and {agree}" if logs else "; there are no committed logs to compare"
     return Verdict.VALID, f"{_epochs(figures['epochs-led'])} had one leader{also}{unlooked}."
 

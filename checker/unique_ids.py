@@ -17,11 +17,11 @@ from splitbrain.history.records import PairedOperation
 def check(operations: Iterable[PairedOperation], budget: Budget) -> CheckResult:
     """Judge all ``generate`` operations of a history."""
     findings = Findings("unique-ids", budget, ("duplicated",))
-    asked = [operation for operation in operations if operation.f == "generate"]
+    requests = [operation for operation in operations if operation.f == "generate"]
 
     def judge() -> tuple[dict[str, Any], str, str | None]:
         first: dict[Hashable, PairedOperation] = {}
-        answered = [operation for operation in asked if operation.type == "ok"]
+        answered = [operation for operation in requests if operation.type == "ok"]
         for operation in answered:
             findings.poll()
             earlier = first.setdefault(freeze(operation.result), operation)
@@ -34,7 +34,7 @@ def check(operations: Iterable[PairedOperation], budget: Budget) -> CheckResult:
                         f"at index {earlier.index} and at index {operation.index}."
                     ),
                 )
-        figures = {"asked": len(asked), "acknowledged": len(answered), "distinct": len(first)}
+        figures = {"asked": len(requests), "acknowledged": len(answered), "distinct": len(first)}
         nothing = None if answered else "No id was ever given out, so there is nothing to judge."
         return figures, f"All {len(answered):,} ids are distinct.", nothing
 

@@ -51,9 +51,9 @@ class ElementSet(KeyedModel):
         element would be of the kind that does not occur; after that nothing is left of the call.
         """
         reads = [frozenset(call.result or ()) for call in known_calls if call.f == "read"]
-        asked = [call for call in known_calls if call.f == "contains"]
-        present = {call.argument for call in asked if call.result}.union(*reads)
-        absent = {call.argument for call in asked if not call.result}
+        lookups = [call for call in known_calls if call.f == "contains"]
+        present = {call.argument for call in lookups if call.result}.union(*reads)
+        absent = {call.argument for call in lookups if not call.result}
 
         def useful(call: Call) -> bool:
             if call.f == "add":

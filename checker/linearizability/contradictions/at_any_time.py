@@ -56,7 +56,7 @@ class AnyTimeHistory:
         example = dict(zip(self._freed, operations, strict=True))
         useful = example.keys() - self._useless(candidates)
         #: Calls that may matter to a candidate: one operation of each, and their number.
-        self._example = {call: one for call, one in example.items() if call in useful}
+        self._example = {call: operation for call, operation in example.items() if call in useful}
         self._count_by_call = Counter(call for call in self._freed if call in useful)
         self._process = min((operation.process for operation in operations), default=0)
         #: Configurations looked at so far.
@@ -86,8 +86,10 @@ class AnyTimeHistory:
     def _useless(self, candidates: Collection[int]) -> frozenset[Call]:
         """Return freed calls that cannot have led to any candidate's answer."""
         members = [self._operations[place] for place in candidates]
-        known = {call_of(one, self._model) for one in members if one.type == "ok"}
-        unanswered = {call_of(one, self._model) for one in members if one.type != "ok"}
+        known = {call_of(operation, self._model) for operation in members if operation.type == "ok"}
+        unanswered = {
+            call_of(operation, self._model) for operation in members if operation.type != "ok"
+        }
         pure = frozenset(call for call in self._freed if self._model.is_pure(call))
         return pure | self._model.droppable({*self._freed, *unanswered}, known)
 

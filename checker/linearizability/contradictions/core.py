@@ -174,8 +174,10 @@ def _returned_by(operation: PairedOperation, last: PairedOperation) -> bool:
     return (operation.end, operation.index) < (last.end, last.index)
 
 
-def _place(operations: Sequence[PairedOperation], one: PairedOperation) -> int:
-    return next(place for place, operation in enumerate(operations) if operation.index == one.index)
+def _place(operations: Sequence[PairedOperation], wanted: PairedOperation) -> int:
+    return next(
+        place for place, operation in enumerate(operations) if operation.index == wanted.index
+    )
 
 
 class Minimizer:

@@ -240,13 +240,13 @@ class _Walk:
             if self._history.repeatable:
                 self._relaxed[call] += 1
                 if self._relaxed[call] == 1:
-                    self._reach()
+                    self._add_reachable()
                 return
         bits = {o.place: o.bit for o in self._open.values() if o.place in self._members}
         taken = sum(operation.bit for operation in self._open.values())
         free = ~taken & (taken + 1)
         self._open[place] = self._history.opened(place, free, bits, member=member)
-        self._reach()
+        self._add_reachable()
 
     def _return(self, place: int) -> None:
         operation = self._open.pop(place, None)
@@ -269,7 +269,7 @@ class _Walk:
             if waiting.predecessor == bit:
                 self._open[waiting.place] = waiting._replace(predecessor=0)
 
-    def _reach(self) -> None:
+    def _add_reachable(self) -> None:
         """Add every configuration that the open operations lead to."""
         history = self._history
         waiting = list(self._configurations)

@@ -166,12 +166,12 @@ def _sentence(
         return f"{sentence}, and only the state before all operations allows this answer."
     if not sources:
         return f"{sentence}, and no operation invoked by then can lead to this answer."
-    told = ", ".join(
+    shown = ", ".join(
         f"{model.describe(call_of(source, model))} (index {source.index}, process {source.process})"
         for source in sources[:3]
     )
     more = f" and {len(sources) - 3:,} more" if len(sources) > 3 else ""
-    return f"{sentence}; the answer could come from {told}{more}."
+    return f"{sentence}; the answer could come from {shown}{more}."
 
 
 def _contradiction(
@@ -185,19 +185,23 @@ def _contradiction(
     whatever = "whatever the rest answered"
     if core.at_any_time:
         whatever += " and whenever it took effect"
-    told = f" It contradicts {named}, {whatever}."
-    fewer = [one for one in core.fewer_while_open if one.index != culprit.index]
+    sentence = f" It contradicts {named}, {whatever}."
+    fewer = [member for member in core.fewer_while_open if member.index != culprit.index]
     if len(others) <= MEMBERS_NAMED_MAX or not fewer or len(fewer) > MEMBERS_NAMED_MAX:
-        return told
-    return f"{told} While the rest keeps its times, it contradicts {_named(fewer, model)} alone."
+        return sentence
+    return (
+        f"{sentence} While the rest keeps its times, it contradicts {_named(fewer, model)} alone."
+    )
 
 
 def _named(members: Sequence[PairedOperation], model: Model) -> str:
     """Name members by their calls, or count them."""
     if len(members) > MEMBERS_NAMED_MAX:
         return f"{len(members):,} other operations"
-    told = [
+    shown = [
         f"{model.describe(call_of(member, model))} (index {member.index}, process {member.process})"
         for member in members
     ]
-    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}, taken together"
+    return (
+        shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}, taken together"
+    )

@@ -111,8 +111,8 @@ class CompiledSearch:
             if answer == codes.NONE_LEFT:
                 return self._outcome(Verdict.INVALID)
             if answer == codes.ASK:
-                asked = control[codes.ASKED_STATE], control[codes.ASKED_CALL]
-                self.model.answer(int(asked[0]), int(asked[1]))
+                question = control[codes.ASKED_STATE], control[codes.ASKED_CALL]
+                self.model.answer(int(question[0]), int(question[1]))
                 self._memory = self._memory._replace(transitions=self.model.table)
                 continue
             reason = self._stop_reason()
@@ -173,9 +173,9 @@ class CompiledSearch:
         memory.stack[0, codes.NODE] = memory.stack[0, codes.OWN] = -1
         memory.stack[0, codes.MOVE] = codes.MOVE_PASS
         if len(layout.ends):
-            for one in layout.fresh[: layout.fresh_at[1]]:
-                if not layout.pure[layout.call[one]]:
-                    memory.stack[0, codes.AVAILABLE] |= layout.bit[one]
+            for candidate in layout.fresh[: layout.fresh_at[1]]:
+                if not layout.pure[layout.call[candidate]]:
+                    memory.stack[0, codes.AVAILABLE] |= layout.bit[candidate]
         return memory
 
     def _grow(self, lack: int) -> None:

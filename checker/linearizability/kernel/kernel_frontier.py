@@ -86,9 +86,9 @@ def _arrive(layout: Layout, memory: Memory, place: int) -> int:
         return FOUND
     first, end = layout.fresh_at[rank], layout.fresh_at[rank + 1]
     for position in range(first, end):
-        one = layout.fresh[position]
-        if not layout.pure[layout.call[one]]:
-            available |= layout.bit[one]
+        candidate = layout.fresh[position]
+        if not layout.pure[layout.call[candidate]]:
+            available |= layout.bit[candidate]
     first, end = layout.candidates_at[rank], layout.candidates_at[rank + 1]
     done = satisfied(layout, memory, rank, row[STATE], done, layout.candidates, first, end)
     if done == UNKNOWN:

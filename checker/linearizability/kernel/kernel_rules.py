@@ -28,9 +28,9 @@ def ask(memory: Memory, state: int, call: int) -> None:
 
 
 @part_of_compiled
-def waits(layout: Layout, one: int, rank: int, done: int) -> bool:
+def waits(layout: Layout, candidate: int, rank: int, done: int) -> bool:
     """Return whether the operation's predecessor is not done."""
-    before = layout.predecessor[one]
+    before = layout.predecessor[candidate]
     return before >= rank and (done & layout.bit[before]) == 0
 
 
@@ -50,21 +50,21 @@ def satisfied(
     while again:
         again = False
         for position in range(first, end):
-            one = rows[position]
-            bit = layout.bit[one]
+            candidate = rows[position]
+            bit = layout.bit[candidate]
             if done & bit:
                 continue
-            call = layout.call[one]
+            call = layout.call[candidate]
             following = memory.transitions[state, call]
             if following == UNASKED:
                 ask(memory, state, call)
                 return UNKNOWN
-            if following != state or (layout.alone[one] and not layout.pure[call]):
+            if following != state or (layout.alone[candidate] and not layout.pure[call]):
                 continue
-            if layout.tied and waits(layout, one, rank, done):
+            if layout.tied and waits(layout, candidate, rank, done):
                 continue
             done |= bit
-            again = again or layout.alone[one]
+            again = again or layout.alone[candidate]
     return done
 
 
@@ -74,11 +74,11 @@ def overwritten(layout: Layout, rank: int, done: int) -> int:
     after = done | layout.overwrites[rank]
     if layout.tied:
         for position in range(layout.candidates_at[rank], layout.candidates_at[rank + 1]):
-            one = layout.candidates[position]
-            if layout.alone[one] or not layout.overwrite[layout.call[one]]:
+            candidate = layout.candidates[position]
+            if layout.alone[candidate] or not layout.overwrite[layout.call[candidate]]:
                 continue
-            if not waits(layout, one, rank, done):
-                after |= layout.bit[one]
+            if not waits(layout, candidate, rank, done):
+                after |= layout.bit[candidate]
     return after
 
 
@@ -116,11 +116,11 @@ def _next_demand(layout: Layout, rank: int, state: int, done: int) -> int:
     end = layout.demand_at[state + 1]
     position = _first_above(layout.demands, layout.demand_at[state], end, rank - 1)
     while position < end:
-        one = layout.demands[position]
-        if one >= layout.horizon:
+        candidate = layout.demands[position]
+        if candidate >= layout.horizon:
             return -1
-        if layout.starts[one] > layout.ends[rank] or (done & layout.bit[one]) == 0:
-            return one
+        if layout.starts[candidate] > layout.ends[rank] or (done & layout.bit[candidate]) == 0:
+            return candidate
         position += 1
     return -1
 
@@ -149,9 +149,9 @@ def stranded(
     if _invoked_between(layout, many, now, deadline):
         return False
     for position in range(layout.candidates_at[rank], layout.candidates_at[rank + 1]):
-        one = layout.candidates[position]
-        if (available & layout.bit[one]) != 0:
-            product = layout.product[layout.call[one]]
+        candidate = layout.candidates[position]
+        if (available & layout.bit[candidate]) != 0:
+            product = layout.product[layout.call[candidate]]
             if product in (state, MANY_PRODUCTS):
                 return False
     for group in range(len(layout.group_call)):

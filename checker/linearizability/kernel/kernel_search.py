@@ -57,9 +57,9 @@ def _settle(layout: Layout, memory: Memory, top: int) -> bool:
             break
         first, end = layout.fresh_at[rank], layout.fresh_at[rank + 1]
         for position in range(first, end):
-            one = layout.fresh[position]
-            if not layout.pure[layout.call[one]]:
-                available |= layout.bit[one]
+            candidate = layout.fresh[position]
+            if not layout.pure[layout.call[candidate]]:
+                available |= layout.bit[candidate]
         done = satisfied(layout, memory, rank, state, done, layout.fresh, first, end)
         if done == UNKNOWN:
             return False

@@ -109,22 +109,22 @@ def sweep(
                 filled += 1
         first = candidates_at[rank]
         while started < len(starts) and starts[started] <= ends[rank]:
-            one = ranks[started]
-            fresh[started] = one
+            added = ranks[started]
+            fresh[started] = added
             started += 1
             if free == 0:
                 return TOO_WIDE
             slot = free & -free
             free ^= slot
-            bit[one] = slot
-            if overwrite[one]:
+            bit[added] = slot
+            if overwrite[added]:
                 open_overwrites |= slot
             position = filled
             filled += 1
-            while position > first and candidates[position - 1] > one:
+            while position > first and candidates[position - 1] > added:
                 candidates[position] = candidates[position - 1]
                 position -= 1
-            candidates[position] = one
+            candidates[position] = added
         width = max(width, filled - first)
         overwrites[rank] = open_overwrites
         free |= bit[rank]

@@ -82,13 +82,13 @@ def completed_ways(
     memory.control[STAMP] += 1
     stamp = memory.control[STAMP]
     for position in range(layout.candidates_at[rank], layout.candidates_at[rank + 1]):
-        one = layout.candidates[position]
-        bit = layout.bit[one]
-        if (available & bit) == 0 or (layout.tied and waits(layout, one, rank, done)):
+        candidate = layout.candidates[position]
+        bit = layout.bit[candidate]
+        if (available & bit) == 0 or (layout.tied and waits(layout, candidate, rank, done)):
             continue
-        call = layout.call[one]
+        call = layout.call[candidate]
         following = memory.transitions[state, call]
-        alone = layout.alone[one]
+        alone = layout.alone[candidate]
         if following < 0 or (following == state and not alone):
             continue
         overwrite = layout.overwrite[call]
@@ -102,8 +102,8 @@ def completed_ways(
         leaves = layout.guided and following != state
         if leaves and stranded(layout, memory, rank, state, after, left):
             continue
-        still_bound = 0 if one == rank else bound
-        push(layout, memory, at, rank, following, after, left, still_bound, one)
+        still_bound = 0 if candidate == rank else bound
+        push(layout, memory, at, rank, following, after, left, still_bound, candidate)
         at += 1
     return at
 
@@ -148,20 +148,20 @@ def open_ways(
 
 
 @part_of_compiled
-def _swap(memory: Memory, one: int, other: int) -> None:
+def _swap(memory: Memory, candidate: int, other: int) -> None:
     for column in range(memory.stack.shape[1]):
-        kept = memory.stack[one, column]
-        memory.stack[one, column] = memory.stack[other, column]
+        kept = memory.stack[candidate, column]
+        memory.stack[candidate, column] = memory.stack[other, column]
         memory.stack[other, column] = kept
 
 
 @part_of_compiled
 def arrange(layout: Layout, memory: Memory, first: int, end: int, rank: int) -> None:
     """Order ways: the first to return on top, above it any that lets the waiting one be done."""
-    one, other = first, end - 1
-    while one < other:
-        _swap(memory, one, other)
-        one += 1
+    candidate, other = first, end - 1
+    while candidate < other:
+        _swap(memory, candidate, other)
+        candidate += 1
         other -= 1
     goal = layout.call[rank]
     for position in range(end - 1, first - 1, -1):

@@ -57,9 +57,9 @@ class _Reached:
         waiting: list[tuple[int, tuple[int, ...]]] = [(state, (call,)) for state in self._states]
         while waiting:
             state, calls = waiting.pop()
-            for one in calls:
+            for next_call in calls:
                 self._steps += 1
-                following = self._step(state, one)
+                following = self._step(state, next_call)
                 if following != ILLEGAL and following not in self._known:
                     self._known.add(following)
                     self._states.append(following)

@@ -133,8 +133,8 @@ def _contradiction(first_return: Integers, last_start: Integers, count: int) -> 
     return ZoneVerdict(True, ())
 
 
-def _numbers(one: int, other: int, count: int) -> tuple[int, ...]:
-    return tuple(INITIAL if value == count else value for value in (one, other))
+def _numbers(first: int, second: int, count: int) -> tuple[int, ...]:
+    return tuple(INITIAL if value == count else value for value in (first, second))
 
 
 def _plain(written: Integers) -> bool:

@@ -145,7 +145,7 @@ class _Replay:
         candidates = self._problem.candidates[self._rank]
         # Copying all of ``done`` would cost the square of a long part.
         done = self._done.intersection(
-            [rank for one in candidates for rank in (one.rank, one.predecessor)]
+            [rank for candidate in candidates for rank in (candidate.rank, candidate.predecessor)]
         )
         for candidate in candidates:
             waits = candidate.predecessor >= self._rank and candidate.predecessor not in done
