@@ -158,8 +158,8 @@ class EdnMap(Mapping[Any, Any]):
         return hash(repr(self))
 
     def __repr__(self) -> str:
-        told = sorted((edn_text(key), edn_text(value)) for key, value in self._pairs)
-        return "{" + ", ".join(f"{key} {value}" for key, value in told) + "}"
+        pairs_text = sorted((edn_text(key), edn_text(value)) for key, value in self._pairs)
+        return "{" + ", ".join(f"{key} {value}" for key, value in pairs_text) + "}"
 
 
 def _counted(calculate: Callable[[Any, Any], Any]) -> Callable[["Number", object], Any]:

@@ -57,7 +57,7 @@ class PairingError(HistoryError):
 
 REPAIR = "Repair the line, or remove it with its whole operation; --skip-broken leaves it out"
 #: Broken lines described; the others are counted.
-_TOLD_MAX = 1000
+_FIRST_MAX = 1000
 
 
 class BrokenLine(msgspec.Struct, frozen=True):
@@ -90,7 +90,7 @@ class BrokenLines:
         self._path = path
         self._skip = skip
         #: First ones, in the order of their discovery.
-        self.told: list[BrokenLine] = []
+        self.first: list[BrokenLine] = []
         #: Number of all.
         self.count = 0
         #: Length of torn last lines that were left out, None if there was none.
@@ -154,5 +154,5 @@ class BrokenLines:
                 byte_offset=byte_offset,
             )
         self.count += 1
-        if len(self.told) < _TOLD_MAX:
-            self.told.append(broken)
+        if len(self.first) < _FIRST_MAX:
+            self.first.append(broken)

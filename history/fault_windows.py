@@ -159,7 +159,7 @@ def failovers_ns(
         and operation.end is not None
         and operation.position is not None
     )
-    ends = [told for told, _, _ in changes]
+    ends = [acknowledged for acknowledged, _, _ in changes]
     highest = list(accumulate((epoch for _, _, epoch in changes), max))
     starts = sorted({window.start for window in windows})
     found: dict[int, int] = {}
@@ -169,9 +169,9 @@ def failovers_ns(
         limit = bisect_right(ends, starts[next_]) if next_ < len(starts) else len(ends)
         if not place:
             continue
-        for told, asked, epoch in changes[place:limit]:
-            if asked > window.start and epoch > highest[place - 1]:
-                found[window.index] = told - window.start
+        for acknowledged, invoked, epoch in changes[place:limit]:
+            if invoked > window.start and epoch > highest[place - 1]:
+                found[window.index] = acknowledged - window.start
                 break
     return found
 

@@ -107,7 +107,7 @@ def load(
         operations=operations,
         read_events=read.events,
         torn_bytes=read.torn_bytes,
-        broken=tuple(broken.told),
+        broken=tuple(broken.first),
         broken_count=broken.count,
         notes=read.notes,
         mixes_numbers=mixes_numbers,
@@ -128,11 +128,11 @@ def _read(file: Path, chosen: Format, broken: BrokenLines) -> _Read:
         refuse_no_files(file)
         etcd = read_etcd(file, broken)
         left_out = ", ".join(f"{why} ({count:,})" for why, count in sorted(etcd.left_out.items()))
-        told = "Left out, for it shows nothing of a register: " + left_out + "."
+        note = "Left out, for it shows nothing of a register: " + left_out + "."
         return _Read(
             operations=etcd.operations,
             torn_bytes=broken.torn_bytes,
-            notes=(told,) if left_out else (),
+            notes=(note,) if left_out else (),
         )
     if file.is_dir():
         raise HistoryError(

@@ -219,5 +219,5 @@ def error_name(error: object) -> str:
     """Return an error's name: Jepsen's errors are keywords, or vectors that begin with one."""
     if isinstance(error, list) and error:
         return error_name(cast("list[object]", error)[0])
-    told = cast("object", error)
-    return name_text(told) or str(told)
+    other = cast("object", error)
+    return name_text(other) or str(other)

@@ -51,8 +51,10 @@ def reigns(
     """
     found: list[Reign] = []
     for node, events in state_events.items():
-        found.extend(_reigns_of(node, events, [one for one in windows if node in one.nodes]))
-    return sorted(found, key=lambda one: (one.start is None, one.start or 0, one.epoch, one.node))
+        found.extend(_reigns_of(node, events, [reign for reign in windows if node in reign.nodes]))
+    return sorted(
+        found, key=lambda reign: (reign.start is None, reign.start or 0, reign.epoch, reign.node)
+    )
 
 
 def _reigns_of(

@@ -67,8 +67,8 @@ def read_table(path: Path, processes: ProcessNumbers) -> Any:
         # Damaged bytes may have become invalid texts, or lengths beyond the memory.
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
-        told = str(error).split("\n", 1)[0].rstrip(". ")
-        problem = f"it cannot be read as Parquet: {told}"
+        refusal = str(error).split("\n", 1)[0].rstrip(". ")
+        problem = f"it cannot be read as Parquet: {refusal}"
         raise HistoryError(str(path), problem, "Write or copy the table again") from error
     lacking = [name for name, (_, needed) in COLUMNS.items() if needed and name not in names]
     if lacking:

@@ -32,7 +32,7 @@ NUMBER_MAX: Final = 2**63 - 1
 EXACT_MAX: Final = 2**53
 _DIGITS: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 #: Process names in the note.
-_TOLD_MAX: Final = 10
+_NAMES_MAX: Final = 10
 
 
 class FractionError(ValueError):
@@ -98,7 +98,7 @@ class ProcessNumbers:
         """Return the numbers given to named processes, in one sentence; empty without names."""
         if not self._by_name:
             return ()
-        told = [f"{number} is {name}" for name, number in [*self._by_name.items()][:_TOLD_MAX]]
+        told = [f"{number} is {name}" for name, number in [*self._by_name.items()][:_NAMES_MAX]]
         more = len(self._by_name) - len(told)
         rest = f", and so on for {more:,} more" if more else ""
         return (f"Processes with a name have a number below zero: {', '.join(told)}{rest}.",)
@@ -192,8 +192,8 @@ def to_events(
         if outcome == "invoke":
             argument[process] = (key, value)
         elif f == "cas":
-            asked = argument.get(process, (None, None))[1]
-            outcome, value = judge_cas(operation, value, asked)
+            invoked = argument.get(process, (None, None))[1]
+            outcome, value = judge_cas(operation, value, invoked)
         yield Event(
             index=index,
             time=index if operation.time is None else operation.time,

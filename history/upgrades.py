@@ -175,7 +175,10 @@ def _scenario_2(content: Content) -> Content:
     The options that a fault's integer decided become explicit.
     """
     faults = msgspec.convert(content, _Scenario2).faults
-    return content | {"schema": 3, "faults": [msgspec.to_builtins(_named(one)) for one in faults]}
+    return content | {
+        "schema": 3,
+        "faults": [msgspec.to_builtins(_named(fault)) for fault in faults],
+    }
 
 
 def _named(fault: Fault) -> Fault:

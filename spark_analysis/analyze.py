@@ -166,7 +166,7 @@ def _session(given: SparkSession | None) -> Iterator[SparkSession]:
 def _throughput(found: Results, _: Counts) -> list[Throughput]:
     """Return every second, also those in which nothing ended."""
     shown = rows_of(found[Throughput], Throughput, "second", limit=ROWS_MAX)
-    by_second = {one.second: one for one in shown}
+    by_second = {row.second: row for row in shown}
     seconds = range(shown[0].second, shown[-1].second + 1) if shown else ()
     return [by_second.get(second) or Throughput(second, 0, 0, 0) for second in seconds]
 
@@ -183,7 +183,7 @@ def _span(found: Results, _: Counts) -> Span | None:
 def _overlaps(found: Results, _: Counts) -> list[LeaderOverlap]:
     order = ("epoch_a", "epoch_b", "start_ns")
     overlaps = rows_of(found[LeaderOverlap], LeaderOverlap, *order, limit=ROWS_MAX)
-    return sorted(overlaps, key=lambda one: not one.same_epoch)
+    return sorted(overlaps, key=lambda row: not row.same_epoch)
 
 
 def _lost(found: Results, counts: Counts) -> Lost:

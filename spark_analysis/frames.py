@@ -68,13 +68,13 @@ def rows_of(result: DataFrame, row: type[_Row], *order: str | Column, limit: int
     """
     columns = columns_of(row)
     shown = [
-        (sql.col(one.name) / _NS_PER_MS if one.kind == Moment else sql.col(one.name)).alias(
-            one.field
-        )
-        for one in columns
+        (
+            sql.col(column.name) / _NS_PER_MS if column.kind == Moment else sql.col(column.name)
+        ).alias(column.field)
+        for column in columns
     ]
     found = result.orderBy(*order).limit(limit).select(*shown).toArrow().to_pylist()
-    for name in (one.field for one in columns if one.kind == Value):
+    for name in (column.field for column in columns if column.kind == Value):
         for told in found:
             told[name] = None if told[name] is None else msgspec.json.decode(told[name])
     return msgspec.convert(found, list[row])

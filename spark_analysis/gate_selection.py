@@ -45,7 +45,7 @@ class Selection:
         self, frame: DataFrame, conditions: Sequence[Condition], **columns: str
     ) -> DataFrame:
         """Return rows that meet the conditions; ``columns`` maps other dimensions to columns."""
-        on_runs = [one for one in conditions if one.dimension not in columns]
+        on_runs = [condition for condition in conditions if condition.dimension not in columns]
         for condition in conditions:
             if condition.dimension in columns:
                 frame = frame.where(_holds(condition, columns[condition.dimension]))

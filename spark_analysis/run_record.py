@@ -160,8 +160,8 @@ def verdict_rows(conclusions: Conclusions | None) -> list[Row]:
 
 def coverage_rows(conclusions: Conclusions | None) -> list[Row]:
     """Return rows of ``coverage``, in the order of the results."""
-    told = (conclusions.coverage if conclusions is not None else None) or ()
-    return [msgspec.structs.astuple(met) for met in told]
+    rows = (conclusions.coverage if conclusions is not None else None) or ()
+    return [msgspec.structs.astuple(met) for met in rows]
 
 
 def run_row(
@@ -205,10 +205,10 @@ def run_row(
             _column(conclusions.exit_code),
             conclusions.problems,
         )
-    told: Row = (None, None, None)
+    results: Row = (None, None, None)
     if conclusions is not None:
         gap_ms = _optional_column(conclusions.longest_unavailability_ms)
-        told = (
+        results = (
             _optional_column(conclusions.elections),
             None if gap_ms is None else float(gap_ms),
             conclusions.reproduce,
@@ -223,7 +223,7 @@ def run_row(
         list(damage.sentences),
         operations,
         None if plan is None else plan_digest(plan),
-        *told,
+        *results,
     )
 
 

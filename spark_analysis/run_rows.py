@@ -142,8 +142,8 @@ def _fault_row(index: int, story: Sequence[FaultEvent]) -> Row:
     phases: Phases = {event.phase: event for event in reversed(story)}
     # Targets are known from the injection on; a fault that was never injected hit nothing.
     event = phases.get("invoked") or story[0]
-    told: tuple[FaultPhase, ...] = ("invoked", "verified", "healing", "removed", "resumed")
-    times = (phases[phase].time if phase in phases else None for phase in told)
+    reached: tuple[FaultPhase, ...] = ("invoked", "verified", "healing", "removed", "resumed")
+    times = (phases[phase].time if phase in phases else None for phase in reached)
     return (
         index,
         event.kind,

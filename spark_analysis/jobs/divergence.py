@@ -35,8 +35,8 @@ def first_divergences(committed: DataFrame, logs: DataFrame) -> DataFrame:
     )
     covering = sql.filter(
         "extents",
-        lambda one: (
-            (one["start_offset"] <= sql.col("offset")) & (sql.col("offset") < one["end_offset"])
+        lambda log: (
+            (log["start_offset"] <= sql.col("offset")) & (sql.col("offset") < log["end_offset"])
         ),
     )
     # Spark compares numbers without sorting texts; a digest is no more than a hash either.
@@ -49,7 +49,7 @@ def first_divergences(committed: DataFrame, logs: DataFrame) -> DataFrame:
             sql.max(version).alias("greatest"),
         )
         .join(sql.broadcast(extents), "run_id")
-        .withColumn("covering", sql.transform(covering, lambda one: one["node"]))
+        .withColumn("covering", sql.transform(covering, lambda log: log["node"]))
         .where((sql.col("least") != sql.col("greatest")) | (sql.col("held") < sql.size("covering")))
     )
     records = committed.select(

@@ -103,7 +103,7 @@ def _groups(pieces: Sequence[_Piece], target_bytes: int) -> Iterator[list[_Piece
     small = [piece for piece in pieces if piece.size_bytes < target_bytes / 2]
     group: list[_Piece] = []
     for piece in small:
-        if group and sum(one.size_bytes for one in group) + piece.size_bytes > target_bytes:
+        if group and sum(kept.size_bytes for kept in group) + piece.size_bytes > target_bytes:
             if len(group) > 1:
                 yield group
             group = []

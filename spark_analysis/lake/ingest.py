@@ -116,9 +116,9 @@ def ingest_runs(
         read: dict[str, ReadRun] = {}
         made = _write(store, group, batch_rows, read)
         report.commits.append(made.commit_id)
-        for one in group:
-            runs = report.new if one.generation == 1 else report.changed
-            runs.append(read[one.identity.run_id])
+        for candidate in group:
+            runs = report.new if candidate.generation == 1 else report.changed
+            runs.append(read[candidate.identity.run_id])
     return report
 
 
@@ -150,22 +150,24 @@ def _candidates(
         known = snapshot.runs.get(run_id)
         generation = 1 if known is None else known[0].generation + 1
         chosen[run_id] = _Candidate(folder, identity, damage, living, generation, size)
-    for run_id, one in list(chosen.items()):
+    for run_id, candidate in list(chosen.items()):
         known = snapshot.runs.get(run_id)
         if known is None:
             continue
         entry, name = known
         files = snapshot.commits[name].files
         is_current = all((file.table, file.version) in versions for file in files)
-        same = entry.is_open == one.is_open and is_current
-        if same and unchanged(one.folder, one.identity.nodes, entry.sources):
-            report.unchanged.append(one.folder.root)
+        same = entry.is_open == candidate.is_open and is_current
+        if same and unchanged(candidate.folder, candidate.identity.nodes, entry.sources):
+            report.unchanged.append(candidate.folder.root)
             del chosen[run_id]
-        elif entry.state not in ("pruned", "open") and only_results(one.folder):
+        elif entry.state not in ("pruned", "open") and only_results(candidate.folder):
             # A suite threw away files that the lake was made to keep.
-            report.unchanged.append(one.folder.root)
+            report.unchanged.append(candidate.folder.root)
             del chosen[run_id]
-    return sorted(chosen.values(), key=lambda one: (_partition(one), one.identity.run_id))
+    return sorted(
+        chosen.values(), key=lambda candidate: (_partition(candidate), candidate.identity.run_id)
+    )
 
 
 def _size(folder: RunFolder) -> int:
@@ -175,20 +177,20 @@ def _size(folder: RunFolder) -> int:
         return 0
 
 
-def _partition(one: _Candidate) -> Partition:
-    return Partition(one.identity.system, one.identity.day)
+def _partition(candidate: _Candidate) -> Partition:
+    return Partition(candidate.identity.system, candidate.identity.day)
 
 
 def _groups(candidates: Sequence[_Candidate], commit_bytes: int) -> Iterator[list[_Candidate]]:
     group: list[_Candidate] = []
     size_bytes = 0
-    for one in candidates:
-        is_full = size_bytes + one.size_bytes > commit_bytes or len(group) == COMMIT_RUNS
+    for candidate in candidates:
+        is_full = size_bytes + candidate.size_bytes > commit_bytes or len(group) == COMMIT_RUNS
         if group and is_full:
             yield group
             group, size_bytes = [], 0
-        group.append(one)
-        size_bytes += one.size_bytes
+        group.append(candidate)
+        size_bytes += candidate.size_bytes
     if group:
         yield group
 
@@ -202,23 +204,23 @@ def _write(
     entries: list[RunEntry] = []
     writers: list[PartitionWriter] = []
     partitions: dict[Partition, list[_Candidate]] = {}
-    for one in group:
-        partitions.setdefault(_partition(one), []).append(one)
+    for candidate in group:
+        partitions.setdefault(_partition(candidate), []).append(candidate)
     for partition, members in partitions.items():
         with PartitionWriter(store, commit_id, partition, batch_rows) as writer:
-            for one in members:
-                entry, found = _read_run(writer, one, commit_id, partition)
+            for candidate in members:
+                entry, found = _read_run(writer, candidate, commit_id, partition)
                 entries.append(entry)
                 read[entry.run_id] = found
         writers.append(writer)
-    files = [file for one in writers for file in one.files]
+    files = [file for writer in writers for file in writer.files]
     return commit(store, commit_id, entries, files, began_s=began_s)
 
 
 def _read_run(
-    writer: PartitionWriter, one: _Candidate, commit_id: str, partition: Partition
+    writer: PartitionWriter, candidate: _Candidate, commit_id: str, partition: Partition
 ) -> tuple[RunEntry, ReadRun]:
-    folder, identity, damage = one.folder, one.identity, one.damage
+    folder, identity, damage = candidate.folder, candidate.identity, candidate.damage
     # Before anything is read: a run that goes on is then seen to have changed.
     sources = sources_of(folder, identity.nodes)
     find_missing(folder, identity, sources, damage)
@@ -242,17 +244,17 @@ def _read_run(
     conclusions = read_conclusions(folder, damage)
     fill(VERDICTS, verdict_rows(conclusions))
     fill(COVERAGE, coverage_rows(conclusions))
-    row = run_row(identity, conclusions, damage, is_open=one.is_open, operations=operations)
+    row = run_row(identity, conclusions, damage, is_open=candidate.is_open, operations=operations)
     fill(RUNS, [row])
-    state = damage.state(is_open=one.is_open)
+    state = damage.state(is_open=candidate.is_open)
     entry = RunEntry(
         run_id=identity.run_id,
         partition=partition,
-        generation=one.generation,
+        generation=candidate.generation,
         ingest=commit_id,
         compaction=0,
         sources=sources,
-        is_open=one.is_open,
+        is_open=candidate.is_open,
         state=state,
     )
     return entry, ReadRun(identity.run_id, folder.root, state, damage.sentences)
