@@ -7,7 +7,7 @@ Definitions, used by the jobs and by their reference in the tests:
   the log has a record of it or not. Writes of which the workload declares that they leave no record
   are not looked for either (``frames.is_write``).
 - A node *holds* a write where its committed log has a record of the same epoch, offset, kind, key
-  and value; where the system gave no position, of the same kind, key and value. What lies below
+  and value; where the system gave no position, of the same kind, key and value. A write below
   the log's start offset is in the node's snapshot and counts as held.
 - Of a node whose log was not dumped, or, for writes without a position, whose log has no
   beginning, nothing can be said: it is *unknown*.
