@@ -1,17 +1,16 @@
-"""Whether transfers between accounts keep the total: a bank's reads show all balances at once.
+"""Checker of a bank: transfers between accounts keep the total.
 
-A ``read`` answers ``{account: balance}``. Every read must show the same total (the one that is
-given, else the one that most reads show), no balance that is no number, and, unless that is
-allowed, none below zero. A read after which none is right is ``unknown`` as long as a member that
-may hold what it lacks was not read: see ``checker.evidence``. Linear in the balances read.
-Source: Jepsen's bank test.
+A ``read`` answers ``{account: balance}``. Every read must show the same total (the given one, else
+the most frequent one), only numbers, and, unless allowed, no balance below zero. A wrong read that
+no right one follows is ``unknown`` while a member that may hold the missing part was not read: see
+``checker.evidence``. Linear in the balances read. Source: Jepsen's bank test.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from splitbrain.checker.evidence import told_unread, unread, wrong_for_good
+from splitbrain.checker.evidence import unread, unread_reason, wrong_for_good
 from splitbrain.checker.findings import Findings, Undecided, by_key, counted, of_key
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
@@ -30,10 +29,10 @@ def check(
     """Judge all banks of a history.
 
     Args:
-        operations: its ``read`` operations; others are not looked at.
+        operations: others than ``read`` are ignored.
         budget: polled; ``unknown`` when it ends.
         members: see ``Evidence.members``.
-        total: what each read must sum up to; None for what most reads of a bank show.
+        total: sum that each read must show; None for the most frequent one of a bank.
         negative_balances_allowed: a balance below zero is no violation.
     """
     findings = Findings("bank", budget, ("wrong-total", "no-balance", "negative-balance"))
@@ -69,7 +68,7 @@ def check(
         undecided = _too_little(totals, total)
         if excused:
             what = counted(len(excused), "read shows", "reads show")
-            undecided = told_unread(f"{what} less or more than there must be", silent)
+            undecided = unread_reason(f"{what} less or more than there must be", silent)
         well = f"All {len(reads):,} reads show the same total of their bank."
         return {"reads": len(reads)}, well, undecided
 
@@ -79,14 +78,14 @@ def check(
 class _Wrong(NamedTuple):
     kind: str
     read: PairedOperation
-    #: With its verb.
+    #: Predicate of a sentence, verb included.
     shown: str
 
 
 def _perhaps_elsewhere(
     reads: Sequence[PairedOperation], wrong: Sequence[_Wrong], members: frozenset[str]
 ) -> tuple[set[int], set[str]]:
-    """Indexes of wrong reads that another member may explain, and the members that may."""
+    """Return indexes of wrong reads that another member may explain, and these members."""
     indexes = {found.read.index for found in wrong}
     excused: set[int] = set()
     silent: set[str] = set()

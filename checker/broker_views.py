@@ -1,14 +1,13 @@
-"""Checker of what brokers showed of topics, against time and the committed log.
+"""Checker of brokers' views of topics, against time and the committed log.
 
 A ``view`` is answered by one broker from its own image and may be stale, so it is no part of the
 linearizable history. Its answer is ``[number of partitions or None, offset]``, the offset one past
-the last record that the image holds. Two promises: of two views at one broker, the one that began
-after the other had ended never shows an earlier offset, whatever restarts lie between; and each
-shows its topic as the committed log has it below that offset.
+the last record of the image. Two promises: a view that began after another one at the same broker
+had ended never shows an earlier offset, whatever restarts lie between; and each view shows its
+topic as the committed log has it below that offset.
 
-Must never blame a broker for what the logs do not tell: views beyond the end of every dump, or
-before its beginning, are counted and left alone, and make the verdict ``unknown`` where they are
-all there is. Source: issue 9, item 10.
+Views beyond the end of every dump, or before its beginning, are counted and blame nobody; where
+there are no others the verdict is ``unknown``. Source: issue 9, item 10.
 """
 
 from bisect import bisect_left
@@ -32,13 +31,13 @@ _NOT_AS_COMMITTED: Final = "view-not-as-committed"
 class _View(NamedTuple):
     operation: PairedOperation
     node: str
-    #: Number of partitions, None where the broker knows no such topic.
+    #: None: the broker knows no such topic.
     shown: int | None
     offset: int
 
 
-class _Story:
-    """How each topic stood at every offset that the committed logs tell of."""
+class _States:
+    """States of each topic by offset, as far as the committed logs cover them."""
 
     def __init__(self, logs: Mapping[str, CommittedLog]) -> None:
         whole = [log for log in logs.values() if log.records]
@@ -57,14 +56,13 @@ class _Story:
             self._offsets.setdefault(key, []).append(offset)
             self._states.setdefault(key, []).append(state)
 
-    def tells(self, key: str | None, offset: int) -> bool:
-        """Whether the topic's state below that offset is known."""
+    def covers(self, key: str | None, offset: int) -> bool:
+        """Return whether the topic's state below that offset is known."""
         if offset > self.end:
             return False
         return self.start == 0 or bool(bisect_left(self._offsets.get(key, []), offset))
 
     def state(self, key: str | None, offset: int) -> int | None:
-        """The topic's state by the records below that offset."""
         place = bisect_left(self._offsets.get(key, []), offset)
         return self._states[key][place - 1] if place else None
 
@@ -78,22 +76,26 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
         by_node: dict[str, list[_View]] = {}
         for view in views:
             by_node.setdefault(view.node, []).append(view)
-        for of_one in by_node.values():
-            _judge_order(of_one, findings)
-        story = _Story(evidence.committed_logs)
-        told = [view for view in views if story.tells(view.operation.key, view.offset)]
-        for view in told:
+        for node_views in by_node.values():
+            _judge_order(node_views, findings)
+        story = _States(evidence.committed_logs)
+        covered = [view for view in views if story.covers(view.operation.key, view.offset)]
+        for view in covered:
             _judge_content(view, story, findings)
-        figures = {"views": len(views), "brokers": len(by_node), "untold": len(views) - len(told)}
+        figures = {
+            "views": len(views),
+            "brokers": len(by_node),
+            "untold": len(views) - len(covered),
+        }
         undecided = None
         if not views:
             undecided = "No broker answered a view."
-        elif not told:
+        elif not covered:
             undecided = "No committed log reaches to where the brokers' views were taken."
         well = (
-            f"{len(views):,} views at {len(by_node)} brokers never went back, and {len(told):,} of "
-            "them are as committed; the logs do not tell of the others."
-            if len(told) < len(views)
+            f"{len(views):,} views at {len(by_node)} brokers never went back, and {len(covered):,} "
+            "of them are as committed; the logs do not cover the others."
+            if len(covered) < len(views)
             else f"{len(views):,} views at {len(by_node)} brokers never went back, and all are as "
             "committed."
         )
@@ -113,7 +115,7 @@ def _views(operations: Sequence[PairedOperation]) -> Iterator[_View]:
 
 
 def _judge_order(views: Sequence[_View], findings: Findings) -> None:
-    """Each view against the furthest one that had ended before it began, at the same broker."""
+    """Compare each view with the furthest one that had ended before it at the same broker."""
     by_end = sorted(views, key=lambda view: end_of(view.operation))
     ends = [end_of(view.operation) for view in by_end]
     furthest: list[_View] = []
@@ -138,7 +140,7 @@ def _judge_order(views: Sequence[_View], findings: Findings) -> None:
         )
 
 
-def _judge_content(view: _View, story: _Story, findings: Findings) -> None:
+def _judge_content(view: _View, story: _States, findings: Findings) -> None:
     findings.poll()
     operation = view.operation
     committed = story.state(operation.key, view.offset)

@@ -1,9 +1,9 @@
-"""The nodes' committed logs: whether they agree, and whether they hold an acknowledged operation.
+"""Committed logs of the nodes: their agreement, and whether they hold an acknowledged operation.
 
-Two ways to find an operation's record: by its position, where the system returned one, else by
-(kind, key, value), which tells one operation from another only where no other asked for the same.
-Must never take what a snapshot covers for absent, nor a node without a dump for an empty one, nor
-a record at or above a node's own commit position for a committed one: such a tail may be cut off.
+An operation's record is found by its position, where the system returned one, else by (kind, key,
+value), which identifies it only if no other operation asked for the same. Must never take a record
+below a snapshot for absent, a node without a dump for an empty one, or a record at or above a
+node's own commit position for a committed one: such a tail may be cut off.
 """
 
 from collections import Counter
@@ -23,12 +23,12 @@ Change = tuple[str, str | None, Hashable]
 
 
 class Presence(Enum):
-    """Whether one node's log holds an operation's record."""
+    """Presence of an operation's record in one node's log."""
 
     HELD = "held"
     ABSENT = "absent"
-    #: A snapshot covers the place, or nothing tells this operation from equal ones, or its record
-    #: stands above what the node knows to be committed.
+    #: Undecidable: below a snapshot, equal to another operation's, or above the node's commit
+    #: position.
     UNTOLD = "untold"
 
 
@@ -41,16 +41,15 @@ class NodeLog:
         self.end_offset = log.end_offset
         committed = committed_records(log)
         self.by_offset: dict[int, CommittedRecord] = {record.offset: record for record in committed}
-        #: How many records carry each change.
         self.count_by_change: Counter[Change] = _changes(committed)
         self._in_tail = {
             record.offset: record for record in log.records if record.offset >= log.end_offset
         }
-        #: How many of the records above the commit position carry each change.
+        #: Counts of the records above the commit position.
         self.tail_by_change: Counter[Change] = _changes(self._in_tail.values())
 
     def at(self, position: tuple[int, int], operation: PairedOperation) -> Presence:
-        """Whether the record of this operation lies at ``(epoch, offset)``."""
+        """Return whether the operation's record lies at ``(epoch, offset)``."""
         epoch, offset = position
         if offset < self.start_offset:
             return Presence.UNTOLD
@@ -62,7 +61,7 @@ class NodeLog:
         return Presence.HELD if offset in self.by_offset else Presence.UNTOLD
 
     def of_value(self, change: Change) -> Presence:
-        """Whether any record carries the change; for changes asked for once."""
+        """Return whether any record carries the change, which only one operation asked for."""
         if self.count_by_change[change]:
             return Presence.HELD
         untold = self.start_offset > 0 or self.tail_by_change[change]
@@ -70,11 +69,11 @@ class NodeLog:
 
 
 class CommittedLogs:
-    """All dumps of a run.
+    """Dumps of all nodes of a run.
 
     Args:
-        logs: node to its dump.
-        operations: all operations of the run, to tell which changes were asked for once.
+        logs: dumps by node.
+        operations: all operations of the run, to count equal changes.
     """
 
     def __init__(
@@ -82,16 +81,16 @@ class CommittedLogs:
     ) -> None:
         self.nodes: list[NodeLog] = [NodeLog(logs[node]) for node in sorted(logs)]
         #: How often each change was asked for, whatever came of it.
-        self.asked: Counter[Change] = Counter(map(change_of, operations))
+        self.request_counts: Counter[Change] = Counter(map(change_of, operations))
 
     def presence(self, operation: PairedOperation) -> dict[str, Presence]:
-        """Node to whether it holds the record of an acknowledged change."""
+        """Return by node whether it holds the record of an acknowledged change."""
         if operation.position is not None:
             position = operation.position
             return {log.node: log.at(position, operation) for log in self.nodes}
         change = change_of(operation)
-        if self.asked[change] > 1:
-            # Equal changes cannot be told apart; none at all in a whole log is an answer yet.
+        if self.request_counts[change] > 1:
+            # Equal changes cannot be told apart; a whole log without any of them still decides.
             return {
                 log.node: Presence.UNTOLD if log.count_by_change[change] else log.of_value(change)
                 for log in self.nodes
@@ -100,30 +99,29 @@ class CommittedLogs:
 
 
 def change_of(operation: PairedOperation) -> Change:
-    """What an operation asked to be written."""
-    return operation.f, operation.key, _told(operation.argument)
+    """Return the change that an operation asked for."""
+    return operation.f, operation.key, _hashable(operation.argument)
 
 
 def change_of_record(record: CommittedRecord) -> Change:
-    """What a record carries, comparable with ``change_of``."""
-    return record.f or "", record.key, _told(record.value)
+    """Return the change in a record, comparable with ``change_of``."""
+    return record.f or "", record.key, _hashable(record.value)
 
 
 def committed_records(log: CommittedLog) -> list[CommittedRecord]:
-    """Records of a dump below its node's own commit position, in the order of their offsets."""
+    """Return the records below the node's own commit position, by offset."""
     committed = [r for r in log.records if log.start_offset <= r.offset < log.end_offset]
     return sorted(committed, key=_offset)
 
 
 def differing_offsets(logs: Mapping[str, CommittedLog]) -> list[int]:
-    """Offsets at which committed logs differ, in their order.
+    """Return the offsets at which committed logs differ, ascending.
 
-    They differ where they hold records of another epoch or digest, and where one log lacks a record
-    that it must have: another one has it, and it lies within the log, so that neither a snapshot
-    covers it nor the node is only behind.
+    They differ where epochs or digests do, and where a log lacks another one's record within its
+    own bounds, so that neither a snapshot covers it nor the node is only behind.
 
     Args:
-        logs: node to its dump; of nodes that vote and others alike.
+        logs: dumps by node, observers included.
     """
     committed = {node: committed_records(logs[node]) for node in sorted(logs)}
     first_at: dict[int, CommittedRecord] = {}
@@ -136,7 +134,7 @@ def differing_offsets(logs: Mapping[str, CommittedLog]) -> list[int]:
     for node, records in committed.items():
         there = {record.offset for record in records}
         start, end = logs[node].start_offset, logs[node].end_offset
-        # Few logs have a hole, and only in these it is looked for.
+        # Only logs with a hole can lack a record within their bounds.
         if len(there) < end - start:
             disputed.update(o for o in first_at if start <= o < end and o not in there)
     return sorted(disputed)
@@ -145,7 +143,7 @@ def differing_offsets(logs: Mapping[str, CommittedLog]) -> list[int]:
 def conflicts_at(
     logs: Mapping[str, CommittedLog], offsets: Collection[int]
 ) -> list[dict[str, Any]]:
-    """Violations at these of the ``differing_offsets``, one each."""
+    """Return one violation for each of these ``differing_offsets``."""
     committed = {
         node: [record for record in committed_records(logs[node]) if record.offset in offsets]
         for node in sorted(logs)
@@ -158,30 +156,37 @@ def _conflict(
     logs: Mapping[str, CommittedLog],
     committed: Mapping[str, Sequence[CommittedRecord]],
 ) -> dict[str, Any]:
-    #: Each different record with the nodes that have it.
-    told: dict[tuple[int, str], tuple[CommittedRecord, list[str]]] = {}
+    #: Different records, each with its nodes.
+    records_there: dict[tuple[int, str], tuple[CommittedRecord, list[str]]] = {}
     lacking: list[str] = []
     for node, records in committed.items():
         here = [record for record in records if record.offset == offset]
         for record in here:
-            told.setdefault(_identity(record), (record, []))[1].append(node)
+            records_there.setdefault(_identity(record), (record, []))[1].append(node)
         if not here and logs[node].start_offset <= offset < logs[node].end_offset:
             lacking.append(node)
-    clauses = [f"{listed(names)} committed {_described(record)}" for record, names in told.values()]
+    clauses = [
+        f"{listed(names)} committed {_described(record)}"
+        for record, names in records_there.values()
+    ]
     if lacking:
         clauses.append(f"{listed(lacking)} {'has' if len(lacking) == 1 else 'have'} no record")
     return {
-        "kind": "different-committed-records" if len(told) > 1 else "committed-record-missing",
+        "kind": "different-committed-records"
+        if len(records_there) > 1
+        else "committed-record-missing",
         "offset": offset,
-        # One node for each record: how many have the same is chance.
-        "records": {names[0]: msgspec.to_builtins(record) for record, names in told.values()},
+        # One node for each record: how many share it is chance.
+        "records": {
+            names[0]: msgspec.to_builtins(record) for record, names in records_there.values()
+        },
         "absent_from": list(lacking),
         "sentence": f"At offset {offset} {listed(clauses)}.",
     }
 
 
 def listed(names: Sequence[str]) -> str:
-    """``n1, n2 and n3``."""
+    """Return ``n1, n2 and n3``."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -204,6 +209,6 @@ def _offset(record: CommittedRecord) -> int:
     return record.offset
 
 
-def _told(value: object) -> Hashable:
-    """A value that no other is equal to; most tell themselves, and a run may have millions."""
+def _hashable(value: object) -> Hashable:
+    """Return a key equal to no other value's; plain values, maybe millions, stay as they are."""
     return value if type(value) in PLAIN else (edn_text(value),)

@@ -1,15 +1,13 @@
-"""Whether every read of a counter lies within what the adds allow; n log n.
+"""Checker of a counter: every read lies within the bounds that the adds allow; n log n.
 
 A read is at least the sum of all increments acknowledged before it was invoked and of all
 decrements that may have happened before it returned, and at most the other way round. An answer of
-``add-and-get`` is a read that surely has its own part in it. Unanswered adds are possible from
+``add-and-get`` is a read that certainly includes its own part. Unanswered adds are possible from
 their invocation on, failed ones never.
 
-A read that would be right but for what another member may hold is ``unknown`` as long as that
-member was not read at the end and no read after it is right: see ``checker.evidence``.
-
-Finds far less than the model ``counter`` (no two reads are compared), at any size. Equal times are
-concurrent. Source: Jepsen's counter checker.
+A wrong read that an unread member may explain is ``unknown`` if no later read is right: see
+``checker.evidence``. Compares no two reads, so it finds far less than the model ``counter``, but at
+any size. Equal times are concurrent. Source: Jepsen's counter checker.
 """
 
 from bisect import bisect_left, bisect_right
@@ -17,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from splitbrain.checker.evidence import told_unread, unread, wrong_for_good
+from splitbrain.checker.evidence import unread, unread_reason, wrong_for_good
 from splitbrain.checker.findings import Findings, by_key, counted, end_of, number_of, of_key
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
@@ -36,7 +34,7 @@ def check(
     """Judge all counters of a history.
 
     Args:
-        operations: ``add``, ``add-and-get`` and ``read`` operations; others are not looked at.
+        operations: others than ``add``, ``add-and-get`` and ``read`` are ignored.
         budget: polled; ``unknown`` when it ends.
         members: see ``Evidence.members``.
     """
@@ -59,7 +57,7 @@ def check(
             undecided = "No counter was ever read, so there is nothing to judge."
         elif excused:
             what = counted(excused, "answer lacks", "answers lack")
-            undecided = told_unread(f"{what} what was acknowledged", silent)
+            undecided = unread_reason(f"{what} what was acknowledged", silent)
         return figures, f"All {reads:,} answers lie within what the adds allow.", undecided
 
     return findings.conclude(judge)
@@ -70,12 +68,12 @@ class _Wrong(NamedTuple):
     answer: int | float
     lowest: int | float
     highest: int | float
-    #: Whether some of all that was asked for, acknowledged or not, makes the answer.
+    #: Whether a subset of all requested amounts, acknowledged or not, gives the answer.
     possible: bool
 
 
 class _Sums:
-    """Sum of the amounts at all times up to one."""
+    """Running sums of amounts by time."""
 
     def __init__(self, amounts: Sequence[tuple[int, int | float]]) -> None:
         ordered = sorted(amounts, key=lambda pair: pair[0])
@@ -83,11 +81,11 @@ class _Sums:
         self._sums = [0, *accumulate(amount for _, amount in ordered)]
 
     def before(self, time: int) -> int | float:
-        """Without what is at that very time."""
+        """Sum of the amounts earlier than this time."""
         return self._sums[bisect_left(self._times, time)]
 
     def until(self, time: int) -> int | float:
-        """With what is at that very time."""
+        """Sum of the amounts up to and at this time."""
         return self._sums[bisect_right(self._times, time)]
 
 
@@ -98,16 +96,13 @@ def _judge_counter(
     *,
     may_lack: bool,
 ) -> int:
-    """Note the answers that are out of bounds, but for those that another member may explain.
+    """Note answers out of bounds, and count those that another member may explain instead.
 
     Args:
         members: all operations on the counter.
         reads: those of them that answered.
-        findings: where they are noted.
-        may_lack: what was acknowledged may stand at a member that was not read.
-
-    Returns:
-        How many answers another member may explain.
+        findings: where violations go.
+        may_lack: an acknowledged add may be held only by a member that was not read.
     """
     amounts = [(add, number_of(add, add.argument)) for add in members if add.f in _ADDS]
     sure = [(end_of(add), n) for add, n in amounts if add.type == "ok"]

@@ -1,8 +1,8 @@
-"""Everything that checkers may look at, in one record; members that nobody read at the end. Pure.
+"""Evidence of one run, and members that nobody read at the end. Pure.
 
-Where members answer from what they have themselves, nothing is lost before each of them was read:
-what is missing at one may stand at another. One that did not answer, dead or alive, may hold it.
-That never excuses what a member that was read contradicts by itself. Source: issue 18, section 4.
+Where members answer from their own state, nothing is lost before each of them was read: an element
+missing at one may stand at another, dead or alive. That never excuses a member that contradicts
+itself. Source: issue 18, section 4.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -19,26 +19,24 @@ from splitbrain.history.records import PairedOperation
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """Everything that one run left behind; absent parts are empty."""
+    """Record of everything that one run left behind; absent parts are empty."""
 
-    #: In the order of their invocation.
+    #: In order of invocation.
     operations: tuple[PairedOperation, ...]
-    #: Node to its stamped state events, in the node's own order.
+    #: State events by node, stamped, in the node's own order.
     state_events: dict[str, tuple[StateEvent, ...]] = {}
-    #: Node to its committed log at the end of the run.
+    #: Committed log at the end of the run, by node.
     committed_logs: dict[str, CommittedLog] = {}
-    #: Number of voters; 0 where it is not known.
+    #: 0 if unknown.
     voters: int = 0
-    #: Nodes that have logs and do not vote.
+    #: Nodes with logs but without vote.
     observers: frozenset[str] = frozenset()
-    #: Faults as they happened.
     faults: tuple[FaultEvent, ...] = ()
-    #: Whether all faults were healed and all nodes reached one log end before the logs were taken.
+    #: Whether all faults were healed and all nodes reached one log end before the dumps.
     converged: bool = True
-    #: Nodes each of which may hold what no other does, so that nothing is lost before each has
-    #: answered a final read; empty where one answer speaks for all, or where no node is known.
+    #: Nodes each of which may hold data of its own, so that nothing is lost before each answered a
+    #: final read; empty where one answer speaks for all, or where no node is known.
     members: frozenset[str] = frozenset()
-    #: Effects of the workload's functions.
     functions: dict[str, Function] = msgspec.field(default_factory=lambda: dict(USUAL))
 
 
@@ -47,7 +45,7 @@ Checker = Callable[[Evidence, Budget], CheckResult]
 
 
 def acknowledged_change(operation: PairedOperation, functions: Functions) -> bool:
-    """Whether the operation left a record in the log and its client was told so."""
+    """Return whether the operation left a record in the log and was acknowledged."""
     if operation.type != "ok":
         return False
     effect = effect_of(functions, operation.f, operation.argument, operation.result)
@@ -55,25 +53,24 @@ def acknowledged_change(operation: PairedOperation, functions: Functions) -> boo
 
 
 def cas_succeeded(result: object) -> bool:
-    """Whether ``[expected, new, succeeded]`` says so; an answer without a third part does."""
+    """Return the success flag of ``[expected, new, succeeded]``; true without a third part."""
     refused = COMPARE_AND_SET.refused
     return refused is None or not refused.covers(result)
 
 
 def describe_operation(operation: PairedOperation) -> str:
-    """One operation in a few words, for sentences."""
+    """Return one operation in a few words, for sentences."""
     argument = "" if operation.argument is None else f" {operation.argument}"
     key = "" if operation.key is None else f" of key {operation.key}"
     return f"{operation.f}{argument}{key} (index {operation.index}, process {operation.process})"
 
 
 def unread(members: Iterable[str], answers: Iterable[PairedOperation]) -> tuple[str, ...]:
-    """Members that answered none of these final operations, sorted.
+    """Return the members that answered none of these final operations, sorted.
 
     Args:
-        members: see ``Evidence.members``; none where one answer speaks for all.
-        answers: operations on one object that show what a member holds; those that are no final
-            ones, and those without success, count for nothing.
+        members: see ``Evidence.members``.
+        answers: operations on one object; only successful final ones count.
     """
     answered = {answer.node for answer in answers if answer.final and answer.type == "ok"}
     return tuple(sorted(set(members) - answered))
@@ -82,13 +79,14 @@ def unread(members: Iterable[str], answers: Iterable[PairedOperation]) -> tuple[
 def wrong_for_good(
     reads: Sequence[PairedOperation], wrong: Collection[int]
 ) -> tuple[PairedOperation, ...]:
-    """Of the wrong reads of one object those after which no read is right.
+    """Return the wrong reads of one object that no right read follows.
 
-    None where a final read is right: whatever was wrong before it was not there yet, or no longer.
+    Empty where a final read is right: earlier wrong answers were then about data not there yet, or
+    no longer.
 
     Args:
         reads: completed reads.
-        wrong: indexes of those that show something else than they should.
+        wrong: indexes of wrong reads.
     """
     right = [read for read in reads if read.index not in wrong]
     if any(read.final for read in right):
@@ -101,7 +99,7 @@ def wrong_for_good(
     )
 
 
-def told_unread(what: str, members: Collection[str]) -> str:
-    """Why nothing can be said, one sentence; ``what`` is missing or wrong, with its verb."""
+def unread_reason(what: str, members: Collection[str]) -> str:
+    """Return the sentence for ``unknown``; ``what`` is the subject with its verb."""
     was = "was" if len(members) == 1 else "were"
     return f"{what}, and {', '.join(sorted(members))} {was} not read at the end and may hold it."

@@ -1,12 +1,13 @@
-"""Why operations cannot be ordered, as a graph, and the graph as data, text and DOT.
+"""Graph of operations that cannot be ordered, and its forms: data, text and DOT.
 
-Nodes are the few operations that contradict each other. Edges say what must come before what:
+Nodes are the few operations that contradict each other. Edges are constraints on their order:
 
 - ``real-time``: one returned before the other was invoked (only the edges that are not implied);
 - ``reads-from``: one made the other's answer possible, and nothing else could;
 - ``may-read-from``: one of several that could have made it possible;
-- ``must-precede``: follows from the others (an answer must come before what would spoil it);
-- ``spoils``: leaves a state in which the operation that could not be placed has no place.
+- ``must-precede``: follows from the others (an answer must come before an operation that spoils
+  it);
+- ``spoils``: leaves a state in which the operation without a place has none.
 
 A cycle of the first, second and fourth kind is the contradiction itself and is marked so; where
 there is none, the ``spoils`` edges are marked. Must never grow with the history: ``NODES_MAX``.
@@ -26,17 +27,17 @@ NODES_MAX = 40
 
 RelationKind = Literal["real-time", "reads-from", "may-read-from", "must-precede", "spoils"]
 
-#: Kinds of edges that an order must obey; a cycle of them is a contradiction.
+#: Kinds of edges that every order must obey; a cycle of them is a contradiction.
 BINDING: frozenset[str] = frozenset({"real-time", "reads-from", "must-precede"})
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """One edge, from an operation's index to another's."""
+    """Edge from an operation's index to another's."""
 
     source: int
     target: int
     kind: RelationKind
-    #: Why, in a few words; empty where the kind says it all.
+    #: Reason in a few words; empty where the kind is enough.
     label: str = ""
 
 
@@ -46,10 +47,10 @@ def build_graph(
     culprit: int,
     describe: Callable[[PairedOperation], str],
 ) -> "nx.MultiDiGraph[int]":
-    """The graph of some operations and what relates them; real-time edges are added here.
+    """Return the graph of some operations and their relations; real-time edges are added here.
 
     Args:
-        operations: at most ``NODES_MAX`` are used, the first ones.
+        operations: only the first ``NODES_MAX`` are used.
         relations: edges besides real time; those of absent operations are left out.
         culprit: index of the operation that could not be placed.
         describe: an operation in a few words.
@@ -80,7 +81,7 @@ def build_graph(
 
 
 def precedes(first: PairedOperation, second: PairedOperation) -> bool:
-    """Whether the first surely came before the second; equal times tell nothing."""
+    """Return whether the first certainly came before the second; equal times decide nothing."""
     if first.end is None:
         return False
     if first.process == second.process:
@@ -89,7 +90,7 @@ def precedes(first: PairedOperation, second: PairedOperation) -> bool:
 
 
 def real_time_relations(operations: Sequence[PairedOperation]) -> list[Relation]:
-    """Real-time precedence without the edges that others imply."""
+    """Return real-time precedence without the edges that others imply."""
     order: nx.DiGraph[int] = nx.DiGraph()
     order.add_nodes_from(operation.index for operation in operations)
     order.add_edges_from(
@@ -103,12 +104,12 @@ def real_time_relations(operations: Sequence[PairedOperation]) -> list[Relation]
 
 
 def to_data(graph: "nx.MultiDiGraph[int]") -> dict[str, Any]:
-    """JSON-ready node-link form, as networkx reads it back."""
+    """Return the JSON-ready node-link form of networkx."""
     return nx.node_link_data(graph, edges="edges")
 
 
 def from_data(data: dict[str, Any]) -> "nx.MultiDiGraph[int]":
-    """The graph of ``to_data``."""
+    """Return the graph of ``to_data``."""
     graph = nx.node_link_graph(  # pyright: ignore[reportUnknownMemberType]
         data, directed=True, multigraph=True, edges="edges"
     )
@@ -116,7 +117,7 @@ def from_data(data: dict[str, Any]) -> "nx.MultiDiGraph[int]":
 
 
 def to_text(graph: "nx.MultiDiGraph[int]") -> list[str]:
-    """One line per operation in order of invocation, then one per telling relation."""
+    """Return one line per operation in order of invocation, then one per relation worth showing."""
     lines = [
         f"{'>' if node['culprit'] else ' '} [{index}] process {node['process']}"
         f"{_on(node['node'])}: {node['text']}, {_interval(node['start'], node['end'])}"

@@ -1,15 +1,13 @@
-"""Whether fencing tokens fence: no write is accepted with a token lower than an earlier one.
+"""Checker of fencing tokens: no write is accepted with a token lower than an earlier one.
 
 A guarded ``write`` has the argument ``[token, value]`` and the answer ``[token, value, accepted]``.
 *Earlier* is one that was accepted and had returned before this one was invoked; equal times are
 concurrent. Unanswered writes accuse nobody. n log n.
 
-That two clients believed to hold the lock at one time is an observation: leases run out, clocks
-differ, and fencing is there for that. An ``acquire`` that was granted begins such a belief when it
-returns, the same process' ``release`` ends it when it is invoked; an acquire may answer its token,
-and one that was given out twice is an observation too.
-
-Finds less than the model ``fenced-register`` (no value is looked at), at any size.
+Two clients believing to hold the lock at once is an observation: leases run out, clocks differ, and
+fencing is there for that. A granted ``acquire`` begins such a belief when it returns, the same
+process' ``release`` ends it when it is invoked. A token answered by two acquires is an observation
+too. Looks at no value, so it finds less than the model ``fenced-register``, but at any size.
 Source: Kleppmann 2016, "How to do distributed locking"; issue 7, item 1.
 """
 
@@ -51,7 +49,7 @@ def check(operations: Iterable[PairedOperation], budget: Budget) -> CheckResult:
 
 
 def _judge_writes(accepted: Sequence[PairedOperation], findings: Findings) -> None:
-    """Go through the writes by start, beside the highest token that had returned by then."""
+    """Go through the writes by start, with the highest token returned by then."""
     by_end = sorted(accepted, key=end_of)
     position = 0
     highest: tuple[int | float, PairedOperation] | None = None
@@ -82,13 +80,13 @@ def _token(write: PairedOperation) -> int | float:
 
 
 def _observe_holders(members: Sequence[PairedOperation], findings: Findings) -> int:
-    """Beliefs that overlap, and tokens that came twice; returns how many acquires were granted."""
+    """Note beliefs that overlap and repeated tokens; return the number of granted acquires."""
     released: dict[int, list[PairedOperation]] = {}
     for operation in sorted(members, key=_index):
         if operation.f == "release" and operation.type != "fail":
             released.setdefault(operation.process, []).append(operation)
     acquires = [o for o in members if o.f == "acquire" and o.type == "ok" and granted(o.result)]
-    # The latest end of a belief so far, and whose it is; None for one that never ended.
+    # Latest end of a belief so far, with its operation; infinite for one that never ended.
     latest: tuple[float, PairedOperation] | None = None
     tokens: dict[int | float, PairedOperation] = {}
     for acquire in sorted(acquires, key=end_of):

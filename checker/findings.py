@@ -1,7 +1,7 @@
-"""Collects what a checker finds, counted in full and named in part, and makes its result. Pure.
+"""Findings of a checker, counted in full and described in part, and the result made of them. Pure.
 
-Must never make ``valid`` of a judgement that was cut short: a budget that ends, or an operation
-that makes no sense to the checker, is ``unknown`` with its reason.
+A judgement cut short, by its budget or by an operation that makes no sense, is ``unknown`` with its
+reason, never ``valid``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,14 +13,14 @@ from splitbrain.contracts.budget import Budget
 from splitbrain.history.edn_values import is_number, size_of
 from splitbrain.history.records import PairedOperation
 
-#: Violations, and observations, of each kind that are told one by one.
+#: Findings of each kind that are described.
 NAMED_MAX = 20
-#: Steps between two looks at the budget.
+#: Steps between two polls of the budget.
 POLL_INTERVAL = 4096
 
 
 class Undecided(Exception):
-    """Nothing can be said; carries the reason, a clause."""
+    """Signal that nothing can be said; carries the reason, a clause."""
 
 
 class Findings:
@@ -28,7 +28,7 @@ class Findings:
 
     Args:
         checker: its name, for the result.
-        budget: looked at by ``poll``.
+        budget: polled by ``poll``.
         kinds: kinds of violations, most telling first.
         harmless: kinds that are observations only.
     """
@@ -42,11 +42,11 @@ class Findings:
         self._harmless = tuple(harmless)
         self._until_poll = 0
         self._named: dict[str, list[dict[str, Any]]] = {kind: [] for kind in (*kinds, *harmless)}
-        #: Kind -> how many there are.
+        #: By kind.
         self.counts = dict.fromkeys(self._named, 0)
 
     def poll(self) -> None:
-        """Look at the budget every ``POLL_INTERVAL`` calls, the first one included.
+        """Poll the budget every ``POLL_INTERVAL`` calls, the first one included.
 
         Raises:
             Undecided: it ended.
@@ -65,7 +65,7 @@ class Findings:
         sentence: Callable[[], str],
         count: int = 1,
     ) -> None:
-        """Count a finding, or several told at once; of a kind ``NAMED_MAX`` are described."""
+        """Count findings of a kind, and describe the first ``NAMED_MAX``."""
         self.counts[kind] += count
         if len(self._named[kind]) == NAMED_MAX:
             return
@@ -85,8 +85,8 @@ class Findings:
         """Run the judgement and make its result.
 
         Args:
-            judge: notes findings; returns figures, why all is well where nothing was found, and
-                why nothing can be said then, if so.
+            judge: notes findings; returns figures, the reason for ``valid``, and the reason for
+                ``unknown``, if so.
         """
         figures: dict[str, Any] = {}
         well = unfinished = ""
@@ -95,7 +95,7 @@ class Findings:
             figures, well, undecided = judge()
         except Undecided as ended:
             unfinished = undecided = f"Not finished: {ended}."
-        # What was noted by then stands, however the rest of the judgement ended.
+        # Violations noted before the failure stand.
         except Exception as error:
             if not any(self.counts[kind] for kind in self._kinds):
                 raise
@@ -104,8 +104,8 @@ class Findings:
         verdict, reason = Verdict.VALID, well
         if wrong:
             verdict = Verdict.INVALID
-            told = "; ".join(f"{self.counts[kind]:,} {kind}" for kind in wrong)
-            reason = f"{told}: {self._named[wrong[0]][0]['sentence']} {unfinished}".rstrip()
+            counts = "; ".join(f"{self.counts[kind]:,} {kind}" for kind in wrong)
+            reason = f"{counts}: {self._named[wrong[0]][0]['sentence']} {unfinished}".rstrip()
         elif undecided is not None:
             verdict, reason = Verdict.UNKNOWN, undecided
         return CheckResult(
@@ -119,7 +119,7 @@ class Findings:
 
 
 def by_key(operations: Sequence[PairedOperation]) -> Mapping[str | None, list[PairedOperation]]:
-    """Operations of each key, in their order."""
+    """Group operations by key, in their order."""
     found: dict[str | None, list[PairedOperation]] = {}
     for operation in operations:
         found.setdefault(operation.key, []).append(operation)
@@ -127,12 +127,12 @@ def by_key(operations: Sequence[PairedOperation]) -> Mapping[str | None, list[Pa
 
 
 def counted(number: int, thing: str, things: str | None = None) -> str:
-    """``1 read``, ``2 reads``."""
+    """Return ``1 read``, ``2 reads``."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {things or thing + 's'}"
 
 
 def number_of(operation: PairedOperation, value: object) -> int | float:
-    """A value that must be a number.
+    """Return a value that must be a number.
 
     Raises:
         Undecided: it is none.
@@ -143,11 +143,11 @@ def number_of(operation: PairedOperation, value: object) -> int | float:
 
 
 def end_of(operation: PairedOperation) -> int:
-    """Return time of a completed operation, ns."""
+    """Return the return time of a completed operation, ns."""
     assert operation.end is not None, f"operation {operation.index} is ok and has no end"
     return operation.end
 
 
 def of_key(key: str | None) -> str:
-    """`` of key a``, nothing where there is no key."""
+    """Return `` of key a``, nothing where there is no key."""
     return "" if key is None else f" of key {key}"

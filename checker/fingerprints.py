@@ -1,14 +1,13 @@
 """Fingerprints of failures: one short name for the same failure met again. Pure.
 
 A fingerprint is a digest of the checker, of the kind of its most telling violation, and of that
-violation's *shape*. Of operations that have no order that is the circle in which they contradict
-each other: their kinds, how each ended, which was over before which and which must come before
-which. It knows no id, key, value, time or node name: two runs that fail alike have one fingerprint,
-and it stays the same when any of these is renamed or shifted.
+violation's *shape*. For operations without an order the shape is their circle of contradiction:
+kinds, outcomes, and which was over before, or must come before, which. It contains no id, key,
+value, time or node name, so that it stays the same when any of these is renamed or shifted.
 
-What it cannot know: one defect may show itself in several shapes (a stale read after a write or
-after another read), and two defects in the same one. It names what was *seen*, never the cause.
-A change of what goes into the shape raises ``VERSION``, which is part of every fingerprint.
+One defect may still show several shapes (a stale read after a write or after another read), and two
+defects the same one: a fingerprint names the symptom, never the cause. A change of what goes into
+the shape raises ``VERSION``, which is part of every fingerprint.
 """
 
 import hashlib
@@ -23,12 +22,11 @@ import msgspec
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.history.functions import USUAL, was_refused
 
-#: Version of the shapes, as digits behind the ``f`` of every fingerprint.
 VERSION = 1
-#: A circle of more operations is known by the kinds of its core alone.
+#: Operations of the longest circle drawn; a longer one is known by the kinds of its core alone.
 CIRCLE_MAX = 6
 _DIGEST_DIGITS = 12
-#: Edges of an explanation's graph that an order must obey, and how a shape draws them.
+#: Binding edges of an explanation's graph, and their signs in a shape.
 _SIGNS = {"real-time": "<", "must-precede": "^", "reads-from": "~"}
 #: ``ValueError: what``, ``nodes.storage.errors.Torn``.
 _EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)(?::|$)")
@@ -38,39 +36,39 @@ _Found = Mapping[str, Any]
 
 
 class Fingerprint(msgspec.Struct, frozen=True, order=True):
-    """Likeness of a failure."""
+    """Identity of a failure across runs."""
 
     checker: str
-    #: Of the violation: ``not-linearizable``, ``lost``, ``INV-12``.
+    #: Kind of the violation: ``not-linearizable``, ``lost``, ``INV-12``.
     kind: str
-    #: In words, for people; canonical: equal shapes are equal texts.
+    #: Words for people; canonical: equal shapes are equal texts.
     shape: str
 
     @property
     def text(self) -> str:
-        """``f1-`` and twelve hex digits: what a quarantine names."""
+        """Return ``f1-`` and twelve hex digits, as a quarantine names it."""
         content = "\0".join((str(VERSION), self.checker, self.kind, self.shape))
         digest = hashlib.blake2b(content.encode(errors="replace"), digest_size=16).hexdigest()
         return f"f{VERSION}-{digest[:_DIGEST_DIGITS]}"
 
     @property
     def sentence(self) -> str:
-        """All that it stands for, on one line."""
+        """Return checker, kind and shape on one line."""
         shape = f": {self.shape}" if self.shape else ""
         return f"{self.checker}, {self.kind}{shape}"
 
 
 def is_fingerprint(text: str) -> bool:
-    """Whether the text has the form of a fingerprint, of this version or another."""
+    """Return whether the text has the form of a fingerprint, of any version."""
     return re.fullmatch(rf"f\d+-[0-9a-f]{{{_DIGEST_DIGITS}}}", text) is not None
 
 
 def fingerprint_of(result: CheckResult) -> Fingerprint | None:
-    """The fingerprint of what a checker found; None where it found no violation.
+    """Return the fingerprint of a checker's result; None where it found no violation.
 
     Of several violations of the most telling kind the smallest shape counts, so that the order in
-    which keys were judged does not matter. A result without any violation described is known by
-    its checker alone.
+    which keys were judged does not matter. A result that describes no violation is known by its
+    checker alone.
     """
     if result.verdict is not Verdict.INVALID:
         return None
@@ -86,7 +84,7 @@ def _simplicity(shape: str) -> tuple[int, str]:
 
 
 def _shape(found: _Found) -> str:
-    """What one violation looks like, without a name or a number of its own."""
+    """Return the appearance of one violation, free of names and numbers of its own."""
     core = _objects(found.get("core"))
     if core:
         return _core_shape(core, found.get("graph"))
@@ -103,7 +101,7 @@ def _shape(found: _Found) -> str:
 
 
 def _objects(value: Any) -> list[_Found]:
-    """The JSON objects of a list; an older or a foreign record may hold anything."""
+    """Return the JSON objects of a list; an older or foreign record may hold anything."""
     members = cast("list[Any]", value) if isinstance(value, list) else []
     return [cast("_Found", member) for member in members if isinstance(member, dict)]
 
@@ -116,10 +114,10 @@ def _whole(value: Any) -> int | None:
 
 
 def _label(operation: _Found) -> str:
-    """``write:ok``, ``cas:refused``; the kind alone where nothing tells how it ended."""
+    """Return ``write:ok``, ``cas:refused``; the kind alone where the outcome is unknown."""
     kind = operation.get("f")
     if kind is None:
-        # As ``describe_operation`` tells it: its kind is the first word.
+        # ``describe_operation`` puts the kind first.
         return str(operation.get("text", "")).partition(" ")[0]
     outcome = operation.get("type")
     if outcome is None:
@@ -130,20 +128,19 @@ def _label(operation: _Found) -> str:
 
 
 def _counted(labels: Iterator[str]) -> str:
-    """``2 read:ok, many write:info``, sorted."""
+    """Return ``2 read:ok, many write:info``, sorted."""
     counts = Counter(labels)
     return ", ".join(f"{_several(counts[label])} {label}" for label in sorted(counts))
 
 
 def _several(count: int) -> str:
-    """One and two are told apart; how many more there are is chance."""
     return str(count) if count <= 2 else "many"
 
 
 def _core_shape(core: Sequence[_Found], graph: Any) -> str:
-    """The operations that contradict each other in a circle; without one the kinds of all.
+    """Return the circle of contradicting operations; without one the kinds of all.
 
-    The rest of a core is what the circle needs to be one: how much of that there is is chance.
+    The rest of a core only supports the circle, and its size is chance.
     """
     drawing: _Found = cast("_Found", graph) if isinstance(graph, dict) else {}
     known = {_whole(node.get("id")): _node_label(node) for node in _objects(drawing.get("nodes"))}
@@ -166,13 +163,13 @@ def _core_shape(core: Sequence[_Found], graph: Any) -> str:
 
 
 def _node_label(node: _Found) -> str:
-    """Of an operation outside the core: the graph knows no more than its words and its end."""
+    """Return the label of an operation outside the core, known by its words and end alone."""
     kind = str(node.get("text", "")).partition(" ")[0]
     return f"{kind}:{'info' if node.get('end') is None else 'ok'}"
 
 
 def _orders(labels: Sequence[str]) -> Iterator[tuple[int, ...]]:
-    """Every order of the places in which the labels ascend."""
+    """Yield every permutation of the places in which the labels ascend."""
     groups = [
         [place for place, label in enumerate(labels) if label == wanted]
         for wanted in sorted(set(labels))
@@ -182,7 +179,7 @@ def _orders(labels: Sequence[str]) -> Iterator[tuple[int, ...]]:
 
 
 def _drawn(labels: Sequence[str], edges: set[tuple[int, int, str]], order: Sequence[int]) -> str:
-    """``read:ok, write:ok; a^b b<a``: ``<`` was over before, ``^`` must come before."""
+    """Return ``read:ok, write:ok; a^b b<a``: ``<`` was over before, ``^`` must come before."""
     letters = {place: chr(ord("a") + number) for number, place in enumerate(order)}
     nodes = ", ".join(labels[place] for place in order)
     drawn = sorted(f"{letters[first]}{kind}{letters[second]}" for first, second, kind in edges)
@@ -193,14 +190,14 @@ def _drawn(labels: Sequence[str], edges: set[tuple[int, int, str]], order: Seque
 
 
 def _records_shape(records: Sequence[_Found]) -> str:
-    """Two committed records at one offset: what they are, and whether one epoch wrote both."""
+    """Return the kinds of the records at one offset, and whether one epoch wrote them."""
     epochs = {str(record.get("epoch")) for record in records}
     kinds = sorted(str(record.get("f") or "control") for record in records)
     return f"{' and '.join(kinds)} of {'one epoch' if len(epochs) == 1 else 'two epochs'}"
 
 
 def _traceback_shape(text: str) -> str:
-    """The exception and the function that it left last; no line, no message."""
+    """Return the exception and the function that raised it, without line and message."""
     lines = text.rstrip().splitlines()
     exception = _EXCEPTION.match(lines[-1].strip()) if lines else None
     frames = _FRAME.findall(text)

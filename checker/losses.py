@@ -1,10 +1,9 @@
-"""Counts what is lost by who acknowledged it and by the fault that it falls to. Pure.
+"""Losses by the node that acknowledged them and the fault that they fall to. Pure.
 
 A loss falls to the fault in force at that moment, else to the nearest one; a fault that hit the
-node that acknowledged comes before one that hit others. That says where to look and proves no
-cause. Faults that found no target are left out. For people a few words, for programs every single
-one: ``lists`` of a result name all that is lost, where its violations describe the first only.
-Must never drop a loss because nothing is known of its node or fault.
+acknowledging node comes before one that hit others. That says where to look and proves no cause.
+Faults that found no target are left out. ``lists`` of a result names every loss, its violations
+describe only the first. Must never drop a loss because its node or fault is unknown.
 """
 
 from collections.abc import Sequence
@@ -19,19 +18,19 @@ When = Literal["during", "after", "before"]
 
 
 class Attribution(msgspec.Struct, frozen=True):
-    """Where a moment lies, seen from one fault."""
+    """Position of a moment relative to one fault."""
 
     fault: FaultWindow
     when: When
-    #: Time from the end, or to the start, of the fault; 0 during it.
+    #: Time from the fault's end or to its start; 0 during it.
     distance_ns: int
 
 
 def attribute(windows: Sequence[FaultWindow], time: int, node: str | None) -> Attribution | None:
-    """The fault to which a moment on a node falls; None where there was no fault at all.
+    """Return the fault to which a moment on a node falls; None if there was no fault at all.
 
-    Of the faults in force one that hit the node is taken; with none in force the nearest of those
-    that hit the node, before or after; faults of other nodes only where none ever hit this one.
+    Preferred is a fault in force that hit the node, then any fault in force, then the nearest one
+    that hit the node, before or after, and only where none ever did, the nearest of other nodes.
     """
     hit = [window for window in windows if node in window.nodes]
     for candidates in (hit, windows):
@@ -51,21 +50,17 @@ def _beside(window: FaultWindow, time: int) -> Attribution:
     return Attribution(window, "after", time - window.end)
 
 
-#: Names of the lists in ``CheckResult.lists``: every single loss, and how many there are by node
-#: and fault.
+#: Names of the lists in ``CheckResult.lists``: every single loss, and counts by node and fault.
 LOST_LIST = "lost"
 BY_FAULT_LIST = "lost-by-fault"
-#: Losses listed at most; beyond, the history and the figures tell.
 LISTED_MAX = 100_000
-#: Groups of losses told in a sentence.
-_GROUPS_TOLD_MAX = 4
+#: Groups of losses in a sentence.
+_GROUPS_SHOWN_MAX = 4
 _NS_PER_S = 1_000_000_000
 _NS_PER_MS = 1_000_000
 
 
 class _Group(msgspec.Struct):
-    """Losses of one node that fall to one fault in one way."""
-
     node: str | None
     fault: FaultWindow | None
     when: When | None
@@ -73,7 +68,7 @@ class _Group(msgspec.Struct):
     distance_ns_max: int = 0
 
     def clause(self) -> str:
-        """``602 acknowledged by n1 during fault 0 (partition:leader on n1)``."""
+        """Return ``602 acknowledged by n1 during fault 0 (partition:leader on n1)``."""
         by = "by an unknown node" if self.node is None else f"by {self.node}"
         return f"{self.count:,} {by} {self._where()}"
 
@@ -90,23 +85,22 @@ class Losses:
     """All losses of one run."""
 
     def __init__(self, faults: Sequence[FaultWindow]) -> None:
-        """None yet."""
         self._faults = faults
         self._groups: dict[tuple[str | None, int | None, When | None], _Group] = {}
         self._rows: list[dict[str, Any]] = []
-        #: How many were acknowledged; the others were only seen.
+        #: Acknowledged losses; the others were only seen.
         self.acknowledged = 0
 
     def add(
         self, operation: PairedOperation | None, value: Any, key: str | None, time: int | None
     ) -> str:
-        """Count one loss; where and when it was acknowledged, in words, or nothing.
+        """Count one loss; return where and when it was acknowledged, in words, or nothing.
 
         Args:
-            operation: the change that is lost; None or unanswered where it was only seen.
-            value: what is lost.
-            key: of which object.
-            time: when it was known to be there, ns since the run's start; None where not known.
+            operation: the lost change; None or unanswered if it was only seen.
+            value: the lost value.
+            key: its object.
+            time: when it was known to be there, ns since the run's start; None if unknown.
         """
         acknowledged = operation is not None and operation.type == "ok"
         node = operation.node if operation is not None and acknowledged else None
@@ -124,30 +118,27 @@ class Losses:
         if acknowledged:
             self.acknowledged += 1
             self._count(node, found)
-        return _told(node, found)
+        return _circumstances(node, found)
 
     def clauses(self) -> str:
-        """Who acknowledged what is lost and which faults it falls to; empty for no faults."""
+        """Return the groups in words, by node and fault; empty without faults."""
         groups = self._sorted()
         if all(group.fault is None for group in groups):
             return ""
-        told = [group.clause() for group in groups[:_GROUPS_TOLD_MAX]]
-        told[0] = told[0].replace(" by ", " acknowledged by ", 1)
-        rest = sum(group.count for group in groups[_GROUPS_TOLD_MAX:])
-        return "; ".join([*told, *([f"{rest:,} elsewhere"] if rest else [])])
+        clauses = [group.clause() for group in groups[:_GROUPS_SHOWN_MAX]]
+        clauses[0] = clauses[0].replace(" by ", " acknowledged by ", 1)
+        rest = sum(group.count for group in groups[_GROUPS_SHOWN_MAX:])
+        return "; ".join([*clauses, *([f"{rest:,} elsewhere"] if rest else [])])
 
     def figures(self) -> dict[str, Any]:
-        """How much of what was acknowledged and is lost falls into a fault; empty for nothing."""
+        """Return how many acknowledged losses fall into a fault; empty without losses."""
         if not self.acknowledged:
             return {}
         during = sum(group.count for group in self._groups.values() if group.when == "during")
         return {"lost-during-faults": during, "lost-outside-faults": self.acknowledged - during}
 
     def lists(self) -> dict[str, tuple[dict[str, Any], ...]]:
-        """Every loss in the order of its invocation, and the groups, the largest first.
-
-        Nothing where nothing is lost.
-        """
+        """Return every loss by invocation, and the groups, largest first; empty without losses."""
         if not self._rows:
             return {}
         by_fault = tuple(
@@ -176,7 +167,7 @@ class Losses:
         return sorted(self._groups.values(), key=lambda group: -group.count)
 
 
-def _told(node: str | None, found: Attribution | None) -> str:
+def _circumstances(node: str | None, found: Attribution | None) -> str:
     by = "" if node is None else f" by {node}"
     if found is None:
         return by

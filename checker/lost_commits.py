@@ -1,14 +1,14 @@
-"""Acknowledged changes that are gone once everything is healed, and logs that do not agree.
+"""Checker of acknowledged changes that are gone after healing, and of logs that do not agree.
 
-A change is lost if fewer than a majority of the voters can still hold it in a log or a snapshot,
-nodes without a dump counted as if they did; for sets also if no final read shows the element and
-no member was left unread that may hold it. Logs that differ at one offset are a violation of their
-own, also where the nodes did not converge: a divergence never does. What a single voter lacks of
-what a majority holds is an observation, node by node.
+A change is lost if fewer than a majority of the voters can still hold it in a log or a snapshot;
+nodes without a dump count as holders. An element of a set is also lost if no final read shows it
+and every member that may hold it was read. Logs that differ at one offset are a violation of their
+own, even if the nodes did not converge: a divergence never does. A change that a majority holds and
+a single voter lacks is an observation, node by node.
 
-Must never call lost what cannot be told apart or what no dump covers: those are counted as
-untold and make the verdict ``unknown`` where they are all there is.
-Source: issue 3, item 8. The figures are held equal to the Spark job's by a test of that room.
+Must never call lost a change that cannot be told apart or that no dump covers: those are counted as
+untold; where there are no others the verdict is ``unknown``. Source: issue 3, item 8. The figures
+are held equal to the Spark job's by a test of that room.
 """
 
 from collections.abc import Collection, Hashable, Sequence
@@ -34,44 +34,44 @@ from splitbrain.history.fault_windows import fault_windows
 from splitbrain.history.identity import operation_as_json
 from splitbrain.history.records import PairedOperation
 
-#: Lost changes told one by one.
+#: Lost changes that are described.
 NAMED_MAX = 20
-#: Operations between two looks at the budget.
+#: Operations between two polls of the budget.
 POLL_INTERVAL = 4096
 
 
 class _Findings(msgspec.Struct):
-    #: The first lost changes, described.
+    #: Descriptions of the first lost changes.
     named: list[dict[str, Any]]
     losses: Losses
-    #: The first offsets at which the logs differ, described; and how many there are.
+    #: Descriptions of the first offsets at which the logs differ, and the number of all.
     conflicts: list[dict[str, Any]]
     differing: int
     lost: int = 0
     held: int = 0
     untold: int = 0
-    #: Voter to the held changes that its log lacks: how many, and the first.
+    #: Held changes that a voter's log lacks: their number and the first.
     lacking: dict[str, tuple[int, PairedOperation]] = msgspec.field(
         default_factory=dict[str, tuple[int, PairedOperation]]
     )
-    #: Why the judgement was cut short.
+    #: Reason for a judgement cut short.
     unfinished: str | None = None
 
     def lose(
         self, operation: PairedOperation, absent: Sequence[str], why: str, count: int = 1
     ) -> None:
         self.lost += count
-        told = [
+        blame = [
             self.losses.add(operation, operation.argument, operation.key, operation.end)
             for _ in range(count)
         ]
         if len(self.named) < NAMED_MAX:
-            self.named.append(_lost(operation, absent, told[0], why))
+            self.named.append(_lost(operation, absent, blame[0], why))
 
     def hold(self, operation: PairedOperation, absent: Sequence[str], count: int = 1) -> None:
-        """A majority holds it; these voters do not, as it seems for good.
+        """Count a change that a majority holds and these voters lack.
 
-        What was changed by a final operation may still be on its way to them.
+        A final operation's change may still be on its way to them.
         """
         self.held += count
         for node in () if operation.final else absent:
@@ -142,10 +142,10 @@ def _judge(
 def _judge_counts(
     changes: Sequence[PairedOperation], logs: CommittedLogs, voters: int, findings: _Findings
 ) -> None:
-    """Equal changes without position: a log must hold as many records as were acknowledged."""
+    """Count equal changes without position: logs must hold as many as were acknowledged."""
     acknowledged: dict[Any, list[PairedOperation]] = {}
     for operation in changes:
-        if operation.position is None and logs.asked[change_of(operation)] > 1:
+        if operation.position is None and logs.request_counts[change_of(operation)] > 1:
             acknowledged.setdefault(change_of(operation), []).append(operation)
     for change, equal in acknowledged.items():
         short = [
@@ -169,7 +169,7 @@ def _judge_counts(
 def _partly_read(
     operations: Sequence[PairedOperation], members: frozenset[str]
 ) -> list[str | None]:
-    """Sets of which some member that may hold more was not read at the end."""
+    """Return the sets that some member with data of its own did not show at the end."""
     if not members:
         return []
     adds = [operation for operation in operations if operation.f == "add"]
@@ -185,7 +185,7 @@ def _is_final_read(operation: PairedOperation) -> bool:
 def _shown_by_final_reads(
     operations: Sequence[PairedOperation],
 ) -> dict[str | None, set[Hashable]]:
-    """Set to the elements that any of its final reads shows; sets without final read are absent."""
+    """Return by set the elements in any of its final reads; sets without final read are absent."""
     sets = {operation.key for operation in operations if operation.f == "add"}
     shown: dict[str | None, set[Hashable]] = {}
     for operation in operations:
@@ -195,7 +195,9 @@ def _shown_by_final_reads(
     return shown
 
 
-def _lost(operation: PairedOperation, absent: Sequence[str], told: str, why: str) -> dict[str, Any]:
+def _lost(
+    operation: PairedOperation, absent: Sequence[str], blame: str, why: str
+) -> dict[str, Any]:
     place = ""
     if operation.position is not None:
         place = f" at offset {operation.position[1]} in epoch {operation.position[0]}"
@@ -204,7 +206,7 @@ def _lost(operation: PairedOperation, absent: Sequence[str], told: str, why: str
         "key": operation.key,
         "operation": operation_as_json(operation),
         "absent_from": list(absent),
-        "sentence": f"{describe_operation(operation)} was acknowledged{place}{told}, but {why}.",
+        "sentence": f"{describe_operation(operation)} was acknowledged{place}{blame}, but {why}.",
     }
 
 

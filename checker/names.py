@@ -1,4 +1,4 @@
-"""Names of checkers and what each promises, without the checkers themselves.
+"""Names of checkers and the promise of each, without the checkers themselves.
 
 A name is a checker, or a checker and its option after a colon: ``linearizability:cas-register``,
 ``set-full``, ``set-full:stale-reads-allowed``, ``bank:total=100``, ``split-brain``.
@@ -14,7 +14,7 @@ _LINEARIZABILITY: Final = "linearizability"
 _SEPARATOR: Final = ":"
 _BANK_TOTAL: Final = "bank:total="
 
-#: What each checker holds a run to, for people; models speak for themselves.
+#: Promise that each checker holds a run to, for people; models describe themselves.
 PROMISES: Final[dict[str, str]] = {
     "set-full": "An element that was acknowledged or seen is shown by every read invoked after "
     "that; nothing is shown twice, nor that nobody had asked to add. What one member's final reads "
@@ -48,7 +48,7 @@ PROMISES: Final[dict[str, str]] = {
     "view (answered `[partitions, offset]`) shows its topic as the committed log has it there.",
 }
 
-#: Evidence besides the history that a checker cannot do without.
+#: Kinds of evidence besides the history.
 STATE_EVENTS: Final = "state-events"
 COMMITTED_LOGS: Final = "committed-logs"
 
@@ -60,37 +60,34 @@ _EVIDENCE_NEEDED: Final[dict[str, frozenset[str]]] = {
 
 
 def evidence_needed(name: str) -> frozenset[str]:
-    """Evidence besides the history of which a checker needs any one kind; empty for none."""
+    """Return the kinds of further evidence of which a checker needs one; empty for none."""
     return _EVIDENCE_NEEDED.get(name, frozenset())
 
 
 def can_judge(name: str, evidence: Collection[str]) -> bool:
-    """Whether a checker can say something, given these kinds of evidence besides the history."""
+    """Return whether a checker can say something, given these kinds of further evidence."""
     needed = evidence_needed(name)
     return not needed or not needed.isdisjoint(evidence)
 
 
 def checker_names() -> tuple[str, ...]:
-    """Every name that ``checker_named`` knows."""
+    """Return every name that ``checker_named`` knows."""
     return (*(f"{_LINEARIZABILITY}{_SEPARATOR}{model}" for model in MODELS), *PROMISES)
 
 
 def linearizability_model(name: str) -> str | None:
-    """Model of a ``linearizability:MODEL`` checker, None for other checkers.
-
-    Those split into parts that can be judged apart, see ``checker.linearizability``.
-    """
+    """Return the model of a ``linearizability:MODEL`` checker, None for other checkers."""
     checker, separator, model = name.partition(_SEPARATOR)
     return model if checker == _LINEARIZABILITY and separator else None
 
 
 def history_models() -> tuple[str, ...]:
-    """What a bare history can be judged against."""
+    """Return the names of models and checkers that need only a history."""
     return (*MODELS, *(name for name in PROMISES if not evidence_needed(name)))
 
 
 def history_checker(model: str) -> str:
-    """Name of the checker that judges a bare history against a model, ``cas-register``.
+    """Return the name of the checker that judges a bare history against a model, ``cas-register``.
 
     Raises:
         UsageError: there is no model of this name that needs nothing but a history.
@@ -107,7 +104,7 @@ def history_checker(model: str) -> str:
 
 
 def bank_total(name: str) -> int | None:
-    """The total that ``bank:total=N`` names, None for other names.
+    """Return the total in ``bank:total=N``, None for other names.
 
     Raises:
         UsageError: it is no whole number.

@@ -1,16 +1,15 @@
-"""Whether a queue gives out what was put in: nothing lost, nothing twice, nothing else; linear.
+"""Checker of a queue: nothing lost, nothing given out twice, nothing else given out; linear.
 
-- *lost*: acknowledged, never dequeued by anybody, although a dequeue invoked after that found the
-  queue empty. As many of these as there are unanswered dequeues may have been taken by them.
-- *duplicated*: dequeued more often than somebody asked to enqueue it.
-- *phantom*: dequeued although nobody had asked to enqueue it by then.
+- *lost*: acknowledged, never dequeued, although a dequeue invoked after that found the queue empty.
+  Each unanswered dequeue may have taken one of these.
+- *duplicated*: dequeued more often than it was asked to be enqueued.
+- *phantom*: dequeued before any request to enqueue it.
 
 A ``dequeue`` answers an element, or null where it found nothing; a ``drain`` answers a list of all
-that it took until it found nothing. Elements that nobody dequeued, and after which nobody found the
-queue empty, are ``unknown``: nobody looked. So are those that are missing while a member that may
-hold them did not say at the end that it has none: see ``checker.evidence``. No order is
-looked at: that is for the models ``fifo-queue`` and ``unordered-queue``. Source: Jepsen's
-total-queue.
+that it took until it found nothing. Elements that were never dequeued, and after which nobody found
+the queue empty, are ``unknown``. So are missing ones while a member that may hold them did not
+answer at the end that it has none: see ``checker.evidence``. No order is looked at: that is for the
+models ``fifo-queue`` and ``unordered-queue``. Source: Jepsen's total-queue.
 """
 
 from collections import Counter
@@ -20,7 +19,7 @@ from typing import Any, cast
 
 import msgspec
 
-from splitbrain.checker.evidence import told_unread, unread
+from splitbrain.checker.evidence import unread, unread_reason
 from splitbrain.checker.findings import (
     NAMED_MAX,
     Findings,
@@ -50,20 +49,19 @@ class _Queue(msgspec.Struct):
 
     #: Enqueues that may have happened.
     attempted: Counter[Hashable]
-    #: Element -> the first of them to be invoked.
+    #: First enqueue to be invoked, by element.
     first_enqueue: dict[Hashable, PairedOperation]
-    #: Enqueues that were acknowledged.
     acknowledged: list[tuple[Hashable, PairedOperation]]
     #: Enqueues that certainly did not happen.
     failed: dict[Hashable, PairedOperation]
     taken: Counter[Hashable]
-    #: Element -> the first dequeue of it to return.
+    #: First dequeue to return, by element.
     first_taken: dict[Hashable, PairedOperation]
-    #: The latest invocation of one that found the queue empty.
+    #: Last invoked operation that found the queue empty.
     empty: PairedOperation | None
-    #: The same, of the final ones alone, by the member that answered.
+    #: The same among final operations, by the member that answered.
     empty_at: dict[str | None, PairedOperation]
-    #: How many dequeues have no answer; None where a drain has none, which may be any number.
+    #: Dequeues without answer; None if a drain has none, which may have taken any number.
     unanswered: int | None
 
 
@@ -77,7 +75,7 @@ def check(
     """Judge all queues of a history.
 
     Args:
-        operations: ``enqueue``, ``dequeue`` and ``drain`` operations; others are not looked at.
+        operations: others than ``enqueue``, ``dequeue`` and ``drain`` are ignored.
         budget: polled; ``unknown`` when it ends.
         members: see ``Evidence.members``.
         duplicates_allowed: a duplicate is an observation, for queues that deliver at least once.
@@ -112,7 +110,7 @@ def check(
             missing = counted(
                 figures["perhaps-elsewhere"], "acknowledged element is", "acknowledged elements are"
             )
-            undecided = told_unread(f"{missing} gone where the queue was found empty", silent)
+            undecided = unread_reason(f"{missing} gone where the queue was found empty", silent)
         well = f"{figures['dequeued']:,} elements were dequeued, each as often as it was enqueued."
         return figures, well, undecided
 
@@ -147,7 +145,7 @@ def _gather(members: Sequence[PairedOperation], findings: Findings) -> _Queue:
 
 def _add_enqueue(queue: _Queue, operation: PairedOperation) -> None:
     value = freeze(operation.argument)
-    # Refused by a full queue: it did not happen either.
+    # A full queue refused it.
     refused = operation.type == "ok" and operation.result is False and value is not False
     if operation.type == "fail" or refused:
         queue.failed.setdefault(value, operation)
@@ -175,7 +173,7 @@ def _elements(operation: PairedOperation) -> Iterator[Hashable]:
 def _judge_taken(queue: _Queue, findings: Findings) -> None:
     for value, times in queue.taken.items():
         taken = queue.first_taken[value]
-        asked = queue.attempted[value]
+        requested = queue.attempted[value]
         enqueue = queue.first_enqueue.get(value)
         if enqueue is None:
             failed = queue.failed.get(value)
@@ -186,8 +184,8 @@ def _judge_taken(queue: _Queue, findings: Findings) -> None:
         elif end_of(taken) < enqueue.start:
             why = f"was dequeued before its enqueue was invoked (index {enqueue.index})"
             _note(findings, "phantom", value, [taken, enqueue], why)
-        if asked and times > asked:
-            why = f"was dequeued {times:,} times and enqueued {asked:,} times at most"
+        if requested and times > requested:
+            why = f"was dequeued {times:,} times and enqueued {requested:,} times at most"
             _note(findings, "duplicated", value, [enqueue or taken, taken], why)
 
 
@@ -198,12 +196,12 @@ def _judge_lost(
     findings: Findings,
     figures: dict[str, int],
 ) -> None:
-    """Note what is lost; members that may hold it instead are added to ``silent``."""
+    """Note lost elements; add members that may hold them instead to ``silent``."""
     left = Counter(queue.taken)
     missing: list[tuple[Hashable, PairedOperation]] = []
     never_looked_for = 0
-    # A dequeue of one of several equal elements is held to have taken what was acknowledged first:
-    # so no more is called lost than surely is.
+    # Of equal elements a dequeue is held to have taken the one acknowledged first, so that no more
+    # are called lost than certainly are.
     for value, enqueue in sorted(queue.acknowledged, key=lambda pair: end_of(pair[1])):
         if left[value]:
             left[value] -= 1
@@ -223,13 +221,13 @@ def _judge_lost(
             silent.update(may_hold)
             return
         value, enqueue = missing[0]
-        told = f"Element {text_of(value)}{of_key(enqueue.key)} was acknowledged"
+        subject = f"Element {text_of(value)}{of_key(enqueue.key)} was acknowledged"
         if len(missing) > 1:
-            told = f"{len(missing):,} elements{of_key(enqueue.key)} were acknowledged"
-            told += f" ({text_of(value)} and others)"
+            subject = f"{len(missing):,} elements{of_key(enqueue.key)} were acknowledged"
+            subject += f" ({text_of(value)} and others)"
         but = f", and the {unanswered:,} dequeues without answer can have taken no more than that"
         sentence = (
-            f"{told}, never dequeued, and the queue was found empty after that "
+            f"{subject}, never dequeued, and the queue was found empty after that "
             f"(index {queue.empty.index}){but if unanswered else ''}: {lost:,} lost."
         )
         named = [enqueue for _, enqueue in missing[:NAMED_MAX]]

@@ -1,6 +1,6 @@
-"""Checkers by name, so that workloads can name who judges them; ``checker.names`` has the names.
+"""Checkers by name, for workloads to name their judges; ``checker.names`` has the names.
 
-A checker that crashes is the caller's business: it must make ``unknown`` of it.
+The caller turns a checker that crashes into ``unknown``.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.errors import UsageError
 from splitbrain.history.records import PairedOperation
 
-#: Judges the operations of one run, and looks at nothing else.
+#: Judges the operations of one run alone.
 _OperationsChecker = Callable[[tuple[PairedOperation, ...], Budget], CheckResult]
 
 
@@ -33,7 +33,7 @@ def _of_operations(check: _OperationsChecker) -> Checker:
 
 
 def _of_members(check: Callable[..., CheckResult], **options: int) -> Checker:
-    """A checker of final reads, which must know who may hold what was not read."""
+    """Return a checker of final reads, given the members that may hold data of their own."""
 
     def judge(evidence: Evidence, budget: Budget) -> CheckResult:
         return check(evidence.operations, budget, members=evidence.members, **options)
@@ -53,7 +53,7 @@ def _of_sets(*, stale_reads_allowed: bool) -> Checker:
 
 
 def _check_sessions(operations: tuple[PairedOperation, ...], budget: Budget) -> CheckResult:
-    # It alone needs the library of graphs, which takes longer to load than most histories to judge.
+    # Only this one needs networkx, which loads longer than most histories take to judge.
     from splitbrain.checker.sessions import check
 
     return check(operations, budget)
@@ -77,7 +77,7 @@ _PLAIN: Final[dict[str, Checker]] = {
 
 
 def checker_named(name: str) -> Checker:
-    """The checker of that name.
+    """Return the checker of that name.
 
     Raises:
         UsageError: there is no such checker or model.

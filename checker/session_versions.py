@@ -1,12 +1,12 @@
-"""Whether the sessions on one register agree with any order of its versions.
+"""Sessions on a register of distinct values: do they agree with any order of its versions?
 
 Where every written value is distinct, a value is a version. A process that read one version and
-then another says that the second is newer (monotonic reads); one that wrote a version, was told so
-and then read another says the same (read your writes); a compare-and-set says it of what it
-replaced. Nothing is newer than itself, and the beginning is older than all: a circle of such words
-is a violation, though not which session broke its guarantee, if it takes several to close it.
+then another testifies that the second is newer (monotonic reads); so does one that wrote a version,
+was acknowledged and then read another (read your writes), and a compare-and-set about the version
+that it replaced. Nothing is newer than itself, and the initial value is older than all: a circle of
+such testimony is a violation, though not which session broke its guarantee, if several close it.
 
-Assumes that a register has one order of versions. Linear, apart from what is in circles.
+Assumes that a register has one order of versions. Linear, apart from the circles.
 """
 
 from collections import Counter
@@ -26,14 +26,14 @@ READ_YOUR_WRITES: Final = "read-your-writes"
 
 
 class _Nothing:
-    """No value at all, as opposed to null."""
+    """Absence of a value, as opposed to null."""
 
 
 NOTHING: Final = _Nothing()
 
 
 def written_by(operation: PairedOperation) -> Hashable:
-    """The value that an operation writes, or may have written; ``NOTHING`` for none."""
+    """Return the value that an operation writes, or may have written; ``NOTHING`` for none."""
     if operation.f == "write":
         return freeze(operation.argument)
     if operation.f == "cas" and is_list_of(operation.argument, 2):
@@ -45,29 +45,29 @@ def written_by(operation: PairedOperation) -> Hashable:
 
 
 _CAS = "cas"
-#: Words of one circle that are told.
-_TOLD_MAX = 6
-#: Ways around a tangle of versions that are looked at for a short one.
+#: Edges of one circle that are described.
+_SENTENCES_MAX = 6
+#: Edges of a tangle of versions that are tried for a short circle.
 _EDGES_TRIED_MAX = 20
 
 
 class _Word(NamedTuple):
-    """Witness that one version is newer than another."""
+    """Testimony that one version is newer than another."""
 
     guarantee: str
     first: PairedOperation
     second: PairedOperation
 
 
-#: Older version -> newer version -> who said so first.
+#: First testimony, by older version, then newer version.
 _Order = dict[Hashable, dict[Hashable, _Word]]
 
 
 def judge_versions(members: Sequence[PairedOperation], findings: Findings) -> str | None:
-    """Judge a register; why it cannot be judged, if so.
+    """Judge a register; return the reason why it cannot be judged, if so.
 
     Args:
-        members: ``read``, ``write`` and ``cas`` of one key in the order of their index, not failed.
+        members: ``read``, ``write`` and ``cas`` of one key by index, not failed.
         findings: where violations go.
     """
     written = Counter(value for o in members if (value := written_by(o)) is not NOTHING)
@@ -93,7 +93,7 @@ def judge_versions(members: Sequence[PairedOperation], findings: Findings) -> st
 def _shortest_circle(
     circles: "nx.DiGraph[Hashable]", component: Collection[Hashable]
 ) -> list[Hashable]:
-    """One short way around, from a version back to itself."""
+    """Return a short circle, from a version back to itself."""
     best: list[Hashable] = []
     edges = ((a, b) for a, b in circles.edges(component) if b in component)
     for older, newer in islice(edges, _EDGES_TRIED_MAX):
@@ -108,7 +108,7 @@ def _shortest_circle(
 
 def _order_of(members: Sequence[PairedOperation], findings: Findings) -> _Order:
     order: _Order = {}
-    #: Process -> what it read last, or did since then: version, the operation, the guarantee.
+    #: Last version read, or written since, by process: version, operation, guarantee.
     known: dict[int, list[tuple[Hashable, PairedOperation, str]]] = {}
     for operation in members:
         findings.poll()
@@ -132,7 +132,7 @@ def _order_of(members: Sequence[PairedOperation], findings: Findings) -> _Order:
 
 
 def _edges_in_circles(order: _Order) -> list[tuple[Hashable, Hashable]]:
-    """What is left of the order when the oldest versions are taken away until there are none."""
+    """Return the edges that remain when the oldest versions are taken away until none is oldest."""
     older = Counter(version for newer in order.values() for version in newer)
     free = [version for version in order if not older[version]]
     left = dict(order)
@@ -147,20 +147,24 @@ def _edges_in_circles(order: _Order) -> list[tuple[Hashable, Hashable]]:
 def _note_circle(words: Sequence[_Word], versions: Sequence[Hashable], findings: Findings) -> None:
     guarantees = {word.guarantee for word in words}
     kind = READ_YOUR_WRITES if READ_YOUR_WRITES in guarantees else MONOTONIC_READS
-    told = [_told(word, *pair) for word, pair in zip(words, pairwise(versions), strict=True)]
-    involved = {o.index: o for word in words[:_TOLD_MAX] for o in (word.first, word.second)}
-    more = f". And {len(told) - _TOLD_MAX:,} more" if len(told) > _TOLD_MAX else ""
+    sentences = [
+        _sentence(word, *pair) for word, pair in zip(words, pairwise(versions), strict=True)
+    ]
+    involved = {o.index: o for word in words[:_SENTENCES_MAX] for o in (word.first, word.second)}
+    more = (
+        f". And {len(sentences) - _SENTENCES_MAX:,} more" if len(sentences) > _SENTENCES_MAX else ""
+    )
     findings.note(
         kind,
         [*involved.values()],
         lambda: (
-            f"{'. '.join(told[:_TOLD_MAX])}{more}. No order of the versions"
+            f"{'. '.join(sentences[:_SENTENCES_MAX])}{more}. No order of the versions"
             f"{of_key(words[0].first.key)} allows {'that' if len(words) == 1 else 'all of these'}."
         ),
     )
 
 
-def _told(word: _Word, older: Hashable, newer: Hashable) -> str:
+def _sentence(word: _Word, older: Hashable, newer: Hashable) -> str:
     first, second = word.first, word.second
     if word.guarantee == _CAS:
         return f"Index {first.index} replaced {text_of(older)} by {text_of(newer)}"

@@ -1,22 +1,22 @@
-"""Session guarantees, process by process: monotonic reads, and read your writes; n log n.
+"""Checker of session guarantees by process: monotonic reads, and read your writes; n log n.
 
-- *monotonic reads*: what a process has read, or something newer, it reads from then on.
-- *read your writes*: a process reads what it wrote itself and was told of, or something newer.
+- *monotonic reads*: a process that has read a version never reads an older one.
+- *read your writes*: a process reads its own acknowledged writes, or something newer.
 
-Nothing is asked of what different processes see at one time, so a system that reads from followers
-can keep both. Kinds of objects are told apart by what their reads answer:
+Different processes are not compared, so a system that reads from followers can keep both. Kinds of
+objects are told apart by the answers of their reads:
 
 - Sets that only grow (``add``; reads answer lists): every element that is due must be shown.
 - Registers (``write``, ``cas``) whose acknowledged changes all have a position (epoch and offset,
-  revision): the order of versions is known, also where values repeat. A read that has a position is
-  held to it; one that has none may have seen any change that left its value, and goes back only if
-  all of them lie before what its process had read, or had written and was told of. A change without
-  answer and position may stand anywhere, so a read of its value accuses nobody. Whether positions
-  are true is not asked: ``lost-commits`` looks into the logs.
+  revision): the order of versions is known, even if values repeat. A read with a position is held
+  to it; one without may have seen any change that left its value, and goes back only if all of them
+  lie before its process' last read or acknowledged write. A change without answer and position may
+  stand anywhere, so a read of its value accuses nobody. Positions are believed: ``lost-commits``
+  looks into the logs.
 - Registers whose written values are all distinct: see ``checker.session_versions``.
 
-Other keys cannot be judged, and where nothing is wrong the verdict is ``unknown`` then.
-Source: Terry et al. 1994, "Session guarantees for weakly consistent replicated data".
+Other keys cannot be judged; without a violation the verdict is then ``unknown``. Source: Terry et
+al. 1994, "Session guarantees for weakly consistent replicated data".
 """
 
 from bisect import bisect_left
@@ -38,15 +38,15 @@ from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
 from splitbrain.history.records import PairedOperation
 
-#: Epoch and offset; a revision has the epoch that its reader gave it.
+#: Epoch and offset; the reader gave a revision its epoch.
 Position = tuple[int, int]
 
-#: Where the value is that stands before any change.
+#: Position of the initial value.
 _BEGINNING: Final[Position] = (-1, -1)
 
 
 class _Known(NamedTuple):
-    """What a process must not go back behind."""
+    """Lower bound of a process' reads."""
 
     position: Position
     by: PairedOperation
@@ -54,15 +54,15 @@ class _Known(NamedTuple):
 
 
 class _Changes(NamedTuple):
-    """Which positions left which value."""
+    """Positions of the changes, by the value that they left."""
 
     positions: dict[Hashable, list[Position]]
-    #: Values that may have been left anywhere.
+    #: Values of changes without position.
     anywhere: set[Hashable]
 
 
 def has_positions(members: Sequence[PairedOperation]) -> bool:
-    """Whether every acknowledged change of the register has a position, and there is one."""
+    """Return whether every acknowledged change of the register has a position, and there is one."""
     changes = [o for o in members if o.type == "ok" and written_by(o) is not NOTHING]
     return bool(changes) and all(change.position is not None for change in changes)
 
@@ -71,7 +71,7 @@ def judge_positions(members: Sequence[PairedOperation], findings: Findings) -> N
     """Judge a register that ``has_positions``.
 
     Args:
-        members: ``read``, ``write`` and ``cas`` of one key in the order of their index, not failed.
+        members: ``read``, ``write`` and ``cas`` of one key by index, not failed.
         findings: where violations go.
     """
     changes = _changes(members)
@@ -93,7 +93,7 @@ def judge_positions(members: Sequence[PairedOperation], findings: Findings) -> N
             known[operation.process] = _Known(position, operation, guarantee)
         elif operation.f == "read":
             _note(before, operation, position, findings)
-            # Told once; from here on the process is held to what it read now.
+            # Noted once; from here on the process is held to this read.
             known[operation.process] = _Known(position, operation, guarantee)
 
 
@@ -114,9 +114,9 @@ def _changes(members: Sequence[PairedOperation]) -> _Changes:
 
 
 def _seen(read: PairedOperation, before: _Known | None, changes: _Changes) -> Position | None:
-    """The first change that it can have seen without going back, else the last one at all.
+    """Return the first change that it can have seen without going back, else the last one at all.
 
-    None where it may have seen one whose position is not known, or that nobody wrote.
+    None if the value may come from a change of unknown position, or from none.
     """
     value = freeze(read.result)
     candidates = changes.positions.get(value, [])
@@ -171,7 +171,7 @@ def check(operations: Iterable[PairedOperation], budget: Budget) -> CheckResult:
 
 
 def _judge_key(members: Sequence[PairedOperation], findings: Findings) -> str | None:
-    """Judge one key; why it cannot be, if so."""
+    """Judge one key; return the reason why it cannot be judged, if so."""
     findings.poll()
     kinds = {operation.f for operation in members}
     answers = [o.result for o in members if o.f == "read" and o.type == "ok"]
@@ -189,7 +189,7 @@ def _judge_key(members: Sequence[PairedOperation], findings: Findings) -> str | 
 
 
 def _judge_register(members: Sequence[PairedOperation], findings: Findings) -> str | None:
-    """By positions where there are; by distinct values where these tell of nothing wrong."""
+    """Judge by positions where there are any; by distinct values if these show nothing wrong."""
     if not has_positions(members):
         return judge_versions(members, findings)
     before = dict(findings.counts)
@@ -200,7 +200,7 @@ def _judge_register(members: Sequence[PairedOperation], findings: Findings) -> s
 
 
 def _judge_set(members: Sequence[PairedOperation], findings: Findings) -> None:
-    """Go through each process, with all that it must read from now on."""
+    """Go through each process with the elements that it must read from now on."""
     due_by_process: dict[int, dict[Hashable, PairedOperation]] = {}
     for operation in members:
         findings.poll()
@@ -213,7 +213,7 @@ def _judge_set(members: Sequence[PairedOperation], findings: Findings) -> None:
         shown = set(elements_of(operation))
         missing = due.keys() - shown
         for value in [value for value in due if value in missing] if missing else ():
-            # Told once; it is due again once the process has read it again.
+            # Noted once; due again once the process has read it again.
             _note_missing(value, due.pop(value), operation, findings)
         due.update(dict.fromkeys(shown.difference(due), operation))
 

@@ -1,4 +1,4 @@
-"""Findings about the sets of a history, and the result that is made of them. Pure."""
+"""Findings about the sets of a history, and the result made of them. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -6,25 +6,25 @@ from typing import Any, Final
 
 import msgspec
 
-from splitbrain.checker.evidence import told_unread
+from splitbrain.checker.evidence import unread_reason
 from splitbrain.checker.findings import counted
 from splitbrain.checker.losses import LISTED_MAX, Losses
 from splitbrain.checker.verdict import CheckResult, Verdict
 
-#: Violations of each kind that are told one by one.
+#: Violations of each kind that are described.
 NAMED_MAX = 20
 #: Kinds of violations, most telling first.
 KINDS: Final = ("lost", "phantom", "duplicated", "missing-at-member", "stale")
-#: What some members lack in the end and others have; and the list of it in ``CheckResult.lists``.
+#: Elements that some members lack at the end; also the name of their list in ``CheckResult``.
 AT_MEMBER: Final = "missing-at-member"
 
 
 class Findings(msgspec.Struct):
     """Violations and counts over all sets."""
 
-    #: Kind -> how many there are.
+    #: By kind.
     counts: dict[str, int]
-    #: Kind -> the first of them.
+    #: First violations, by kind.
     named: dict[str, list[dict[str, Any]]]
     losses: Losses
     never_read: int = 0
@@ -33,19 +33,19 @@ class Findings(msgspec.Struct):
     elements: int = 0
     reads: int = 0
     final_reads: int = 0
-    #: Elements that no final read shows, while a member that may hold them was not read.
+    #: Elements missing from all final reads while a member that may hold them was not read.
     perhaps_elsewhere: int = 0
-    #: These members.
+    #: Members of ``perhaps_elsewhere``.
     silent: set[str] = msgspec.field(default_factory=set[str])
-    #: Member to how many elements it lacks in the end.
+    #: Elements lacking at the end, by member.
     lacking: Counter[str] = msgspec.field(default_factory=Counter[str])
     #: One row for each element that some members lack.
     at_member: list[dict[str, Any]] = msgspec.field(default_factory=list[dict[str, Any]])
-    #: Why the judgement was cut short.
+    #: Reason for a judgement cut short.
     unfinished: str | None = None
 
     def note(self, kind: str, describe: Callable[[], dict[str, Any]]) -> None:
-        """Count a violation; the first ``NAMED_MAX`` of a kind are described."""
+        """Count a violation; describe the first ``NAMED_MAX`` of a kind."""
         self.counts[kind] += 1
         if self.counts[kind] <= NAMED_MAX:
             self.named[kind].append({"kind": kind, **describe()})
@@ -65,15 +65,15 @@ class Findings(msgspec.Struct):
 
 
 def no_findings(losses: Losses) -> Findings:
-    """Nothing so far."""
+    """Return empty findings."""
     return Findings(dict.fromkeys(KINDS, 0), {kind: [] for kind in KINDS}, losses)
 
 
 def result_of(findings: Findings, harmless: Sequence[str]) -> CheckResult:
-    """The verdict of set-full: most telling violations first.
+    """Return the result of set-full, most telling violations first.
 
     Args:
-        findings: all of them.
+        findings: of all sets.
         harmless: kinds that are observations only.
     """
     figures = {
@@ -93,7 +93,7 @@ def result_of(findings: Findings, harmless: Sequence[str]) -> CheckResult:
     unfinished = "" if findings.unfinished is None else f"Not finished: {findings.unfinished}."
     if violations:
         verdict = Verdict.INVALID
-        # The example follows its own kind: a lost element is none of the stale ones.
+        # The example follows its own kind.
         others = _counted(findings, wrong[1:])
         reason = f"{_counted(findings, wrong[:1])}: {violations[0]['sentence']}"
         reason += f" Also {others}." if others else ""
@@ -122,7 +122,7 @@ def _perhaps_elsewhere(findings: Findings) -> str:
     if not findings.perhaps_elsewhere:
         return ""
     what = counted(findings.perhaps_elsewhere, "element is", "elements are")
-    return told_unread(f"{what} missing from every final read", findings.silent)
+    return unread_reason(f"{what} missing from every final read", findings.silent)
 
 
 def _too_little(findings: Findings) -> str:
@@ -137,7 +137,7 @@ def _too_little(findings: Findings) -> str:
 
 
 def _counted(findings: Findings, wrong: Sequence[str]) -> str:
-    """These kinds in figures; of lost elements also whose fault it was."""
+    """Return the counts of these kinds; for lost elements with their faults."""
     clauses: list[str] = []
     if "lost" in wrong:
         lost = findings.losses.acknowledged

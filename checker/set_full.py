@@ -1,20 +1,18 @@
-"""Fate of every element that was added to a set.
+"""Checker of sets: the fate of every added element.
 
 An element is *known* from the moment at which its add was acknowledged or a read showed it. It is
 *lost* if a read invoked later misses it and no read that could be later still shows it; *missing at
 a member* if that member's final reads miss it and another one's show it, in whatever order they
-came; *stale* if a read invoked after it was known misses it but it comes back; *never read* if
-nobody looked after it was known; a *duplicate* if one read shows it twice; a *phantom* if a read
-shows it that nobody had asked to add, or whose add certainly did not happen.
+came; *stale* if a read invoked after it was known misses it but it comes back; *never read* if no
+read was invoked after it was known; a *duplicate* if one read shows it twice; a *phantom* if a read
+shows it without a request to add it, or although its add certainly did not happen.
 
-What would be lost is *perhaps elsewhere*, and so ``unknown``, as long as a member that may hold it
-was not read at the end: see ``checker.evidence``.
+A lost element is only *perhaps elsewhere*, and so ``unknown``, while a member that may hold it was
+not read at the end: see ``checker.evidence``.
 
-Lost elements are told with the node that acknowledged them and the fault that they fall to.
-
-The work is linear in the total of elements read (and n log n in the number of reads), and who saw
-what is never written down: see ``checker.set_sightings``. Must never call an unacknowledged
-element lost that nobody has seen. Sources: Jepsen's set-full; issue 7, item 9.
+Linear in the total of elements read (and n log n in the number of reads); no list of sightings is
+kept: see ``checker.set_sightings``. Must never call an element lost that was neither acknowledged
+nor seen. Sources: Jepsen's set-full; issue 7, item 9.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -44,20 +42,19 @@ from splitbrain.contracts.fault import FaultEvent
 from splitbrain.history.fault_windows import fault_windows
 from splitbrain.history.records import PairedOperation
 
-#: Elements looked at between two looks at the budget.
+#: Elements between two polls of the budget.
 POLL_INTERVAL = 4096
 
 
-class _Asked(msgspec.Struct):
-    """Elements that were asked to be added to one set."""
+class _Requests(msgspec.Struct):
+    """Requests to add elements to one set."""
 
-    #: Element -> its add, the one that can explain it best.
+    #: Add that explains the element best, by element.
     adds: dict[Hashable, PairedOperation]
-    #: Element -> when an add that may have happened was first invoked, where that is not its add.
+    #: Earliest invocation of an add that may have happened, where that is another one.
     earlier: dict[Hashable, int]
 
     def failed(self, value: Hashable) -> bool:
-        """Whether the element certainly was not added."""
         add = self.adds.get(value)
         return add is not None and add.type == "fail"
 
@@ -78,12 +75,12 @@ def check(
     """Judge all sets of a history.
 
     Args:
-        operations: ``add`` and ``read`` operations; others are not looked at.
+        operations: others than ``add`` and ``read`` are ignored.
         budget: polled; ``unknown`` when it ends.
-        faults: what happened meanwhile; says which fault each lost element falls to.
+        faults: blamed for the lost elements.
         members: see ``Evidence.members``.
-        converged: whether the nodes had come to agree before the final reads; one that had not may
-            still have been on its way to what it misses.
+        converged: whether the nodes agreed before the final reads; one that did not may have been
+            still catching up.
         stale_reads_allowed: a stale read is an observation, for systems that promise no more.
     """
     adds: dict[str | None, list[PairedOperation]] = {}
@@ -116,14 +113,13 @@ def _judge_set(
     findings: Findings,
     budget: Budget,
 ) -> None:
-    """Passes over the reads: duplicates, who saw what, and the like; then element by element."""
     poll = _poll(budget)
-    asked = _asked(adds)
+    requests = _requests(adds)
     findings.reads += len(reads)
     findings.final_reads += sum(read.final for read in reads)
     acknowledged = {
         value: add.end
-        for value, add in asked.adds.items()
+        for value, add in requests.adds.items()
         if add.type == "ok" and add.end is not None
     }
     sightings = count_sightings(reads, acknowledged, poll)
@@ -132,16 +128,18 @@ def _judge_set(
     findings.acknowledged += len(acknowledged)
     for value, read in sightings.first.items():
         findings.unacknowledged_seen += value not in acknowledged
-        _judge_presence(value, asked, read, findings)
-    findings.elements += len(asked.adds) + sum(value not in asked.adds for value in sightings.first)
-    findings.never_read += sum(
-        value not in sightings.first for value in sightings.not_due if not asked.failed(value)
+        _judge_presence(value, requests, read, findings)
+    findings.elements += len(requests.adds) + sum(
+        value not in requests.adds for value in sightings.first
     )
-    _judge_absence(asked, reads, members, sightings, findings, poll)
+    findings.never_read += sum(
+        value not in sightings.first for value in sightings.not_due if not requests.failed(value)
+    )
+    _judge_absence(requests, reads, members, sightings, findings, poll)
 
 
 def _poll(budget: Budget) -> Poll:
-    """Looks at the budget every ``POLL_INTERVAL`` elements, and at the very first."""
+    """Return a poll of the budget every ``POLL_INTERVAL`` elements, and at the very first."""
     left = 0
 
     def poll(elements: int) -> None:
@@ -156,18 +154,18 @@ def _poll(budget: Budget) -> Poll:
     return poll
 
 
-def _asked(adds: Sequence[PairedOperation]) -> _Asked:
-    """Of several adds of one element the first acknowledged one counts, then an open one."""
+def _requests(adds: Sequence[PairedOperation]) -> _Requests:
+    """Choose among several adds of one element the first acknowledged one, then an open one."""
     rank = {"ok": 0, "info": 1, "fail": 2}
-    asked = _Asked({}, {})
+    requests = _Requests({}, {})
     for add in adds:
         value = freeze(add.argument)
-        present = asked.adds.setdefault(value, add)
+        present = requests.adds.setdefault(value, add)
         if rank[add.type] < rank[present.type]:
-            asked.adds[value] = add
+            requests.adds[value] = add
             if present.type != "fail":
-                asked.earlier.setdefault(value, present.start)
-    return asked
+                requests.earlier.setdefault(value, present.start)
+    return requests
 
 
 def _note_duplicates(read: PairedOperation, findings: Findings) -> None:
@@ -179,15 +177,15 @@ def _note_duplicates(read: PairedOperation, findings: Findings) -> None:
 
 
 def _judge_absence(
-    asked: _Asked,
+    requests: _Requests,
     reads: Sequence[PairedOperation],
     members: frozenset[str],
     sightings: Sightings,
     findings: Findings,
     poll: Poll,
 ) -> None:
-    """Sort what is missing somewhere into kinds, and name the first of each kind."""
-    missing = [value for value in sightings.missing if not asked.failed(value)]
+    """Sort missing elements into kinds, and describe the first of each kind."""
+    missing = [value for value in sightings.missing if not requests.failed(value)]
     if not missing:
         return
     finals = FinalReads(reads, poll)
@@ -206,7 +204,7 @@ def _judge_absence(
             findings.perhaps_elsewhere += 1
             findings.silent.update(silent)
         else:
-            # Of a lost one the read is named that missed it after its last sight.
+            # A lost element is described by a read that missed it after its last sight.
             kinds["lost"][value] = until
     named = {
         value: since for found in kinds.values() for value, since in [*found.items()][:NAMED_MAX]
@@ -218,31 +216,34 @@ def _judge_absence(
             plain(value),
             reads[0].key,
             tuple(lacking),
-            partial(_at_member, value, asked.adds.get(value), sightings, showing, lacking),
+            partial(_at_member, value, requests.adds.get(value), sightings, showing, lacking),
         )
     for kind in ("lost", "stale"):
         for value in kinds[kind]:
-            add = asked.adds.get(value)
-            told = ""
+            add = requests.adds.get(value)
+            circumstances = ""
             if kind == "lost":
                 known = sightings.known[value]
                 since = known if add is None or add.type != "ok" else add.end
-                told = findings.losses.add(add, plain(value), reads[0].key, since)
+                circumstances = findings.losses.add(add, plain(value), reads[0].key, since)
             findings.note(
-                kind, partial(_missing, value, add, sightings, misses, kind=kind, told=told)
+                kind,
+                partial(
+                    _missing, value, add, sightings, misses, kind=kind, circumstances=circumstances
+                ),
             )
 
 
 def _judge_presence(
-    value: Hashable, asked: _Asked, read: PairedOperation, findings: Findings
+    value: Hashable, requests: _Requests, read: PairedOperation, findings: Findings
 ) -> None:
-    """An element that is read must have been asked for before the read returned."""
-    add = asked.adds.get(value)
+    """Note a read element whose add was not invoked before the read returned."""
+    add = requests.adds.get(value)
     if add is None:
         why = "but nobody ever asked to add it"
     elif add.type == "fail":
         why = f"but its add certainly did not happen (index {add.index}, {add.error})"
-    elif read.end is not None and asked.earlier.get(value, add.start) > read.end:
+    elif read.end is not None and requests.earlier.get(value, add.start) > read.end:
         why = f"before its add was invoked (index {add.index})"
     else:
         return
@@ -267,13 +268,13 @@ def _missing(
     misses: Mapping[Hashable, PairedOperation],
     *,
     kind: str,
-    told: str,
+    circumstances: str,
 ) -> dict[str, Any]:
-    """Name the earliest read that should show the element; of a lost one, after its last sight."""
+    """Describe the earliest read that should show the element; if lost, after its last sight."""
     read = misses[value]
     known = _known(value, add, sightings)
     then = "and from every later one" if kind == "lost" else "and is back later"
-    sentence = f"was {known}{told}, is missing from {_read_text(read)} {then}"
+    sentence = f"was {known}{circumstances}, is missing from {_read_text(read)} {then}"
     return _violation(value, read.key, sentence, [add, read])
 
 
@@ -284,7 +285,7 @@ def _at_member(
     showing: Mapping[str, PairedOperation],
     lacking: Mapping[str, PairedOperation],
 ) -> dict[str, Any]:
-    """Name each member that lacks the element by its last read."""
+    """Describe each member that lacks the element by its last read."""
     first = next(iter(lacking.values()))
     missed = listed([_read_text(read) for read in lacking.values()])
     show = "shows" if len(showing) == 1 else "show"

@@ -1,8 +1,8 @@
-"""Counts which reads of a set showed which elements, in passes over whole reads.
+"""Sightings of elements in the reads of a set, counted in passes over whole reads.
 
-What is done for every element read is done by set operations, never by a loop of ours: a read of a
-hundred thousand elements is one difference of two sets. A loop runs over first sights, and over
-what is missing at the end. So the work is linear in the total of elements read, whatever is lost.
+Work per element read is done by set operations, never by a loop of ours: a read of a hundred
+thousand elements is one difference of two sets. A loop runs over first sights and over elements
+missing at the end only, so the work is linear in the total of elements read, whatever is lost.
 
 Equal times are concurrent: a read is *due* to show an element only if it was invoked after the
 element was known. Source: issue 7, item 9.
@@ -18,33 +18,33 @@ import msgspec
 from splitbrain.checker.models.model import freeze
 from splitbrain.history.records import PairedOperation
 
-#: Called with the number of elements that are about to be looked at; raises when the budget ends.
+#: Called with the number of elements about to be looked at; raises when the budget ends.
 Poll = Callable[[int], None]
 
 
 class Sightings(msgspec.Struct, frozen=True):
     """Sightings of the elements of one set in its reads."""
 
-    #: Element -> the first read to return that showed it.
+    #: First read to return that showed it, by element.
     first: dict[Hashable, PairedOperation]
-    #: Element -> how many reads showed it.
+    #: Number of reads that showed it, by element.
     total: Counter[Hashable]
-    #: Element -> since when every read must show it: acknowledged, or seen; ns.
+    #: Since when every read must show the element: acknowledged, or seen; ns.
     known: dict[Hashable, int]
-    #: Element that is known -> how many reads were due to show it and did not; only where any did.
+    #: Reads that were due to show a known element and did not; only where any did.
     missing: dict[Hashable, int]
-    #: Elements that are known and that no read was due to show.
+    #: Known elements that no read was due to show.
     not_due: frozenset[Hashable]
     #: Reads that showed an element more than once.
     repeating: tuple[PairedOperation, ...]
 
 
 class FinalReads:
-    """The final reads of one set, by the member that answered.
+    """Final reads of one set, by the member that answered.
 
     Args:
-        reads: completed reads of one set; those that are no final ones are left out, and so are
-            those of which nobody knows who answered.
+        reads: completed reads of one set; those that are not final, or of an unknown member, are
+            left out.
         poll: see ``Poll``.
     """
 
@@ -59,14 +59,13 @@ class FinalReads:
     def sides(
         self, element: Hashable, since: int
     ) -> tuple[dict[str, PairedOperation], dict[str, PairedOperation]]:
-        """Members of which a final read shows the element, and those of which none does.
+        """Return the members with a final read that shows the element, and those without.
+
+        Each comes with the last of its final reads that says so.
 
         Args:
             element: known, and missing somewhere.
-            since: when it was known; reads that were not invoked after it need not show it, ns.
-
-        Returns:
-            Members by name, each with the last of its final reads that says so.
+            since: when it was known; only reads invoked after it must show it, ns.
         """
         showing: dict[str, PairedOperation] = {}
         lacking: dict[str, PairedOperation] = {}
@@ -80,13 +79,13 @@ class FinalReads:
         return showing, lacking
 
     def due(self, since: int) -> Iterator[PairedOperation]:
-        """Those that were invoked after this time, ns."""
+        """Yield the reads invoked after this time, ns."""
         for reads in self._by_node.values():
             yield from (read for read, _ in reads if read.start > since)
 
 
 def elements_of(read: PairedOperation) -> list[Hashable]:
-    """What a read shows, in its order, hashable."""
+    """Return the elements in a read, in its order, hashable."""
     result: list[Any] = read.result or []
     try:
         set(result)
@@ -98,7 +97,7 @@ def elements_of(read: PairedOperation) -> list[Hashable]:
 def count_sightings(
     reads: Sequence[PairedOperation], acknowledged: Mapping[Hashable, int], poll: Poll
 ) -> Sightings:
-    """Judge every element against every read that was due to show it.
+    """Compare every element with every read that was due to show it.
 
     Args:
         reads: completed reads of one set.
@@ -144,7 +143,7 @@ def count_sightings(
 def last_sights(
     reads: Sequence[PairedOperation], elements: Collection[Hashable], poll: Poll
 ) -> dict[Hashable, int]:
-    """When the last read to return that showed each of these elements did so, ns."""
+    """Return when the last read to return that showed each of these elements did so, ns."""
     found: dict[Hashable, int] = {}
     wanted = set(elements)
     for read, shown in _shown(sorted(reads, key=_end, reverse=True), poll):
@@ -159,7 +158,7 @@ def last_sights(
 def first_misses(
     reads: Sequence[PairedOperation], since: Mapping[Hashable, int], poll: Poll
 ) -> dict[Hashable, PairedOperation]:
-    """The earliest read invoked after its time that does not show each of these elements."""
+    """Return by element the earliest read invoked after its time that does not show it."""
     found: dict[Hashable, PairedOperation] = {}
     wanted = dict(since)
     for read, shown in _shown(sorted(reads, key=lambda read: (read.start, read.index)), poll):
@@ -174,7 +173,7 @@ def first_misses(
 def _first_sights(
     reads: Sequence[PairedOperation], poll: Poll
 ) -> tuple[dict[Hashable, PairedOperation], tuple[PairedOperation, ...]]:
-    """Who showed each element first, and who showed any twice."""
+    """Return the first read of each element, and the reads that show any twice."""
     first: dict[Hashable, PairedOperation] = {}
     repeating: list[PairedOperation] = []
     seen: set[Hashable] = set()
@@ -187,7 +186,7 @@ def _first_sights(
         new = shown - seen
         if new:
             seen |= new
-            # In the order in which the read shows them, which is the same in every run.
+            # In the order of the read, which is the same in every run.
             first.update((element, read) for element in elements if element in new)
     return first, tuple(repeating)
 

@@ -1,9 +1,9 @@
-"""Two truths at once: two leaders in one epoch, two records at one offset, a success without one.
+"""Checker of two leaders in one epoch, two records at one offset, and successes without record.
 
-Two nodes that believe to lead in *different* epochs for a while are no violation: a deposed leader
-learns of it late. That is an observation, with its duration. Must never need the nodes' events or
-logs to be whole: what is missing is counted and makes the verdict ``unknown`` only where nothing
-at all could be looked at. Source: issue 3, item 8; Raft's election safety and state machine safety.
+Two nodes that believe to lead in *different* epochs for a while are an observation, with its
+duration: a deposed leader learns of it late. Events and logs need not be complete: missing ones are
+counted and make the verdict ``unknown`` only where nothing at all could be looked at. Source: issue
+3, item 8; Raft's election safety and state machine safety.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ from splitbrain.history.fault_windows import fault_windows
 from splitbrain.history.identity import operation_as_json
 from splitbrain.history.leadership import Overlap, Reign, overlaps, reigns
 
-#: Violations of each kind, and observations, told one by one.
+#: Findings of each kind that are described.
 NAMED_MAX = 20
 _NANOSECONDS_PER_MS = 1_000_000
 
@@ -37,7 +37,7 @@ _Found = TypeVar("_Found")
 
 
 def check(evidence: Evidence, budget: Budget) -> CheckResult:
-    """Judge the nodes' events and logs, and what clients were told, against each other."""
+    """Judge events, logs and acknowledged operations against each other."""
     logs = evidence.committed_logs
     looks = _Looks()
     reigned = looks.at(lambda: reigns(evidence.state_events, fault_windows(evidence.faults)))
@@ -77,13 +77,13 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
 
 
 class _Looks:
-    """Parts of this judgement; a defect in one must not cost what another one has found."""
+    """Parts of this judgement; a defect in one must not cost the findings of another."""
 
     def __init__(self) -> None:
         self.crash: Exception | None = None
 
     def at(self, look: Callable[[], list[_Found]]) -> list[_Found]:
-        """The findings of one part; none where it crashes, which is remembered."""
+        """Return the findings of one part; none if it crashes, which is remembered."""
         try:
             return look()
         except Exception as error:  # noqa: BLE001 - see the class
@@ -106,7 +106,6 @@ def _overlap(pair: Overlap) -> dict[str, Any]:
 
 
 def _verdict(figures: Mapping[str, Any], evidence: Evidence, budget: Budget) -> tuple[Verdict, str]:
-    """Whether what was looked at is enough to say that nothing is wrong."""
     if (reason := budget.exhausted()) is not None:
         return Verdict.UNKNOWN, f"Not finished: {reason}."
     events, logs = figures["nodes-with-events"], figures["nodes-with-logs"]
@@ -121,8 +120,8 @@ def _verdict(figures: Mapping[str, Any], evidence: Evidence, budget: Budget) -> 
         else ""
     )
     if not events:
-        told = f"{agree}{unlooked}; who led is not known, as there are no state events."
-        return Verdict.VALID, told[0].upper() + told[1:]
+        reason = f"{agree}{unlooked}; who led is not known, as there are no state events."
+        return Verdict.VALID, reason[0].upper() + reason[1:]
     also = f" and {agree}" if logs else "; there are no committed logs to compare"
     return Verdict.VALID, f"{_epochs(figures['epochs-led'])} had one leader{also}{unlooked}."
 
@@ -130,7 +129,7 @@ def _verdict(figures: Mapping[str, Any], evidence: Evidence, budget: Budget) -> 
 def _two_leaders(
     reigned: Iterable[Reign], state_events: Mapping[str, Sequence[StateEvent]]
 ) -> list[dict[str, Any]]:
-    """Epochs that two nodes led, by their own word or by what others followed."""
+    """Return epochs that two nodes led, by their own events or by what others followed."""
     nodes_by_epoch: dict[int, dict[str, Reign]] = {}
     for reign in reigned:
         nodes_by_epoch.setdefault(reign.epoch, {}).setdefault(reign.node, reign)
@@ -164,12 +163,11 @@ def _two_leaders(
 def _conflicting_records(
     logs: Mapping[str, CommittedLog], differing: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """The first of the offsets at which logs differ, described."""
     return conflicts_at(logs, differing[:NAMED_MAX])
 
 
 def _epochs_going_back(logs: Mapping[str, CommittedLog]) -> list[dict[str, Any]]:
-    """Logs in which a later record has a lower epoch, the first place of each."""
+    """Return for each log the first later record with a lower epoch."""
     violations: list[dict[str, Any]] = []
     for node in sorted(logs):
         records = committed_records(logs[node])
@@ -192,7 +190,7 @@ def _epochs_going_back(logs: Mapping[str, CommittedLog]) -> list[dict[str, Any]]
 
 
 def _groundless_successes(evidence: Evidence) -> list[dict[str, Any]]:
-    """Acknowledged changes whose record no dumped log holds, though each would have to."""
+    """Return acknowledged changes without record in any log, though each would have to hold it."""
     if not evidence.committed_logs:
         return []
     logs = CommittedLogs(evidence.committed_logs, evidence.operations)
@@ -221,7 +219,7 @@ def _groundless_successes(evidence: Evidence) -> list[dict[str, Any]]:
 
 
 def _end_of(evidence: Evidence) -> int:
-    """The last moment that anything is known of, ns."""
+    """Return the time of the last known event, ns."""
     times = [
         operation.start if operation.end is None else operation.end
         for operation in evidence.operations

@@ -1,7 +1,7 @@
-"""Whether generated ids are unique: no two ``generate`` answer the same; linear.
+"""Checker of generated ids: no two ``generate`` answer the same; linear.
 
-Ids are unique over all keys: a key names who was asked, not a name space. An unanswered
-``generate`` tells no id, so it can collide with none. Source: Jepsen's unique-ids checker.
+Ids are unique over all keys: a key names the generator, not a name space. An unanswered
+``generate`` can collide with none. Source: Jepsen's unique-ids checker.
 """
 
 from collections.abc import Hashable, Iterable
@@ -17,11 +17,11 @@ from splitbrain.history.records import PairedOperation
 def check(operations: Iterable[PairedOperation], budget: Budget) -> CheckResult:
     """Judge all ``generate`` operations of a history."""
     findings = Findings("unique-ids", budget, ("duplicated",))
-    asked = [operation for operation in operations if operation.f == "generate"]
+    requests = [operation for operation in operations if operation.f == "generate"]
 
     def judge() -> tuple[dict[str, Any], str, str | None]:
         first: dict[Hashable, PairedOperation] = {}
-        answered = [operation for operation in asked if operation.type == "ok"]
+        answered = [operation for operation in requests if operation.type == "ok"]
         for operation in answered:
             findings.poll()
             earlier = first.setdefault(freeze(operation.result), operation)
@@ -34,7 +34,7 @@ def check(operations: Iterable[PairedOperation], budget: Budget) -> CheckResult:
                         f"at index {earlier.index} and at index {operation.index}."
                     ),
                 )
-        figures = {"asked": len(asked), "acknowledged": len(answered), "distinct": len(first)}
+        figures = {"asked": len(requests), "acknowledged": len(answered), "distinct": len(first)}
         nothing = None if answered else "No id was ever given out, so there is nothing to judge."
         return figures, f"All {len(answered):,} ids are distinct.", nothing
 

@@ -1,4 +1,4 @@
-"""A checker's answer: a verdict, its reason, and the evidence as data."""
+"""Answer of a checker: a verdict, its reason, and the evidence as data."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Verdict(StrEnum):
-    """invalid > unknown > valid when verdicts are merged."""
+    """Verdict on a run; merging ranks invalid > unknown > valid."""
 
     VALID = "valid"
     UNKNOWN = "unknown"
@@ -19,23 +19,22 @@ _RANK = {Verdict.VALID: 0, Verdict.UNKNOWN: 1, Verdict.INVALID: 2}
 
 
 def merge(verdicts: Iterable[Verdict]) -> Verdict:
-    """The worst of them; ``valid`` for none."""
+    """Return the worst of them; ``valid`` for none."""
     return max(verdicts, key=_RANK.__getitem__, default=Verdict.VALID)
 
 
 class CheckResult(msgspec.Struct, frozen=True):
-    """Result of one checker on one run; JSON-ready apart from nothing."""
+    """Result of one checker on one run; JSON-ready."""
 
-    #: Its name as in ``checker.registry``, apart from options.
+    #: Name as in ``checker.registry``, without options.
     checker: str
     verdict: Verdict
-    #: One English sentence: what was found, or why nothing could be said.
+    #: One English sentence: the finding, or why nothing could be said.
     reason: str
-    #: Figures, by name.
     figures: dict[str, Any] = {}
-    #: Violations, one JSON-ready object each with ``kind`` and ``sentence``, most telling first.
+    #: JSON-ready objects with ``kind`` and ``sentence``, most telling first.
     violations: tuple[dict[str, Any], ...] = ()
-    #: Harmless but telling facts, same shape.
+    #: Harmless but telling facts, in the same form.
     observations: tuple[dict[str, Any], ...] = ()
-    #: Lists by name, of all that the violations describe the first of; JSON-ready.
+    #: JSON-ready complete lists where the violations describe only the first.
     lists: dict[str, tuple[dict[str, Any], ...]] = {}

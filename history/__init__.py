@@ -1,1 +1,1 @@
-"""The history of a run: what clients invoked and what they were told; reading and writing it."""
+"""History of a run: clients' invocations and the answers to them; reading and writing it."""

@@ -1,14 +1,14 @@
-"""The border of a run folder: nothing below it is read or written that a run does not make.
+"""Border of a run folder: below it only folders and plain files are read or written.
 
 A run folder may come from somebody else, as an archive or in a shared place, and hold a link where
 a judgement writes its log, or a pipe where it reads the history. A run makes nothing but folders
 and plain files. So anything else has the whole folder refused before the first byte of it is read,
 also a link that stays inside: the log of an analysis may not be the history. The folder itself may
 be reached through links: the user typed those. The nodes' own data are left out: the system under
-test makes what it likes there, and only what dumps them reads them, after asking too.
+test is free there, and only their dumps read them, after asking too.
 
-Files that are written in place are opened so that a link is not followed even where it came after
-the look; all others are made beside their name and renamed, which replaces a link.
+Files written in place are opened so that a link is not followed even if it came after the check;
+all others are made beside their name and renamed, which replaces a link.
 """
 
 import os
@@ -22,7 +22,7 @@ from splitbrain.contracts.errors import UsageError
 DATA_FOLDER: Final = "data"
 
 _NODES: Final = "nodes"
-#: Depth of what lies in a node's folder, counted from the run folder.
+#: Depth of a node's entries, counted from the run folder.
 _IN_NODE: Final = 3
 
 
@@ -30,7 +30,7 @@ def refuse_strays(run: Path) -> None:
     """Refuse a run folder that holds anything but folders and plain files.
 
     Raises:
-        UsageError: it does; says what.
+        UsageError: it does; names the entry.
     """
     found = stray(run)
     if found is not None:
@@ -41,7 +41,7 @@ def refuse_strays(run: Path) -> None:
 
 
 def stray(folder: Path) -> str | None:
-    """The first thing below a folder, by its path, that no run makes, in words; None: nothing.
+    """Return the first entry below a folder that no run makes, in words; None if there is none.
 
     The data of the nodes of a run folder are left out.
     """
@@ -49,7 +49,7 @@ def stray(folder: Path) -> str | None:
 
 
 def open_in_place(path: Path, flags: int) -> int:
-    """A descriptor of a file of a run folder, made where it lacks; no pipe is waited for.
+    """Open a file of a run folder, made if missing, without waiting for a pipe.
 
     Raises:
         OSError: a link stands there, or the file cannot be opened.
@@ -59,7 +59,7 @@ def open_in_place(path: Path, flags: int) -> int:
 
 
 def open_anew(path: Path) -> int:
-    """A descriptor for writing of a file that takes the place of whatever has that name.
+    """Open a new file for writing in the place of any entry of that name.
 
     Raises:
         OSError: the folder cannot be written, or somebody makes the name again and again.
@@ -72,7 +72,7 @@ def _strays(folder: Path, steps: tuple[str, ...]) -> Iterator[str]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        # A folder that may not be listed may not be judged either; its readers say so.
+        # Unlistable folders cannot be judged either; their readers say so.
         if isinstance(error, PermissionError | FileNotFoundError | NotADirectoryError):
             return
         raise

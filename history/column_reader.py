@@ -1,7 +1,7 @@
-"""Reads files straight into columns: JSON lines, EDN and kv files, packed or not, and tables.
+"""Reader of files straight into columns: JSON lines, EDN and kv files, packed or not, and tables.
 
-Knows the way of a file without fault only and gives None for any other, which is then read by
-``history.importers``, where faults are told. Must never guess.
+Reads only files without fault and gives None for any other, for ``history.importers`` to read and
+report. Must never guess.
 """
 
 from pathlib import Path
@@ -32,7 +32,7 @@ from splitbrain.history.raw_operations import ProcessNumbers
 
 
 def read_table_columns(path: Path) -> Columns | None:
-    """The columns of a table without fault; None for any other."""
+    """Read the columns of a table without fault; None for any other."""
     kinds, keys, outcomes = Numbering(), Numbering(None), Numbering()
     nodes, errors, values = Numbering(None), Numbering(None), Numbering(None)
     for outcome in OUTCOMES:
@@ -40,7 +40,7 @@ def read_table_columns(path: Path) -> Columns | None:
     try:
         processes = ProcessNumbers()
         table = read_table(path, processes)
-        # Names have to be told.
+        # Process names need a note.
         if len(table) == 0 or processes.notes or bad_rows(table):
             return None
         outcome = _codes(table, "type", outcomes).astype(np.int8)
@@ -95,7 +95,7 @@ def _finals(table: Any) -> Any:
 
 
 def _codes(table: Any, name: str, numbering: Numbering) -> Codes:
-    """The codes of a column; raises ValueError where a text of values is no JSON."""
+    """Return the codes of a column; raise ValueError where a text of values is no JSON."""
     if name not in table.column_names:
         return np.full(len(table), numbering.of(None), dtype=np.int32)
     column = encoded(table[name])
@@ -112,7 +112,7 @@ def _codes(table: Any, name: str, numbering: Numbering) -> Codes:
 
 
 def read_columns(path: Path, history_format: str | None = None) -> OperationColumns | None:
-    """The columns of a file or a table; None for what is not plain and whole.
+    """Read the columns of a file or a table; None if it is not plain and whole.
 
     Args:
         path: a file, or a folder of Parquet files.
@@ -138,7 +138,7 @@ def _read(path: Path, found: Format) -> OperationColumns | None:
 
         return read_edn_columns(path, is_kv=found == "kv")
     if found == "parquet":
-        # Half a second that lines need not wait.
+        # Loading pyarrow takes half a second that lines need not wait.
 
         return read_table_columns(path)
     return None
@@ -147,7 +147,7 @@ def _read(path: Path, found: Format) -> OperationColumns | None:
 def columns_apart(
     columns: OperationColumns, *, one_kind_of_number: bool = True
 ) -> OperationColumns:
-    """Columns whose values Python tells apart.
+    """Return columns whose values Python tells apart.
 
     Args:
         columns: all of a history.
@@ -170,7 +170,7 @@ def columns_apart(
 
 
 def _things(columns: OperationColumns) -> list[Any]:
-    """Arguments and those answers that are values, each once."""
+    """Return arguments, and answers that are values, each once."""
     values = columns.values
     met = np.zeros(len(values), dtype=bool)
     met[columns.arguments] = True

@@ -1,9 +1,9 @@
-"""Operations as columns of numbers: for histories that are too long to make an object of each.
+"""Columns of operations as numbers, for histories too long to make an object of each operation.
 
-Kinds, keys, nodes, errors and values are codes into tables of distinct ones. Values have one code
-only if nobody can tell them apart: ``1``, ``1.0`` and ``true`` have three. Nothing is left out:
-``operations`` gives back what ``columns_of`` was given.
-``history.column_reader`` reads files straight into columns.
+Kinds, keys, nodes, errors and values are codes into tables of distinct ones. Values share a code
+only if nobody can tell them apart: ``1``, ``1.0`` and ``true`` have three. Nothing is lost:
+``operations`` returns the input of ``columns_of``. ``history.column_reader`` reads files straight
+into columns.
 """
 
 from collections import defaultdict
@@ -23,7 +23,7 @@ Codes = NDArray[np.int32]
 
 #: End of an operation that was never answered.
 NEVER: Final = np.iinfo(np.int64).max
-#: Code of a result that nobody knows.
+#: Code of an unknown result.
 UNKNOWN: Final = -1
 #: Outcomes by their number in a column.
 OUTCOMES: Final = ("ok", "fail", "info")
@@ -34,23 +34,23 @@ INVOKE: Final = len(OUTCOMES)
 NUMBER_BY_TYPE: Final = {"ok": OK, "fail": FAIL, "info": INFO, "invoke": INVOKE}
 #: Code of None among the values, the errors and the keys.
 NOTHING: Final = 0
-#: Types of things that are equal only to themselves.
+#: Types whose values are equal only to values of the same type.
 _PLAIN: Final = frozenset({int, str, type(None)})
-#: Error of an operation that the file does not tell the end of.
+#: Error of an operation without end in the file.
 NEVER_COMPLETED: Final = "never-completed"
 
 
 class Positions(msgspec.Struct, frozen=True):
-    """Where a system placed operations; one entry per operation."""
+    """Positions that a system returned; one entry per operation."""
 
-    #: Whether there is a position; without one the other two mean nothing.
+    #: Whether there is a position; the other two mean nothing without.
     known: NDArray[np.bool_]
     epochs: Integers
     offsets: Integers
 
 
 class OperationColumns(msgspec.Struct, frozen=True):
-    """One history, in the order of the invocations."""
+    """History in the order of the invocations."""
 
     #: Index of the invocation event.
     indexes: Integers
@@ -70,26 +70,25 @@ class OperationColumns(msgspec.Struct, frozen=True):
     #: ``UNKNOWN`` where the operation is not ``ok``.
     results: Codes
     kind_names: tuple[str, ...]
-    #: None is in the first place, as in those below.
+    #: None comes first, as in those below.
     key_names: tuple[str | None, ...]
     node_names: tuple[str | None, ...]
     error_names: tuple[str | None, ...]
     values: tuple[Any, ...]
-    #: Whether every value is a text, a whole number or None, so that different codes are
-    #: different values to everyone.
+    #: Whether every value is a text, a whole number or None, so that different codes are different
+    #: values to everyone.
     flat: bool
     finals: NDArray[np.bool_]
-    #: None where no operation has one.
+    #: None if no operation has one.
     positions: Positions | None = None
-    #: Whether numbers of JSON stand there with and without a decimal point, see
-    #: ``history.identity``.
+    #: Whether JSON numbers with and without a decimal point occur, see ``history.identity``.
     mixes_numbers: bool = False
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def operation(self, place: int) -> PairedOperation:
-        """One operation."""
+        """Return one operation as an object."""
         outcome = OUTCOMES[int(self.outcomes[place])]
         end = int(self.ends[place])
         return PairedOperation(
@@ -109,11 +108,11 @@ class OperationColumns(msgspec.Struct, frozen=True):
         )
 
     def operations(self) -> list[PairedOperation]:
-        """All of them, see ``operation``."""
+        """Return all operations as objects."""
         return [self.operation(place) for place in range(len(self))]
 
     def taken(self, places: Integers) -> "OperationColumns":
-        """Those at some places, in that order; of the tables, what they use."""
+        """Return the operations at these places, in this order, with the used table entries."""
         arguments, results = self.arguments[places], self.results[places]
         used = np.zeros(len(self.values), dtype=bool)
         used[arguments] = used[results[results != UNKNOWN]] = used[NOTHING] = True
@@ -156,18 +155,18 @@ class Numbering:
     """Distinct things by number, in the order in which they were first seen.
 
     Args:
-        first: what has number 0, ``NOTHING``, whether it is seen or not.
+        first: thing of number 0, ``NOTHING``, whether it is seen or not.
     """
 
     def __init__(self, *first: Hashable) -> None:
-        # A new value gets the next number, without a call into Python.
+        # A new thing gets the next number without a call into Python.
         self._numbers: defaultdict[Hashable, int] = defaultdict(count(len(first)).__next__)
         self._numbers.update({thing: place for place, thing in enumerate(first)})
-        #: Number to the thing itself, where something hashable stands for it.
+        #: Things by number for which a hashable text stands.
         self._originals: dict[int, Any] = {}
 
     def codes(self, things: Sequence[Any]) -> Codes:
-        """The number of each."""
+        """Return the number of each."""
         if things and things.count(None) == len(things):
             return np.full(len(things), self.of(None), dtype=np.int32)
         if _PLAIN.issuperset(map(type, things)):
@@ -183,21 +182,21 @@ class Numbering:
         return codes
 
     def codes_of_texts(self, texts: Sequence[Hashable]) -> Codes:
-        """The number of each, for things of one type that hash."""
+        """Return the number of each, for things of one type that hash."""
         return np.fromiter(map(self._numbers.__getitem__, texts), dtype=np.int32, count=len(texts))
 
     def of(self, thing: Any) -> int:
-        """The number of one thing."""
+        """Return the number of one thing."""
         if type(thing) in _PLAIN:
             return self._numbers[thing]
-        # Its text tells it from everything else: from 1 where it is true.
+        # The text distinguishes it from everything equal, such as 1 from true.
         number = self._numbers[(repr(thing),)]
         if number not in self._originals:
             self._originals[number] = thing
         return number
 
     def __getstate__(self) -> tuple[dict[Hashable, int], dict[int, Any]]:
-        """Return the state for another process; the counter cannot go there."""
+        """Return the state for another process, without the counter."""
         return dict(self._numbers), self._originals
 
     def __setstate__(self, state: tuple[dict[Hashable, int], dict[int, Any]]) -> None:
@@ -212,12 +211,12 @@ class Numbering:
 
     @property
     def is_too_deep(self) -> bool:
-        """Whether something is nested deeper than whoever looks at it can go."""
+        """Return whether something is nested deeper than its readers can go."""
         return any(map(is_too_deep, self._originals.values()))
 
     @property
     def things(self) -> tuple[Any, ...]:
-        """The things by number."""
+        """Return the things by number."""
         things: list[Any] = list(self._numbers)
         for number, original in self._originals.items():
             things[number] = original
@@ -225,7 +224,7 @@ class Numbering:
 
 
 def columns_of(operations: Sequence[PairedOperation]) -> OperationColumns:
-    """The columns of operations that are there as objects."""
+    """Return the columns of operations given as objects."""
     kinds, keys, nodes = Numbering(), Numbering(None), Numbering(None)
     errors, values = Numbering(None), Numbering(None)
     return OperationColumns(
@@ -254,7 +253,7 @@ def columns_of(operations: Sequence[PairedOperation]) -> OperationColumns:
 
 
 def positions_of(positions: Sequence[tuple[int, int] | None]) -> Positions | None:
-    """Positions as columns; None where there is none.
+    """Return positions as columns; None where there is none.
 
     Raises:
         OverflowError: a number is beyond any that a system counts up to.

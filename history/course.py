@@ -1,8 +1,8 @@
-"""The course of a run: its steps in ``phases.jsonl``, and the leaders seen in ``leaders.jsonl``.
+"""Course of a run: its steps in ``phases.jsonl``, and the leaders seen in ``leaders.jsonl``.
 
-A reader learns from the steps whether the run came to its end, whether the nodes converged before
-their logs were read, and which node exited without having been asked to. Written as it happens, so
-that a dead run shows how far it came.
+The steps show whether the run came to its end, whether the nodes converged before their logs were
+read, and which node exited unasked. Written as it happens, so that a dead run shows how far it
+came.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from splitbrain.contracts.errors import UNREADABLE
 from splitbrain.contracts.names import Int64, NodeName
 from splitbrain.history.run_folder import RunFolder
 
-#: The last step of a run, after which its evidence is sealed, and what says that it failed.
+#: Last step of a run, after which its evidence is sealed, and the step of a failure.
 LAST_PHASE: Final = "torn-down"
 _FAILED: Final = "failed"
 
@@ -40,40 +40,40 @@ PhaseName = Literal[
 
 
 class Phase(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of ``phases.jsonl``."""
+    """Line of ``phases.jsonl``."""
 
     #: Nanoseconds since the run's start, monotonic.
     time: Int64
     phase: PhaseName
-    #: node-exited: the node; else None.
+    #: Node of node-exited; else None.
     node: str | None = None
-    #: node-exited: its exit code, where known.
+    #: Exit code of node-exited, if known.
     exit_code: Int64 | None = None
-    #: In words: what is missing for convergence, why the run failed.
+    #: Words: what is missing for convergence, why the run failed.
     detail: str | None = None
     #: Events in the history by then.
     events: Int64 = 0
-    #: failed: when the failure was first noticed, ns since the run's start.
+    #: First notice of the failure, for failed, ns since the run's start.
     since: Int64 | None = None
 
 
 class LeaderSighting(msgspec.Struct, frozen=True):
-    """One line of ``leaders.jsonl``: from here on this was seen from outside."""
+    """Line of ``leaders.jsonl``: the view from outside, from here on."""
 
     #: When the nodes had answered, nanoseconds since the run's start.
     time: Int64
-    #: None while no node that answered claimed to lead.
+    #: None while no answering node claimed to lead.
     leader: NodeName | None
     epoch: Int64 | None
 
 
 def phases_path(run_folder: Path) -> Path:
-    """Where the phases of a run stand."""
+    """Return the path of a run's phases."""
     return RunFolder(run_folder).phases
 
 
 def read_phases(run_folder: Path) -> list[Phase]:
-    """The phases of a run, in order; empty for a folder of other origin.
+    """Read the phases of a run, in order; empty for a folder of other origin.
 
     A torn last line is left out.
     """
@@ -89,9 +89,9 @@ class _Phase(msgspec.Struct, frozen=True):
 
 
 def came_to_its_end(folder: RunFolder) -> bool:
-    """Whether the run came to where its evidence is sealed.
+    """Return whether the run came to the point where its evidence is sealed.
 
-    Of a file that is torn or broken the lines that can be read count.
+    Of a torn or broken file the readable lines count.
     """
     try:
         lines = folder.phases.read_bytes().splitlines()

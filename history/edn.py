@@ -1,8 +1,8 @@
-"""Reads values in EDN, the notation of Jepsen's histories (edn-format.org); pure.
+"""Reader of values in EDN, the notation of Jepsen's histories (edn-format.org); pure.
 
-Lists and vectors become lists, ``nil`` None, whole numbers, texts, true and false what they are in
-JSON; everything else becomes a type of ``history.edn_values``. A value behind ``#_`` is left
-out. Must never evaluate anything.
+Lists and vectors become lists, ``nil`` None, whole numbers, texts, true and false as in JSON;
+everything else becomes a type of ``history.edn_values``. Values behind ``#_`` are left out. Must
+never evaluate anything.
 """
 
 import re
@@ -22,8 +22,8 @@ from splitbrain.history.edn_values import (
 )
 from splitbrain.history.json_problems import TOO_DEEP
 
-#: White space of Java, and commas. Python's differs: U+0085 and the spaces at which no
-#: line may break are none.
+#: White space of Java, and commas. Python's differs: U+0085 and the spaces at which no line may
+#: break are none.
 _BLANKS: Final = "".join(
     chr(code)
     for first, last in (
@@ -49,18 +49,18 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\
 _CHARACTERS: Final = {name: character for character, name in CHARACTER_NAMES.items()}
 _CODE: Final = re.compile(r"u[0-9a-fA-F]{4}")
 _DISCARD: Final = "#_"
-#: Types of which Python's own equality is EDN's.
+#: Types for which Python's own equality is EDN's.
 _HASHED: Final = frozenset({Name, str, int})
 _CLOSES = {"[": "]", "(": ")", "{": "}", "#{": "}"}
 #: Longer whole numbers cost more than they can mean; Python refuses to read or print them.
 _DIGITS_MAX = 1000
 _CONSTANTS: dict[str, Any] = {"nil": None, "true": True, "false": False}
-#: Neither begins with a needless 0, which Clojure would take for an octal number.
+#: Without a needless leading 0, which Clojure would take for an octal number.
 _INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)N?")
 _DECIMAL = re.compile(r"[+-]?(?:0|[1-9][0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]+)?M?")
-#: Keywords that are made once: most are the names of fields.
+#: Keywords kept for reuse: most are the names of fields.
 _KEYWORDS_MAX: Final = 1024
-#: Characters that begin no name, and those that stand in none.
+#: Characters that begin no name, and those in no name.
 _NEVER_FIRST: Final = "#:'@^`~\\"
 _NEVER_WITHIN: Final = frozenset("@^`~\\")
 _RATIO: Final = re.compile(r"([+-]?(?:0|[1-9][0-9]*))/(0|[1-9][0-9]*)")
@@ -69,7 +69,7 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 
 
 class EdnError(ValueError):
-    """The text is not EDN; says where, in characters from its start."""
+    """Text that is not EDN; says where, in characters from its start."""
 
 
 def parse(text: str, depth_max: int | None = None) -> Any:
@@ -89,8 +89,8 @@ def parse_all(text: str, depth_max: int | None = None) -> list[Any]:
 
     Args:
         text: the values.
-        depth_max: collections that may stand inside each other; None: any number. Few programs
-            that go on with a value do without recursion.
+        depth_max: greatest nesting of collections, since few programs that go on with a value do
+            without recursion; None: any.
 
     Raises:
         EdnError: a value is broken.
@@ -109,13 +109,13 @@ def parse_all(text: str, depth_max: int | None = None) -> list[Any]:
         found = match[kind or 0]
         current = opened[-1]
         if kind == "atom":
-            # Nothing waits for it, nearly always; a call for each would be a tenth of the time.
+            # Nearly always nothing waits for it; a call for each would be a tenth of the time.
             take = current.add if current.prefixes else current.items.append
             take(_atom(found, match.start(kind)))
         elif kind == "string":
             current.add(_unescaped(found[1:-1]))
         elif kind == "open":
-            # The text itself is the first that is open.
+            # The text itself is the first open collection.
             if depth_max is not None and len(opened) > depth_max:
                 raise EdnError(TOO_DEEP)
             opened.append(_Collection(found, match.start(kind)))
@@ -134,7 +134,7 @@ def parse_all(text: str, depth_max: int | None = None) -> list[Any]:
 
 
 class _Collection:
-    """Values that stand behind each other, as they are read.
+    """Collection of values while they are read.
 
     Args:
         opening: the token that opened it.
@@ -145,11 +145,11 @@ class _Collection:
         self.opening = opening
         self.position = position
         self.items: list[Any] = []
-        #: Tags and ``#_`` that wait for the value which they are about.
+        #: Tags and ``#_`` that wait for their value.
         self.prefixes: list[str] = []
 
     def add(self, value: Any) -> None:
-        """Take the next value, or leave it out."""
+        """Add the next value, or leave it out."""
         while self.prefixes:
             prefix = self.prefixes.pop()
             if prefix == _DISCARD:
@@ -159,13 +159,13 @@ class _Collection:
         self.items.append(value)
 
     def whole(self) -> list[Any]:
-        """The values; raises EdnError where one is missing."""
+        """Return the values; raise EdnError where one is missing."""
         if self.prefixes:
             raise EdnError(f"nothing stands behind {self.prefixes[-1]}")
         return self.items
 
     def value(self) -> Any:
-        """The collection itself, closed; raises EdnError where it is none."""
+        """Return the closed collection; raise EdnError where it is none."""
         items = self.whole()
         if self.opening == "#{":
             self._refuse_equal(items, "the set", "an element")
@@ -196,7 +196,7 @@ def _unescaped(text: str) -> str:
         return text
     text = _ESCAPE.sub(_unescape, text)
     try:
-        # Java writes what lies beyond 16 bits as two escapes.
+        # Java writes characters beyond 16 bits as two escapes.
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError as error:
         raise EdnError("half a character in a string") from error
@@ -245,13 +245,13 @@ def _atom(atom: str, position: int) -> Any:
 
 @lru_cache(_KEYWORDS_MAX)
 def _keyword(atom: str) -> Name:
-    # It may begin as a number does.
+    # A keyword may begin like a number.
     _refuse_no_name(f"x{atom[1:]}" if atom[1] not in _NEVER_FIRST else atom[1:])
     return Name("keyword", atom[1:])
 
 
 def _refuse_no_name(name: str) -> None:
-    """Refuse what is no name of EDN, such as one in which a bit was flipped."""
+    """Refuse a text that is no name of EDN, such as one in which a bit was flipped."""
     is_signed_number = name[0] in "+-." and name[1:2].isdigit()
     is_odd = name[0] in _NEVER_FIRST or not _NEVER_WITHIN.isdisjoint(name)
     if is_odd or is_signed_number or not name.isprintable():

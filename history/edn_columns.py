@@ -1,9 +1,9 @@
-"""Reads Jepsen's ``history.edn`` and kv files straight into columns, where every line is alike.
+"""Reader of Jepsen's ``history.edn`` and kv files straight into columns, if all lines are alike.
 
-The first line tells in which order a writer puts the fields; one pattern of them then takes a
-block of lines apart, and each distinct text of a value is read once, by ``history.edn``. Lines of
-other processes than clients may look otherwise. Anything else gives None: it is for
-``history.jepsen``, which tells faults. Must never guess.
+The first line shows the order of a writer's fields; one pattern of them then takes a block of lines
+apart, and each distinct text of a value is read once, by ``history.edn``. Lines of other processes
+than clients may differ. Anything else gives None, for ``history.jepsen`` to read and report. Must
+never guess.
 """
 
 import re
@@ -44,7 +44,7 @@ _NUMBER = rb"(-?\d{1,18})"
 _TEXT = rb'"[^"\\\n]*"'
 _ATOM = rb"-?\d{1,18}|nil|true|false|:[\w.?!*+<>=/-]+|" + _TEXT
 _VALUE = rb"(" + _ATOM + rb"|\[[^\[\]{}()#;\\\"\n]*\])"
-#: Separator behind the name of a field.
+#: Patterns of the fields' values.
 _FIELDS: Final = {
     b"index": rb"-?\d{1,18}",
     b"time": _NUMBER,
@@ -61,7 +61,7 @@ _NAME = re.compile(rb"(?:" + _BEGIN + rb"|, ):([a-z]+) ")
 
 
 class _Lines:
-    """The lines of one file by the order of their fields.
+    """Lines of one file with one order of fields.
 
     Args:
         first: the first line.
@@ -76,7 +76,7 @@ class _Lines:
         self._pattern = re.compile(_BEGIN + fields + _ERROR + rb"\}$", re.MULTILINE)
 
     def taken_apart(self, block: bytes) -> list[tuple[bytes, ...]] | None:
-        """The fields of each client's line; None where one is not like the first.
+        """Return the fields of each client's line; None where one is not like the first.
 
         Raises:
             ValueError: a line is broken.
@@ -87,7 +87,7 @@ class _Lines:
         for line in block.split(b"\n"):
             if self._pattern.match(line) is None:
                 text = line.decode("utf-8").strip()
-                # The end of a list that never began, for the others to tell.
+                # The end of a list that never began, for the other reader to report.
                 if (
                     text.endswith("]")
                     or edn_operation(NumberedLine(0, 0, line, whole=True), text) is not None
@@ -97,7 +97,7 @@ class _Lines:
 
 
 def read_edn_columns(path: Path, *, is_kv: bool) -> OperationColumns | None:
-    """The columns of a file of maps, one a line; None for what is not plain and whole.
+    """Read the columns of a file of maps, one a line; None if it is not plain and whole.
 
     Raises:
         HistoryError: the file cannot be opened.
@@ -167,7 +167,7 @@ class _Meaning:
         self._count = len(columns[b"process"])
 
     def events(self, times: Integers | None) -> EventColumns | None:
-        """The columns of the events; None where keys stand in the values."""
+        """Return the columns of the events; None where keys stand in the values."""
         keys, nodes, errors, values = (Numbering(None) for _ in range(4))
         kinds = Numbering()
         index = np.arange(self._count, dtype=np.int64)
@@ -196,7 +196,7 @@ class _Meaning:
         return None if _has_keys_in_values(events) else _with_refusals(events)
 
     def _mapped(self, name: bytes, meaning: Callable[[bytes], int], kind: Any) -> NDArray[Any]:
-        """The meaning of each text of a field; that of no text where there is no such field."""
+        """Return the meaning of each text of a field; of the empty text without such a field."""
         codes = self._columns.get(name)
         if codes is None:
             return np.full(self._count, meaning(b""), dtype=kind)
@@ -230,7 +230,7 @@ def _error(text: bytes) -> str | None:
 
 
 def _is_sound_kv(events: EventColumns) -> bool:
-    """Whether a kv file would be read so: its kinds, a key in each line, texts as values."""
+    """Return whether a kv file is sound: its kinds, a key in each line, texts as values."""
     return (
         KV_FUNCTIONS.issuperset(events.kinds.things)
         and bool(events.key.all())
@@ -251,7 +251,7 @@ def _has_keys_in_values(events: EventColumns) -> bool:
 
 
 def _with_refusals(events: EventColumns) -> EventColumns:
-    """Completions of compare-and-sets as what they say, see ``history.raw_operations``."""
+    """Replace completions of compare-and-sets by their meaning, see ``history.raw_operations``."""
     kinds, values, errors = events.kinds.things, events.values.things, events.errors.things
     if "cas" not in kinds:
         return events

@@ -1,11 +1,10 @@
 """Values of EDN that JSON does not have, equal as EDN says; pure.
 
 Lists, texts, whole numbers, true, false and nil are Python's own. The others are types of their
-own, none of which msgspec encodes by itself, so that none can become something else on its way.
-Each has one text, ``edn_text``: two values are equal exactly if their texts are. Must never
-evaluate anything.
-Sources: edn-format.org, "equality"; Clojure 1.11's ``=`` where that is silent: 1.0M is 1.00M, 0.0
-is -0.0, and 1.0 is neither 1 nor 1.0M.
+own, none of which msgspec encodes by itself, so that none can silently become something else. Each
+has one text, ``edn_text``: two values are equal exactly if their texts are. Must never evaluate
+anything. Sources: edn-format.org, "equality"; Clojure 1.11's ``=`` where that is silent: 1.0M is
+1.00M, 0.0 is -0.0, and 1.0 is neither 1 nor 1.0M.
 """
 
 import json
@@ -17,28 +16,28 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, Literal, cast
 
-#: Kinds of numbers; ``number`` is JSON's one kind, for which 1.0 is 1, ``float`` Python's own, of
-#: which a model may have some.
+#: Kinds of numbers; ``number`` is JSON's one kind, for which 1.0 is 1, ``float`` Python's own,
+#: which models may use.
 NumberKind = Literal["whole", "double", "decimal", "ratio", "number", "float"]
 NameKind = Literal["keyword", "symbol", "character"]
-#: How each kind of name is marked in a text; some characters have names, too.
+#: Mark of each kind of name in a text; some characters have names, too.
 _MARKS: Final = {"keyword": ":", "symbol": "'", "character": "\\"}
-#: Characters that are told by a name.
+#: Characters with names.
 CHARACTER_NAMES: Final = {"\n": "newline", " ": "space", "\t": "tab", "\r": "return"}
-#: Kinds of which numbers may be equal, apart from equal kinds.
+#: Different kinds of which numbers may be equal.
 _ALIKE: Final = frozenset(
     pair
     for one, other in (("number", "whole"), ("number", "float"), ("double", "float"))
     for pair in ((one, other), (other, one))
 )
-#: Whose kind a sum has, the first of those added up that is here.
+#: Kind of a sum: the first of these that was added up.
 _PREVALENCE: Final[tuple[NumberKind, ...]] = (
     *("double", "number", "float", "decimal", "ratio", "whole"),
 )
 
 
 class Name:
-    """A keyword, symbol or character, which is equal to no text.
+    """Keyword, symbol or character, equal to no text.
 
     Args:
         kind: which of the three.
@@ -70,7 +69,7 @@ class Name:
 
 
 class Tagged:
-    """A value with a tag, such as ``#inst "2026-11-22"``, which is not the value without it."""
+    """Value with a tag, such as ``#inst "2026-11-22"``, different from the value without it."""
 
     __slots__ = ("tag", "value")
 
@@ -89,7 +88,7 @@ class Tagged:
 
 
 class EdnSet(AbstractSet[Any]):
-    """A set of any values.
+    """Set of any values.
 
     Args:
         items: no two of them equal.
@@ -120,7 +119,7 @@ class EdnSet(AbstractSet[Any]):
 
 
 class EdnMap(Mapping[Any, Any]):
-    """A map with any values as keys.
+    """Map with any values as keys.
 
     Args:
         pairs: keys and values; no two keys are equal.
@@ -145,11 +144,11 @@ class EdnMap(Mapping[Any, Any]):
         return len(self._pairs)
 
     def items(self) -> Any:
-        """Keys and values in their order."""
+        """Return keys and values in their order."""
         return self._pairs
 
     def values(self) -> Any:
-        """The values in the order of their keys."""
+        """Return the values in the order of their keys."""
         return [value for _, value in self._pairs]
 
     def __eq__(self, other: object) -> bool:
@@ -159,12 +158,12 @@ class EdnMap(Mapping[Any, Any]):
         return hash(repr(self))
 
     def __repr__(self) -> str:
-        told = sorted((edn_text(key), edn_text(value)) for key, value in self._pairs)
-        return "{" + ", ".join(f"{key} {value}" for key, value in told) + "}"
+        pairs_text = sorted((edn_text(key), edn_text(value)) for key, value in self._pairs)
+        return "{" + ", ".join(f"{key} {value}" for key, value in pairs_text) + "}"
 
 
 def _counted(calculate: Callable[[Any, Any], Any]) -> Callable[["Number", object], Any]:
-    """A calculation, and with its sides exchanged, on numbers of any kinds."""
+    """Make a calculation on numbers of any kinds, in both orders of its sides."""
 
     def calculated(self: "Number", other: object) -> Any:
         parts = _parts(other)
@@ -178,7 +177,7 @@ def _counted(calculate: Callable[[Any, Any], Any]) -> Callable[["Number", object
 
 
 def _compared(compare: Callable[[Any, Any], bool]) -> Callable[["Number", object], bool]:
-    """A comparison by size, of numbers of any kinds."""
+    """Make a comparison by size, of numbers of any kinds."""
 
     def compared(self: "Number", other: object) -> bool:
         parts = _parts(other)
@@ -188,10 +187,10 @@ def _compared(compare: Callable[[Any, Any], bool]) -> Callable[["Number", object
 
 
 class Number:
-    """A number that is equal to numbers of its own kind alone, never to true or false.
+    """Number that is equal to numbers of its own kind alone, never to true or false.
 
     Python's own numbers are equal across kinds, and True is 1: this one stands for them where a
-    history holds both. It counts as they do, whoever calculates with it.
+    history holds both. It calculates as they do.
 
     Args:
         kind: see ``NumberKind``.
@@ -225,7 +224,7 @@ class Number:
 
     @property
     def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """A model that asks for whole numbers, or floats, takes this for one."""
+        """Pretend to be int or float to models that ask for whole numbers or floats."""
         return int if type(self.value) is int else float if type(self.value) is float else Number
 
     def __reduce__(self) -> tuple[Callable[..., "Number"], tuple[Any, ...]]:
@@ -269,12 +268,12 @@ class Number:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a number of any kind; true and false are none."""
+    """Return whether a value is a number of any kind; true and false are none."""
     return type(value) in (int, float, Number)
 
 
 def edn_text(value: object) -> str:
-    """The one text of a value of JSON or EDN; values are equal exactly if their texts are.
+    """Return the one text of a value of JSON or EDN; values are equal exactly if their texts are.
 
     JSON's numbers are of one kind: 1.0 is ``1``. A double of EDN is a ``Number``.
 
@@ -297,17 +296,17 @@ def edn_text(value: object) -> str:
 
 
 def size_of(number: Any) -> Any:
-    """A number without its kind, for sums and comparisons by size."""
+    """Return a number without its kind, for sums and comparisons by size."""
     return number.value if type(number) is Number else number
 
 
 def _is_nan(value: object) -> bool:
-    """Whether a number is none, and so equal to nothing but others of its kind."""
+    """Return whether the value is NaN, equal only to NaN of its kind."""
     return type(value) is float and math.isnan(value)
 
 
 def _parts(number: object) -> tuple[NumberKind, Any] | None:
-    """Kind and value of a number; None for anything else."""
+    """Return kind and value of a number; None for anything else."""
     if type(number) is Number:
         return number.kind, number.value
     if type(number) is int:
@@ -322,7 +321,7 @@ def _double_text(value: float) -> str:
 
 
 def _decimal_text(value: Fraction) -> str:
-    """The digits of a fraction whose denominator divides a power of ten."""
+    """Return the digits of a fraction whose denominator divides a power of ten."""
     places = 0
     while value.denominator != 1:
         value *= 10

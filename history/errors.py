@@ -1,8 +1,8 @@
-"""Errors of a history itself, as opposed to what the history proves.
+"""Errors of a history itself, as opposed to violations in it.
 
-A malformed history says nothing about the system under test, so these are errors of the input
-(exit code 3), never a verdict. A broken line, or an operation that cannot be used, is left out and
-counted only for users who ask for it; whoever judges what is left must say that something is
+A malformed history says nothing about the system under test, so these are errors of the input (exit
+code 3), never a verdict. A broken line, or an operation that cannot be used, is left out and
+counted only for users who ask for it; the judgement of the rest must then say that something is
 missing and can call nothing proven.
 """
 
@@ -15,7 +15,7 @@ from splitbrain.history.json_problems import in_words
 
 
 class HistoryError(HarnessError):
-    """A history cannot be read or makes no sense.
+    """Unreadable or senseless history.
 
     Args:
         target: file, format or event concerned.
@@ -43,7 +43,7 @@ class HistoryError(HarnessError):
 
 
 class PairingError(HistoryError):
-    """The events do not form operations: the recorder or an editor broke the rules."""
+    """Events that do not form operations: the recorder or an editor broke the rules."""
 
     def __init__(self, problem: str, index: int) -> None:
         super().__init__(
@@ -56,12 +56,12 @@ class PairingError(HistoryError):
 
 
 REPAIR = "Repair the line, or remove it with its whole operation; --skip-broken leaves it out"
-#: Broken lines told singly; the others are counted.
-_TOLD_MAX = 1000
+#: Broken lines described; the others are counted.
+_FIRST_MAX = 1000
 
 
 class BrokenLine(msgspec.Struct, frozen=True):
-    """Something in the file that could not be used."""
+    """Unusable line or operation of the file."""
 
     #: From 1; None where only the place among the operations is known.
     line: int | None
@@ -70,7 +70,7 @@ class BrokenLine(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """``line 3 at byte 71``, empty where it is not known."""
+        """Return ``line 3 at byte 71``, empty where it is not known."""
         if self.line is None:
             return ""
         return f"line {self.line}" + (
@@ -79,7 +79,7 @@ class BrokenLine(msgspec.Struct, frozen=True):
 
 
 class BrokenLines:
-    """Collects broken lines, or raises for the first.
+    """Collection of broken lines; may raise for the first instead.
 
     Args:
         path: the file, for the error.
@@ -89,9 +89,9 @@ class BrokenLines:
     def __init__(self, path: Path, *, skip: bool = False) -> None:
         self._path = path
         self._skip = skip
-        #: The first of them, in the order in which they were found.
-        self.told: list[BrokenLine] = []
-        #: All of them.
+        #: First ones, in the order of their discovery.
+        self.first: list[BrokenLine] = []
+        #: Number of all.
         self.count = 0
         #: Length of torn last lines that were left out, None if there was none.
         self.torn_bytes: int | None = None
@@ -102,9 +102,9 @@ class BrokenLines:
         return self._skip
 
     def tear(self, torn_bytes: int) -> None:
-        """Leave out a last line that was cut, as a writer leaves it that was killed.
+        """Leave out a last line that was cut by the death of its writer.
 
-        Never an error: what stands before it can be judged, as the beginning that it is.
+        Never an error: the lines before it can be judged as a beginning.
         """
         self.torn_bytes = (self.torn_bytes or 0) + torn_bytes
 
@@ -154,5 +154,5 @@ class BrokenLines:
                 byte_offset=byte_offset,
             )
         self.count += 1
-        if len(self.told) < _TOLD_MAX:
-            self.told.append(broken)
+        if len(self.first) < _FIRST_MAX:
+            self.first.append(broken)

@@ -1,4 +1,4 @@
-"""The records of etcd's robustness tests, as Go writes them to JSON; only what is read here.
+"""Records of etcd's robustness tests, as Go writes them to JSON; only the fields read here.
 
 Source: etcd-io/etcd, tests/robustness/model/types.go and report/client.go.
 """
@@ -11,14 +11,14 @@ _FNV_OFFSET, _FNV_PRIME, _FNV_MASK = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
 
 
 class Value(msgspec.Struct, frozen=True):
-    """A value, or the hash of a long one."""
+    """Value, or the hash of a long one."""
 
     value: str = msgspec.field(default="", name="Value")
     hash: int = msgspec.field(default=0, name="Hash")
 
 
 class Span(msgspec.Struct, frozen=True, rename="pascal"):
-    """The keys that are read, and their revision."""
+    """Range of keys, with the revision of a read."""
 
     start: str = ""
     end: str = ""
@@ -27,7 +27,7 @@ class Span(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class Put(msgspec.Struct, frozen=True):
-    """A key gets a value, perhaps for as long as a lease lasts."""
+    """Put of a value, perhaps for the time of a lease."""
 
     key: str = msgspec.field(default="", name="Key")
     value: Value = msgspec.field(default=Value(), name="Value")
@@ -35,13 +35,13 @@ class Put(msgspec.Struct, frozen=True):
 
 
 class Delete(msgspec.Struct, frozen=True, rename="pascal"):
-    """A key goes."""
+    """Deletion of a key."""
 
     key: str = ""
 
 
 class Step(msgspec.Struct, frozen=True, rename="pascal"):
-    """One operation of a transaction."""
+    """Operation of a transaction."""
 
     type: str
     range: Span = Span()
@@ -50,7 +50,7 @@ class Step(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class Condition(msgspec.Struct, frozen=True, rename="pascal"):
-    """Demand of a transaction on a key before it does anything."""
+    """Condition of a transaction on a key."""
 
     key: str
     expected_revision: int = 0
@@ -66,7 +66,7 @@ class Transaction(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class Request(msgspec.Struct, frozen=True, rename="pascal"):
-    """A request."""
+    """Request of any kind."""
 
     type: str
     range: Span | None = None
@@ -74,7 +74,7 @@ class Request(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class KeyValue(msgspec.Struct, frozen=True, rename="pascal"):
-    """A key with its value and the revision that gave it that."""
+    """Key with its value and the revision of that."""
 
     key: str
     value: Value = Value()
@@ -89,14 +89,14 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Answers(msgspec.Struct, frozen=True, rename="pascal"):
-    """The answer to a transaction."""
+    """Answer to a transaction."""
 
     failure: bool = False
     results: list[Found] | None = None
 
 
 class Response(msgspec.Struct, frozen=True, rename="pascal"):
-    """A response, or why there is none."""
+    """Response, or the reason why there is none."""
 
     txn: Answers | None = None
     range: Found | None = None
@@ -114,18 +114,18 @@ class Response(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class Recorded(msgspec.Struct, frozen=True, rename="pascal"):
-    """One line; times in nanoseconds since the start of the test."""
+    """Line of the record; times in nanoseconds since the start of the test."""
 
     client_id: int
     input: Request
     call: int
     output: Response
-    # Read with the name that Go gave it.
+    # Named as in Go.
     return_: int = msgspec.field(default=0, name="Return")
 
 
 def plain_text(value: Value) -> str:
-    """A value, or what stands for a long one; the same for both."""
+    """Return a value, or the text that stands for a long one; the same for both."""
     if value.hash:
         return f"#{value.hash:08x}"
     encoded = value.value.encode()

@@ -1,4 +1,4 @@
-"""Columns of events, and the operations that they are; see ``history.columns``.
+"""Columns of events, and their pairing to operations; see ``history.columns``.
 
 Must never guess.
 """
@@ -34,7 +34,7 @@ class EventColumns(msgspec.Struct, frozen=True):
     process: Integers
     #: ``INVOKE``, or a place in ``history.columns.OUTCOMES``.
     type: NDArray[np.int8]
-    #: Numbers of ``kinds``, ``keys``, ``values``, ``nodes`` and ``errors``.
+    #: Codes into ``kinds``, ``keys``, ``values``, ``nodes`` and ``errors``.
     kind: Codes
     key: Codes
     value: Codes
@@ -50,23 +50,23 @@ class EventColumns(msgspec.Struct, frozen=True):
 
 
 def paired_columns(events: EventColumns) -> OperationColumns | None:
-    """Operations of events; None where they break the rules of a history."""
+    """Pair events to operations; None where they break the rules of a history."""
     index, time, process = events.index, events.time, events.process
     type_, kind, key, value = events.type, events.kind, events.key, events.value
     node, error, final = events.node, events.error, events.final
     if len(index) == 0 or index[0] < 0 or np.any(index[1:] <= index[:-1]):
         return None
-    # Each process's events beside each other, in their order.
+    # Sort events by process, each process's in order.
     order = np.argsort(process, kind="stable")
     same = process[order][1:] == process[order][:-1]
     earlier, later = order[:-1], order[1:]
     invoked = type_ == INVOKE
     follows = np.zeros(len(index), dtype=bool)
     follows[later] = same
-    # Before an invocation stands nothing, or an answer that does not come after it.
+    # An invocation comes first, or after an earlier answer.
     early = time[later] < time[earlier]
     unfit = invoked[later] & same & ((type_[earlier] == INVOKE) | early)
-    # Before a completion stands its invocation.
+    # A completion comes after its invocation.
     completes = ~invoked[later] & same & invoked[earlier]
     if np.any(unfit) or np.count_nonzero(completes) != np.count_nonzero(~invoked):
         return None
@@ -80,7 +80,7 @@ def paired_columns(events: EventColumns) -> OperationColumns | None:
     outcomes[asked] = type_[answered]
     errors = np.full(len(index), events.errors.of(NEVER_COMPLETED), dtype=np.int32)
     errors[asked] = error[answered]
-    # The node asked has answered, unless the answer says otherwise.
+    # The node of the answer counts, else that of the invocation.
     nodes, finals = node.copy(), final.copy()
     nodes[asked] = np.where(node[answered] == NOTHING, node[asked], node[answered])
     finals[asked] |= final[answered]
@@ -114,7 +114,7 @@ def paired_columns(events: EventColumns) -> OperationColumns | None:
 def _placed(
     events: Positions | None, asked: Any, answered: Any, invoked: NDArray[np.bool_]
 ) -> Positions | None:
-    """An operation's position is that of its completion."""
+    """Return the positions of the completions."""
     if events is None or not events.known[answered].any():
         return None
 

@@ -1,10 +1,10 @@
-"""When each fault of a run was in force, and how long the system did not serve then; pure.
+"""Windows of a run's faults: when each was in force, and how long the system did not serve; pure.
 
-The one reading of these phases: checkers, judgement and report take a fault's times from here.
-Only what was seen from outside counts. Must never tell of a fault that was not injected.
+The one reading of these phases: checkers, judgement and report take a fault's times from here. Only
+observations from outside count. Must never tell of a fault that was not injected.
 
-The failover of a fault is the time from when it was asked for to the first acknowledgement of a
-change that was invoked after that and placed in a new epoch: one greater than that of every change
+The failover of a fault is the time from the request for it to the first acknowledgement of a change
+that was invoked after that and placed in a new epoch: one greater than that of every change
 acknowledged until then. It must come before the next fault. ``spark_analysis`` defines the same
 figure in the same way (``jobs.availability``). None for a fault that moved no leader, nor where the
 system gives no positions.
@@ -22,31 +22,31 @@ from splitbrain.contracts.fault import TRAITS_OF_OLD, FaultEvent, FaultPhase, Fa
 from splitbrain.history.functions import Functions, only_reads
 from splitbrain.history.records import PairedOperation
 
-#: End of a run of which nobody says when it ended, ns.
+#: End of a run of unknown end, ns.
 ENDLESS: Final = sys.maxsize
 
 Phases = Mapping[FaultPhase, FaultEvent]
 
 
 class FaultWindow(msgspec.Struct, frozen=True):
-    """When a fault was in force, ns since the run's start."""
+    """Time in which a fault was in force, ns since the run's start."""
 
     index: int
     kind: str
     nodes: tuple[str, ...]
     #: When the runtime was asked to inject it.
     start: int
-    #: When it was seen to be gone; for one that was never seen to be gone, the end of the run.
+    #: When it was seen to be gone, else the end of the run.
     end: int
     #: When it was seen to have bitten; None if it never was.
     seen: int | None
     healed: bool
-    #: Its nodes were ended and not harmed, for the promise's sake: it counts as not applicable.
+    #: Whether its nodes were ended and not harmed, for the promise's sake: then not applicable.
     spared: bool = False
     #: Symbolic.
     target: str = ""
     traits: FaultTraits = FaultTraits()
-    #: By when the processes of its nodes had ended, as far as it was seen.
+    #: When its nodes' processes had certainly ended, None if not seen.
     ended: int | None = None
 
     @property
@@ -61,15 +61,15 @@ class FaultWindow(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """``fault 0 (partition:leader on n1)``."""
+        """Return ``fault 0 (partition:leader on n1)``."""
         on = f" on {', '.join(self.nodes)}" if self.nodes and self.target not in self.nodes else ""
         return f"fault {self.index} ({self.kind}:{self.target}{on})"
 
     def ends_life_begun(self, time: int) -> int | None:
-        """By when it had ended what a process of its nodes began at a time; None: it did not.
+        """Return when it had ended a life that was running at a time; None if it did not.
 
-        A course that ends processes in its later steps starts them again too: what begins while it
-        lasts may belong to the next life.
+        A course that ends processes in its later steps starts them again too: anything begun while
+        it lasts may belong to the next life.
         """
         if self.ended is None:
             return None
@@ -78,7 +78,7 @@ class FaultWindow(msgspec.Struct, frozen=True):
 
 
 def fault_windows(events: Iterable[FaultEvent], end_time: int = ENDLESS) -> list[FaultWindow]:
-    """The windows of all faults that were injected, in the order of their start."""
+    """Return the windows of all faults that were injected, in the order of their start."""
     windows: list[FaultWindow] = []
     for index, story in by_fault(events).items():
         phases: Phases = {event.phase: event for event in story}
@@ -104,12 +104,12 @@ def fault_windows(events: Iterable[FaultEvent], end_time: int = ENDLESS) -> list
 
 
 def traits_of(invoked: FaultEvent) -> FaultTraits:
-    """Traits of a fault's kind, as recorded, else as kinds of its name had them."""
+    """Return the recorded traits of a fault's kind, else those that its name had."""
     return invoked.traits or TRAITS_OF_OLD.get(invoked.kind, FaultTraits())
 
 
 def by_fault(events: Iterable[FaultEvent]) -> dict[int, list[FaultEvent]]:
-    """The events of each fault, by its index."""
+    """Group the events by fault index."""
     stories: dict[int, list[FaultEvent]] = {}
     for event in events:
         stories.setdefault(event.index, []).append(event)
@@ -117,22 +117,22 @@ def by_fault(events: Iterable[FaultEvent]) -> dict[int, list[FaultEvent]]:
 
 
 def nodes_hit(story: Sequence[FaultEvent]) -> tuple[str, ...]:
-    """The nodes hit, as the latest phase that names any has them."""
+    """Return the nodes hit, from the latest phase that names any."""
     return next((tuple(map(str, event.nodes)) for event in reversed(story) if event.nodes), ())
 
 
 def has_bitten(phases: Phases) -> bool:
-    """Whether every step of the fault was seen, and not its first one alone."""
+    """Return whether every step of the fault was seen, not only its first."""
     return "verified" in phases and "not-bitten" not in phases
 
 
 def gone_with(phases: Phases) -> FaultEvent | None:
-    """The event with which the fault was seen to be gone."""
+    """Return the event with which the fault was seen to be gone."""
     return phases.get("removed") or phases.get("resumed")
 
 
 def _ended(phases: Phases) -> int | None:
-    """When the end of the processes was seen, or when they were to be started again after it."""
+    """Return when the end of the processes was seen, or when they were to be started again."""
     tells = {"at-once": phases.get("verified"), "later": phases.get("healing")}
     event = tells.get(traits_of(phases["invoked"]).ends_process or "")
     return None if event is None or "verified" not in phases else event.time
@@ -143,7 +143,7 @@ def failovers_ns(
     operations: Iterable[PairedOperation],
     functions: Functions,
 ) -> Mapping[int, int]:
-    """Index of each fault that moved the leader, to how long that took, ns.
+    """Return how long each fault that moved the leader took, ns, by fault index.
 
     Args:
         windows: of the faults that were injected.
@@ -159,7 +159,7 @@ def failovers_ns(
         and operation.end is not None
         and operation.position is not None
     )
-    ends = [told for told, _, _ in changes]
+    ends = [acknowledged for acknowledged, _, _ in changes]
     highest = list(accumulate((epoch for _, _, epoch in changes), max))
     starts = sorted({window.start for window in windows})
     found: dict[int, int] = {}
@@ -169,9 +169,9 @@ def failovers_ns(
         limit = bisect_right(ends, starts[next_]) if next_ < len(starts) else len(ends)
         if not place:
             continue
-        for told, asked, epoch in changes[place:limit]:
-            if asked > window.start and epoch > highest[place - 1]:
-                found[window.index] = told - window.start
+        for acknowledged, invoked, epoch in changes[place:limit]:
+            if invoked > window.start and epoch > highest[place - 1]:
+                found[window.index] = acknowledged - window.start
                 break
     return found
 
@@ -179,7 +179,7 @@ def failovers_ns(
 def longest_unavailability_ns(
     operations: Iterable[PairedOperation], functions: Functions
 ) -> int | None:
-    """Longest time without an acknowledged write while the clients loaded the system, ns.
+    """Return the longest time without an acknowledged write under load, ns.
 
     Bounded by the first invocation of a write and the last event of one; None without writes.
     ``spark_analysis`` defines the same figure in the same way.

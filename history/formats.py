@@ -1,4 +1,4 @@
-"""The formats of histories, and how a file tells which one it is of; reads the beginning only."""
+"""Formats of histories, guessed from the beginning of a file."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from splitbrain.history.opening import cannot_open, opened
 from splitbrain.history.run_folder import RunFolder
 
 Format = Literal["jsonl", "edn", "jepsen-log", "kv", "parquet", "etcd-robustness"]
-#: Every format's name, in the order in which they are told.
+#: Names of all formats, in the order in which messages list them.
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 #: ``... jepsen.util - 3<tab>:ok<tab>:cas<tab>[3 0]``, in every age of Jepsen. The process is a
@@ -22,12 +22,12 @@ LOG_LINE = re.compile(
     r"|(?:^|\s)(?P<process>\d+)\s+)"
     r":(?P<type>invoke|ok|fail|info)\s+:(?P<f>[^\s]+)\s*(?P<rest>.*)$"
 )
-#: Functions of the kv files of Porcupine's tests; each names its key.
+#: Functions in the kv files of Porcupine's tests; each names its key.
 KV_FUNCTIONS = frozenset({"get", "put", "append"})
 
 _GUESS_BYTES = 1 << 16
 _PARQUET_MARK = b"PAR1"
-#: First bytes of files that hold a history and are not one, and the next step.
+#: Beginnings of files that contain a history and are not one, and the advice for each.
 _WRAPPED = (
     (b"PK\x03\x04", "it is a zip archive", "Unpack it first: unzip FILE"),
     (b"(\xb5/\xfd", "it is compressed with zstd", "Unpack it first: unzstd FILE"),
@@ -39,25 +39,25 @@ _ETCD_FIELDS = (b'"ClientId"', b'"Input"')
 
 
 def is_history_folder(path: Path) -> bool:
-    """Whether a folder is itself a history: a Parquet table, or a report of etcd's tests."""
+    """Return whether a folder is itself a history: a Parquet table, or a report of etcd's tests."""
     return path.is_dir() and _folder_format(path) is not None
 
 
 def etcd_files(path: Path) -> list[Path]:
-    """The file of etcd's tests itself, or those of all clients below a report folder."""
+    """Return the file of etcd's tests itself, or those of all clients below a report folder."""
     return sorted(path.glob("client-*/operations.json")) if path.is_dir() else [path]
 
 
 def _folder_format(path: Path) -> Format | None:
     if next(path.glob("*.parquet"), None) is not None:
-        # A run folder keeps its tables beside its history, and may have lost that.
+        # A run folder keeps its tables beside its history, which may be lost.
         run = RunFolder(path)
         return None if any(map(os.path.lexists, (run.plan, run.history))) else "parquet"
     return "etcd-robustness" if etcd_files(path) else None
 
 
 def guess_format(path: Path) -> Format:
-    """Tell the format from the beginning of the file, or from what the folder holds.
+    """Guess the format from the beginning of the file, or from the content of the folder.
 
     Raises:
         HistoryError: the file cannot be opened, is empty, or looks like none of them.
@@ -83,13 +83,13 @@ def guess_format(path: Path) -> Format:
 
 
 def beginning(path: Path) -> bytes:
-    """The first bytes of a file, unpacked.
+    """Return the first bytes of a file, unpacked.
 
     Raises:
         HistoryError: it cannot be read.
     """
     try:
-        # Nothing is to be read from a pipe twice, and a device may have no end.
+        # A pipe cannot be read twice, and a device may have no end.
         if not path.is_file():
             raise HistoryError(
                 str(path),
@@ -132,7 +132,7 @@ def _is_kv(line: str) -> bool:
 
 
 def known_format(name: str) -> Format:
-    """The format of that name.
+    """Return the format of that name.
 
     Raises:
         UsageError: there is none.

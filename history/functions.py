@@ -1,9 +1,9 @@
 """Effects of a workload's functions: which only read, which change state, which leave a record.
 
-A workload declares them, ``plan.json`` keeps the declaration, and whoever needs to know asks here:
-the clients (what became of an operation without an answer), the checkers (whose record a log must
-hold), the vacuity rules (whether anything was committed) and the figures. Must never guess: of a
-function that nobody declared it says so. Source: design, sections 4 and 5.
+A workload declares them, ``plan.json`` keeps the declaration, and these use it: the clients (the
+fate of an operation without an answer), the checkers (whose record a log must hold), the vacuity
+rules (whether anything was committed) and the figures. Must never guess: an undeclared function has
+no effect here. Source: design, sections 4 and 5.
 """
 
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ Effect = Literal["reads", "changes", "records"]
 
 
 class Refusal(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Shape of an ok result that says that nothing was done: an observation, no change."""
+    """Shape of an ok result that reports a refusal: an observation, no change."""
 
     #: Place in a result that is a list; None: the result itself.
     place: int | None = None
-    #: Values there that say so.
+    #: Values there that mean a refusal.
     values: tuple[Any, ...] = (False,)
 
     def covers(self, result: object) -> bool:
-        """True if this result says so."""
+        """Return whether this result is a refusal."""
         if self.place is None:
             return self._says(result)
         if not isinstance(result, (list, tuple)):
@@ -42,14 +42,13 @@ class Function(msgspec.Struct, frozen=True, omit_defaults=True):
     """Effect of the operations of one function."""
 
     effect: Effect
-    #: Answers that say that nothing was done; None: an ok one always did it.
+    #: Refusing answers; None: an ok one always did it.
     refused: Refusal | None = None
-    #: Functions of a transaction's parts ``[[f, key, value], ...]`` that only read: a transaction
-    #: of nothing else only reads as well.
+    #: Reading parts ``[[f, key, value], ...]``: a transaction of these alone only reads as well.
     reading_parts: tuple[str, ...] = ()
 
     def effect_on(self, argument: object) -> Effect:
-        """Effect of an operation with this argument."""
+        """Return the effect of an operation with this argument."""
         if self.reading_parts and isinstance(argument, (list, tuple)):
             parts = cast("list[object] | tuple[object, ...]", argument)
             if all(self._only_reads(part) for part in parts):
@@ -62,7 +61,7 @@ class Function(msgspec.Struct, frozen=True, omit_defaults=True):
         return cast("list[object] | tuple[object, ...]", part)[0] in self.reading_parts
 
 
-#: Function of a workload, by its name.
+#: Functions of a workload, by name.
 Functions = Mapping[str, Function]
 
 READ: Final = Function("reads")
@@ -71,10 +70,10 @@ RECORD: Final = Function("records")
 COMPARE_AND_SET: Final = Function("records", Refusal(2, (False, None, 0)))
 #: ``[number, created]``
 CREATE: Final = Function("records", Refusal(1))
-#: Whether there was something to delete.
+#: False where there was nothing to delete.
 DELETE: Final = Function("records", Refusal())
 
-#: Functions of histories and run folders that declare none, by their usual names.
+#: Usual functions, for histories and run folders that declare none.
 USUAL: Final[Functions] = {
     **dict.fromkeys(("read", "describe", "view"), READ),
     **dict.fromkeys(("write", "add", "put", "append", "remove"), RECORD),
@@ -85,22 +84,22 @@ USUAL: Final[Functions] = {
 
 
 def only_reads(functions: Functions, f: str, argument: object) -> bool:
-    """Whether the operation is declared to change nothing."""
+    """Return whether the operation is declared to change nothing."""
     function = functions.get(f)
     return function is not None and function.effect_on(argument) == "reads"
 
 
 def was_refused(functions: Functions, f: str, result: object) -> bool:
-    """Whether the answer to a change says that it was not done: an observation, no change.
+    """Return whether the answer to a change is a refusal: an observation, no change.
 
-    A compare-and-set met another value, a create found what it was to make, a delete nothing.
+    A compare-and-set met another value, a create found its object, a delete nothing.
     """
     function = functions.get(f)
     return function is not None and function.refused is not None and function.refused.covers(result)
 
 
 def effect_of(functions: Functions, f: str, argument: object, result: object) -> Effect | None:
-    """Effect of an acknowledged operation; a change that was refused only read.
+    """Return the effect of an acknowledged operation; a refused change only read.
 
     Returns:
         None where nobody declared the function.

@@ -1,4 +1,4 @@
-"""Identity of keys and values in histories of any origin; the one place that says it.
+"""Identity of keys and values in histories of any origin; its only definition.
 
 Keys are texts everywhere, in columns and tables too: ``key_text`` gives different keys different
 texts. Values are Python's own, so that models may compare them with ``==``, as their authors would
@@ -18,9 +18,9 @@ import msgspec
 from splitbrain.history.edn_values import EdnMap, EdnSet, Name, Number, Tagged, edn_text
 from splitbrain.history.records import PairedOperation
 
-#: Beginnings of texts, or whole ones, that could be the text of a key which is no text.
+#: Texts, or their beginnings, that could also be the text of a key that is no text.
 _AMBIGUOUS: Final = re.compile(r"""["':\\#\[{]|-?\d[\d.e+/-]*M?\Z|(?:true|false)\Z""")
-#: Types of values that are equal only to themselves, among each other.
+#: Types whose values are equal only to values of the same type.
 PLAIN: Final = frozenset({int, str, type(None)})
 _EDN: Final = frozenset({Name, Number, Tagged, EdnSet, EdnMap})
 _COLLECTIONS: Final = frozenset({list, dict, EdnSet, EdnMap})
@@ -28,19 +28,19 @@ _COLLECTIONS: Final = frozenset({list, dict, EdnSet, EdnMap})
 _YES_OR_NO: Final = frozenset({"acquire", "contains", "delete", "enqueue", "release"})
 #: Kinds whose answer repeats the argument, and may end with whether it was done.
 _REPEATING: Final = frozenset({"cas", "create", "write"})
-#: Kinds whose values are put together, where a name must not become a text.
+#: Kind that concatenates values, where a name must not become a text.
 PUTTING_TOGETHER: Final = "append"
 
 
 def key_text(key: Any) -> str | None:
-    """The text of a key, equal for equal keys alone; None for none.
+    """Return the text of a key, equal for equal keys alone; None for none.
 
     A text stays as it is unless it could be read as something else (``1``, ``true``, ``:x``): then
-    it stands in quotation marks. Everything else is told as EDN tells it, a symbol behind a ``'``.
+    it stands in quotation marks. Everything else is written in EDN, a symbol behind a ``'``.
 
     Raises:
         RecursionError: the key is nested too deeply.
-        ValueError: it is a number that is too long to be told.
+        ValueError: it is a number that is too long to be printed.
     """
     if isinstance(key, str):
         return edn_text(key) if _AMBIGUOUS.match(key) else key
@@ -52,7 +52,7 @@ class ValuesApart:
 
     Args:
         things: all values of the history; those answers that are some, see ``is_value``.
-        putting_together: whether texts are put together in it.
+        putting_together: whether texts are concatenated in it.
         one_kind_of_number: 1.0 is 1, as in JSON; values of EDN are apart in any case.
     """
 
@@ -77,7 +77,7 @@ class ValuesApart:
             for leaf in _leaves(everything):
                 self._note(leaf)
         changes_numbers = not self._truths.isdisjoint(self._whole | self._floats)
-        #: Whether no value has to become another one.
+        #: Whether no value needs a stand-in.
         self.is_plain = one_kind_of_number and not (self._is_edn or changes_numbers)
 
     @property
@@ -86,7 +86,7 @@ class ValuesApart:
         return not self._is_edn and not self._whole.isdisjoint(self._floats)
 
     def of(self, value: object) -> Any:
-        """The stand-in for one value."""
+        """Return the stand-in for one value."""
         if self.is_plain:
             return value
         change = self._CHANGES.get(type(value))
@@ -105,7 +105,7 @@ class ValuesApart:
             self._kinds_by_text.setdefault(leaf.text, set()).add(leaf.kind)
 
     def _is_truth(self, number: Any) -> bool:
-        """Whether the number would be equal to a true or false of the history."""
+        """Return whether the number would be equal to a true or false of the history."""
         return number in self._truths
 
     def _int(self, value: int) -> Any:
@@ -114,13 +114,13 @@ class ValuesApart:
         return Number("whole" if self._is_edn or not self._one_kind else "number", value)
 
     def _float(self, value: float) -> Any:
-        """A number of JSON."""
+        """Return the stand-in of a number of JSON."""
         if not self._one_kind:
             return Number("double", value)
         return Number("number", value) if self._is_truth(value) else value
 
     def _number(self, value: Number) -> Any:
-        """A number of JSON that is apart from truths; those of EDN stay."""
+        """Return the stand-in of a number of JSON, apart from truths; those of EDN stay."""
         if value.kind == "number" and not self._one_kind:
             return Number("double" if type(value.value) is float else "whole", value.value)
         return value
@@ -157,7 +157,7 @@ class ValuesApart:
 
 
 def _types_of(things: Sequence[Any]) -> set[type]:
-    """Types of all that stands in values.
+    """Return the types in all values.
 
     A history may hold a hundred million elements, so nothing is done for each but in C.
     """
@@ -171,7 +171,7 @@ def _types_of(things: Sequence[Any]) -> set[type]:
 
 
 def _leaves(things: Sequence[Any]) -> Iterator[Any]:
-    """All that stands in values and is no collection."""
+    """Yield everything in values that is no collection."""
     level: Iterable[Any] = things
     while level:
         yield from (thing for thing in level if type(thing) not in _COLLECTIONS)
@@ -183,8 +183,8 @@ def _collections(things: Iterable[Any]) -> list[Any]:
 
 
 def _contents(collections: Sequence[Any]) -> Iterator[Any]:
-    """The members of collections, one after the other."""
-    # Of lists alone, nothing need be asked of each.
+    """Yield the members of collections, one after the other."""
+    # Lists alone need no look at each.
     if {list}.issuperset(map(type, collections)):
         return chain.from_iterable(collections)
     return chain.from_iterable(map(_within, collections))
@@ -203,7 +203,7 @@ def _values_of(operations: Sequence[PairedOperation]) -> list[Any]:
     values += [
         operation.result
         for operation in operations
-        # Asked so, for there may be millions: most are told by their kind alone.
+        # The cheap tests come first, for there may be millions of operations.
         if operation.f not in _REPEATING
         and (operation.f not in _YES_OR_NO or is_value(operation.f, operation.result))
     ]
@@ -211,14 +211,14 @@ def _values_of(operations: Sequence[PairedOperation]) -> list[Any]:
 
 
 def is_value(f: str, answer: object) -> bool:
-    """Whether an answer says more than the argument does, and than whether it was done."""
+    """Return whether an answer says more than its argument and whether it was done."""
     return f not in _REPEATING and not (type(answer) is bool and f in _YES_OR_NO)
 
 
 def operations_apart(
     operations: Sequence[PairedOperation], *, one_kind_of_number: bool = True
 ) -> tuple[Sequence[PairedOperation], bool]:
-    """Operations with values that Python tells apart, and whether they mix numbers.
+    """Return operations with values that Python tells apart, and whether they mix numbers.
 
     Args:
         operations: all of a history, or of a part that is judged apart.
@@ -241,22 +241,22 @@ def operations_apart(
 
 
 def is_edn(value: object) -> bool:
-    """Whether a value is of a type that JSON does not have."""
+    """Return whether a value is of a type that JSON does not have."""
     return type(value) in _EDN
 
 
 def operation_as_json(operation: PairedOperation) -> Any:
-    """An operation as maps and lists, for people."""
+    """Return an operation as maps and lists, for people."""
     return msgspec.to_builtins(operation, enc_hook=stand_in)
 
 
 def stand_in(thing: Any) -> Any:
-    """The text of a value that JSON does not have, for people; a hook of msgspec's encoders."""
+    """Return the text of a value that JSON does not have; a hook of msgspec's encoders."""
     if type(thing) is Number:
         return thing.value if type(thing.value) in (int, float) else repr(thing)
     if type(thing) is EdnSet:
         return list(thing)
     if type(thing) is EdnMap:
         return {key_text(key) or edn_text(key): item for key, item in thing.items()}
-    # Also what a model made of values: a sum of ratios, a state of a user's own type.
+    # Also results of models: a sum of ratios, a state of a user's own type.
     return str(thing)

@@ -1,8 +1,8 @@
-"""Loads histories of any origin into events or operations; the one door to all formats.
+"""Importer of histories of any origin, as events or operations; the entrance to all formats.
 
-``history.formats`` guesses, one module per format reads, and what they give comes out alike. With
-``skip_broken`` whatever cannot be used is left out and counted; who judges the rest must then call
-nothing proven. Must never invent an outcome.
+``history.formats`` guesses, one module per format reads, and their output is alike. With
+``skip_broken`` unusable lines and operations are left out and counted; the judge of the rest must
+then call nothing proven. Must never invent an outcome.
 """
 
 from array import array
@@ -26,12 +26,12 @@ from splitbrain.history.records import Event, PairedOperation
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.value_shapes import wrong_shape
 
-#: Where an event stands: its line, from 1, and the byte at which that starts.
+#: Line of an event, from 1, and the byte at which it starts.
 _Place = tuple[int | None, int | None]
 
 
 class LoadedHistory(msgspec.Struct, frozen=True):
-    """One history, and what was wrong with its file."""
+    """History with the problems of its file."""
 
     path: Path
     format: Format
@@ -41,30 +41,29 @@ class LoadedHistory(msgspec.Struct, frozen=True):
     read_events: list[Event] | None = None
     #: Length of a torn last line that was dropped, None if there was none.
     torn_bytes: int | None = None
-    #: The first line that was left out, where leaving out was asked for.
+    #: First omissions, if asked for.
     broken: tuple[BrokenLine, ...] = ()
-    #: All that was left out.
+    #: Number of all omissions.
     broken_count: int = 0
-    #: Interpretation of the file, where it is not plain; sentences.
+    #: Sentences about the interpretation of the file, where that is not plain.
     notes: tuple[str, ...] = ()
-    #: Whether numbers of JSON stand there with and without a decimal point, see
-    #: ``history.identity``.
+    #: Whether JSON numbers with and without a decimal point occur, see ``history.identity``.
     mixes_numbers: bool = False
 
     @property
     def events(self) -> list[Event]:
-        """As the file has them; for formats of whole operations, what they would have been."""
+        """Events as the file has them; made from operations if the format has whole ones."""
         return events_of(self.operations) if self.read_events is None else self.read_events
 
 
 class _Read(msgspec.Struct, frozen=True):
-    """Yield of a format's reader: events, or operations where the format has whole ones."""
+    """Events of a format's reader, or operations if the format has whole ones."""
 
     events: list[Event] | None = None
     operations: list[PairedOperation] | None = None
     torn_bytes: int | None = None
     notes: tuple[str, ...] = ()
-    #: Index of an event to its place.
+    #: Place of an event by its index.
     place: Callable[[int], _Place] = lambda _index: (None, None)
 
 
@@ -81,9 +80,9 @@ def load(
         path: a run folder, a file (packed with gzip or not), a folder of Parquet files, or a
             report folder of etcd's robustness tests.
         history_format: one of ``history.formats.FORMATS``; guessed where None.
-        skip_broken: leave out and count what cannot be used.
-        problem_with: what is wrong with an operation's values in the eyes of whoever judges it,
-            as a clause, None for nothing; failed operations are not asked about.
+        skip_broken: leave out and count everything unusable.
+        problem_with: problem of an operation's values for its judge, as a clause, None for
+            nothing; not called for failed operations.
 
     Raises:
         HistoryError: no such file, unknown format, or a broken history.
@@ -108,7 +107,7 @@ def load(
         operations=operations,
         read_events=read.events,
         torn_bytes=read.torn_bytes,
-        broken=tuple(broken.told),
+        broken=tuple(broken.first),
         broken_count=broken.count,
         notes=read.notes,
         mixes_numbers=mixes_numbers,
@@ -116,7 +115,7 @@ def load(
 
 
 def _read(file: Path, chosen: Format, broken: BrokenLines) -> _Read:
-    # A format's reader is loaded with the first file of it, which others need not wait for.
+    # Each reader is loaded with the first file of its format, to spare the others the time.
     if chosen == "parquet":
         from splitbrain.history.operations_table import read_operations
 
@@ -129,11 +128,11 @@ def _read(file: Path, chosen: Format, broken: BrokenLines) -> _Read:
         refuse_no_files(file)
         etcd = read_etcd(file, broken)
         left_out = ", ".join(f"{why} ({count:,})" for why, count in sorted(etcd.left_out.items()))
-        told = "Left out, for it shows nothing of a register: " + left_out + "."
+        note = "Left out, for it shows nothing of a register: " + left_out + "."
         return _Read(
             operations=etcd.operations,
             torn_bytes=broken.torn_bytes,
-            notes=(told,) if left_out else (),
+            notes=(note,) if left_out else (),
         )
     if file.is_dir():
         raise HistoryError(
@@ -184,7 +183,7 @@ def _read_raw(raw: list[RawOperation], broken: BrokenLines) -> _Read:
 
 
 def _place_in(file: Path) -> Callable[[int], _Place]:
-    """Where an event of a JSONL file stands, found by reading it again, line by line."""
+    """Find an event of a JSONL file by reading it again, line by line."""
 
     def place(index: int) -> _Place:
         reader = HistoryReader(file, lines=BrokenLines(file, skip=True), singly=True)
@@ -224,7 +223,7 @@ def _with_sense(
     broken: BrokenLines,
     problem_with: Callable[[PairedOperation], str | None],
 ) -> list[PairedOperation]:
-    """The operations whose values are what their kind, and whoever judges them, wants."""
+    """Return the operations whose values suit their kind and their judge."""
     refused: set[int] = set()
     for operation in operations:
         if operation.type == "fail":
@@ -232,7 +231,7 @@ def _with_sense(
         problem = wrong_shape(operation) or problem_with(operation)
         if problem is not None:
             refused.add(operation.index)
-            # With many to leave out, the places are not worth reading the file again for each.
+            # Many omissions are not worth reading the file again for each place.
             line, byte_offset = (None, None) if broken.skips else read.place(operation.index)
             who = f"the {operation.f} of process {operation.process}, event {operation.index}"
             broken.add(line, byte_offset, f"{who}: {problem}", index=operation.index)

@@ -1,9 +1,9 @@
-"""Reads Jepsen's histories: ``history.edn``, plain log lines, and kv files in the same notation.
+"""Reader of Jepsen's histories: ``history.edn``, plain log lines, kv files in the same notation.
 
 Lines of the nemesis and lines of a log that are no operations are left out. So is a last line
 without line feed that a longer one may begin with: ``:value 12`` of ``:value 123``. Must never
-invent an outcome; what becomes of Jepsen's conventions is told in ``history.raw_operations``.
-Sources: jepsen.util's log lines of every age, jepsen.history.Op, anishathalye/porcupine's tests.
+invent an outcome; ``history.raw_operations`` converts Jepsen's conventions. Sources: jepsen.util's
+log lines of every age, jepsen.history.Op, anishathalye/porcupine's tests.
 """
 
 import re
@@ -22,14 +22,14 @@ from splitbrain.history.opening import NumberedLine, numbered_lines
 from splitbrain.history.raw_operations import RawOperation, is_nemesis, whole_number
 from splitbrain.history.records import EventType
 
-#: The first line of a history that is one vector: an operation or a remark behind the bracket.
+#: First line of a history that is one vector: an operation or a remark behind the bracket.
 _OPENS_LIST: Final = re.compile(r"\[[\s,]*[{#;]")
 
 Reader = Callable[[Path, BrokenLines], Iterator[RawOperation]]
 
 
 def log_operations(file: Path, broken: BrokenLines) -> Iterator[RawOperation]:
-    """The operations among the lines of a log.
+    """Yield the operations among the lines of a log.
 
     Raises:
         HistoryError: the file cannot be read, or a line is broken and none may be left out.
@@ -38,7 +38,7 @@ def log_operations(file: Path, broken: BrokenLines) -> Iterator[RawOperation]:
 
 
 def edn_operations(file: Path, broken: BrokenLines) -> Iterator[RawOperation]:
-    """One map a line, alone or in one vector.
+    """Yield operations of one map a line, alone or in one vector.
 
     Raises:
         HistoryError: see ``log_operations``.
@@ -47,7 +47,7 @@ def edn_operations(file: Path, broken: BrokenLines) -> Iterator[RawOperation]:
 
 
 def kv_operations(file: Path, broken: BrokenLines) -> Iterator[RawOperation]:
-    """One map a line: gets, puts and appends of strings, each with its key.
+    """Yield operations of one map a line: gets, puts and appends of strings, each with its key.
 
     Raises:
         HistoryError: see ``log_operations``.
@@ -61,13 +61,13 @@ def _operations(
     read: Callable[[NumberedLine, str], RawOperation | None],
     is_whole: Callable[[RawOperation | None, str], bool] = lambda _operation, _text: True,
 ) -> Iterator[RawOperation]:
-    """The operations of a file.
+    """Yield the operations of a file.
 
     Args:
         file: its lines.
-        broken: what becomes of broken ones.
+        broken: collects or refuses broken lines.
         read: the operation of one line, None for a line that is none.
-        is_whole: whether a last line without line feed that could be read is all of its line.
+        is_whole: whether a readable last line without line feed is all of its line.
     """
     in_list = False
     for line in numbered_lines(file):
@@ -102,7 +102,7 @@ def _refuse_end(line: NumberedLine, text: str) -> None:
 
 
 def _is_whole_log_line(operation: RawOperation | None, text: str) -> bool:
-    """Whether nothing can follow: behind a ``fail`` or ``info`` there may stand an error."""
+    """Return whether nothing can follow: an error may stand behind ``fail`` or ``info``."""
     if operation is None:
         return not text
     return operation.type in ("invoke", "ok") and text.endswith(("]", "}", ")", '"'))
@@ -133,7 +133,7 @@ def _log_operation(line: NumberedLine, text: str) -> RawOperation | None:
 
 
 def edn_operation(line: NumberedLine, text: str) -> RawOperation | None:
-    """The operation of one line; None for blanks, comments and the nemesis.
+    """Return the operation of one line; None for blanks, comments and the nemesis.
 
     Raises:
         EdnError: the text is no EDN, or no map.
@@ -187,10 +187,10 @@ def _kv_operation(line: NumberedLine, text: str) -> RawOperation | None:
 
 
 def _fields(values: list[Any]) -> dict[str, Any]:
-    """The fields of an operation by their keywords."""
+    """Return the fields of an operation by their keywords."""
     if len(values) != 1:
         raise EdnError(f"expected one value, found {len(values)}")
-    # Jepsen's own tag says no more than that this is an operation.
+    # Jepsen's own tag only marks an operation.
     operation = values[0].value if isinstance(values[0], Tagged) else values[0]
     if not isinstance(operation, EdnMap):
         raise EdnError("it is no map, as an operation is")
@@ -202,7 +202,7 @@ def _fields(values: list[Any]) -> dict[str, Any]:
 
 
 def name_text(value: object) -> str | None:
-    """A keyword or a text as the name that it is; None for anything else."""
+    """Return the name in a keyword or a text; None for anything else."""
     if isinstance(value, Name) and value.kind == "keyword":
         return value.text
     return value if isinstance(value, str) else None
@@ -216,8 +216,8 @@ def _event_type(name: object) -> EventType:
 
 
 def error_name(error: object) -> str:
-    """The name of an error: Jepsen's errors are keywords, or vectors that begin with one."""
+    """Return an error's name: Jepsen's errors are keywords, or vectors that begin with one."""
     if isinstance(error, list) and error:
         return error_name(cast("list[object]", error)[0])
-    told = cast("object", error)
-    return name_text(told) or str(told)
+    other = cast("object", error)
+    return name_text(other) or str(other)

@@ -1,7 +1,7 @@
-"""Says in words for users what a JSON decoder found wrong; pure.
+"""Problems found by a JSON decoder in words for users; pure.
 
-The decoder's messages speak of its own types and of places such as ``$.faults[0].at_ms``. A message
-unknown here passes through unchanged, so that nothing is ever hidden.
+The decoder's messages contain its own types and places such as ``$.faults[0].at_ms``. A message
+that is not known here passes through unchanged, so that nothing is ever hidden.
 """
 
 import re
@@ -23,14 +23,14 @@ _TYPES = {
     "str": "text",
 }
 
-#: Nested deeper than any history or plan; the decoder gives up, and so do its callers.
+#: The decoder gives up beyond its depth, and so do its callers.
 TOO_DEEP = "it is nested too deeply"
-#: Collections that the values of a history may have inside each other: whoever looks at them calls
-#: itself for each, and Python ends that somewhere between here and where its decoder does.
+#: Depth of the values of a history: their readers recurse, and Python ends that somewhere between
+#: here and its decoder's limit.
 DEPTH_MAX = 100
 _NESTED = frozenset({list, dict})
 
-#: The decoder's messages and our words; ``thing`` is their subject.
+#: Messages of the decoder, and our words; ``thing`` is their subject.
 _KNOWN = (
     (rf"Object missing required field `(?P<name>[^`]*)`{_PLACE}", "{thing} has no field '{name}'"),
     (
@@ -60,7 +60,7 @@ _KNOWN = (
 
 
 def in_words(error: Exception) -> str:
-    """One clause about what the decoder refused, without a full stop."""
+    """Return one clause about the refused input, without a full stop."""
     text = str(error)
     for pattern, words in _KNOWN:
         found = re.fullmatch(pattern, text, re.DOTALL)
@@ -76,7 +76,7 @@ def in_words(error: Exception) -> str:
 
 
 def refuse_other_bytes(data: bytes) -> None:
-    """Look at every byte; the decoder does not look at the names of fields that it leaves out.
+    """Check every byte; the decoder ignores the names of fields that it leaves out.
 
     Raises:
         UnicodeDecodeError: the bytes are not UTF-8.
@@ -86,7 +86,7 @@ def refuse_other_bytes(data: bytes) -> None:
 
 
 def is_too_deep(value: object) -> bool:
-    """Whether a decoded value has more than ``DEPTH_MAX`` collections inside each other."""
+    """Return whether a decoded value has more than ``DEPTH_MAX`` nested collections."""
     level = [value]
     for _ in range(DEPTH_MAX):
         level = [inner for outer in level for inner in _nested_in(outer)]
@@ -96,7 +96,7 @@ def is_too_deep(value: object) -> bool:
 
 
 def _nested_in(value: Any) -> list[Any]:
-    """The collections in a collection; a read of a set may hold very many things that are none."""
+    """Return the collections in a collection; a set's read may hold very many other things."""
     if type(value) not in _NESTED:
         return []
     items = cast("Collection[Any]", value.values() if isinstance(value, dict) else value)
@@ -104,7 +104,7 @@ def _nested_in(value: Any) -> list[Any]:
 
 
 def is_json(data: bytes) -> bool:
-    """Whether bytes are one whole value; a line that was cut is none."""
+    """Return whether bytes are one whole value; a cut line is none."""
     try:
         msgspec.json.decode(data)
     except UNREADABLE:
@@ -113,5 +113,5 @@ def is_json(data: bytes) -> bool:
 
 
 def _type(names: str) -> str:
-    """``int | str`` in words."""
+    """Return ``int | str`` in words."""
     return " or ".join(_TYPES.get(name.strip(), name.strip()) for name in names.split("|"))

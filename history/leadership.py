@@ -1,4 +1,4 @@
-"""Reigns: who led which epoch and when, as the nodes say, else as was seen from outside; pure.
+"""Reigns: leaders by epoch and time, by the nodes' own events, else as seen from outside; pure.
 
 The one reading of it: the checker of split-brain, the figures of a judgement and the lanes of the
 report take it from here. A node's belief begins with its event ``role: leader`` and ends with its
@@ -16,19 +16,19 @@ from splitbrain.contracts.state_event import StateEvent
 from splitbrain.history.course import LeaderSighting
 from splitbrain.history.fault_windows import FaultWindow
 
-#: Events after which a node leads no longer, whatever it said before.
+#: Events after which a node no longer leads.
 _ENDS = frozenset({"started", "stopped", "fatal"})
 
 
 class Reign(msgspec.Struct, frozen=True):
-    """One belief of one node to lead."""
+    """Belief of one node to lead."""
 
     node: str
     epoch: int
     incarnation: int
     #: Nanoseconds since the run's start; None where the event was never stamped.
     start: int | None
-    #: None where the node still believed to lead when it was last heard of.
+    #: None if the node still believed to lead at its last event.
     end: int | None
 
 
@@ -43,16 +43,18 @@ class Overlap(msgspec.Struct, frozen=True):
 def reigns(
     state_events: Mapping[str, Sequence[StateEvent]], windows: Sequence[FaultWindow] = ()
 ) -> list[Reign]:
-    """Every belief to lead, by its start, those never stamped last; overlaps are real and kept.
+    """Return every belief to lead, by its start, those never stamped last; overlaps are kept.
 
     Args:
-        state_events: node to what it said, in any order.
+        state_events: events by node, in any order.
         windows: of the run's faults.
     """
     found: list[Reign] = []
     for node, events in state_events.items():
-        found.extend(_reigns_of(node, events, [one for one in windows if node in one.nodes]))
-    return sorted(found, key=lambda one: (one.start is None, one.start or 0, one.epoch, one.node))
+        found.extend(_reigns_of(node, events, [reign for reign in windows if node in reign.nodes]))
+    return sorted(
+        found, key=lambda reign: (reign.start is None, reign.start or 0, reign.epoch, reign.node)
+    )
 
 
 def _reigns_of(
@@ -86,13 +88,13 @@ def _reigns_of(
 
 
 def overlaps(found: Sequence[Reign], end_of_run: int) -> list[Overlap]:
-    """Pairs of beliefs in different epochs that overlap in time, the longest first.
+    """Return pairs of beliefs in different epochs that overlap in time, the longest first.
 
     Args:
         found: stamped beliefs; others are left out.
-        end_of_run: when beliefs that never ended are taken to end, ns.
+        end_of_run: end of beliefs that never ended, ns.
     """
-    # Beliefs that are told in one batch have equal times, and no belief is less than another.
+    # Beliefs of one batch have equal times, and beliefs themselves have no order.
     stamped = sorted(
         (
             (reign.start, reign.end if reign.end is not None else end_of_run, reign)
@@ -113,9 +115,9 @@ def overlaps(found: Sequence[Reign], end_of_run: int) -> list[Overlap]:
 
 
 def sighted_reigns(sightings: Sequence[LeaderSighting], end_time: int) -> list[Reign]:
-    """Return the leaders seen from outside, each until another view; never two at a time.
+    """Return leaders seen from outside, each until the next sight; never two at a time.
 
-    Those without an epoch are left out.
+    Sightings without an epoch are left out.
     """
     ends = [*(later.time for later in sightings[1:]), end_time]
     return [

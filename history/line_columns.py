@@ -1,8 +1,8 @@
-"""Reads JSON lines into columns, whole files or ranges of one, so that processes may share a file.
+"""Reader of JSON lines into columns, whole files or ranges, so that processes may share a file.
 
 Ranges are read apart, each with numbers of its own for kinds, keys and values; ``joined`` makes the
-events of them that one reader would have made. Gives None for what is not plain and whole, as
-``history.column_reader`` does. Must never guess.
+events of them that one reader would have made. Gives None for files that are not plain and whole,
+as ``history.column_reader`` does. Must never guess.
 """
 
 import os
@@ -23,7 +23,7 @@ from splitbrain.history.opening import is_packed, opened
 from splitbrain.history.records import Event
 
 _BLOCK_BYTES: Final = 1 << 20
-#: Columns of numbers that mean the same in every range, and those that point into a table.
+#: Columns that mean the same in every range, and those of codes into a table.
 _NUMBERS: Final = ("index", "time", "process", "type", "final")
 _TABLE_OF: Final = {
     "kind": "kinds",
@@ -35,7 +35,7 @@ _TABLE_OF: Final = {
 
 
 class LineRange(NamedTuple):
-    """Whole lines of a file that is not packed."""
+    """Range of whole lines in a file that is not packed."""
 
     path: Path
     #: Bytes; each stands behind a line feed, or at an end of the file.
@@ -44,7 +44,7 @@ class LineRange(NamedTuple):
 
 
 def line_ranges(path: Path, count: int) -> list[LineRange]:
-    """At most so many ranges of about equal size; none of a file that is packed.
+    """Divide a file into at most so many ranges of about equal size; none if it is packed.
 
     Raises:
         HistoryError: the file cannot be opened.
@@ -63,7 +63,7 @@ def line_ranges(path: Path, count: int) -> list[LineRange]:
 
 
 def read_range(lines: LineRange) -> EventColumns | None:
-    """The events of one range.
+    """Read the events of one range.
 
     Raises:
         HistoryError: the file cannot be opened.
@@ -74,7 +74,7 @@ def read_range(lines: LineRange) -> EventColumns | None:
 
 
 def read_lines(path: Path) -> EventColumns | None:
-    """The events of a whole file, packed or not.
+    """Read the events of a whole file, packed or not.
 
     Raises:
         HistoryError: the file cannot be opened.
@@ -84,7 +84,7 @@ def read_lines(path: Path) -> EventColumns | None:
 
 
 def joined(ranges: Sequence[EventColumns]) -> EventColumns:
-    """The events of ranges that follow each other, at least one; the first one's tables grow."""
+    """Join the events of consecutive ranges, at least one; the first one's tables grow."""
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(events, name) for events in ranges]) for name in _NUMBERS
     }
@@ -102,7 +102,7 @@ def joined(ranges: Sequence[EventColumns]) -> EventColumns:
 
 
 def _read(file: IO[bytes], size: int | None) -> EventColumns | None:
-    """The events of so many bytes, of all that there are where None."""
+    """Read the events of so many bytes; None: of all."""
     decode: Callable[[bytes], list[Event]] = msgspec.json.Decoder(list[Event]).decode
     events = _Events()
     rest = b""
@@ -137,11 +137,11 @@ class _Events:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there was no line."""
+        """Return whether there was no line."""
         return not self._blocks
 
     def add(self, lines: Sequence[Event]) -> None:
-        """Events of one block."""
+        """Add the events of one block."""
         self._blocks.append(
             (
                 np.array([line.index for line in lines], dtype=np.int64),
@@ -159,13 +159,13 @@ class _Events:
         self._positions.append(positions_of([line.position for line in lines]))
 
     def _key_texts(self) -> Numbering:
-        """The texts that tell keys apart, by the numbers of the keys."""
+        """Return the texts of the keys, in the order of their numbers."""
         texts = Numbering()
         texts.codes([key_text(key) for key in self.keys.things])
         return texts
 
     def whole(self) -> EventColumns:
-        """The columns of all blocks."""
+        """Return the columns of all blocks."""
         return EventColumns(
             *(np.concatenate(parts) for parts in zip(*self._blocks, strict=True)),
             kinds=self.kinds,
@@ -183,7 +183,7 @@ class _Events:
 
 
 def _whole_positions(blocks: Sequence[tuple[int, Positions | None]]) -> Positions | None:
-    """Positions of blocks, each with its number of events, one after the other."""
+    """Join the positions of blocks, each with its number of events."""
     if all(positions is None for _, positions in blocks):
         return None
     kinds = (bool, np.int64, np.int64)

@@ -1,8 +1,8 @@
-"""Opens the file of a history, packed with gzip or not, and counts its lines.
+"""Opening of a history's file, packed with gzip or not, and numbering of its lines.
 
-Whatever the file system or the packing refuses becomes one ``HistoryError`` with the next step.
-Byte offsets are those of the unpacked text. A packed file says nothing of its size, so whoever
-reads one says how much memory that may take. Must never hold a whole file.
+Every refusal by the file system or the packing becomes one ``HistoryError`` with the next step.
+Byte offsets are those of the unpacked text. A packed file says nothing of its size, so its reader
+sets a memory limit. Must never hold a whole file.
 """
 
 import gzip
@@ -25,11 +25,11 @@ _memory_budget_mib: Final[ContextVar[int | None]] = ContextVar("memory_budget_mi
 
 
 class NumberedLine(NamedTuple):
-    """One line without its line feed."""
+    """Line without its line feed."""
 
     #: From 1.
     number: int
-    #: Where it starts in the unpacked text.
+    #: Start in the unpacked text.
     byte_offset: int
     content: bytes
     #: Whether it ends with a line feed; only the last one may not.
@@ -38,9 +38,9 @@ class NumberedLine(NamedTuple):
 
 @contextmanager
 def reading_within(memory_budget_mib: int) -> Generator[None]:
-    """A context in which a packed file that takes this process beyond its memory is refused.
+    """Refuse within the block a packed file that takes this process beyond its memory.
 
-    A megabyte may hold a thousand of them, in one line or in many.
+    A megabyte may unpack to a thousand of them, in one line or in many.
     """
     token = _memory_budget_mib.set(memory_budget_mib)
     try:
@@ -50,7 +50,7 @@ def reading_within(memory_budget_mib: int) -> Generator[None]:
 
 
 class _Unpacked(io.RawIOBase):
-    """The unpacked bytes of a file, as long as there is memory for what is made of them."""
+    """Unpacked bytes of a file, within the memory limit."""
 
     def __init__(self, path: Path, unpacked: gzip.GzipFile, memory_budget_mib: int | None) -> None:
         self._path, self._unpacked, self._budget_mib = path, unpacked, memory_budget_mib
@@ -70,7 +70,7 @@ class _Unpacked(io.RawIOBase):
 
 @contextmanager
 def opened(path: Path) -> Generator[IO[bytes]]:
-    """The unpacked bytes of a file; errors while it is read inside of the block are told too.
+    """Yield the unpacked bytes of a file; read errors inside the block are converted too.
 
     Raises:
         HistoryError: the file cannot be opened or read, or its packing is broken.
@@ -100,7 +100,7 @@ def opened(path: Path) -> Generator[IO[bytes]]:
 
 
 def is_packed(path: Path) -> bool:
-    """Whether the file is packed with gzip.
+    """Return whether the file is packed with gzip.
 
     Raises:
         HistoryError: the file cannot be opened or read.
@@ -113,7 +113,7 @@ def is_packed(path: Path) -> bool:
 
 
 def numbered_lines(path: Path) -> Iterator[NumberedLine]:
-    """The lines of a file, one at a time.
+    """Yield the lines of a file, one at a time.
 
     Raises:
         HistoryError: see ``opened``.
@@ -127,7 +127,7 @@ def numbered_lines(path: Path) -> Iterator[NumberedLine]:
 
 
 def cannot_open(path: Path, error: OSError) -> HistoryError:
-    """The error for a file that the system refuses."""
+    """Return the error for a file that the system refuses."""
     return HistoryError(
         str(path),
         error.strerror or str(error),

@@ -1,4 +1,4 @@
-"""Reads and writes Parquet tables of paired operations, with pyarrow alone; no Spark is needed.
+"""Parquet tables of paired operations, read and written with pyarrow alone; no Spark is needed.
 
 The columns are those that ``splitbrain analyze`` writes to ``operations.parquet``: ``process, f,
 type, start_ns`` and, where there are any, ``index, key, argument, result, end_ns, node, error,
@@ -51,7 +51,7 @@ _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 def read_table(path: Path, processes: ProcessNumbers) -> Any:
-    """The columns that are known, in the order of the invocations.
+    """Read the known columns, in the order of the invocations.
 
     Args:
         path: a file, or a folder of them as Spark writes it.
@@ -64,11 +64,11 @@ def read_table(path: Path, processes: ProcessNumbers) -> Any:
         names = pq.ParquetDataset(path).schema.names
         wanted = [name for name in ("run_id", *COLUMNS) if name in names]
         table = pq.read_table(path, columns=wanted, partitioning=None)
-        # Damaged bytes may have become texts that are none, or lengths beyond the memory.
+        # Damaged bytes may have become invalid texts, or lengths beyond the memory.
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
-        told = str(error).split("\n", 1)[0].rstrip(". ")
-        problem = f"it cannot be read as Parquet: {told}"
+        refusal = str(error).split("\n", 1)[0].rstrip(". ")
+        problem = f"it cannot be read as Parquet: {refusal}"
         raise HistoryError(str(path), problem, "Write or copy the table again") from error
     lacking = [name for name, (_, needed) in COLUMNS.items() if needed and name not in names]
     if lacking:
@@ -95,7 +95,7 @@ def read_table(path: Path, processes: ProcessNumbers) -> Any:
 
 
 def _typed(path: Path, table: Any) -> Any:
-    """The table with each column of its declared type; values may stay whole numbers."""
+    """Cast each column to its declared type; values may stay whole numbers."""
     for place, name in enumerate(table.column_names):
         if name not in COLUMNS:
             continue
@@ -117,13 +117,13 @@ def _typed(path: Path, table: Any) -> Any:
 
 
 def _exact(column: Any) -> Any:
-    """A column that becomes whole numbers, fit for a cast that refuses fractions.
+    """Return a column of whole numbers, fit for a cast that refuses fractions.
 
     Raises:
         ValueError: it is none of numbers or moments, or its numbers may have been rounded.
     """
     kind = column.type
-    # Moments of two columns may have different units.
+    # Two columns of moments may have different units.
     if pa.types.is_timestamp(kind):
         return column.cast(pa.timestamp("ns", kind.tz))
     if pa.types.is_duration(kind):
@@ -139,7 +139,7 @@ def _exact(column: Any) -> Any:
 
 
 def _without_names(path: Path, table: Any, processes: ProcessNumbers) -> Any:
-    """The table with processes by number where they are texts, and without the nemesis."""
+    """Number the processes that are texts, and drop the nemesis."""
     place = table.column_names.index("process")
     column = encoded(table["process"])
     names: list[Any] = column.dictionary.to_pylist()
@@ -160,11 +160,11 @@ def _without_names(path: Path, table: Any, processes: ProcessNumbers) -> Any:
 def read_operations(
     path: Path, broken: BrokenLines, processes: ProcessNumbers
 ) -> list[PairedOperation]:
-    """The operations of a table, in the order of their invocation.
+    """Read the operations of a table, in the order of their invocation.
 
     Args:
         path: see ``read_table``.
-        broken: what becomes of rows that make no sense.
+        broken: collects or refuses senseless rows.
         processes: see ``read_table``.
 
     Raises:
@@ -197,7 +197,7 @@ def read_operations(
 
 
 def _listed(table: Any, name: str) -> list[Any]:
-    """A column as Python values; equal texts are one object, which is made once."""
+    """Return a column as Python values; equal texts are one object."""
     if name not in table.column_names:
         return [None] * len(table)
     if not pa.types.is_string(table[name].type):
@@ -207,7 +207,7 @@ def _listed(table: Any, name: str) -> list[Any]:
 
 
 def _taken(values: Sequence[Any], codes: Any) -> list[Any]:
-    """The value of each code; None for null."""
+    """Return the value of each code; None for null."""
     lookup = np.empty(len(values) + 1, dtype=object)
     for code, value in enumerate(values):
         lookup[code] = value
@@ -215,7 +215,7 @@ def _taken(values: Sequence[Any], codes: Any) -> list[Any]:
 
 
 def bad_rows(table: Any) -> dict[int, str]:
-    """Place of each row that makes no sense, and why; the first reason of each."""
+    """Return the place of each senseless row with its first problem."""
     bad: dict[int, str] = {}
 
     def refuse(where: Any, problem: str) -> None:
@@ -246,7 +246,7 @@ def bad_rows(table: Any) -> dict[int, str]:
 
 
 def _refuse_overlaps(table: Any, end: Any, refuse: Any) -> None:
-    """A process runs one operation at a time; an ``info`` only leaves its own open."""
+    """Refuse overlaps: a process runs one operation at a time, though ``info`` stays open."""
     process = np.asarray(table["process"])
     order = np.argsort(process, kind="stable")
     start = np.asarray(table["start_ns"])[order]
@@ -258,7 +258,7 @@ def _refuse_overlaps(table: Any, end: Any, refuse: Any) -> None:
 
 
 def _decoded(table: Any, name: str, bad: dict[int, str]) -> list[Any]:
-    """The values of a column; broken ones are added to ``bad``."""
+    """Return the values of a column; add broken ones to ``bad``."""
     column = table[name]
     if pa.types.is_integer(column.type):
         return column.to_pylist()
@@ -277,12 +277,11 @@ def _decoded(table: Any, name: str, bad: dict[int, str]) -> list[Any]:
 
 
 def encoded(column: Any) -> Any:
-    """A column as codes into its distinct values."""
+    """Return a column as codes into its distinct values."""
     return _whole(column).dictionary_encode()
 
 
 def _whole(column: Any) -> Any:
-    """A column as one array."""
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 

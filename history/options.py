@@ -1,7 +1,7 @@
 """Options of commands as fields of records; pure.
 
-A field whose type has an ``Option`` beside it is one. From the field come the option's names, its
-help text, its default and its bounds; nothing of it is said a second time. Source: issue 20.
+A field with an ``Option`` beside its type is one. The field is the only source of the option's
+names, help text, default and bounds. Source: issue 20.
 """
 
 import functools
@@ -15,12 +15,12 @@ from splitbrain.contracts.experiment import Option
 
 
 class OptionField(msgspec.Struct, frozen=True):
-    """A field of a record that is an option."""
+    """Field of a record that is an option."""
 
     name: str
-    #: Its type, without what stands beside it.
+    #: Type of the field, without the ``Option``.
     type: Any
-    #: ``msgspec.NODEFAULT``: it must be given.
+    #: ``msgspec.NODEFAULT``: required.
     default: Any
     option: Option
 
@@ -31,16 +31,16 @@ class OptionField(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Its name in files: without the unit, and of one value: ``time_limit``, ``bug``."""
+        """Name in files: without the unit, and of one value: ``time_limit``, ``bug``."""
         return self.name.removesuffix("s" if self.is_repeatable else "_s")
 
     @property
     def flag(self) -> str:
-        """Its name on the command line: ``--time-limit``, ``--bug``."""
+        """Name on the command line: ``--time-limit``, ``--bug``."""
         return "--" + self.key.replace("_", "-")
 
     def words(self, value: Any) -> list[str]:
-        """The words of the command line that give it this value; none for None."""
+        """Return the words of the command line that give it this value; none for None."""
         if isinstance(value, Mapping):
             pairs = cast("Mapping[str, Any]", value)
             return [word for name, one in pairs.items() for word in (self.flag, f"{name}={one}")]
@@ -54,7 +54,7 @@ class OptionField(msgspec.Struct, frozen=True):
 
 @functools.cache
 def options_of(record: type[msgspec.Struct]) -> tuple[OptionField, ...]:
-    """The options of a record, in the order of its fields."""
+    """Return the options of a record, in the order of its fields."""
     hints = get_type_hints(record, include_extras=True)
     found: list[OptionField] = []
     for field in msgspec.structs.fields(record):
@@ -70,7 +70,7 @@ def options_of(record: type[msgspec.Struct]) -> tuple[OptionField, ...]:
 
 
 def given(record: msgspec.Struct) -> Iterator[OptionField]:
-    """The options of a record that do not have their defaults."""
+    """Yield the options of a record that do not have their defaults."""
     for field in options_of(type(record)):
         if getattr(record, field.name) != field.default:
             yield field
@@ -80,7 +80,7 @@ def refuse_unfit(record: msgspec.Struct, way: str, problem: str, next_step: str)
     """Refuse options that do not fit a way of the command.
 
     Raises:
-        UsageError: names the first of them; ``problem`` says what it does not fit.
+        UsageError: names the first of them; ``problem`` is the mismatch.
     """
     for field in given(record):
         if field.option.only and way not in field.option.only:
@@ -91,14 +91,14 @@ def refuse_unfit(record: msgspec.Struct, way: str, problem: str, next_step: str)
 
 
 def check_numbers(record: msgspec.Struct) -> None:
-    """Hold the numbers of a record against their bounds.
+    """Check the numbers of a record against their bounds.
 
     Raises:
         UsageError: names the first that is out of them.
     """
     for field in options_of(type(record)):
         value, option = getattr(record, field.name), field.option
-        # Not a number compares with nothing, and is refused by any bound.
+        # NaN compares with nothing, and is refused by any bound.
         if value is not None and not (
             (option.least is None or value >= option.least)
             and (option.above is None or value > option.above)
@@ -119,6 +119,6 @@ def _range(option: Option) -> str:
 
 
 def _number(value: float) -> str:
-    """In short where that is the same number, else with all of its digits."""
+    """Return the short form if it is exact, else all digits."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)

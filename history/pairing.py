@@ -1,9 +1,9 @@
-"""Pairs invocations with their completions, pure (design, section 4).
+"""Pairing of invocations with their completions, pure (design, section 4).
 
 Operations that were never completed become ``info``; ``fail`` operations are kept with their type
-so that callers decide what to do with them. Must never guess: whatever breaks the rules of a
-history (two open operations of one process, a completion of nothing, an invocation before the last
-return, in our own a retired process at work) is a ``PairingError`` that names the event.
+for callers to decide. Must never guess: every breach of the rules of a history (two open operations
+of one process, a completion of nothing, an invocation before the last return, in our own a retired
+process at work) is a ``PairingError`` that names the event.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from splitbrain.history.errors import PairingError
 from splitbrain.history.records import Event, PairedOperation
 
-#: An invocation without completion so far, and its place among the operations.
+#: Invocation without completion so far, and its place among the operations.
 _Open = tuple[Event, int]
 
 
@@ -35,7 +35,7 @@ def pair(events: Iterable[Event], *, foreign: bool = False) -> list[PairedOperat
 def pair_leniently(
     events: Iterable[Event],
 ) -> tuple[list[PairedOperation], list[PairingError]]:
-    """Pair what can be paired of a foreign history with missing lines, and say what could not.
+    """Pair a foreign history with missing lines as far as possible; return the refusals too.
 
     An event that breaks the rules is left out. An operation whose process goes on without its
     completion is ``info``: the completion may have stood in a line that is missing.
@@ -51,11 +51,11 @@ def _raise(error: PairingError) -> None:
 def _pair(
     events: Iterable[Event], refuse: Callable[[PairingError], None], *, retires: bool
 ) -> list[PairedOperation]:
-    """The one pass over the events; the way of a history without fault is kept short."""
+    """Pair in one pass; the path of a history without fault is kept short."""
     operations: list[PairedOperation | None] = []
     open_by_process: dict[int, _Open] = {}
     retired: set[int] = set()
-    #: When each process was last known to be at work.
+    #: Last time of each process.
     last_time: dict[int, int] = {}
     last_index = -1
     for event in events:
@@ -87,7 +87,7 @@ def _pair(
                     if problem is None
                     else _never_completed(invocation)
                 )
-                # Nobody knows when an info is over.
+                # The end of an info is unknown.
                 last_time[process] = invocation.time if event.type == "info" else event.time
                 if retires and event.type == "info":
                     retired.add(process)
@@ -100,19 +100,19 @@ def _pair(
 
 
 def events_of(operations: Sequence[PairedOperation]) -> list[Event]:
-    """The events that operations would have been, for formats that hold whole operations.
+    """Return events for operations, for formats that hold whole operations.
 
-    In the order of time; where times are equal, an invocation comes before the completions of
-    other processes, so that ties stay concurrent, and each process keeps its own order.
+    In the order of time; where times are equal, an invocation comes before the completions of other
+    processes, so that ties stay concurrent, and each process keeps its own order.
     """
     moments: list[tuple[int, int, int, PairedOperation]] = []
     last_end: dict[int, int] = {}
-    #: The last operation of a process, where it is open, with its place.
+    #: Last operation of a process, where it is open, with its place.
     left_open: dict[int, tuple[int, PairedOperation]] = {}
     for order, operation in enumerate(operations):
         process, start = operation.process, operation.start
         if process in left_open:
-            # Its process goes on, and says so first.
+            # The process goes on, so its open operation ends first.
             place, before = left_open.pop(process)
             moments.append((start, 3 if before.start == start else 2, place, before))
             last_end[process] = start
@@ -154,7 +154,7 @@ def _value_of(operation: PairedOperation, *, is_completion: bool) -> object:
 
 
 def _why_not_yet(event: Event, current: _Open | None, last_time: int) -> str | None:
-    """Why a process cannot invoke anything now."""
+    """Say why a process cannot invoke anything now."""
     if current is None and event.time >= last_time:
         return None
     invokes = f"process {event.process} invokes {event.f}"
@@ -164,7 +164,7 @@ def _why_not_yet(event: Event, current: _Open | None, last_time: int) -> str | N
 
 
 def _why_not(invocation: Event, completion: Event) -> str | None:
-    """Why the second event cannot complete the first; foreign ones may leave the key out."""
+    """Say why the second event cannot complete the first; foreign ones may leave the key out."""
     if completion.f != invocation.f or completion.key not in (None, invocation.key):
         return (
             f"process {completion.process} completes {_what(completion)}, but invoked "
@@ -176,9 +176,8 @@ def _why_not(invocation: Event, completion: Event) -> str | None:
 
 
 def _complete(invocation: Event, completion: Event) -> PairedOperation:
-    """One operation from its two events, which fit each other."""
     type_ = completion.type
-    # By position: a history has a million of them.
+    # By position, for speed: a history has a million of them.
     return PairedOperation(
         invocation.index,
         invocation.process,
@@ -201,7 +200,6 @@ def _what(event: Event) -> str:
 
 
 def _never_completed(invocation: Event) -> PairedOperation:
-    """The harness died, or stopped, before an answer came."""
     return PairedOperation(
         index=invocation.index,
         process=invocation.process,

@@ -1,7 +1,7 @@
-"""A budget of time and resident memory that a child process keeps by itself, and its memory probe.
+"""Budget of time and resident memory that a child process keeps by itself, and its memory probe.
 
-Whoever judges parts of histories in children, the harness and Spark's workers, gives them this one.
-It asks only to stop: a part that never polls it is for the parent to kill.
+Used by the harness and Spark's workers to judge parts of histories in children. It only asks to
+stop: the parent kills a part that never polls it.
 """
 
 import os
@@ -10,14 +10,14 @@ import time
 from pathlib import Path
 from typing import Final
 
-#: Share of the memory budget at which a part is asked to give up by itself.
+#: Share of the memory budget at which a part is asked to give up.
 _MEMORY_SHARE_SOFT: Final = 0.9
-#: How often the budget looks at the memory, at most.
+#: Shortest time between two looks at the memory.
 _MEMORY_INTERVAL_S: Final = 0.1
 
 
 class ProcessBudget:
-    """A budget of time and resident memory for the part that runs now; meets ``Budget``."""
+    """Budget of the part that runs now; meets ``Budget``."""
 
     def __init__(self, time_budget_s: float, memory_budget_mib: int) -> None:
         self._time_budget_s = time_budget_s
@@ -25,7 +25,7 @@ class ProcessBudget:
         self._started = self._memory_seen = time.monotonic()
 
     def exhausted(self) -> str | None:
-        """The reason to stop now, or None to go on."""
+        """Return the reason to stop now, or None to go on."""
         now = time.monotonic()
         if now - self._started > self._time_budget_s:
             return f"time budget of {self._time_budget_s:g} s used up"
@@ -37,9 +37,9 @@ class ProcessBudget:
 
 
 def resident_mib(process_id: int) -> float:
-    """Resident memory of a process in MiB; 0 if it is gone.
+    """Return the resident memory of a process in MiB; 0 if it is gone.
 
-    Where there is no ``/proc`` the peak of this process stands in, and that of others is 0.
+    Where there is no ``/proc`` the peak of this process is returned, and 0 for others.
     """
     try:
         resident_pages = int(Path(f"/proc/{process_id}/statm").read_bytes().split()[1])

@@ -1,4 +1,4 @@
-"""Events as the files of others have them, and what becomes of them here; pure.
+"""Events as foreign files have them, and their conversion to ours; pure.
 
 Jepsen answers a compare-and-set refused for its precondition with ``fail``; here that is an
 observation, ``ok`` with result false (design, section 4), and is turned into one. A ``fail`` that
@@ -31,12 +31,12 @@ NUMBER_MAX: Final = 2**63 - 1
 #: Whole numbers up to here are exact where a file writes them with a point.
 EXACT_MAX: Final = 2**53
 _DIGITS: Final = re.compile(r"0|[1-9][0-9]{0,18}")
-#: Names told singly.
-_TOLD_MAX: Final = 10
+#: Process names in the note.
+_NAMES_MAX: Final = 10
 
 
 class FractionError(ValueError):
-    """A time with a fraction, or one that was rounded: order needs exact ones."""
+    """Time with a fraction, or one that was rounded: order needs exact ones."""
 
     next_step: Final = (
         "Write all times as whole numbers of one small unit, such as nanoseconds, "
@@ -45,7 +45,7 @@ class FractionError(ValueError):
 
 
 def whole_number(value: object, name: str) -> int:
-    """A number without fraction, however the file writes it: ``7``, ``7.0``, ``7e3``.
+    """Return a number without fraction, however the file writes it: ``7``, ``7.0``, ``7e3``.
 
     Raises:
         FractionError: a time has a fraction, or is too long to be exact with a point.
@@ -66,19 +66,19 @@ def whole_number(value: object, name: str) -> int:
 
 
 def is_nemesis(process: object) -> bool:
-    """Whether a process is the one that makes the faults."""
+    """Return whether a process is the nemesis."""
     return isinstance(process, str) and process.removeprefix(":") == "nemesis"
 
 
 class ProcessNumbers:
-    """The numbers of one history's processes; the names among them count down from -1."""
+    """Numbers of one history's processes; the names among them count down from -1."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, int] = {}
         self._has_negative = False
 
     def of(self, process: object) -> int:
-        """The number of a process that is no nemesis.
+        """Return the number of a process other than the nemesis.
 
         Raises:
             ValueError: it is neither a name nor a whole number, or one that a name could have.
@@ -95,31 +95,31 @@ class ProcessNumbers:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The numbers given to named processes, in one sentence; empty where none has a name."""
+        """Return the numbers given to named processes, in one sentence; empty without names."""
         if not self._by_name:
             return ()
-        told = [f"{number} is {name}" for name, number in [*self._by_name.items()][:_TOLD_MAX]]
+        told = [f"{number} is {name}" for name, number in [*self._by_name.items()][:_NAMES_MAX]]
         more = len(self._by_name) - len(told)
         rest = f", and so on for {more:,} more" if more else ""
         return (f"Processes with a name have a number below zero: {', '.join(told)}{rest}.",)
 
 
-#: Errors by which a ``fail`` of a compare-and-set says that it looked and found another value.
+#: Errors of a ``fail`` that mean that a compare-and-set found another value.
 _REFUSALS = frozenset(
     {"precondition-failed", "did-not-succeed", "value-mismatch", "cas-failed", "not-equal"}
 )
-#: Names in the files of others for what we call by another.
+#: Foreign names of functions, and ours.
 FUNCTIONS = {"compare-and-set": "cas"}
-#: Parts of ``[key value]`` and of ``[expected new]``.
+#: Length of ``[key value]`` and of ``[expected new]``.
 _PAIR = 2
 
 
 class RawOperation(msgspec.Struct, frozen=True):
-    """One event as its file has it."""
+    """Event as its file has it."""
 
     line: int
     byte_offset: int
-    #: Its number or name.
+    #: Number or name.
     process: int | str
     type: EventType
     f: str
@@ -130,7 +130,7 @@ class RawOperation(msgspec.Struct, frozen=True):
 
 
 def has_independent_keys(raw: Sequence[RawOperation]) -> bool:
-    """Whether the values are ``[key value]``, as the history's own invocations show.
+    """Return whether the values are ``[key value]``, as the history's own invocations show.
 
     Every read must then be invoked with ``[key nil]`` and every compare-and-set with ``[key
     [expected new]]``, and there must be one of them.
@@ -156,7 +156,7 @@ def to_events(
 
     Args:
         raw: the events as the file has them.
-        broken: what becomes of those that make no sense.
+        broken: collects or refuses senseless events.
         processes: gives a number to each process.
 
     Raises:
@@ -187,13 +187,13 @@ def to_events(
                 broken.add(operation.line, operation.byte_offset, problem)
                 continue
             else:
-                # A client that fails may leave the value out, but means what it invoked.
+                # A client that fails may leave the value out, but means its invocation.
                 key = argument.get(process, (None, None))[0]
         if outcome == "invoke":
             argument[process] = (key, value)
         elif f == "cas":
-            asked = argument.get(process, (None, None))[1]
-            outcome, value = judge_cas(operation, value, asked)
+            invoked = argument.get(process, (None, None))[1]
+            outcome, value = judge_cas(operation, value, invoked)
         yield Event(
             index=index,
             time=index if operation.time is None else operation.time,
@@ -214,12 +214,12 @@ def _pair(value: object) -> list[Any] | None:
 
 
 def judge_cas(raw: RawOperation, value: Any, argument: object) -> tuple[EventType, Any]:
-    """Outcome and ``[expected, new, succeeded]`` of a completed compare-and-set."""
+    """Return outcome and ``[expected, new, succeeded]`` of a completed compare-and-set."""
     pair = _pair(argument)
     if pair is None:
         return raw.type, value
     if raw.type == "ok":
-        # An answer that is another pair is refused later, with its line.
+        # An answer with another pair is refused later, with its line.
         told = pair if value is None else _pair(value)
         return "ok", value if told is None else [*told, True]
     refused = raw.type == "fail" and (

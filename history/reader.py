@@ -1,11 +1,11 @@
-"""Streams ``history.jsonl``, ours or foreign, into events.
+"""Reader of ``history.jsonl``, ours or foreign, as a stream of events.
 
-A torn last line (no line feed, not JSON) is what a killed harness leaves: it is dropped and
-reported in ``HistoryReader.torn_bytes``. Any other broken line is an error that names its number
-and byte offset, or is left out and counted where the caller asks for that. Lines of the nemesis are
-left out; other processes with a name get a number. Missing ``index``, ``time`` and ``node`` are
-filled in: the index counts events, a missing time is the index, so that the order of lines is the
-order of events. Must never hold the whole file.
+A torn last line (no line feed, not JSON) is left by a killed harness: it is dropped and reported in
+``HistoryReader.torn_bytes``. Any other broken line is an error that names its number and byte
+offset, or is left out and counted where the caller asks for that. Lines of the nemesis are left
+out; other processes with a name get a number. Missing ``index``, ``time`` and ``node`` are filled
+in: the index counts events, a missing time is the index, so that the order of lines is the order of
+events. Must never hold the whole file.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 class _ForeignEvent(msgspec.Struct, frozen=True):
-    """An event with everything optional that can be filled in."""
+    """Event with all fields optional that can be filled in."""
 
     process: int | float | str
     type: EventType
@@ -47,13 +47,13 @@ _FOREIGN_LINE = msgspec.json.Decoder(_ForeignEvent)
 
 
 class HistoryReader:
-    """Iterates over the events of one JSONL history, once.
+    """Iterator over the events of one JSONL history, once.
 
     Args:
         path: the file, packed with gzip or not.
-        lines: what becomes of broken lines; by default the first one is an error.
-        singly: decode line by line, so that ``line`` and ``line_offset`` tell where the event
-            stands that was given out last. Ten times slower.
+        lines: collects broken lines; by default the first one is an error.
+        singly: decode line by line, so that ``line`` and ``line_offset`` belong to the event given
+            out last. Ten times slower.
 
     Raises (while iterating):
         HistoryError: a broken line before the last, a file that cannot be read, or a history
@@ -68,14 +68,13 @@ class HistoryReader:
         #: Length of the torn last line, None where the file ends with a whole one.
         self.torn_bytes: int | None = None
         self._broken = BrokenLines(path) if lines is None else lines
-        #: Number of the line read last, from 1, and where it starts.
+        #: Number of the line read last, from 1, and its start.
         self.line = 0
         self.line_offset = 0
         self._byte_offset = 0
         self._events = 0
         self._has_index: bool | None = None
         self._has_time: bool | None = None
-        #: Numbers of the processes that have a name.
         self.processes = ProcessNumbers()
 
     def __iter__(self) -> Iterator[Event]:
@@ -111,7 +110,7 @@ class HistoryReader:
                 yield event
 
     def _own(self, whole: bytes) -> Sequence[Event]:
-        """The events of lines of our own format; none where they have to be told line by line."""
+        """Return the events of lines of our own format; none if they must be read line by line."""
         try:
             events = _OWN_LINES.decode(b"[" + whole.replace(b"\n", b",") + b"]")
             refuse_other_bytes(whole)
@@ -122,7 +121,7 @@ class HistoryReader:
         return () if any(is_too_deep(event.value) for event in events) else events
 
     def _decode_last(self, line: bytes) -> Iterator[Event]:
-        """The line without a line feed: torn unless it is whole JSON."""
+        """Decode the line without a line feed: torn unless it is whole JSON."""
         if not is_json(line):
             self.torn_bytes = len(line)
             return
@@ -149,7 +148,7 @@ class HistoryReader:
         return event
 
     def _fill_in(self, line: bytes) -> Event | None:
-        """One event, None for lines of the nemesis."""
+        """Return one event, None for lines of the nemesis."""
         foreign = _FOREIGN_LINE.decode(line)
         refuse_other_bytes(line)
         if is_nemesis(foreign.process):
@@ -175,12 +174,12 @@ class HistoryReader:
 
 
 def read_events(path: Path) -> Iterator[Event]:
-    """Stream the events of a JSONL history; see ``HistoryReader`` for what is tolerated."""
+    """Stream the events of a JSONL history; see ``HistoryReader`` for the tolerated faults."""
     return iter(HistoryReader(path))
 
 
 def _with_key_texts(events: Sequence[Event]) -> Sequence[Event]:
-    """Events whose keys are texts as their file has them, with the texts that tell keys apart."""
+    """Return events with distinct texts for keys, whose texts are as in the file."""
     keys = {event.key for event in events}
     changed = {key: text for key in keys if (text := key_text(key)) != key}
     if not changed:
@@ -199,7 +198,7 @@ def _same_everywhere(known: bool | None, value: object, name: str) -> bool:
 
 
 def _position(value: object) -> tuple[int, int] | None:
-    """``[epoch, offset]``; a bare revision stands in epoch 0."""
+    """Return ``[epoch, offset]``; a bare revision stands in epoch 0."""
     if value is None:
         return None
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""One event of a history, pure.
+"""Records of a history: its events and their operations, pure.
 
 An operation is two events with the same ``process``: an ``invoke`` and one of ``ok``, ``fail``,
 ``info``. A process runs one operation at a time; after ``info`` it never appears again (design,
@@ -16,7 +16,7 @@ EventType = Literal["invoke", "ok", "fail", "info"]
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=False, gc=False):
-    """One line of ``history.jsonl``; holds JSON alone, so no cycle needs to be looked for."""
+    """Line of ``history.jsonl``; without cycles, since it holds only JSON."""
 
     #: Position in the history, from 0, without gaps; orders the events of one process.
     index: Int64
@@ -27,7 +27,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=False, gc=False):
     type: EventType
     #: Operation kind: ``read``, ``write``, ``cas``, ``add``, ...
     f: str
-    #: Object that the operation works on; histories of one object have None.
+    #: Object of the operation; None in histories of one object.
     key: str | None = None
     value: Any = None
     #: Node asked (invoke) or that answered (completion), where known.
@@ -41,7 +41,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=False, gc=False):
 
 
 class EventFields(TypedDict, total=False):
-    """Fields of an ``Event`` that have a default, as whoever records one gives them."""
+    """Optional fields of an ``Event``, for its recorders."""
 
     key: str | None
     value: Any
@@ -52,7 +52,7 @@ class EventFields(TypedDict, total=False):
 
 
 class PairedOperation(msgspec.Struct, frozen=True, gc=False):
-    """An invocation with its completion; what checkers work on; JSON alone, as in ``Event``.
+    """Invocation with its completion, for checkers; JSON alone, as in ``Event``.
 
     ``fail`` operations are removed before checking, an operation without completion is ``info``.
     """
@@ -62,9 +62,9 @@ class PairedOperation(msgspec.Struct, frozen=True, gc=False):
     process: int
     f: str
     key: str | None
-    #: Argument, from the invocation.
+    #: From the invocation.
     argument: Any
-    #: Result, from an ``ok`` completion; None for ``info``.
+    #: From an ``ok`` completion; None for ``info``.
     result: Any
     type: Literal["ok", "fail", "info"]
     #: Invocation time, ns.

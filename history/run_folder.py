@@ -1,4 +1,4 @@
-"""The paths of a run folder, pure; the one place that knows them (design, section 5)."""
+"""Paths of a run folder, pure; the one place that knows them (design, section 5)."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ RUN_FOLDER_SCHEMA = 1
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether a name leads nowhere but to an entry of the folder that it is looked up in."""
+    """Return whether a name leads nowhere but to an entry of its folder."""
     return name not in ("", ".", "..") and not set(name) & {"/", "\0"}
 
 
@@ -56,7 +56,7 @@ class RunFolder:
 
     @property
     def leaders(self) -> Path:
-        """Leaders seen from outside, one line per change."""
+        """Leader seen from outside, one line per change."""
         return self.root / "leaders.jsonl"
 
     @property
@@ -90,11 +90,11 @@ class RunFolder:
         return self.analysis / "ingest.json"
 
     def analysis_table(self, name: str) -> Path:
-        """Parquet folder of one ingested table, operations apart."""
+        """Return the Parquet folder of an ingested table other than operations."""
         return self.analysis / "tables" / name
 
     def analysis_result(self, name: str) -> Path:
-        """Parquet folder of one job's result."""
+        """Return the Parquet folder of a job's result."""
         return self.analysis / "results" / name
 
     @property
@@ -123,19 +123,19 @@ class RunFolder:
         return self.root / "report.html"
 
     def node(self, node: NodeName) -> Path:
-        """Folder of one node."""
+        """Return the folder of a node."""
         return self.root / "nodes" / node
 
     def state_events(self, node: NodeName) -> Path:
-        """State events of a node, stamped with the run's time by the harness."""
+        """Return the path of a node's state events, stamped with the run's time by the harness."""
         return self.node(node) / "state_events.jsonl"
 
     def committed_log(self, node: NodeName) -> Path:
-        """Neutral dump of a node's committed log: a header line, then one record per line."""
+        """Return the path of a node's neutral log dump: a header line, then one record per line."""
         return self.node(node) / "log.jsonl"
 
     def node_names(self) -> list[NodeName]:
-        """Nodes that have a folder, sorted."""
+        """Return the nodes that have a folder, sorted."""
         folder = self.root / "nodes"
         if not folder.is_dir():
             return []

@@ -1,6 +1,6 @@
-"""The lines of ``schedule.jsonl``: first every fault as planned, then each as it became, pure.
+"""Lines of ``schedule.jsonl``: first every fault as planned, then each with its targets, pure.
 
-A line with a time is a plan, one without is what the plan became when its target was resolved.
+A line with a time is a plan; one without is written when the plan's target is resolved.
 """
 
 from collections.abc import Iterable
@@ -16,12 +16,12 @@ _line = msgspec.json.Decoder(dict[str, Any])
 
 
 def is_planned(content: dict[str, Any]) -> bool:
-    """Whether a decoded line is a fault as planned, in this form or an earlier one."""
+    """Return whether a decoded line is a fault as planned, in this form or an earlier one."""
     return "at_us" in content or "at_ms" in content
 
 
 def planned_fault(content: dict[str, Any]) -> Fault:
-    """The fault of a decoded line.
+    """Return the fault of a decoded line.
 
     Raises:
         msgspec.ValidationError: it is none.
@@ -32,7 +32,7 @@ def planned_fault(content: dict[str, Any]) -> Fault:
 def decode_schedule(
     lines: Iterable[bytes],
 ) -> tuple[tuple[Fault, ...], tuple[ActualFault, ...]]:
-    """The planned faults and what became of those that were injected.
+    """Decode the planned faults, and those that were injected with their targets.
 
     A torn last line is left out; it was never acted upon.
 
@@ -56,7 +56,7 @@ def decode_schedule(
 
 
 def pin(scheduled: Iterable[Fault], actual: Iterable[ActualFault]) -> tuple[Fault, ...]:
-    """The same schedule, aimed at the nodes that were hit, whoever leads this time.
+    """Aim the schedule at the nodes that were hit, whoever leads this time.
 
     The symbolic target stays for the reader; a fault that was never injected keeps it in force.
     """

@@ -1,4 +1,4 @@
-"""Temporary folders that tell whether their maker still lives.
+"""Temporary folders that show whether their maker still lives.
 
 A process that is killed cannot remove its temporary files. So each folder holds a lock file whose
 ``flock`` the maker holds; the kernel releases it at the maker's death, and ``splitbrain clean``
@@ -13,9 +13,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-#: Names of the folders begin so.
 PREFIX = "splitbrain-"
-#: No plain word: others keep locks in their folders too, and those are not ours to remove.
+#: Not a plain word: others keep locks in their folders too, and those must stay.
 _LOCK = ".splitbrain-scratch.lock"
 #: Anybody may make a folder of such a name: no link is followed there and no pipe waited for.
 _FOUND = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -23,7 +22,7 @@ _FOUND = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @contextmanager
 def scratch_folder(purpose: str) -> Generator[Path]:
-    """A fresh folder that is removed at the end of the block, or by ``clean`` if it never ends.
+    """Yield a fresh folder, removed at the end of the block, or by ``clean`` if it never ends.
 
     Args:
         purpose: a word for its name.
@@ -33,7 +32,7 @@ def scratch_folder(purpose: str) -> Generator[Path]:
     unnamed = folder / f"{_LOCK}.new"
     descriptor = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        # Where there are no locks the folder is not known as dead, and stays.
+        # Without locks the folder is not known as dead, and stays.
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             unnamed.rename(folder / _LOCK)
@@ -46,7 +45,7 @@ def scratch_folder(purpose: str) -> Generator[Path]:
 def remove_dead(
     parent: Path | None = None, before: Callable[[Path], None] = lambda _: None
 ) -> list[Path]:
-    """Remove the folders whose makers are dead; which those were.
+    """Remove the folders whose makers are dead, and return them.
 
     A folder without a lock file is spared: it is foreign, or just being made.
 

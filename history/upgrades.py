@@ -1,7 +1,7 @@
-"""Records of earlier versions, turned into those of this one; pure.
+"""Upgrades of earlier versions' records to those of this one; pure.
 
-A record of an earlier schema is read as strictly as it was then, and handed on as decoded JSON of
-the next schema; one of today is handed on as it is. Source: issue 19.
+A record of an earlier schema is read as strictly as it was then, and returned as decoded JSON of
+the next schema; a current one is returned as it is. Source: issue 19.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ class _Awaited1(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Fault1(msgspec.Struct):
-    """A line of ``schedule.jsonl``, in milliseconds."""
+    """Line of ``schedule.jsonl``, in milliseconds."""
 
     index: Int64
     kind: str
@@ -51,7 +51,7 @@ class _Moment1(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _SimulatedFault1(msgspec.Struct, forbid_unknown_fields=True):
-    """A fault of ``scenario.json``, with a moment."""
+    """Fault of ``scenario.json``, with a moment."""
 
     index: int
     kind: str
@@ -63,7 +63,7 @@ class _SimulatedFault1(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Scenario1(msgspec.Struct):
-    """Of a scenario what is another one now."""
+    """Changed fields of a scenario."""
 
     faults: list[_SimulatedFault1] = []
 
@@ -73,7 +73,7 @@ class _Scenario2(msgspec.Struct):
 
 
 def upgraded_fault(content: Content) -> Content:
-    """A line of a schedule; lines have no schema, and those of schema 1 say ``at_ms``.
+    """Upgrade a line of a schedule; lines have no schema, and those of schema 1 have ``at_ms``.
 
     Raises:
         msgspec.ValidationError: it was no such line then either.
@@ -82,11 +82,11 @@ def upgraded_fault(content: Content) -> Content:
 
 
 def upgraded_scenario(content: Content) -> Content:
-    """A scenario of any schema from which there is a way; others are handed on as they are.
+    """Upgrade a scenario of any schema from which there is a way; return others as they are.
 
     Raises:
         msgspec.ValidationError: its faults were none then either.
-        ValueError: it waits for what no scenario can wait for any more.
+        ValueError: it waits for an event that no scenario can wait for any more.
     """
     while (upgrade := UPGRADES.get(("scenario", scenario_schema(content)))) is not None:
         content = upgrade(content)
@@ -94,9 +94,9 @@ def upgraded_scenario(content: Content) -> Content:
 
 
 def scenario_schema(content: Content) -> Any:
-    """The schema that a scenario says, else that of its faults: saved tests did not say theirs.
+    """Return a scenario's schema, else that of its faults: saved tests had none of their own.
 
-    Those whose faults have times are of schema 2 or later.
+    Faults with times mean schema 2 or later.
     """
     faults = content.get("faults")
     if "schema" in content or not faults or not isinstance(faults, list):
@@ -106,7 +106,7 @@ def scenario_schema(content: Content) -> Any:
 
 
 def _fault_1(content: Content) -> Content:
-    """Milliseconds become microseconds."""
+    """Turn milliseconds into microseconds."""
     old = msgspec.convert(content, _Fault1)
     when = old.when
     fault = Fault(
@@ -132,7 +132,7 @@ def _fault_1(content: Content) -> Content:
 
 
 def _scenario_1(content: Content) -> Content:
-    """A moment becomes a time, and what is waited for from then on."""
+    """Turn a moment into a time, and an event to wait for from then on."""
     old = msgspec.convert(content, _Scenario1).faults
     return content | {"schema": 2, "faults": [msgspec.to_builtins(_timed(fault)) for fault in old]}
 
@@ -170,12 +170,15 @@ def _awaited(on: str, moment: _Moment1, from_us: int) -> Awaited:
 
 
 def _scenario_2(content: Content) -> Content:
-    """Kinds that sweeps had names and options of their own for become those of plans.
+    """Turn sweeps' own kinds and options into those of plans.
 
-    A choice that a fault's integer settled is one of its options now.
+    The options that a fault's integer decided become explicit.
     """
     faults = msgspec.convert(content, _Scenario2).faults
-    return content | {"schema": 3, "faults": [msgspec.to_builtins(_named(one)) for one in faults]}
+    return content | {
+        "schema": 3,
+        "faults": [msgspec.to_builtins(_named(fault)) for fault in faults],
+    }
 
 
 def _named(fault: Fault) -> Fault:
@@ -206,11 +209,11 @@ def _named(fault: Fault) -> Fault:
     return msgspec.structs.replace(fault, kind=kind, options=options)
 
 
-#: Names of sweeps to those of plans.
+#: Names of kinds in sweeps, and in plans.
 _NAMES_3: Final = {
     "clog": "delay", "disk-full": "full-disk", "stop": "terminate", "reset": "disconnect",
 }  # fmt: skip
-#: Record and schema to what leads to the next schema.
+#: Upgrade to the next schema, by record and schema.
 UPGRADES: Final[Mapping[tuple[str, Any], Callable[[Content], Content]]] = {
     ("fault", 1): _fault_1,
     ("scenario", 1): _scenario_1,

@@ -1,10 +1,9 @@
-"""Shapes that the values of an operation must have, whatever it is judged by; pure.
+"""Shapes that the values of an operation must have, whatever judges it; pure.
 
-An answer that says something else than was asked is never taken for "done": it belongs to another
-operation, or means something that nobody here knows.
-Source: ``contracts.operations``: a compare-and-set is asked ``[expected, new]`` and answers
-``[expected, new, succeeded]``; a write answers the value written. Others answer writes with
-nothing.
+An answer that does not fit its request is never taken for "done": it belongs to another operation,
+or means something that nobody here knows. Source: ``contracts.operations``: a compare-and-set asks
+for ``[expected, new]`` and answers ``[expected, new, succeeded]``; a write answers the value
+written, or nothing in foreign histories.
 """
 
 from typing import Any, cast
@@ -16,7 +15,7 @@ _ANSWERED = 3
 
 
 def wrong_shape(operation: PairedOperation) -> str | None:
-    """Return the problem of an ``ok`` or ``info`` operation's values as a clause, or None."""
+    """Return the problem of an ``ok`` or ``info`` operation's values, as a clause, or None."""
     if operation.f != "cas":
         return None
     asked = operation.argument
@@ -33,7 +32,7 @@ def wrong_shape(operation: PairedOperation) -> str | None:
 
 
 def wrong_echo(operation: PairedOperation) -> str | None:
-    """The fault of an answer that can only be what was asked, or nothing; None if it has none.
+    """Return the problem of an answer that can only repeat its request, or be nothing; else None.
 
     For kinds that are answered with "done": ``write``, ``add``, ``enqueue``.
     """
@@ -44,7 +43,7 @@ def wrong_echo(operation: PairedOperation) -> str | None:
 
 
 def is_same(asked: object, answered: object) -> bool:
-    """Whether an answer repeats a value; ``1`` and ``1.0`` are one, for stores rewrite them so."""
+    """Return whether an answer repeats a value; stores may rewrite ``1`` as ``1.0``."""
     if isinstance(asked, bool) or isinstance(answered, bool):
         return asked is answered
     if isinstance(asked, (list, tuple)) and isinstance(answered, (list, tuple)):
@@ -53,7 +52,7 @@ def is_same(asked: object, answered: object) -> bool:
     if isinstance(asked, dict) and isinstance(answered, dict):
         one, other = cast("dict[Any, Any]", asked), cast("dict[Any, Any]", answered)
         return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
-    # A value that is no number equals itself.
+    # NaN equals itself here.
     return asked is answered or asked == answered or (asked != asked and answered != answered)  # noqa: PLR0124
 
 
@@ -64,7 +63,7 @@ def _length(value: object) -> int:
 
 
 def shown(value: object) -> str:
-    """A value in a sentence for people, at most 40 characters of it."""
+    """Return at most 40 characters of a value, for a sentence."""
     if value is None:
         return "nothing"
     text = repr(value)

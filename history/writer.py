@@ -1,12 +1,12 @@
-"""Appends events to the run folder's files; the one place of ``history`` that touches a disk.
+"""Writer of events to the run folder's files; the one place of ``history`` that touches a disk.
 
 Each record is one ``write`` of one line before the caller goes on: an invocation is in the file
 before its operation is sent, and a completion before anything can depend on it. So the file is a
-prefix of the truth whenever the harness dies; only the machine's own death can lose what the last
-second's fsync has not covered, and only a torn last line. Events that worker processes stamped
-come in batches that hold all of them up to a moment: a prefix too, which lags by some
-milliseconds. It must never reorder, rewrite or drop a record (design, section 5); where the disk
-refuses one, the history ends before it.
+prefix of the truth whenever the harness dies; only the machine's own death can lose the last second
+since an fsync, and only a torn last line. Events stamped by worker processes come in batches that
+hold all of them up to a moment: a prefix too, which lags by some milliseconds. It must never
+reorder, rewrite or drop a record (design, section 5); where the disk refuses one, the history ends
+before it.
 """
 
 import contextlib
@@ -24,18 +24,18 @@ from splitbrain.history.records import Event, EventFields, EventType
 
 #: Time between two fsyncs of one file.
 SYNC_INTERVAL_S = 1.0
-#: Beginning of an event's line that has no index yet.
+#: Beginning of an event's line without an index yet.
 _UNINDEXED = b'{"index":0,'
 _ENCODER = msgspec.json.Encoder()
 
 
 def stamped_line(event: Event) -> bytes:
-    """The line of an event that has its time and not yet its index: what follows the index."""
+    """Return the line of a stamped event behind its index."""
     return _ENCODER.encode(event)[len(_UNINDEXED) :]
 
 
 class LineWriter:
-    """Appends JSON lines to one file; safe to use from several threads.
+    """Appender of JSON lines to one file; safe to use from several threads.
 
     Raises (from every method that writes):
         HarnessError: the disk refuses, for example because it is full.
@@ -74,14 +74,14 @@ class LineWriter:
                 message = f"{self._path} is closed"
                 raise RuntimeError(message)
             if self._sync_failure is not None:
-                # Linux tells a failed write-back once; what comes after it proves nothing.
+                # Linux reports a failed write-back once; later success proves nothing.
                 raise self._sync_failure
             written = 0
             try:
                 while written < len(lines):
                     written += os.write(self._descriptor, memoryview(lines)[written:])
             except OSError as error:
-                # Half a line would spoil whatever is appended once there is room again.
+                # Half a line would spoil later lines once there is room again.
                 self._length += lines.rfind(b"\n", 0, written) + 1
                 with contextlib.suppress(OSError):
                     os.ftruncate(self._descriptor, self._length)
@@ -90,7 +90,7 @@ class LineWriter:
             self._dirty = True
 
     def sync(self) -> None:
-        """Make all that was appended durable."""
+        """Make all appended lines durable."""
         with self._lock:
             if self._closed or not self._dirty:
                 return
@@ -145,11 +145,11 @@ class LineWriter:
 
 
 class HistoryWriter:
-    """Appends events, giving each its index and its time in one step.
+    """Appender of events, giving each its index and its time in one step.
 
     Because both are given under one lock, times never decrease with the index. An invocation is
-    stamped before it is sent and a completion after it has arrived, so that an operation's
-    interval in the history contains its real one.
+    stamped before it is sent and a completion after it has arrived, so that an operation's interval
+    in the history contains its real one.
 
     Raises (from every method that appends):
         HarnessError: the disk refuses, or has refused before: a history has no gaps.
@@ -158,8 +158,7 @@ class HistoryWriter:
     def __init__(
         self, path: Path, clock: Callable[[], int], *, sync_interval_s: float = SYNC_INTERVAL_S
     ) -> None:
-        """``clock`` gives nanoseconds since the run's start, monotonic."""
-        #: The file.
+        """Take a ``clock`` of monotonic nanoseconds since the run's start."""
         self.path = path
         self._lines = LineWriter(path, sync_interval_s=sync_interval_s)
         self._clock = clock
@@ -184,11 +183,11 @@ class HistoryWriter:
             return event
 
     def append_stamped(self, lines: Sequence[bytes]) -> None:
-        """Write events that have their times, giving each its index.
+        """Write stamped events, giving each its index.
 
         Args:
-            lines: as ``stamped_line`` makes them, in the order of their times, none older than
-                what the history holds.
+            lines: as ``stamped_line`` makes them, in the order of their times, none older than the
+                history's last.
         """
         with self._lock:
             indexed = [

@@ -1,6 +1,6 @@
-"""Answers from runs: what was lost, who led when, how long it was down; computed by Spark.
+"""Analysis of runs by Spark: losses, leaders, outages.
 
 ``ingest`` turns a run folder into Parquet tables without Spark, ``jobs`` are functions from
-DataFrame to DataFrame, ``analyze`` runs both on one run folder. ``pyspark`` is imported here and
-nowhere else. Verdicts belong to ``checker``; what stands here are figures.
+DataFrame to DataFrame, ``analyze`` runs both on one run folder. Only this room imports ``pyspark``.
+Must never judge: it computes figures, verdicts belong to ``checker``.
 """

@@ -1,9 +1,8 @@
-"""The analysis as a child process: ``python -m splitbrain.spark_analysis RUN_FOLDER [OWNER]``.
+"""Analysis as a child process: ``python -m splitbrain.spark_analysis RUN_FOLDER [OWNER]``.
 
-When the process of the number OWNER ends, it ends in order too, Spark's JVM and files with it.
-Prints one JSON line at the end. Ends with 0, with 3 and one sentence on standard error where the
-analysis was not possible, with 64 where it was called wrongly; never with 1 or 2, which are
-verdicts.
+When the process of the number OWNER ends, it ends in order too, with Spark's JVM and files. Prints
+one JSON line at the end. Exit code 0, 3 with one sentence on standard error if the analysis was not
+possible, 64 for wrong usage; never 1 or 2, which are verdicts.
 """
 
 import sys
@@ -20,7 +19,7 @@ _EXIT_USAGE = 64
 
 
 def main(arguments: list[str]) -> int:
-    """Analyse the run folder that the only argument names; returns the exit code."""
+    """Analyse the run folder named first; return the exit code."""
     match arguments:
         case [folder]:
             owner = None

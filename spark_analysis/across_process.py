@@ -1,8 +1,8 @@
 """All runs of a lake: ``python -m splitbrain.spark_analysis.across_process REQUEST OWNER``.
 
-Reads an ``AcrossRequest`` from a file and prints ``Findings`` as its last line, JSON both. What
-leaves Spark is bounded whatever the size of the lake: each table is cut at its most telling rows,
-and says how many there were. Ends with 0, or with 3 or 64 and one sentence on standard error.
+Reads an ``AcrossRequest`` from a file and prints ``Findings`` as its last line, both JSON. Output
+is bounded at any size of the lake: each table is cut at its most telling rows, and says how many
+there were. Ends with 0, or with 3 or 64 and one sentence on standard error.
 """
 
 import datetime as dt
@@ -44,7 +44,7 @@ from splitbrain.spark_analysis.lake.reader import LakeTables, lake_at
 from splitbrain.spark_analysis.owned_process import answer
 from splitbrain.spark_analysis.session import one_sentence, spark_session
 
-#: Rows of one table that are shown.
+#: Rows of one table in the output.
 ROWS_MAX: Final = 500
 TRENDS_MAX: Final = 60
 _Row = TypeVar("_Row", bound=RowAcross)
@@ -62,7 +62,7 @@ def answer_to(request: AcrossRequest) -> Findings:
 
 
 def look_across(session: SparkSession, request: AcrossRequest) -> Findings:
-    """Carry out all jobs over the runs of a lake.
+    """Run all jobs over the runs of a lake.
 
     Raises:
         HarnessError: there is no run in it, or a later version wrote it.
@@ -116,9 +116,9 @@ def _shown(frame: DataFrame, row: type[_Row], *order: str | Column) -> Shown[_Ro
 
 
 def shown_points(points: DataFrame, changes: DataFrame) -> ShownPoints:
-    """Trends that became worse, that changed, then the longest; as far back as changes are sought.
+    """Choose trends that became worse, then changed ones, then the longest.
 
-    One that became worse must never be left out for one that is merely longer.
+    A trend that became worse must never be left out for one that is merely longer.
     """
     lengths = points.groupBy(*TREND).agg(sql.count(sql.lit(1)).alias("length")).localCheckpoint()
     changed = changes.groupBy(*TREND).agg(sql.max(sql.col("worse").cast("int")).alias("worse"))

@@ -1,7 +1,4 @@
-"""Analyses one run folder: ingest, jobs, results as Parquet, small results as ``summary.json``.
-
-Must never judge: verdicts are the checker's.
-"""
+"""Analysis of one run folder: ingest, jobs, results as Parquet, ``summary.json``."""
 
 import contextlib
 import functools
@@ -61,21 +58,21 @@ from splitbrain.spark_analysis.schemas import table_of
 from splitbrain.spark_analysis.session import one_sentence, spark_session
 from splitbrain.spark_analysis.table_writer import replace_file
 
-#: Rows of a list in the summary; beyond it the Parquet files have the rest.
+#: Rows of a list in the summary; the Parquet files have all.
 ROWS_MAX: Final = 20_000
-#: Rows of each finding that are shown.
+#: Rows of each finding in the summary.
 EXAMPLES_MAX: Final = 20
-#: Classes of errors that are shown; a client may put anything into one.
+#: Classes of errors in the summary; a client may put anything into one.
 CLASSES_MAX: Final = 50
 _NEXT_STEP = (
     "Remove the analysis folder in it and run splitbrain analyze again; "
     "the run itself is not affected."
 )
 
-#: Stored results of one run by the records of their rows.
+#: Stored results of one run by their row records.
 Results = Mapping[type[Row], DataFrame]
 
-#: Rows to the job that finds them, from the tables of a run and the results of the jobs above it.
+#: Jobs by the rows that they find, from a run's tables and the results of the jobs above.
 JOBS: Final[dict[type[Row], Callable[[RunTables, Results], DataFrame]]] = {
     Latency: lambda run, _: latency_quantiles(run.operations),
     Throughput: lambda run, _: throughput(run.operations),
@@ -94,15 +91,13 @@ JOBS: Final[dict[type[Row], Callable[[RunTables, Results], DataFrame]]] = {
 
 
 class Counts(NamedTuple):
-    """Sizes of what was looked at."""
+    """Sizes of the searched data."""
 
-    #: Acknowledged writes.
     acknowledged: int
     #: Different committed records of the workload, over all nodes.
     committed: int
-    #: Nodes of the run.
     nodes: int
-    #: Nodes whose log was dumped.
+    #: Nodes with a dumped log.
     logs: int
 
 
@@ -140,7 +135,7 @@ def analyze(run_folder: Path, session: SparkSession | None = None) -> RunAnalysi
 
 
 def _count(tables: RunTables) -> Counts:
-    """How much the lost and phantom commits were looked for in; one job for all figures."""
+    """Count all sizes in one Spark job."""
     records = tables.committed.where(sql.col("f").isNotNull()).select("epoch", "offset", "digest")
     frames = {
         "acknowledged": acknowledged_writes(tables.operations),
@@ -169,9 +164,9 @@ def _session(given: SparkSession | None) -> Iterator[SparkSession]:
 
 
 def _throughput(found: Results, _: Counts) -> list[Throughput]:
-    """Every second, those in which nothing ended too."""
+    """Return every second, also those in which nothing ended."""
     shown = rows_of(found[Throughput], Throughput, "second", limit=ROWS_MAX)
-    by_second = {one.second: one for one in shown}
+    by_second = {row.second: row for row in shown}
     seconds = range(shown[0].second, shown[-1].second + 1) if shown else ()
     return [by_second.get(second) or Throughput(second, 0, 0, 0) for second in seconds]
 
@@ -188,7 +183,7 @@ def _span(found: Results, _: Counts) -> Span | None:
 def _overlaps(found: Results, _: Counts) -> list[LeaderOverlap]:
     order = ("epoch_a", "epoch_b", "start_ns")
     overlaps = rows_of(found[LeaderOverlap], LeaderOverlap, *order, limit=ROWS_MAX)
-    return sorted(overlaps, key=lambda one: not one.same_epoch)
+    return sorted(overlaps, key=lambda row: not row.same_epoch)
 
 
 def _lost(found: Results, counts: Counts) -> Lost:
@@ -270,7 +265,7 @@ def _rows() -> Column:
     return sql.count(sql.lit(1))
 
 
-#: Parts of ``RunAnalysis`` to what makes them of the results.
+#: Makers of the parts of ``RunAnalysis``, from the results.
 PARTS: Final[dict[str, Callable[[Results, Counts], Any]]] = {
     "latency": lambda found, _: rows_of(
         found[Latency].where("type = 'ok'"), OkLatency, "f", "second", limit=ROWS_MAX

@@ -1,4 +1,4 @@
-"""Finds where a series of figures changed its level for good: E-divisive, on ranks.
+"""Search for lasting changes of level in a series of figures: E-divisive, on ranks.
 
 The divergence between two stretches of a series is the energy distance of Székely and Rizzo; the
 split that makes it greatest counts where a permutation test finds that chance rarely does as well,
@@ -7,8 +7,8 @@ their ranks first: one run that was ten times as slow is an outlier and no chang
 
 The permutations come from a generator of fixed seed: equal series have equal changes. The share of
 series without a change in which one is found is ``SIGNIFICANCE`` at most: the first test is exact,
-further ones follow only where it found something, and each of the two has half of what the one
-before it had. Figures: ``python -m bench.change_points``.
+further ones follow only where it found something, and each of the two has half the significance of
+the one before it. Figures: ``python -m bench.change_points``.
 
 Sources: Matteson and James, A Nonparametric Approach for Multiple Change Point Analysis of
 Multivariate Data (JASA 2014); Daly et al., The Use of Change Point Detection to Identify Software
@@ -21,11 +21,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-#: Of chance, for the first change of a series.
+#: Probability of a false first change in a series.
 SIGNIFICANCE: Final = 0.01
 #: Points on either side of a change.
 SIDE_MIN: Final = 5
-#: Drawn for one test; the least p is one in so many and one.
+#: Permutations per test; the least p is 1 / (this + 1).
 PERMUTATIONS: Final = 999
 _SEED: Final = 20_140_107
 
@@ -33,9 +33,9 @@ _Floats = NDArray[np.float64]
 
 
 class ChangePoint(NamedTuple):
-    """A change of level."""
+    """Change of level."""
 
-    #: Of the first value of the new level.
+    #: Place of the first value of the new level.
     place: int
     #: Medians of the stretches before and after it, up to the next changes.
     before: float
@@ -47,7 +47,7 @@ class ChangePoint(NamedTuple):
 def change_points(
     values: Sequence[float], *, significance: float = SIGNIFICANCE, side_min: int = SIDE_MIN
 ) -> list[ChangePoint]:
-    """Where the level of a series changed, in order.
+    """Return the changes of level in a series, in order.
 
     Args:
         values: finite, in the order of time; the cost grows with the square of their number.
@@ -88,7 +88,7 @@ def change_points(
 
 
 def _ranks(values: _Floats) -> _Floats:
-    """Ranks, equal values sharing the middle of theirs."""
+    """Return the ranks; equal values share the middle of theirs."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return (last - (counts - 1) / 2.0)[places]
@@ -99,10 +99,10 @@ def _distances(ranks: _Floats) -> _Floats:
 
 
 def _best_split(distances: _Floats, side_min: int) -> tuple[int, float]:
-    """The split that divides best, and how well.
+    """Return the split with the greatest divergence, and the divergence.
 
     The second stretch may end before the series does, so that a level that came and went is not
-    hidden by what follows (the paper's kappa).
+    hidden by later values (the paper's kappa).
     """
     count = len(distances)
     sums = np.zeros((count + 1, count + 1))
@@ -132,7 +132,7 @@ def _chance(
     chance_max: float,
     random: np.random.Generator,
 ) -> float:
-    """Share of shuffled series that divide as well; it stops where that is too many already."""
+    """Return the share of shuffled series that divide as well; stop early where it is too large."""
     as_good = 1
     for _ in range(PERMUTATIONS):
         order = random.permutation(len(distances))

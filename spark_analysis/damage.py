@@ -1,12 +1,11 @@
 """Damage of a run: a kind for queries and a sentence for people, each.
 
-Must never end an ingest: whatever a run folder holds, it is taken as far as it goes, and what is
-left out is said here.
+Must never end an ingest: a run folder is read as far as possible, and the rest reported here.
 """
 
 from typing import Final, Literal
 
-#: What is not there: a run that ended out of order, or of which a part was not kept.
+#: Missing files or parts: a run that ended out of order, or was not kept whole.
 Missing = Literal[
     "no-plan",
     "no-history",
@@ -16,7 +15,7 @@ Missing = Literal[
     "no-results",
     "unsealed",  # the run began to seal its evidence and never did
 ]
-#: What is there and cannot be trusted or read.
+#: Files that are there and cannot be trusted or read.
 Broken = Literal[
     "plan-unreadable",
     "history-torn",  # its last line
@@ -28,7 +27,7 @@ Broken = Literal[
     "changed-since",  # not what the run sealed
     "values-refused",  # rows that fit no column: numbers beyond 64 bits, text that is no Unicode
 ]
-#: Not damage: of a valid run of a suite only its results are kept.
+#: No damage: a suite keeps only the results of a valid run.
 Pruned = Literal["pruned"]
 DamageKind = Missing | Broken | Pruned
 
@@ -37,31 +36,31 @@ _BROKEN: Final = frozenset(Broken.__args__)
 
 
 class Damage:
-    """Collects what is left out of one run."""
+    """Collection of everything left out of one run."""
 
     def __init__(self) -> None:
         self._found: list[tuple[DamageKind, str]] = []
 
     def add(self, kind: DamageKind, sentence: str) -> None:
-        """Say one thing, once."""
+        """Report one damage, once."""
         if (kind, sentence) not in self._found:
             self._found.append((kind, sentence))
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """For people, in the order in which they were found."""
+        """Return the sentences in the order of their discovery."""
         return tuple(sentence for _, sentence in self._found)
 
     @property
     def kinds(self) -> tuple[DamageKind, ...]:
-        """For queries, sorted, each once."""
+        """Return the kinds, sorted, each once."""
         return tuple(sorted({kind for kind, _ in self._found}))
 
     def state(self, *, is_open: bool) -> str:
-        """One word for the run: the first of these that fits.
+        """Return one word for the run, the first of these that fits.
 
-        ``open`` it is still under way; ``damaged`` something cannot be read or trusted;
-        ``partial`` something is missing; ``pruned`` a suite kept its results alone; ``whole``.
+        ``open`` still under way; ``damaged`` something cannot be read or trusted; ``partial``
+        something is missing; ``pruned`` a suite kept only its results; ``whole``.
         """
         kinds = set(self.kinds)
         if is_open:

@@ -1,7 +1,7 @@
-"""The figures that Spark computes for the release gate; needs no Spark to be read.
+"""Catalogue of the figures that Spark computes for the release gate; needs no Spark to be read.
 
 ``gate_figures`` computes all of them, ``docs/gate.md`` lists them. Latencies are those of ok
-operations that are no final reads, cut to whole microseconds; windows are those of
+operations other than final reads, cut to whole microseconds; windows are those of
 ``jobs.availability``, of faults that were seen to bite. Quantiles are exact and linear between
 neighbours.
 """
@@ -10,13 +10,13 @@ from typing import Final
 
 from splitbrain.contracts.figure import RUN_DIMENSIONS, Better, Dimension, Figure, Unit
 
-#: Samples that a quantile takes before a change of it means anything: ten beyond it.
+#: Samples below which a change of a quantile means nothing: ten beyond it.
 _P50_MIN: Final = 20
 _P95_MIN: Final = 200
 _P99_MIN: Final = 1000
-#: Of shares: fewer operations say nothing about one in a hundred.
+#: For shares: fewer operations say nothing about one in a hundred.
 _OPERATIONS_MIN: Final = 1000
-#: Faults are few; what is behind a quantile of theirs is told beside it.
+#: Faults are few; the sample size of their quantiles is reported beside them.
 _FAULTS_MIN: Final = 10
 
 _BY_OPERATION: Final[tuple[Dimension, ...]] = (*RUN_DIMENSIONS, "operation")

@@ -1,9 +1,8 @@
-"""Declared tables as Spark knows them: opened, stored, and frames brought into their shape.
+"""Declared tables in Spark: opening, storing, bringing frames into shape, reading rows as records.
 
-And the way back: the first rows of a result as the records that declare them. The schema of a table
-is never read from its files: a column that an older file lacks is null. Effects of operations are
-written by an ingest as the workload declares them; in runs of older versions, which have none, the
-usual names of functions tell.
+The schema of a table is never read from its files: a column that an older file lacks is null.
+Effects of operations come from the workload's declaration at ingest; runs of older versions have
+none, and the usual names of functions decide.
 """
 
 import contextlib
@@ -37,12 +36,12 @@ from splitbrain.spark_analysis.table_writer import PART_FILE
 
 
 def struct_type(table: Table) -> StructType:
-    """The table's schema for Spark."""
+    """Return the table's schema for Spark."""
     return from_arrow_schema(table.schema)
 
 
 def conform(frame: DataFrame, table: Table, *, kept: Sequence[str] = ()) -> DataFrame:
-    """The frame's columns in the declared order and types; a missing column is Spark's error.
+    """Return the frame's columns in the declared order and types; a missing one is Spark's error.
 
     Args:
         frame: any rows with at least these columns.
@@ -59,39 +58,39 @@ _NS_PER_MS: Final = 1e6
 
 
 def rows_of(result: DataFrame, row: type[_Row], *order: str | Column, limit: int) -> list[_Row]:
-    """The first rows of a result, by way of Arrow; moments in ms, values decoded.
+    """Return the first rows of a result, by way of Arrow; moments in ms, values decoded.
 
     Args:
-        result: with the columns of the row at least.
+        result: with at least the columns of the row.
         row: record of a row.
         order: columns.
-        limit: rows that leave Spark at most.
+        limit: greatest number of rows that leave Spark.
     """
     columns = columns_of(row)
     shown = [
-        (sql.col(one.name) / _NS_PER_MS if one.kind == Moment else sql.col(one.name)).alias(
-            one.field
-        )
-        for one in columns
+        (
+            sql.col(column.name) / _NS_PER_MS if column.kind == Moment else sql.col(column.name)
+        ).alias(column.field)
+        for column in columns
     ]
     found = result.orderBy(*order).limit(limit).select(*shown).toArrow().to_pylist()
-    for name in (one.field for one in columns if one.kind == Value):
+    for name in (column.field for column in columns if column.kind == Value):
         for told in found:
             told[name] = None if told[name] is None else msgspec.json.decode(told[name])
     return msgspec.convert(found, list[row])
 
 
 def figures(result: DataFrame, **aggregates: Column) -> dict[str, Any]:
-    """Aggregates of all rows of a result, by name."""
+    """Return aggregates of all rows of a result, by name."""
     named = [aggregate.alias(name) for name, aggregate in aggregates.items()]
     return result.agg(*named).toArrow().to_pylist()[0]
 
 
 @contextlib.contextmanager
 def arrow_functions() -> Iterator[None]:
-    """Around ``mapInArrow`` and ``applyInArrow``.
+    """Silence a warning in ``mapInArrow`` and ``applyInArrow``.
 
-    Spark warns of the version of pandas there, which such a function never meets.
+    Spark warns of the version of pandas there, which such a function never uses.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings(
@@ -100,15 +99,15 @@ def arrow_functions() -> Iterator[None]:
         yield
 
 
-#: Rows that are sent to every worker rather than sorted into place: some MB.
+#: Rows that are sent to every worker instead of being sorted into place: some MB.
 FEW_ROWS: Final = 50_000
 
 
 class Counted(NamedTuple):
-    """Rows that are computed, and how many they are."""
+    """Computed rows, and their number."""
 
     rows: DataFrame
-    #: Not more than one above ``FEW_ROWS``, where it stands for all larger ones.
+    #: Number of rows; one above ``FEW_ROWS`` stands for all larger ones.
     size: int
 
     @property
@@ -117,15 +116,15 @@ class Counted(NamedTuple):
         return self.size <= FEW_ROWS
 
     def few(self, frame: DataFrame) -> DataFrame:
-        """The frame, made of these rows: sent to every worker where they are few."""
+        """Return the frame, made of these rows, to be sent to every worker if they are few."""
         return sql.broadcast(frame) if self.are_few else frame
 
 
 def few_or_many(frame: DataFrame) -> Counted:
-    """Compute what is nearly always small beside the tables that it is to be joined with.
+    """Compute rows that are nearly always few beside the tables that they are to be joined with.
 
-    Spark plans a join before it knows: it would move the large table as well. This is computed at
-    once, where it is called.
+    Spark plans a join before it knows their number and would move the large table as well, so they
+    are computed at once.
     """
     rows = frame.localCheckpoint()
     return Counted(rows, rows.limit(FEW_ROWS + 1).count())
@@ -135,12 +134,12 @@ _READS: Final = tuple(sorted(f for f, function in USUAL.items() if function.effe
 
 
 def is_write() -> Column:
-    """Whether it was asked to change something, whatever came of it."""
+    """Whether the operation asked for a change, whatever came of it."""
     return sql.coalesce(sql.col("effect") != "reads", ~sql.col("f").isin(*_READS))
 
 
 def is_refused() -> Column:
-    """Whether it is a change whose result says that it was not done.
+    """Whether the result of a change says that it was not done.
 
     ``[expected, new, false]`` of a compare-and-set, ``[number, false]`` of a create, ``false`` of a
     delete.
@@ -151,12 +150,12 @@ def is_refused() -> Column:
 
 
 def has_record() -> Column:
-    """Whether it has a record in the committed logs, given that it was acknowledged."""
+    """Whether the operation has a record in the committed logs, if it was acknowledged."""
     return sql.coalesce(sql.col("effect") == "records", is_write() & ~is_refused())
 
 
 class RunTables(NamedTuple):
-    """The ingested tables, of any number of runs."""
+    """Ingested tables of any number of runs."""
 
     operations: DataFrame
     faults: DataFrame
@@ -166,7 +165,7 @@ class RunTables(NamedTuple):
 
 
 def open_tables(session: SparkSession, run_folders: Sequence[Path]) -> RunTables:
-    """The tables of ingested runs, each table as one DataFrame over all of them."""
+    """Open each table of ingested runs as one DataFrame over all of them."""
     folders = [RunFolder(path) for path in run_folders]
 
     def open_table(table: Table) -> DataFrame:
@@ -181,15 +180,12 @@ def open_tables(session: SparkSession, run_folders: Sequence[Path]) -> RunTables
 def store_result(
     session: SparkSession, result: DataFrame, table: Table, folder: RunFolder
 ) -> DataFrame:
-    """Compute a result, put it in the place of an older one, and open what was stored.
-
-    The new file takes the old one's place in one step, as at ingest.
-    """
+    """Compute a result, replace an older one in one step, and open the stored one."""
     place = folder.analysis_result(table.name)
     place.mkdir(parents=True, exist_ok=True)
     aside = place / f"_computing.{os.getpid()}"
     try:
-        # One file: results are small beside the tables that they come from.
+        # One file: results are small.
         result.coalesce(1).write.mode("overwrite").parquet(str(aside.absolute()))
         (part,) = aside.glob("part-*.parquet")
         part.replace(place / PART_FILE)

@@ -1,9 +1,9 @@
-"""The figures of the release gate: jobs' results of all selected runs to one small table.
+"""Figures of the release gate: jobs' results of all selected runs to one small table.
 
-What each figure means stands in ``figure_catalogue``. Every figure of one selection comes from one
-aggregation, and nothing but the small table leaves Spark. Latencies are counted by whole
-microsecond first, so that an exact quantile of all operations of all runs needs no sort of them.
-Must never judge: a bound is the policy's business, and no data is null, never zero.
+``figure_catalogue`` defines the figures. Every figure of one selection comes from one aggregation,
+and only the small table leaves Spark. Latencies are counted by whole microsecond first, so that an
+exact quantile of all operations of all runs needs no sort of them. Must never judge: bounds belong
+to the policy, and no data is null, never zero.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -38,7 +38,7 @@ from splitbrain.spark_analysis.jobs.latency import throughput
 from splitbrain.spark_analysis.jobs.leadership import leader_overlaps
 from splitbrain.spark_analysis.jobs.stale_reads import stale_reads
 
-#: Result: one row per subject; ``value`` is null where there are no samples.
+#: One row per subject; ``value`` is null without samples.
 FIGURES: Final = StructType(
     [
         StructField("subject", StringType(), nullable=False),  # ``Subject.text``
@@ -51,7 +51,7 @@ _US_PER_MS: Final = 1e3
 
 
 def gate_figures(tables: RunTables, runs: DataFrame, subjects: Sequence[Subject]) -> DataFrame:
-    """The value of every subject.
+    """Return the value of every subject.
 
     Args:
         tables: of the selected runs and no others.
@@ -73,17 +73,17 @@ def gate_figures(tables: RunTables, runs: DataFrame, subjects: Sequence[Subject]
 
 
 class _Measures(Selection):
-    """One row of all figures of a family, under any conditions."""
+    """All figures of a family in one row, under any conditions."""
 
     def of(self, family: str, conditions: Sequence[Condition]) -> DataFrame:
-        """Columns ``<figure>`` and ``<figure>.samples`` of one row."""
+        """Return one row with columns ``<figure>`` and ``<figure>.samples``."""
         if family in FOUND:
             return self.found(family, conditions)
         measure: Callable[[Sequence[Condition]], DataFrame] = getattr(self, family)
         return measure(conditions)
 
     def latency(self, conditions: Sequence[Condition]) -> DataFrame:
-        """Figures of ok operations."""
+        """Return figures of ok operations."""
         counted = self.once("latency", lambda: _counted_latencies(self.tables.operations))
         chosen = self.chosen(counted, conditions, operation="f")
         pooled = chosen.agg(
@@ -109,7 +109,7 @@ class _Measures(Selection):
         )
 
     def windows(self, conditions: Sequence[Condition]) -> DataFrame:
-        """Figures of faults that were seen to bite."""
+        """Return figures of faults that were seen to bite."""
         windows = self.once(
             "windows", lambda: fault_windows(self.tables.operations, self.tables.faults)
         )
@@ -138,7 +138,7 @@ class _Measures(Selection):
         return one_row(chosen.agg(*aggregates), columns)
 
     def throughput(self, conditions: Sequence[Condition]) -> DataFrame:
-        """Figures of how much was acknowledged."""
+        """Return figures of acknowledged throughput."""
         by_second = self.once("throughput", lambda: throughput(self.tables.operations))
         seconds = sql.max("second") - sql.min("second") + 1
         by_run = (
@@ -161,7 +161,7 @@ class _Measures(Selection):
         )
 
     def outcome(self, conditions: Sequence[Condition]) -> DataFrame:
-        """Shares of the operations that did not end ok."""
+        """Return shares of the operations that did not end ok."""
         operations = self.tables.operations
         counted = self.once(
             "outcomes",
@@ -173,7 +173,7 @@ class _Measures(Selection):
         sums = [sql.sum(name).alias(name) for name in ("fail", "info", "count")]
         samples = sql.col("count")
         return one_row(
-            # Nothing asked is null: a sum of no rows.
+            # Without operations the sum is null.
             self.chosen(counted, conditions, operation="f").agg(*sums),
             {
                 "operations_failed": (sql.col("fail") / samples, samples),
@@ -182,7 +182,7 @@ class _Measures(Selection):
         )
 
     def found(self, family: str, conditions: Sequence[Condition]) -> DataFrame:
-        """Figures of what a job found: null where it could find nothing, else at least zero."""
+        """Return figures of a job's findings: null if it could find nothing, else zero or more."""
         job, values = FOUND[family]
         row = self.chosen(self.once(family, lambda: job(self)), conditions).agg(
             *(sql.expr(value).alias(name) for name, value in values.items())
@@ -201,7 +201,7 @@ class _Measures(Selection):
         )
 
     def timeline(self) -> DataFrame:
-        """Rows of ``Reign``."""
+        """Return rows of ``Reign``."""
         run = self.tables
         return self.once(
             "timeline", lambda: election_timeline(run.state_events, run.faults, run.operations)
@@ -209,7 +209,7 @@ class _Measures(Selection):
 
 
 def _dumped(tables: RunTables, logs: int) -> DataFrame:
-    """Runs with so many dumped logs."""
+    """Return runs with so many dumped logs."""
     dumped = tables.logs.where(sql.col("start_offset").isNotNull())
     return (
         dumped.groupBy("run_id")
@@ -219,7 +219,7 @@ def _dumped(tables: RunTables, logs: int) -> DataFrame:
 
 
 def _runs_that_read(tables: RunTables, *writes: str) -> DataFrame:
-    """Runs with an acknowledged read, and with an operation of those."""
+    """Return runs with an acknowledged read, and with one of these writes."""
     is_read = (sql.col("f") == "read") & (sql.col("type") == "ok")
     return (
         tables.operations.groupBy("run_id")
@@ -240,7 +240,7 @@ TOLD: Final[dict[str, Callable[[RunTables], DataFrame]]] = {
     REGISTERS: lambda run: _runs_that_read(run, "write", "cas"),
 }
 
-#: What jobs find, by run, and the figures' values over all of it, as Spark says it in SQL.
+#: Findings of jobs by run, and the figures over all of them in SQL.
 FOUND: Final[dict[str, tuple[Callable[["_Measures"], DataFrame], dict[str, str]]]] = {
     "overlaps": (
         lambda chosen: leader_overlaps(reigns_of(chosen.timeline())),
@@ -277,7 +277,7 @@ FOUND: Final[dict[str, tuple[Callable[["_Measures"], DataFrame], dict[str, str]]
 
 
 def _counted_latencies(operations: DataFrame) -> DataFrame:
-    """How many ok operations of each run and kind took so many whole microseconds."""
+    """Count ok operations by run, kind and latency in whole microseconds."""
     elapsed_ns = sql.col("end_ns") - sql.col("start_ns")
     return (
         operations.where(~sql.col("final") & (sql.col("type") == "ok"))
@@ -288,7 +288,6 @@ def _counted_latencies(operations: DataFrame) -> DataFrame:
 
 
 def _rows(subjects: Iterable[Subject], row: DataFrame) -> DataFrame:
-    """One row per subject."""
     structs = [
         sql.struct(
             sql.lit(subject.text).alias("subject"),

@@ -1,9 +1,8 @@
-"""The gate's figures: ``python -m splitbrain.spark_analysis.gate_process REQUEST OWNER``.
+"""Figures of the gate: ``python -m splitbrain.spark_analysis.gate_process REQUEST OWNER``.
 
-Reads a ``FiguresRequest`` from a file and prints a ``FiguresAnswer`` as its last line, JSON both.
-The one place of the gate that knows where tables come from: run folders, ingested where they were
-not, and runs of lakes. Ends with 0, or with 3 and one sentence on standard error; with its owner's
-death it ends too.
+Reads a ``FiguresRequest`` from a file and prints a ``FiguresAnswer`` as its last line, both JSON.
+Only here the gate knows where tables come from: run folders, ingested if necessary, and runs of
+lakes. Ends with 0, or with 3 and one sentence on standard error, and when its owner dies.
 """
 
 import functools
@@ -33,7 +32,7 @@ _FAILED: Final = (
 
 
 def measure(request: FiguresRequest) -> FiguresAnswer:
-    """Compute what is asked, in a session of its own.
+    """Compute the requested figures, in a session of its own.
 
     Raises:
         HarnessError: a run cannot be read, there is no Java, or Spark failed.
@@ -48,7 +47,7 @@ def measure(request: FiguresRequest) -> FiguresAnswer:
 def open_selection(
     session: SparkSession, runs: Sequence[SelectedRun]
 ) -> tuple[RunTables, DataFrame, list[str]]:
-    """The tables of the runs, rows of ``SELECTED_RUNS``, and what could not be read.
+    """Return the tables of the runs, rows of ``SELECTED_RUNS``, and the damage.
 
     Raises:
         HarnessError: a folder cannot be read or written, or two runs are one to the jobs.
@@ -80,7 +79,7 @@ def open_selection(
 
 
 def _identified(run: SelectedRun, damage: list[str]) -> tuple[str, str]:
-    """Id of a run and where it stands; a run in a folder is ingested for it."""
+    """Return a run's id and location; ingest a run in a folder."""
     if run.folder is None:
         assert run.run_id is not None, "a run of a lake has an id"
         return run.run_id, str(run.lake)
@@ -90,7 +89,7 @@ def _identified(run: SelectedRun, damage: list[str]) -> tuple[str, str]:
 
 
 def _of_lake(session: SparkSession, lake: str, selected: DataFrame) -> RunTables:
-    """The tables of a lake, with the rows of the selected runs and the jobs' columns alone."""
+    """Open a lake with the rows of the selected runs and the columns that jobs need."""
     ids = sql.broadcast(selected.select("run_id"))
     tables = lake_at(session, lake)
     return RunTables(

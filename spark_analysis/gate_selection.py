@@ -1,4 +1,4 @@
-"""Ground of the release gate's figures: tables of runs, under conditions."""
+"""Selections of the release gate's figures: tables of runs, under conditions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -10,7 +10,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from splitbrain.contracts.figure import Condition
 from splitbrain.spark_analysis.frames import RunTables
 
-#: One row per selected run: what conditions on runs look at.
+#: One row per selected run, with the columns for conditions on runs.
 SELECTED_RUNS: Final = StructType(
     [
         StructField(name, StringType(), nullable=False)
@@ -18,12 +18,12 @@ SELECTED_RUNS: Final = StructType(
     ]
 )
 
-#: Figure name to its value and its samples, as columns of one row.
+#: Value and samples of each figure, as columns of one row.
 Columns = dict[str, tuple[Column, Column]]
 
 
 class Selection:
-    """The selected runs; jobs are planned once.
+    """Selected runs; each job is planned once.
 
     Args:
         tables: of the selected runs and no others.
@@ -36,7 +36,7 @@ class Selection:
         self._planned: dict[str, DataFrame] = {}
 
     def once(self, name: str, plan: Callable[[], DataFrame]) -> DataFrame:
-        """A job's result, computed once however many selections look at it."""
+        """Return a job's result, computed once for all selections."""
         if name not in self._planned:
             self._planned[name] = plan().localCheckpoint(eager=False)
         return self._planned[name]
@@ -44,8 +44,8 @@ class Selection:
     def chosen(
         self, frame: DataFrame, conditions: Sequence[Condition], **columns: str
     ) -> DataFrame:
-        """The rows that meet the conditions; ``columns`` says where other dimensions stand."""
-        on_runs = [one for one in conditions if one.dimension not in columns]
+        """Return rows that meet the conditions; ``columns`` maps other dimensions to columns."""
+        on_runs = [condition for condition in conditions if condition.dimension not in columns]
         for condition in conditions:
             if condition.dimension in columns:
                 frame = frame.where(_holds(condition, columns[condition.dimension]))
@@ -58,7 +58,7 @@ class Selection:
 
 
 def one_row(frame: DataFrame, columns: Mapping[str, tuple[Column, Column]]) -> DataFrame:
-    """Value and samples of each figure, in one row; the sum of no samples is null."""
+    """Return value and samples of each figure in one row; the sum of no samples is null."""
     return frame.select(
         *(
             sql.struct(

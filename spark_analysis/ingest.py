@@ -1,12 +1,12 @@
-"""Turns a run folder into Parquet tables with declared schemas, without Spark.
+"""Ingest of a run folder into Parquet tables with declared schemas, without Spark.
 
 Invocations and completions are paired here, once, in one pass, so that no later query pays for a
 shuffle. Memory is bounded by one batch of rows and the operations in flight, not by the run.
 
-A second ingest of an unchanged folder does nothing; each table is replaced whole or not at all,
-and the manifest is written last, so that a crash in the middle is made good by the next ingest.
-Damaged files are taken as far as they go, and what was left out is said in ``Ingested.damage``.
-Must never change what the run wrote.
+A second ingest of an unchanged folder does nothing; each table is replaced whole or not at all, and
+the manifest is written last, so that the next ingest repairs a crash in the middle. Damaged files
+are read as far as possible, and ``Ingested.damage`` names the rest. Must never change the run's own
+files.
 """
 
 from collections.abc import Iterable
@@ -48,7 +48,7 @@ INGESTED_TABLES: Final = (OPERATIONS, FAULTS, STATE_EVENTS, COMMITTED, LOGS)
 
 
 class Source(msgspec.Struct, frozen=True):
-    """One file that was read, as it was then."""
+    """Source file, as it was when read."""
 
     #: Relative to the run folder.
     path: str
@@ -60,23 +60,23 @@ class Ingested(msgspec.Struct, frozen=True):
     """Yield of an ingest; content of the manifest."""
 
     run_id: str
-    #: Table name to the version of its schema.
+    #: Versions of the tables' schemas.
     tables: dict[str, int]
-    #: Table name to its number of rows.
+    #: Numbers of rows, by table.
     rows: dict[str, int]
     sources: tuple[Source, ...]
-    #: What could not be read, one sentence each; empty for a run that ended in order.
+    #: One sentence each; empty for a run that ended in order.
     damage: tuple[str, ...]
 
 
 def refused_rows(table: Table, count: int) -> str:
-    """The sentence for rows that fit no column."""
+    """Return the sentence for rows that fit no column."""
     rows = "1 row" if count == 1 else f"{count:,} rows"
     return f"{rows} of {table.name} left out: a number beyond 64 bits, or text that is no Unicode."
 
 
 def table_folder(folder: RunFolder, table: Table) -> Path:
-    """Where an ingested table of a run stands."""
+    """Return the folder of an ingested table."""
     return folder.operations if table is OPERATIONS else folder.analysis_table(table.name)
 
 
@@ -88,8 +88,7 @@ def ingest(run_folder: Path, *, batch_rows: int = BATCH_ROWS) -> Ingested:
         batch_rows: rows held in memory at once.
 
     Raises:
-        HarnessError: there is no such folder, it cannot be read or written, or it holds what no run
-            makes.
+        HarnessError: there is no such folder, it cannot be read or written, or no run made it.
     """
     folder = RunFolder(run_folder)
     if not run_folder.is_dir():
@@ -134,7 +133,7 @@ def _ingest(folder: RunFolder, sources: tuple[Source, ...], batch_rows: int) -> 
     fill(OPERATIONS, operation_rows(folder, functions, damage))
     fill(FAULTS, fault_rows(folder, damage))
     fill(STATE_EVENTS, state_event_rows(folder, nodes, damage))
-    # One pass fills two tables: what the logs hold, and how far each goes.
+    # One pass fills two tables: the logs' records, and their bounds.
     logs: list[Row] = []
     fill(COMMITTED, committed_rows(folder, nodes, logs, damage))
     fill(LOGS, logs)
@@ -148,7 +147,7 @@ def _ingest(folder: RunFolder, sources: tuple[Source, ...], batch_rows: int) -> 
 
 
 def _identity(folder: RunFolder) -> tuple[str, list[str], Functions]:
-    """Run id, node names, functions: from the plan where it can be read, else from the folders."""
+    """Return run id, node names, functions: of the plan if readable, else of the folders."""
     try:
         plan = decode_plan(folder.plan.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -157,7 +156,6 @@ def _identity(folder: RunFolder) -> tuple[str, list[str], Functions]:
 
 
 def _sources(folder: RunFolder) -> tuple[Source, ...]:
-    """The files that an ingest reads, as they are now."""
     candidates = [folder.plan, folder.history, folder.faults]
     for node in folder.node_names():
         candidates += [folder.state_events(node), folder.committed_log(node)]
@@ -173,7 +171,7 @@ def _sources(folder: RunFolder) -> tuple[Source, ...]:
 
 
 def _manifest(folder: RunFolder) -> Ingested | None:
-    """What the last ingest made; None if there was none or it cannot be read."""
+    """Return the manifest of the last ingest; None if there was none or it cannot be read."""
     try:
         return msgspec.json.decode(folder.ingest_manifest.read_bytes(), type=Ingested)
     except (OSError, *UNREADABLE):
@@ -181,7 +179,6 @@ def _manifest(folder: RunFolder) -> Ingested | None:
 
 
 def _tables_stand(folder: RunFolder, made: Ingested) -> bool:
-    """Whether every table is there, in today's schema."""
     return all(
         made.tables.get(table.name) == table.version
         and (table_folder(folder, table) / PART_FILE).is_file()

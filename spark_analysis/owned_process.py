@@ -1,4 +1,4 @@
-"""The life of a child process that runs Spark: it ends in order, never later than its owner.
+"""Life of a child process that runs Spark: it ends in order, never later than its owner.
 
 For the main modules of such processes alone.
 """
@@ -29,14 +29,14 @@ Request = TypeVar("Request")
 def answer(
     arguments: Sequence[str], asked: type[Request], answer_to: Callable[[Request], object]
 ) -> int:
-    """Answer the question of ``harness.pool.spark_child``; returns the exit code.
+    """Answer a request of ``harness.pool.spark_child``; return the exit code.
 
-    The answer is the last line of standard output, as JSON; where there is none, one sentence
-    stands on standard error.
+    The answer is the last line of standard output, as JSON; without one, a sentence stands on
+    standard error.
 
     Args:
         arguments: a file with the request, and the owner's process number.
-        asked: what the file holds.
+        asked: type of the request.
         answer_to: may raise HarnessError.
     """
     request_path, owner = arguments
@@ -52,7 +52,7 @@ def answer(
 
 
 def live_with(owner: int | None) -> None:
-    """End in order when told to, and when the owner ends; None: nobody owns this process."""
+    """End in order on SIGTERM, and when the owner ends; None: nobody owns this process."""
     signal.signal(signal.SIGTERM, _leave)
     if owner is not None:
         threading.Thread(target=_end_with, args=(owner,), daemon=True).start()

@@ -1,7 +1,8 @@
-"""The child side of ``part_process``: judges a part that comes as Arrow rows of ``operations``.
+"""Child side of ``part_process``: judges a part that comes as Arrow rows of ``operations``.
 
 Run as ``python -m splitbrain.spark_analysis.part_judging DESCRIPTOR SECONDS MIB``. It ends with its
-parent, also while a part is computing. Must not import pyspark: it starts with each killed part.
+parent, also while a part is computing. Must not import pyspark: it starts anew after each killed
+part.
 """
 
 import functools
@@ -26,7 +27,7 @@ from splitbrain.history.identity import operations_apart
 from splitbrain.history.process_budget import ProcessBudget
 from splitbrain.history.records import PairedOperation
 
-#: Columns of ``operations`` that a part is judged by.
+#: Columns of ``operations`` that a judgement needs.
 COLUMNS: Final = (
     *("index", "process", "f", "key", "argument", "result", "type", "start_ns", "end_ns"),
     *("node", "error", "position_epoch", "position_offset"),
@@ -34,12 +35,12 @@ COLUMNS: Final = (
 #: Verdict, algorithm, reason.
 Judgement = tuple[str, str, str]
 
-#: Texts of values whose meaning is remembered; most operations repeat one.
+#: Texts of values kept decoded; most operations repeat one.
 _VALUES_MAX: Final = 1 << 16
 
 
 def stream_of(rows: pa.Table) -> bytes:
-    """The rows as an Arrow stream; a pickle would hold all of a buffer that they share."""
+    """Return the rows as an Arrow stream; a pickle would hold all of a buffer that they share."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows)
@@ -47,7 +48,7 @@ def stream_of(rows: pa.Table) -> bytes:
 
 
 def judged(stream: bytes, key: str | None, model_name: str, budget: Budget) -> Judgement:
-    """The checker's word on one part.
+    """Return the checker's judgement of one part.
 
     Args:
         stream: ``COLUMNS`` of all its operations that did not fail, in any order.
@@ -92,7 +93,7 @@ def _operation(
     epoch: int | None,
     offset: int | None,
 ) -> PairedOperation:
-    """In the order of ``COLUMNS``."""
+    """Make an operation of ``COLUMNS``."""
     position = None if epoch is None or offset is None else (epoch, offset)
     return PairedOperation(
         index=index,
@@ -113,7 +114,7 @@ def _operation(
 def work(
     connection: Connection, answer_to: Callable[[Any, Budget], Any], seconds: float, mib: int
 ) -> None:
-    """Say that one is ready, then answer each question until the connection ends."""
+    """Report readiness, then answer each question until the connection ends."""
     questions: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(connection, questions), daemon=True).start()
     connection.send(("ready", None))
@@ -134,7 +135,7 @@ def _read(connection: Connection, questions: "queue.SimpleQueue[bytes]") -> None
         while True:
             questions.put(connection.recv_bytes())
     except (EOFError, OSError):
-        # The parent is gone or done with us; what is under way is of no use to anyone.
+        # The parent is gone or needs no more answers.
         os._exit(0)
 
 
@@ -143,7 +144,7 @@ def _answer(question: tuple[bytes, str | None, str], budget: Budget) -> Judgemen
 
 
 def main() -> None:
-    """A fresh interpreter's life."""
+    """Run a fresh interpreter's main loop."""
     work(Connection(int(sys.argv[1])), _answer, float(sys.argv[2]), int(sys.argv[3]))
 
 

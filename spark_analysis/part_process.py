@@ -1,4 +1,4 @@
-"""A child process that judges parts of histories, and whoever watches over it.
+"""Child process that judges parts of histories, and its guard.
 
 A part may take exponential time or memory, hang or crash; neither the Spark worker that asks nor
 the parts after it may pay for that. A guard beside the asking thread kills the child when it leaves
@@ -20,26 +20,26 @@ from typing import IO, Any, Final
 
 from splitbrain.history.process_budget import resident_mib
 
-#: What a part gets beyond its time to notice by itself that it is used up.
+#: Time beyond its budget for a part to stop by itself.
 _GRACE_S: Final = 2.0
-#: A fresh interpreter that does not report in this time is taken for broken.
+#: Time after which a fresh interpreter that does not report is taken for broken.
 _START_TIMEOUT_S: Final = 120.0
 _POLL_INTERVAL_S: Final = 0.05
-#: A child that holds more than this share of its memory between parts is replaced.
+#: Share of its memory that a child may hold between parts; beyond it is replaced.
 _REUSE_SHARE_MAX: Final = 0.5
 
 
 class ChildFailed(Exception):
-    """There is no answer; the message says why, as a clause."""
+    """Absence of an answer; the message is a clause."""
 
 
 class PartProcess:
-    """Judges one part after the other in a child that is replaced where it has to be killed.
+    """Judge of one part after the other, in a child that is replaced whenever it is killed.
 
     Args:
         module: run as ``python -P -m MODULE DESCRIPTOR SECONDS MIB``; see ``part_judging``.
         time_budget_s: for each part.
-        memory_budget_mib: resident, for each part, with what the interpreter itself takes.
+        memory_budget_mib: resident, for each part, with the interpreter's own.
     """
 
     def __init__(self, module: str, time_budget_s: float, memory_budget_mib: int) -> None:
@@ -49,7 +49,7 @@ class PartProcess:
         self._child: _Child | None = None
 
     def ask(self, question: object) -> Any:
-        """The child's answer.
+        """Return the child's answer.
 
         Raises:
             ChildFailed: it was killed, crashed, or could not be started.
@@ -72,7 +72,7 @@ class PartProcess:
         return answer
 
     def close(self) -> None:
-        """End the child whatever it does, and wait for its end."""
+        """Kill the child and wait for its end."""
         if self._child is not None:
             self._child.close()
             self._child = None
@@ -100,10 +100,10 @@ _MEMORY: Final = "memory used up"
 
 
 class _Child:
-    """One process; every wait for it happens under a guard that may kill it."""
+    """Process; every wait for it happens under a guard that may kill it."""
 
     def __init__(self, module: str, time_budget_s: float, memory_budget_mib: int) -> None:
-        # Closed with the child, which outlives any one block.
+        # Closed with the child, not with a block.
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         ours, theirs = socket.socketpair()
         with theirs:
@@ -117,8 +117,8 @@ class _Child:
                     stderr=self._errors,
                     pass_fds=(number,),
                     env=_environment(),
-                    # A signal to the Spark worker's group is for the worker; the child's end
-                    # follows from the connection's.
+                    # A signal to the worker's group is for the worker; the child ends with its
+                    # connection.
                     start_new_session=True,
                 )
             except OSError:
@@ -130,7 +130,7 @@ class _Child:
 
     @property
     def resident_mib(self) -> float:
-        """Memory that it holds now."""
+        """Memory held now."""
         return resident_mib(self._process.pid)
 
     def exchange(self, question: object) -> Any:
@@ -142,18 +142,18 @@ class _Child:
         return self.receive()
 
     def receive(self) -> Any:
-        """The next message."""
+        """Return the next message."""
         try:
             return self._connection.recv()
         except (EOFError, OSError):
             raise ChildFailed(self._end()) from None
-        # What a broken child writes need not be a message of ours.
+        # A broken child may write anything.
         except Exception as error:  # noqa: BLE001
             raise ChildFailed(f"crashed: its answer cannot be read: {error}") from None
 
     @contextlib.contextmanager
     def guarded(self, seconds: float, memory_mib: int | None) -> Any:
-        """Kill the child where what is in the block leaves these bounds."""
+        """Kill the child if it leaves these bounds within the block."""
         done = threading.Event()
         guard = threading.Thread(
             target=self._watch, args=(done, time.monotonic() + seconds, memory_mib), daemon=True
@@ -166,7 +166,7 @@ class _Child:
             guard.join()
 
     def close(self) -> None:
-        """End it, and wait for its end."""
+        """Kill it and wait for its end."""
         self._process.kill()
         self._process.wait()
         self._connection.close()
@@ -184,7 +184,7 @@ class _Child:
             return
 
     def _end(self) -> str:
-        """How it ended, as a clause."""
+        """Return how it ended, as a clause."""
         self._process.kill()
         code = self._process.wait()
         if self._killed is not None:
@@ -196,7 +196,7 @@ class _Child:
 
 
 def _environment() -> dict[str, str]:
-    """This process's, with its import path, in which a driver's archive may stand."""
-    # An empty entry stands for the folder one is in.
+    """Return this process's environment with its import path, which may hold a driver's archive."""
+    # An empty entry stands for the current folder.
     paths = [path or os.getcwd() for path in sys.path]  # noqa: PTH109 - an import path
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

@@ -1,4 +1,4 @@
-"""A run's parts over Spark: ``python -m splitbrain.spark_analysis.parts_process REQUEST OWNER``.
+"""Parts of a run over Spark: ``python -m splitbrain.spark_analysis.parts_process REQUEST OWNER``.
 
 For histories that no longer fit one process: the run is ingested batch by batch, and each part is
 judged by the checker in a process of its own (``jobs.linearizability``). Reads a ``PartsRequest``
@@ -31,20 +31,20 @@ from splitbrain.spark_analysis.owned_process import answer
 from splitbrain.spark_analysis.schemas import table_of
 from splitbrain.spark_analysis.session import one_sentence, spark_session
 
-#: Parts that are named, the worst first.
+#: Parts that are named, worst first.
 EXAMPLES_MAX: Final = 20
 _NEXT_STEP: Final = "The run itself is not affected; splitbrain check judges it in one process."
 
 
 def answer_to(request: PartsRequest) -> PartsAnswer:
-    """Judge the parts, in a session of its own; raises what ``judge_parts`` does."""
+    """Judge the parts, in a session of its own; raises as ``judge_parts``."""
     failed = ("judge the parts with Spark", request.folder, _NEXT_STEP)
     with spark_session(application="splitbrain parts") as session, one_sentence(*failed):
         return judge_parts(session, Path(request.folder), request.models)
 
 
 def judge_parts(session: SparkSession, run_folder: Path, models: Sequence[str]) -> PartsAnswer:
-    """Judge every part of a run against each model, and store what came of it.
+    """Judge every part of a run against each model, and store the verdicts.
 
     Raises:
         HarnessError: the run cannot be read, or its results cannot be written.

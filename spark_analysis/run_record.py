@@ -1,7 +1,7 @@
 """Record of a run and of its judgement: rows of ``runs``, ``verdicts``, ``coverage``.
 
-Reads ``plan.json`` and ``results.json`` as far as they can be read. Must never judge: the words are
-those of the results.
+Reads ``plan.json`` and ``results.json`` as far as they can be read. Must never judge: it repeats
+the results.
 """
 
 import datetime as dt
@@ -15,23 +15,23 @@ from splitbrain.history.run_folder import RunFolder, is_plain_name
 from splitbrain.spark_analysis.damage import Damage
 from splitbrain.spark_analysis.run_rows import Row, json_text
 
-#: Partition of what no plan tells.
+#: Partition of runs without a readable plan.
 UNKNOWN: Final = "unknown"
-#: Hex digits of the plan's digest in a run's id: runs of one second and one seed are told apart.
+#: Hex digits of the plan's digest in a run's id, which separate runs of one second and one seed.
 _DIGEST_DIGITS: Final = 10
 #: Fields of a plan in which a replay differs from what it replays.
 _OF_ONE_RUN: Final = (
     *("schema", "run_id", "test", "runtime_versions", "started_at"),
     *("tool_version", "tool_commit", "replay_of", "pinned"),
-    # Those of the workload, which is told; plans of older versions have none.
+    # Functions belong to the workload, which is included; older plans have none.
     "functions",
 )
-#: Of a node or a system; file systems take 255, three times as many when escaped.
+#: Length of a node's or system's name; file systems take 255, thrice as many when escaped.
 _NAME_BYTES_MAX: Final = 64
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """One checker's result, as it stands in ``results.json``."""
+    """Result of one checker in ``results.json``."""
 
     checker: str
     verdict: str
@@ -42,7 +42,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class Met(msgspec.Struct, frozen=True):
-    """Coverage of a fault, as it stands in ``results.json``."""
+    """Coverage of a fault in ``results.json``."""
 
     kind: str
     role: str
@@ -53,7 +53,7 @@ class Met(msgspec.Struct, frozen=True):
 
 
 class Conclusions(msgspec.Struct, frozen=True):
-    """The part of ``results.json`` (``harness.folder.results``) that tables hold."""
+    """Part of ``results.json`` (``harness.folder.results``) that goes into tables."""
 
     verdict: str
     checkers: list[Judged]
@@ -69,7 +69,7 @@ class Conclusions(msgspec.Struct, frozen=True):
 
     @property
     def outcome(self) -> str:
-        """One word of the matrix of runs; a violation wins, also over a failed harness."""
+        """Return the run's word in the matrix; a violation wins, also over a failed harness."""
         if self.verdict == "invalid":
             return "invalid"
         if self.harness_failed:
@@ -80,7 +80,7 @@ class Conclusions(msgspec.Struct, frozen=True):
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """Identity of a run, whatever is left of it."""
+    """Identity of a run, even a damaged one."""
 
     #: Unique over machines, the same wherever the folder lies: the run's name and a digest of its
     #: plan; without a plan, of its place.
@@ -94,12 +94,12 @@ class Identity(msgspec.Struct, frozen=True):
 
     @property
     def started_at(self) -> dt.datetime | None:
-        """UTC, None where no plan tells."""
+        """Time in UTC, None without a plan."""
         return None if self.plan is None else _instant(self.plan.started_at)
 
 
 def identify(folder: RunFolder, damage: Damage) -> Identity:
-    """The run in a folder; a plan that is missing or broken is told to ``damage``."""
+    """Identify the run in a folder; report a missing or broken plan to ``damage``."""
     root = folder.root.resolve()
     plan: Plan | None = None
     content = str(root).encode()
@@ -128,7 +128,7 @@ def identify(folder: RunFolder, damage: Damage) -> Identity:
 
 
 def read_conclusions(folder: RunFolder, damage: Damage) -> Conclusions | None:
-    """What the run was judged to be; None where that is missing or broken."""
+    """Read the run's results; None if missing or broken."""
     name = folder.results.name
     try:
         return msgspec.json.decode(folder.results.read_bytes(), type=Conclusions)
@@ -142,7 +142,7 @@ def read_conclusions(folder: RunFolder, damage: Damage) -> Conclusions | None:
 
 
 def verdict_rows(conclusions: Conclusions | None) -> list[Row]:
-    """Rows of ``verdicts``, in the order of the results."""
+    """Return rows of ``verdicts``, in the order of the results."""
     return [
         (
             judged.checker,
@@ -159,9 +159,9 @@ def verdict_rows(conclusions: Conclusions | None) -> list[Row]:
 
 
 def coverage_rows(conclusions: Conclusions | None) -> list[Row]:
-    """Rows of ``coverage``, in the order of the results."""
-    told = (conclusions.coverage if conclusions is not None else None) or ()
-    return [msgspec.structs.astuple(met) for met in told]
+    """Return rows of ``coverage``, in the order of the results."""
+    rows = (conclusions.coverage if conclusions is not None else None) or ()
+    return [msgspec.structs.astuple(met) for met in rows]
 
 
 def run_row(
@@ -172,7 +172,7 @@ def run_row(
     is_open: bool,
     operations: int,
 ) -> Row:
-    """The row of ``runs``; made last, when all damage is known."""
+    """Return the row of ``runs``; made last, when all damage is known."""
     plan = identity.plan
     if plan is None:
         planned: Row = (*(None,) * 5, [], list(identity.nodes), *(None,) * 9)
@@ -205,10 +205,10 @@ def run_row(
             _column(conclusions.exit_code),
             conclusions.problems,
         )
-    told: Row = (None, None, None)
+    results: Row = (None, None, None)
     if conclusions is not None:
         gap_ms = _optional_column(conclusions.longest_unavailability_ms)
-        told = (
+        results = (
             _optional_column(conclusions.elections),
             None if gap_ms is None else float(gap_ms),
             conclusions.reproduce,
@@ -223,14 +223,14 @@ def run_row(
         list(damage.sentences),
         operations,
         None if plan is None else plan_digest(plan),
-        *told,
+        *results,
     )
 
 
 def plan_digest(plan: Plan) -> str:
-    """Equal for runs of one plan: the same on all that was chosen and on the system's version.
+    """Return a digest equal for runs of one plan: all that was chosen, and the system's version.
 
-    Left out is what tells a replay from what it replays: names, times, the machine, and the tool.
+    Names, times, the machine, and the tool are left out: a replay differs in them.
     """
     chosen = flat(plan)
     for name in _OF_ONE_RUN:
@@ -240,13 +240,13 @@ def plan_digest(plan: Plan) -> str:
 
 
 def _is_folder_name(name: str) -> bool:
-    """Whether it can name a folder; what an editor made of a plan need not."""
+    """Return whether the name can name a folder, which an edited plan does not ensure."""
     fits = 0 < len(name.encode(errors="replace")) <= _NAME_BYTES_MAX
     return fits and is_plain_name(name)
 
 
 def _column(number: int) -> int | None:
-    """The number where a column takes it: an editor may have written any."""
+    """Return the number if it fits a column: an edited file may hold any."""
     return number if -(2**63) <= number < 2**63 else None
 
 

@@ -1,8 +1,8 @@
-"""Reads the files of a run folder as rows of the ingested tables, one row at a time.
+"""Reader of the files of a run folder as rows of the ingested tables, one row at a time.
 
-Each function takes ``damage`` and tells it whatever it leaves out: a torn last line of the history,
+Each function reports to ``damage`` everything that it leaves out: a torn last line of the history,
 broken lines, a log dump that stops before its end, a file that cannot be read. A missing file gives
-no rows. Must never hold a whole file, faults apart, of which a run has a few.
+no rows. Must never hold a whole file, except the few faults of a run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ from splitbrain.history.records import Event, PairedOperation
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.damage import Damage
 
-#: Values in the order of the table's columns, the run id apart.
+#: Values in the order of the table's columns, without the run id.
 Row = tuple[Any, ...]
 
 _Line = TypeVar("_Line")
@@ -43,7 +43,7 @@ class _LogHeader(msgspec.Struct, frozen=True):
 
 
 class _MetricLine(msgspec.Struct, frozen=True):
-    """One line of ``metrics.jsonl``, as ``harness.run.metrics`` writes it."""
+    """Line of ``metrics.jsonl``, as ``harness.run.metrics`` writes it."""
 
     time: int
     node: str
@@ -54,7 +54,7 @@ class _MetricLine(msgspec.Struct, frozen=True):
 
 
 def operation_rows(folder: RunFolder, functions: Functions, damage: Damage) -> Iterator[Row]:
-    """Rows of ``operations``, in the order of completion, those never completed last.
+    """Yield rows of ``operations``, in the order of completion, those never completed last.
 
     ``functions`` are those that the plan declares, none where it declares none.
     """
@@ -69,7 +69,7 @@ def _operations(folder: RunFolder, damage: Damage) -> Iterator[PairedOperation]:
         return
     reader = HistoryReader(folder.history)
     in_flight: dict[int, Event] = {}
-    # As many as there were operations without an answer, each of which took a client's patience.
+    # One for each operation without an answer, each of which took a client's patience.
     retired: set[int] = set()
     last_index = -1
     try:
@@ -132,18 +132,18 @@ def _effect(operation: PairedOperation, functions: Functions) -> str | None:
 
 
 def fault_rows(folder: RunFolder, damage: Damage) -> list[Row]:
-    """Rows of ``faults``: the phases of each fault side by side, in the order of the schedule."""
+    """Return rows of ``faults``, in the order of the schedule, with the phases side by side."""
     stories = by_fault(json_lines(folder.faults, FaultEvent, damage))
     return [_fault_row(index, story) for index, story in sorted(stories.items())]
 
 
 def _fault_row(index: int, story: Sequence[FaultEvent]) -> Row:
-    # The first time that a phase was reached counts.
+    # The first event of a phase counts.
     phases: Phases = {event.phase: event for event in reversed(story)}
-    # What was hit is known from the injection on; a fault that was never injected hit nothing.
+    # Targets are known from the injection on; a fault that was never injected hit nothing.
     event = phases.get("invoked") or story[0]
-    told: tuple[FaultPhase, ...] = ("invoked", "verified", "healing", "removed", "resumed")
-    times = (phases[phase].time if phase in phases else None for phase in told)
+    reached: tuple[FaultPhase, ...] = ("invoked", "verified", "healing", "removed", "resumed")
+    times = (phases[phase].time if phase in phases else None for phase in reached)
     return (
         index,
         event.kind,
@@ -161,7 +161,7 @@ def _fault_row(index: int, story: Sequence[FaultEvent]) -> Row:
 
 
 def state_event_rows(folder: RunFolder, nodes: list[str], damage: Damage) -> Iterator[Row]:
-    """Rows of ``state_events``, node by node, in the order in which they arrived."""
+    """Yield rows of ``state_events``, node by node, in the order in which they arrived."""
     for node in nodes:
         for event in json_lines(folder.state_events(NodeName(node)), StateEvent, damage):
             yield (
@@ -183,7 +183,7 @@ def state_event_rows(folder: RunFolder, nodes: list[str], damage: Damage) -> Ite
 def committed_rows(
     folder: RunFolder, nodes: list[str], logs: list[Row], damage: Damage
 ) -> Iterator[Row]:
-    """Rows of ``committed``; appends one row of ``logs`` per node to ``logs``."""
+    """Yield rows of ``committed``; append one row of ``logs`` per node to ``logs``."""
     for node in nodes:
         path = folder.committed_log(NodeName(node))
         lines = json_lines(path, msgspec.Raw, damage)
@@ -212,7 +212,7 @@ def committed_rows(
                 record.digest,
             )
         if end < header.end_offset:
-            # A torn dump must not pass for a short log: nothing can be said of this node.
+            # A torn dump must not pass for a short log: nothing is known of this node.
             damage.add(
                 "log-cut",
                 f"nodes/{node}/{path.name} stops at offset {end}, before its end "
@@ -233,7 +233,7 @@ def _log_header(line: msgspec.Raw | None) -> _LogHeader | None:
 
 
 def metric_rows(folder: RunFolder, damage: Damage) -> Iterator[Row]:
-    """Rows of ``metrics``, in the order in which they were sampled."""
+    """Yield rows of ``metrics``, in the order in which they were sampled."""
     for line in json_lines(folder.metrics, _MetricLine, damage):
         yield (
             line.node,
@@ -246,7 +246,7 @@ def metric_rows(folder: RunFolder, damage: Damage) -> Iterator[Row]:
 
 
 def json_lines(path: Path, kind: type[_Line], damage: Damage) -> Iterator[_Line]:
-    """The whole lines of a file, none where it is missing; a torn last line is left out."""
+    """Yield the whole lines of a file, none where it is missing; a torn last line is left out."""
     decoder = msgspec.json.Decoder(kind)
     broken = 0
     name = path.name if path.parent.parent.name != "nodes" else f"{path.parent.name}/{path.name}"
@@ -256,7 +256,7 @@ def json_lines(path: Path, kind: type[_Line], damage: Damage) -> Iterator[_Line]
                 try:
                     yield decoder.decode(line)
                 except UNREADABLE:
-                    # A line without its line feed is what a killed harness leaves.
+                    # A killed harness leaves a line without its line feed.
                     broken += line.endswith(b"\n") and bool(line.strip())
     except FileNotFoundError:
         return
@@ -269,5 +269,5 @@ def json_lines(path: Path, kind: type[_Line], damage: Damage) -> Iterator[_Line]
 
 
 def json_text(value: Any) -> str:
-    """JSON with sorted keys: equal values are equal texts."""
+    """Return JSON with sorted keys: equal values are equal texts."""
     return _VALUES.encode(value).decode()

@@ -1,13 +1,13 @@
-"""Declared, versioned schemas of every table that this room writes.
+"""Schemas, declared and versioned, of every table that this room writes.
 
-Those that an ingest makes stand here; those of the jobs' results follow from their rows in
+Tables of an ingest are declared here; those of the jobs' results follow from their rows in
 ``contracts.analysis`` (``table_of``). All times are nanoseconds since the run's start where a name
 ends in ``_ns``, and milliseconds as a double where it ends in ``_ms``. Values of operations are
 JSON with sorted keys, so that equal values are equal strings. Every table begins with ``run_id``:
 the jobs work on one run or on many; results across runs alone have none. A change of a table raises
 its version; Parquet files carry name and version in their metadata, and
-``spark_analysis.lake.upgrades`` maps what older versions wrote. Must never be inferred from data,
-nor need Spark: an ingest works without it (``spark_analysis.frames`` is Spark's side).
+``spark_analysis.lake.upgrades`` converts older versions. Must never be inferred from data, nor need
+Spark: an ingest works without it (``spark_analysis.frames`` is Spark's side).
 """
 
 import datetime as dt
@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from splitbrain.contracts.analysis.run import Moment, Row, Value
 
-#: Key of a Parquet file's metadata that holds ``name/version``.
+#: Key in a Parquet file's metadata for ``name/version``.
 SCHEMA_METADATA_KEY: Final = b"splitbrain.schema"
 
 _LONG: Final = pa.int64()
@@ -32,7 +32,7 @@ _FIGURES: Final = pa.map_(pa.string(), pa.float64())
 
 
 class Table(NamedTuple):
-    """A declared table."""
+    """Declared table."""
 
     name: str
     version: int
@@ -49,7 +49,7 @@ def _optional(name: str, kind: pa.DataType) -> pa.Field:
 
 
 def declare(name: str, version: int, *fields: pa.Field, of_run: bool = True) -> Table:
-    """A table of these columns, behind ``run_id`` where each row is of one run."""
+    """Declare a table of these columns, behind ``run_id`` where each row is of one run."""
     metadata = {SCHEMA_METADATA_KEY: f"{name}/{version}".encode()}
     columns = [_required("run_id", _STRING), *fields] if of_run else fields
     return Table(name, version, pa.schema(columns, metadata))
@@ -70,18 +70,18 @@ _KINDS: Final[dict[Any, pa.DataType]] = {
 
 
 class Column(NamedTuple):
-    """A column of a result, and the field of the row that it is read back as."""
+    """Column of a result, and the field of the row that it is read back as."""
 
     name: str
     field: str
-    #: As the field declares it, None left out.
+    #: Type of the field, without None.
     kind: Any
     is_optional: bool
 
 
 @functools.cache
 def columns_of(row: type[Row]) -> tuple[Column, ...]:
-    """The columns that follow from a row's fields."""
+    """Return the columns that follow from a row's fields."""
     columns: list[Column] = []
     for field in msgspec.structs.fields(row):
         choices = get_args(field.type) if type(None) in get_args(field.type) else (field.type,)
@@ -93,7 +93,7 @@ def columns_of(row: type[Row]) -> tuple[Column, ...]:
 
 @functools.cache
 def table_of(row: type[Row]) -> Table:
-    """The table whose rows these are."""
+    """Return the table of these rows."""
     name, version = row.table.split("/")
     fields = (
         pa.field(column.name, _KINDS[column.kind], column.is_optional) for column in columns_of(row)
@@ -150,7 +150,7 @@ FAULTS: Final = declare(
     _optional("ends_process", _STRING),  # of its nodes: at-once, later, perhaps; null: no
 )
 
-#: What the nodes said of themselves; ordered within a node by incarnation and sequence.
+#: Events logged by the nodes, ordered within a node by incarnation and sequence.
 STATE_EVENTS: Final = declare(
     "state_events",
     2,
@@ -191,7 +191,7 @@ LOGS: Final = declare(
     _optional("end_offset", _LONG),  # one past the last
 )
 
-#: What each node used, and the system's own figures, once a second.
+#: Resource use of each node, and the system's own figures, once a second.
 METRICS: Final = declare(
     "metrics",
     1,
@@ -217,8 +217,8 @@ VERDICTS: Final = declare(
     _required("observations", _STRING),  # JSON
 )
 
-#: What the faults of a run met, one row per kind, role, phase and workload
-#: (``docs/faults/coverage.md``); no row where nobody counted.
+#: Events met by the faults of a run, one row per kind, role, phase and workload
+#: (``docs/faults/coverage.md``); no row without a count.
 COVERAGE: Final = declare(
     "coverage",
     1,
@@ -230,7 +230,7 @@ COVERAGE: Final = declare(
     _required("bitten", _LONG),  # of them, seen from outside
 )
 
-#: One row per run; what stands in neither plan nor results is null.
+#: One row per run; null if in neither plan nor results.
 RUNS: Final = declare(
     "runs",
     3,

@@ -1,8 +1,8 @@
-"""The one place that starts Spark: an embedded local session, or the driver of a cluster's.
+"""Start of Spark, the only one: an embedded local session, or the driver of a cluster's.
 
-Starting takes 4 to 5 s on an idle machine, so callers start it after the final reads and share
-one session. A local one must never listen on another interface than loopback; the driver of a
-cluster listens on the one address that leads to the master. Must never leave files outside its own
+Starting takes 4 to 5 s on an idle machine, so callers start it after the final reads and share one
+session. A local one must never listen on another interface than loopback; the driver of a cluster
+listens on the one address that leads to the master. Must never leave files outside its own
 temporary folder, and never change the environment of this process for longer than the start.
 """
 
@@ -31,14 +31,14 @@ from splitbrain.contracts.errors import HarnessError
 from splitbrain.history.scratch_folders import scratch_folder
 from splitbrain.spark_analysis.jdk import find_jdk
 
-#: Names the Spark that jobs run on where nobody says otherwise.
+#: Environment variable with the default master for jobs.
 MASTER_VARIABLE: Final = "SPLITBRAIN_SPARK_MASTER"
 _LOOPBACK: Final = "127.0.0.1"
 _LOG_SETTINGS: Final = Path(__file__).with_name("log4j2.properties")
-#: How much of what the JVM said is searched for the reason of a failed start.
+#: End of the JVM's output that is searched for the reason of a failed start.
 _OUTPUT_TAIL_BYTES: Final = 4096
 _DEFAULT_MASTER: Final = "local[2]"
-#: How long a JVM may take to end by itself; it has nothing left to do.
+#: Time for a JVM to end by itself; it has nothing left to do.
 _JVM_END_TIMEOUT_S: Final = 30.0
 
 
@@ -51,11 +51,11 @@ def spark_session(
     short: bool = True,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[SparkSession]:
-    """A Spark session; at the end it is stopped, its JVM ended and its files removed.
+    """Yield a Spark session; at the end stop it, end its JVM and remove its files.
 
-    Where this process has a session already, that one is handed out and left running. The jobs are
-    the same on a cluster, whose workers need the packages of ``docker/spark/requirements.in`` and
-    get the project's own code from here. ``SPARK_CONF_DIR`` counts as with any Spark.
+    If this process has a session already, that one is handed out and left running. The jobs are the
+    same on a cluster, whose workers need the packages of ``docker/spark/requirements.in`` and get
+    the project's own code from here. ``SPARK_CONF_DIR`` counts as with any Spark.
 
     Args:
         application: name shown in Spark's own logs.
@@ -91,7 +91,7 @@ def spark_session(
 
 @contextlib.contextmanager
 def one_sentence(action: str, target: str, next_step: str) -> Iterator[None]:
-    """Turn whatever Spark or a disk raises inside into one error of the harness.
+    """Turn any error of Spark or a disk inside the block into one of the harness.
 
     Raises:
         HarnessError: one sentence instead of two screens of stack.
@@ -106,7 +106,7 @@ def one_sentence(action: str, target: str, next_step: str) -> Iterator[None]:
 def _settings(
     scratch: Path, memory_mib: int, own_address: str | None, *, short: bool
 ) -> dict[str, str]:
-    """Spark's settings; the two sets differ in speed only, never in results."""
+    """Return Spark's settings; the two sets differ in speed only, never in results."""
     java_options = [f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}", "-Duser.timezone=UTC"]
     # Spark's own temporary files, native libraries included.
     java_options.append(f"-Djava.io.tmpdir={scratch}")
@@ -129,7 +129,7 @@ def _settings(
         # Looks up the caller's line at each column expression; a third of the time to build a plan.
         "spark.sql.dataFrameQueryContext.enabled": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # Groups whose values are collected: so many in memory, not 128, before they are sorted.
+        # Greatest number of collected groups in memory before they are sorted, not 128.
         "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
         # Offsets that are named one by one.
         "spark.sql.parquet.pushdown.inFilterThreshold": "1000",
@@ -191,10 +191,10 @@ def _start(
 
 @contextlib.contextmanager
 def _ending_strays(others: AbstractSet[int]) -> Iterator[None]:
-    """Kill what a failed or interrupted start leaves running, children in ``others`` apart.
+    """Kill the children of a failed or interrupted start, except those in ``others``.
 
-    pyspark forgets a JVM that has not yet told its port. Such a JVM never ends by itself: it fails
-    to tell, and goes on listening.
+    pyspark forgets a JVM that has not yet reported its port. Such a JVM never ends by itself: its
+    report fails, and it goes on listening.
     """
     try:
         yield
@@ -207,10 +207,10 @@ def _ending_strays(others: AbstractSet[int]) -> Iterator[None]:
 
 
 def _children() -> AbstractSet[int]:
-    """Process ids of this process's children; empty where there is no ``/proc``."""
+    """Return ids of this process's children; empty where there is no ``/proc``."""
     found: set[int] = set()
     for status in Path("/proc").glob("[0-9]*/stat"):
-        # It may end while it is looked at.
+        # A child may end meanwhile.
         with contextlib.suppress(OSError):
             # The program's name stands in parentheses and may hold anything.
             if int(status.read_text().rpartition(")")[2].split()[1]) == os.getpid():
@@ -243,7 +243,7 @@ def _end_jvm() -> None:
 
 @contextlib.contextmanager
 def _environment(changes: Mapping[str, str]) -> Iterator[None]:
-    """Spark reads these variables while it starts, from the process's environment alone."""
+    """Change the environment for the start, when Spark reads it."""
     before = {name: os.environ.get(name) for name in changes}
     os.environ.update(changes)
     try:
@@ -258,10 +258,10 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _standard_error_to(path: Path) -> Iterator[None]:
-    """Let children started meanwhile write their standard error to a file.
+    """Redirect the standard error of children started meanwhile to a file.
 
-    The JVM prints remarks about its modules that no setting silences; pyspark gives no other way
-    to redirect them.
+    The JVM prints remarks about its modules that no setting silences; pyspark gives no other way to
+    redirect them.
     """
     sys.stderr.flush()
     saved = os.dup(2)
@@ -277,7 +277,7 @@ def _standard_error_to(path: Path) -> Iterator[None]:
 
 
 def _last_words(jvm_log: Path) -> str | None:
-    """The line of a failed JVM's output that most likely tells why."""
+    """Return the line of a failed JVM's output that most likely tells why."""
     try:
         tail = jvm_log.read_bytes()[-_OUTPUT_TAIL_BYTES:].decode("utf-8", "replace")
     except OSError:
@@ -295,12 +295,12 @@ _STANDALONE: Final = re.compile(r"spark://([^:,/]+):(\d+)(?:,[^/]*)?")
 
 
 def is_local(master: str) -> bool:
-    """Whether executors are threads of the driver's own JVM."""
+    """Return whether executors are threads of the driver's own JVM."""
     return re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
 def address_towards(master: str) -> str | None:
-    """This machine's address on the way to a standalone master; None: Spark knows better.
+    """Return this machine's address on the way to a standalone master; None: Spark decides.
 
     Raises:
         HarnessError: no master of this name can be reached from here.
@@ -324,7 +324,7 @@ def address_towards(master: str) -> str | None:
 
 
 def our_code(folder: Path) -> Path:
-    """The rooms that jobs import, as an archive in ``folder`` that Python can import from."""
+    """Make an archive in ``folder`` of the rooms that jobs import; Python can import from it."""
     archive = folder / f"{PACKAGE}.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as writer:
         writer.writestr(f"{PACKAGE}/__init__.py", "")

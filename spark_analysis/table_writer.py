@@ -1,4 +1,4 @@
-"""Writes one declared table as Parquet, in batches, all or nothing; small files likewise.
+"""Writer of one declared table as Parquet, in batches, all or nothing; small files likewise.
 
 A table is a folder with one Parquet file. The new file is written beside the old one under a name
 that Spark ignores, synced and renamed over it: a reader, and a crash at any moment, meet the old
@@ -16,22 +16,22 @@ import pyarrow.parquet as pq
 
 from splitbrain.spark_analysis.schemas import Table
 
-#: Rows held in memory, and rows of a Parquet row group: enough to compress well, a few MB.
+#: Rows in memory, and in a Parquet row group: enough to compress well, a few MB.
 BATCH_ROWS: Final = 50_000
-#: The only file of a table, so that a new one can replace it in one step.
+#: Only file of a table, so that a new one can replace it in one step.
 PART_FILE: Final = "part-00000.parquet"
 
 
 class TableWriter:
-    """Collects rows, those of one run after those of another, and writes them in row groups.
+    """Writer of rows in row groups, those of one run after those of another.
 
     Rows wait as Arrow columns, an eighth of their size as Python objects, so that many small runs
     share a row group.
 
     Args:
-        table: what is written.
-        file: where to; it is written anew.
-        batch_rows: rows that wait at most, and about those of a row group.
+        table: schema of the rows.
+        file: replaced.
+        batch_rows: greatest number of waiting rows, and about the size of a row group.
     """
 
     def __init__(self, table: Table, file: Path, batch_rows: int = BATCH_ROWS) -> None:
@@ -42,7 +42,7 @@ class TableWriter:
         self._waiting_rows = 0
         self._batch_rows = batch_rows
         self._refused = 0
-        #: Rows taken so far, those that were refused left out.
+        #: Rows taken so far, without refused ones.
         self.row_count = 0
 
     def add(self, row: tuple[Any, ...]) -> None:
@@ -59,13 +59,13 @@ class TableWriter:
         self._wait(batch)
 
     def end_of_run(self) -> int:
-        """How many rows since the last call fit no column and were left out."""
+        """Return how many rows since the last call fit no column and were left out."""
         self._to_columns()
         refused, self._refused = self._refused, 0
         return refused
 
     def close(self, *, whole: bool) -> None:
-        """Write what is left, unless the rows are to be thrown away, and close the file."""
+        """Write the remaining rows, unless not whole, and close the file."""
         try:
             if whole:
                 self._to_columns()
@@ -89,7 +89,7 @@ class TableWriter:
                 self._wait(self._batch(fitting))
 
     def _fits(self, row: tuple[Any, ...]) -> bool:
-        """Whether a row's values are of its columns' types: a history may hold any number."""
+        """Return whether a row's values fit its columns' types: a history may hold any number."""
         try:
             self._batch([row])
         except (OverflowError, UnicodeError, pa.ArrowException):
@@ -161,7 +161,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """Have a file, or the names in a folder, on the disk for good."""
+    """Sync a file, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,1 +1,1 @@
-"""Linearizability: is there an order, true to real time, that the model allows?"""
+"""Linearizability: existence of an order, true to real time, that the model allows."""

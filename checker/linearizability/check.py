@@ -1,8 +1,8 @@
-"""Judges parts of a history; the door to this room.
+"""Judge of a history's parts; the entrance to this room.
 
 A caller with many parts hands each to a worker that it can kill (``split``, ``check_part``,
-``combine``); a caller with little asks ``check``. A budget that ends gives ``unknown`` with the
-reason, never ``valid``.
+``combine``); for a small history ``check`` does it all. A budget that ends gives ``unknown`` with
+the reason, never ``valid``.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ def check(operations: Iterable[PairedOperation], model_name: str, budget: Budget
 
 
 def check_part(part: Part, model_name: str, budget: Budget) -> PartResult:
-    """Judge one part; what a worker does.
+    """Judge one part, in a worker.
 
     Raises:
         UsageError: there is no such model.
@@ -67,13 +67,13 @@ def check_part(part: Part, model_name: str, budget: Budget) -> PartResult:
 def _described(
     part: Part, source: ObjectSource, decision: Decision, budget: Budget
 ) -> dict[str, Any]:
-    # What explains loads the library of graphs: half a second that a valid part need not wait.
+    # Loads networkx: half a second that a valid part need not wait.
     from splitbrain.checker.linearizability.contradictions.violation import describe_violation
 
     problem = source.repeated if decision.repeated else source.problem
     outcome = decision.outcome
     if decision.place is not None:
-        # The answer that nothing leads to is what is explained, however far a search came.
+        # The unreachable answer is explained, however far a search came.
         rank = problem.place_by_rank.index(decision.place)
         furthest = tuple(end for end in outcome.dead_ends if end.rank == rank)
         outcome = msgspec.structs.replace(outcome, dead_ends=furthest or (Ending(rank, None, ()),))
@@ -81,7 +81,7 @@ def _described(
 
 
 def _invalid_by_zones(part: Part, around: Part, model: Model, budget: Budget) -> PartResult:
-    """Explain what zones found by a search of the operations around it."""
+    """Explain a contradiction of zones by a search of the operations around it."""
     from splitbrain.checker.explanation import NODES_MAX
 
     source = ObjectSource(around, model)

@@ -1,8 +1,8 @@
-"""Operations that say the same to a model, told apart by the codes of their columns.
+"""Operations alike to a model, told apart by the codes of their columns.
 
 A history of a million operations has few distinct ones where it has few values: the model is asked
-about each once, in the form of one operation that stands for all of them. Who asked, and when, is
-left out of account: only models that do not look at that may be asked, see ``reads_columns``.
+about each once, by one operation that stands for all of them. Process and time are ignored: only
+models that do not look at them may be asked, see ``reads_columns``.
 """
 
 from functools import cached_property
@@ -19,37 +19,37 @@ from splitbrain.history.columns import OK, UNKNOWN, OperationColumns
 if TYPE_CHECKING:
     from splitbrain.checker.linearizability.kernel.compiled_search import CompiledModel
 
-#: Questions that a model of one's own may answer by whatever an operation holds; ours do not.
+#: Hooks in which a user's model may look at anything in an operation; ours do not.
 _HOOKS: Final = ("partition", "answer_of", "problem_with")
 _OURS: Final = f"{PACKAGE}.checker.models."
-#: Distinct combinations up to which they are told apart by a table instead of by sorting.
+#: Distinct combinations up to which a table is used instead of sorting.
 _TABLE_MAX: Final = 1 << 22
 _NUMBERS_MAX: Final = 1 << 62
 
 
 class Distinct(NamedTuple):
-    """Operations that are alike."""
+    """Classes of operations that are alike."""
 
-    #: By operation, the number of those that it is like.
+    #: Class of each operation.
     numbers: Integers
-    #: By number, the place of one of them.
+    #: One operation of each class.
     places: Integers
 
 
 def reads_columns(model: Model) -> bool:
-    """Whether what a model says of an operation follows from its kind, key, values and outcome."""
+    """Return whether the model looks at kind, key, values and outcome of an operation alone."""
     return all(getattr(type(model), hook).__module__.startswith(_OURS) for hook in _HOOKS)
 
 
 def is_split_by_key(model: Model) -> bool:
-    """Whether a part is what was done to one key."""
+    """Return whether a part holds the operations on one key."""
     return isinstance(model, KeyedModel)
 
 
 def distinct(columns: OperationColumns, *, with_keys: bool) -> Distinct | None:
-    """Operations that are alike in outcome, kind, argument and result, and in key if asked for.
+    """Group operations alike in outcome, kind, argument and result, and in key if asked for.
 
-    None where there are more combinations than can be counted.
+    None if there are more combinations than can be counted.
     """
     known = columns.outcomes == OK
     fields = [
@@ -91,22 +91,22 @@ class NumberedCalls:
 
     @property
     def numbers(self) -> Integers:
-        """By operation, the number of its call."""
+        """Call number by operation."""
         return self._numbered[0]
 
     @property
     def calls(self) -> list[Call]:
-        """By number."""
+        """Calls by number."""
         return self._numbered[1]
 
     @cached_property
     def transitions(self) -> Transitions:
-        """The model's steps by number."""
+        """Steps of the model by call number."""
         return Transitions(self._model, self.calls)
 
     @cached_property
     def compiled(self) -> "CompiledModel":
-        """The same as arrays."""
+        """Steps of the model as arrays."""
         from splitbrain.checker.linearizability.kernel.compiled_search import CompiledModel
 
         return CompiledModel(self._model, self.calls, self.transitions)
@@ -119,7 +119,7 @@ class NumberedCalls:
             places = np.arange(len(columns))
             alike = Distinct(places, places)
         numbers: dict[Call, int] = {}
-        # What differs as JSON may be one value to the model.
+        # Different JSON may be one value to the model.
         table = [
             numbers.setdefault(call_of(columns.operation(place), model), len(numbers))
             for place in alike.places.tolist()

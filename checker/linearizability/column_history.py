@@ -1,7 +1,7 @@
-"""Judges a history given as columns, part by part, without making an object per operation.
+"""Judge of a history given as columns, part by part, without making an object per operation.
 
-For verdicts alone; a part that has no order is explained from its operations by
-``checker.linearizability.check``. Both ask the same portfolio. Needs no numba.
+For verdicts alone; a part without order is explained from its operations by
+``checker.linearizability.check``. Both use the same portfolio. Needs no numba.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,17 +32,17 @@ COMPILED_FROM: Final = 25_000
 
 
 class ColumnParts(NamedTuple):
-    """How a history falls into parts."""
+    """Parts of a history, one after the other in its columns."""
 
-    #: Without failed operations, each part's in the order of their start.
+    #: Operations without failed ones, part by part, each by start.
     columns: OperationColumns
-    #: Names of the parts, those with most operations first.
+    #: Names of the parts, largest part first.
     keys: tuple[str | None, ...]
-    #: By part, where its operations begin among all; one more for the end.
+    #: Start of each part among the operations; one more for the end.
     bounds: Integers
 
     def some(self, numbers: Sequence[int]) -> "ColumnParts":
-        """Those parts alone, in that order."""
+        """Return these parts alone, in this order."""
         sizes = [self.size(number) for number in numbers]
         bounds = np.cumsum([0, *sizes])
         if bounds[-1] == len(self.columns) and list(numbers) == sorted(numbers):
@@ -54,11 +54,11 @@ class ColumnParts(NamedTuple):
         return ColumnParts(self.columns.taken(places), keys, bounds)
 
     def size(self, number: int) -> int:
-        """Operations of a part."""
+        """Number of operations of a part."""
         return int(self.bounds[number + 1] - self.bounds[number])
 
     def part(self, number: int) -> Part:
-        """A part as operations."""
+        """Return a part as operations."""
         places = range(int(self.bounds[number]), int(self.bounds[number + 1]))
         return Part(self.keys[number], tuple(self.columns.operation(place) for place in places))
 
@@ -69,9 +69,9 @@ class PartVerdict(NamedTuple):
     part: int
     verdict: Verdict
     algorithm: str
-    #: Why it is unknown.
+    #: Reason of ``unknown``.
     reason: str | None
-    #: Configurations looked at; 0 without a search.
+    #: 0 without a search.
     configurations: int
 
 
@@ -80,15 +80,15 @@ def split_columns(
     model: Model,
     problem_with: Callable[[PairedOperation], str | None],
 ) -> ColumnParts | None:
-    """The parts of a history; None where operations have to be looked at one by one.
+    """Split a history into parts; None where operations have to be looked at one by one.
 
-    That is where the model may look at more than the columns tell, and where an operation makes
-    no sense: who reads operations says which, and why.
+    That is where the model may look at more than the columns hold, and where an operation makes no
+    sense: the reader of operations names it and says why.
 
     Args:
         columns: the history.
-        model: what it is judged by.
-        problem_with: what is wrong with the values of an operation, None for nothing.
+        model: what they are judged by.
+        problem_with: problem of an operation's values, None for nothing.
     """
     if not reads_columns(model):
         return None
@@ -106,7 +106,7 @@ def split_columns(
     keys = columns.keys[kept] if is_split_by_key(model) else np.zeros(len(kept), dtype=np.int32)
     count = len(columns.key_names)
     sizes = np.bincount(keys, minlength=count)
-    # Parts of equal size come as their keys first did.
+    # Parts of equal size are ordered by the first appearance of their keys.
     first = np.full(count, len(keys))
     np.minimum.at(first, keys, np.arange(len(keys)))
     by_size = np.lexsort((first, -sizes))
@@ -122,7 +122,7 @@ def split_columns(
 
 
 def _by_part(parts: NDArray[np.int32], starts: Integers, indexes: Integers) -> Integers:
-    """The order of parts, in each by start, equal ones by index."""
+    """Return the order by part, start and index."""
     if (starts[1:] >= starts[:-1]).all() and (indexes[1:] > indexes[:-1]).all():
         # Numbers of 16 bits are sorted five times as fast.
         few = int(parts.max(initial=0)) <= np.iinfo(np.uint16).max
@@ -135,13 +135,13 @@ def _makes_sense(
     model: Model,
     problem_with: Callable[[PairedOperation], str | None],
 ) -> bool:
-    """Whether no operation that did not fail has values that make no sense."""
+    """Return whether all operations that did not fail have values that make sense."""
 
     def is_odd(operation: PairedOperation) -> bool:
         return bool(problem_with(operation) or model.problem_with(operation))
 
-    # Reads and writes of a register may have any values, and there are very many different ones
-    # where each value is written once: whoever takes the strangest takes all.
+    # Reads and writes of a register may have any values, and there are very many different ones if
+    # each value is written once: a model that takes the strangest takes all.
     if model.register_functions is not None and set(columns.kind_names) <= {
         *model.register_functions
     }:
@@ -160,7 +160,7 @@ def _makes_sense(
 
 
 def _answers_repeat(columns: OperationColumns, write: str) -> bool:
-    """Whether each write was answered with nothing, or the value that it was asked to write."""
+    """Return whether each write was answered with nothing, or with its own value."""
     if write not in columns.kind_names:
         return True
     writes = (columns.kinds == columns.kind_names.index(write)) & (columns.outcomes == OK)
@@ -176,13 +176,13 @@ def judge_columns(
     quick: bool = False,
     compiled_first: bool | None = None,
 ) -> Iterator[PartVerdict]:
-    """The verdict on each part, in their order.
+    """Yield the verdict on each part, in their order.
 
     Args:
         parts: some or all parts of a history.
         model: what they are judged by.
-        budget: what all of them may take; parts that it does not last for are ``unknown``.
-        quick: ask only the steps that never take long; what they leave open is ``unknown``.
+        budget: for all of them; parts that it does not last for are ``unknown``.
+        quick: take only the steps that never take long, and leave the rest ``unknown``.
         compiled_first: ask the compiled search first; None: where there are enough operations.
     """
     numbered = NumberedCalls(parts.columns, model)

@@ -1,9 +1,9 @@
-"""One part of a history, in whatever form a step of the portfolio wants it.
+"""Sources of one part of a history, in the form that each step of the portfolio needs.
 
 A part comes as operations, to be explained too, or as columns of a long history, for a verdict
-alone. Either form is made of the other only when a step asks for it. Reads and writes of one
-register without an order are narrowed to the operations of the values around the contradiction:
-taking away all operations of a value cannot make a contradiction of others. Must never judge.
+alone. Either form is made of the other only on demand. Reads and writes of one register without an
+order are narrowed to the operations of the values around the contradiction: taking away all
+operations of a value cannot make a contradiction of others. Must never judge.
 """
 
 from collections.abc import Hashable, Sequence
@@ -27,19 +27,19 @@ from splitbrain.history.records import PairedOperation
 if TYPE_CHECKING:
     from splitbrain.checker.linearizability.kernel.compiled_search import CompiledModel
 
-#: Operations that a search explains as quickly as anyone reads; more are narrowed to as many.
+#: Largest part that is explained as it is; larger ones are narrowed to this size.
 EXPLAINED_MAX: Final = 1_000
-#: Operations before a contradiction whose values are kept too, so that what it met is told.
+#: Operations before a contradiction whose values are kept as its context.
 _CONTEXT: Final = 100
 
 
 def narrowed(part: Part, columns: RegisterColumns, values: Sequence[int]) -> Part:
-    """A part that has no order, narrowed to what its contradiction is about.
+    """Return a part without order, narrowed to its contradiction.
 
     Args:
-        part: what zones found no order for.
+        part: found to have no order by zones.
         columns: see ``register_columns``.
-        values: those that contradict each other.
+        values: values that contradict each other.
     """
     if len(part.operations) <= EXPLAINED_MAX:
         return part
@@ -55,13 +55,13 @@ def narrowed(part: Part, columns: RegisterColumns, values: Sequence[int]) -> Par
 
 
 def initial_value(model: Model) -> Hashable:
-    """The initial value, told apart from all others."""
+    """Return the initial value, distinct from all others."""
     value = freeze(model.initial)
     return Number("number", value) if type(value) is int else value
 
 
 def register_columns(operations: Sequence[PairedOperation], model: Model) -> RegisterColumns | None:
-    """Columns of a part that only reads and writes a register; None for any other.
+    """Return the columns of a part that only reads and writes a register; None for any other.
 
     Args:
         operations: ``ok`` and ``info`` operations by start, equal ones by index.
@@ -78,7 +78,7 @@ def register_columns(operations: Sequence[PairedOperation], model: Model) -> Reg
 
     def number(value: Any) -> int:
         frozen = freeze(value)
-        # The models take no value for the initial one.
+        # To the models None is the initial value.
         frozen = nothing if frozen is None else frozen
         found = numbers.get(frozen)
         if found is None:
@@ -102,7 +102,7 @@ def register_columns(operations: Sequence[PairedOperation], model: Model) -> Reg
 
 
 class ObjectSource:
-    """A part that is there as operations."""
+    """Part given as operations."""
 
     def __init__(self, part: Part, model: Model) -> None:
         self.model = model
@@ -113,7 +113,7 @@ class ObjectSource:
 
     @property
     def has_positions(self) -> bool:
-        """Whether the system told where it placed an operation."""
+        """Whether the system returned a position of any operation."""
         return any(operation.position is not None for operation in self.operations)
 
     @property
@@ -123,45 +123,45 @@ class ObjectSource:
 
     @cached_property
     def problem(self) -> Problem:
-        """What the search in Python works on."""
+        """Problem for the search in Python."""
         return Problem(self.operations, self.model)
 
     @cached_property
     def repeated(self) -> Problem:
-        """The same where open operations may take effect any number of times."""
+        """The same with open operations that may take effect any number of times."""
         return _repeated(self.problem, self.model)
 
     @cached_property
     def columns(self) -> PartColumns:
-        """What the compiled search works on."""
+        """Columns for the compiled search."""
         return part_columns_of(self.operations, self.problem.call_by_place)
 
     @property
     def calls(self) -> list[Call]:
-        """The calls that ``columns`` numbers."""
+        """Calls by the numbers in ``columns``."""
         return self.problem.calls
 
     @property
     def transitions(self) -> Transitions:
-        """Steps by the numbers of ``columns``."""
+        """Steps by the numbers in ``columns``."""
         return self.problem.transitions
 
     @cached_property
     def compiled(self) -> "CompiledModel":
-        """The same as arrays."""
+        """Steps as arrays."""
         from splitbrain.checker.linearizability.kernel.compiled_search import CompiledModel
 
         return CompiledModel(self.model, self.calls, self.transitions)
 
 
 class ColumnSource:
-    """A part of a history that is there as columns.
+    """Part given as columns.
 
     Args:
         history: the columns of all parts.
         places: the part's operations, by start, equal ones by index; none of them failed.
         numbered: the calls of the whole history, shared by its parts.
-        model: what the part is judged by.
+        model: judges the part.
     """
 
     def __init__(
@@ -181,13 +181,13 @@ class ColumnSource:
 
     @cached_property
     def operations(self) -> Sequence[PairedOperation]:
-        """Made of the columns."""
+        """Operations made from the columns."""
         places = np.arange(len(self._history))[self._places]
         return [self._history.operation(place) for place in places.tolist()]
 
     @property
     def has_positions(self) -> bool:
-        """Whether the system told where it placed an operation."""
+        """Whether the system returned a position of any operation."""
         positions = self._history.positions
         return positions is not None and bool(positions.known[self._places].any())
 
@@ -216,17 +216,17 @@ class ColumnSource:
 
     @cached_property
     def problem(self) -> Problem:
-        """What the search in Python works on."""
+        """Problem for the search in Python."""
         return Problem(self.operations, self.model)
 
     @cached_property
     def repeated(self) -> Problem:
-        """The same where open operations may take effect any number of times."""
+        """The same with open operations that may take effect any number of times."""
         return _repeated(self.problem, self.model)
 
     @cached_property
     def columns(self) -> PartColumns:
-        """What the compiled search works on."""
+        """Columns for the compiled search."""
         history, places = self._history, self._places
         return PartColumns(
             history.starts[places],
@@ -237,17 +237,17 @@ class ColumnSource:
 
     @property
     def calls(self) -> list[Call]:
-        """The calls that ``columns`` numbers."""
+        """Calls by the numbers in ``columns``."""
         return self._numbered.calls
 
     @property
     def transitions(self) -> Transitions:
-        """Steps by the numbers of ``columns``."""
+        """Steps by the numbers in ``columns``."""
         return self._numbered.transitions
 
     @property
     def compiled(self) -> "CompiledModel":
-        """The same as arrays."""
+        """Steps as arrays."""
         return self._numbered.compiled
 
     @property
@@ -256,7 +256,7 @@ class ColumnSource:
         return np.where(history.outcomes[places] == OK, history.ends[places], NEVER)
 
     def _values(self, codes: Integers) -> Integers:
-        """Values as the zone method numbers them; those of reads without answer mean nothing."""
+        """Return the values as zones number them; those of reads without answer are arbitrary."""
         history = self._history
         nothing = initial_value(self.model)
         if history.flat and nothing is None:
@@ -264,27 +264,27 @@ class ColumnSource:
             return np.where(codes == NOTHING, INITIAL, codes - 1)
         numbers: dict[object, int] = {nothing: INITIAL}
         table = [
-            # The models take no value for the initial one.
+            # To the models None is the initial value.
             numbers.setdefault(nothing if frozen is None else frozen, len(numbers) - 1)
             for frozen in map(freeze, history.values)
         ]
         return np.array(table, dtype=np.int64)[codes]
 
 
-#: What the steps of the portfolio ask: ``ok`` and ``info`` operations by start.
+#: Source for the steps of the portfolio: ``ok`` and ``info`` operations by start.
 PartSource: TypeAlias = ObjectSource | ColumnSource
 
 
 def _repeated(problem: Problem, model: Model) -> Problem:
     operations = problem.operations
     repeated = Problem(operations, model, unlimited=range(len(operations)))
-    # Calls have the same numbers; so shall states, whichever search meets them.
+    # Calls have the same numbers; sharing the steps gives states the same numbers too.
     repeated.transitions = problem.transitions
     return repeated
 
 
 def _numbered_from_0(processes: Integers) -> Integers:
-    """Numbers of processes that may be any; those of few stay as they are."""
+    """Return processes numbered from 0; small numbers stay as they are."""
     low, high = int(processes.min(initial=0)), int(processes.max(initial=0))
     if low >= 0 and high <= len(processes):
         return processes

@@ -1,13 +1,13 @@
-"""Chooses how one part is judged, and says what decided and why that may be trusted.
+"""Portfolio of the algorithms for one part; it says which decided and why that may be trusted.
 
 ``STEPS`` is the one list of algorithms, in the order in which most parts are decided soonest:
 
-1. Zones, where a register is only read and written: no search at all.
-2. The order of the positions that a system returned, where it returned any.
-3. A search for a while: in Python, since importing numba costs more than most parts do, or
+1. Zones, where a register is only read and written: no search at all. 2. The order of the positions
+that a system returned, where it returned any. 3. A search for a while: in Python, since importing
+numba costs more than most parts do, or
    compiled where there is enough to judge.
-4. Is there an answer that nothing can lead to (``reachability``)? Where states are bounded.
-5. Where operations are open: the search in which they may take effect any number of times. It
+4. Is there an answer that nothing can lead to (``reachability``)? Where states are bounded. 5.
+Where operations are open: the search in which they may take effect any number of times. It
    cannot drown in the ways to use them, and if even that has no order, none exists. An order found
    that way proves nothing.
 6. The exact search as long as the budget lasts; compiled where numba is installed, and then depth
@@ -46,12 +46,11 @@ from splitbrain.contracts.budget import Budget
 #: asked; most histories without violation need one per operation.
 FIRST_TRY_CONFIGURATIONS_MAX = 5_000
 FIRST_TRY_PER_OPERATION = 2
-#: The same for the compiled search, which looks at a hundred times as many in a second.
+#: The same for the compiled search, which is a hundred times as fast.
 COMPILED_FIRST_TRY_CONFIGURATIONS_MAX = 50_000
 COMPILED_FIRST_TRY_PER_OPERATION = 4
 #: Operations of a part beyond which the compiled search is asked at once.
 FIRST_TRY_OPERATIONS_MAX: Final = 50_000
-#: Whether the compiled search may be used.
 COMPILED = find_spec("numba") is not None
 
 
@@ -61,16 +60,16 @@ class Decision(msgspec.Struct, frozen=True):
     #: One of ``checker.linearizability.part.outcome``.
     algorithm: str
     outcome: Outcome
-    #: Whether the open operations could be used any number of times, see ``PartSource.repeated``.
+    #: Whether open operations could be used any number of times, see ``PartSource.repeated``.
     repeated: bool = False
-    #: For answers that nothing leads to: the place of one.
+    #: Place of an answer that nothing leads to.
     place: int | None = None
-    #: For zones without an order: the values that contradict each other.
+    #: Values that contradict each other, for zones without an order.
     values: tuple[int, ...] = ()
 
 
 class Portfolio:
-    """Judges one part; ``decide`` it once.
+    """Judge of one part; ``decide`` it once.
 
     Args:
         source: the part.
@@ -93,11 +92,11 @@ class Portfolio:
         self.compiled_first = COMPILED and (
             compiled_first or len(source) > FIRST_TRY_OPERATIONS_MAX
         )
-        #: What the first search found out before it gave up.
+        #: Outcome of the first search before it gave up.
         self.first: Outcome | None = None
 
     def decide(self, steps: Sequence["Step"] | None = None) -> Decision:
-        """Ask one step after the other until one knows; all of them if none are named."""
+        """Ask one step after the other until one decides; all of them if none are named."""
         reason = self.budget.exhausted()
         for step in STEPS if steps is None else steps:
             if reason is not None:
@@ -111,7 +110,7 @@ class Portfolio:
         return Decision(EXACT, msgspec.structs.replace(unknown, reason=reason or unknown.reason))
 
     def tried(self, configurations_max: int) -> Outcome:
-        """What a search finds that gives up: compiled where that can be, else in Python."""
+        """Search with a limit: compiled if possible, else in Python."""
         source = self.source
         if COMPILED:
             from splitbrain.checker.linearizability.kernel.compiled_search import (
@@ -126,7 +125,7 @@ class Portfolio:
         return Search(source.problem, self.budget, configurations_max).run()
 
     def searched(self, *, repeated: bool = False) -> tuple[str, Outcome]:
-        """What decides as long as the budget lasts, and what it finds.
+        """Search as long as the budget lasts; return the algorithm and its outcome.
 
         Args:
             repeated: see ``PartSource.repeated``.
@@ -149,12 +148,12 @@ class Portfolio:
         return EXACT, Search(problem, self.budget).run()
 
 
-#: What a portfolio asks; None leaves the part to the next one.
+#: Step of a portfolio; None leaves the part to the next one.
 Step = Callable[[Portfolio], Decision | None]
 
 
 def by_zones(portfolio: Portfolio) -> Decision | None:
-    """A register whose written values are all different."""
+    """Decide a register whose written values are all different."""
     columns = portfolio.source.register
     verdict = None if columns is None else judge_zones(columns)
     if verdict is None:
@@ -164,7 +163,7 @@ def by_zones(portfolio: Portfolio) -> Decision | None:
 
 
 def by_positions(portfolio: Portfolio) -> Decision | None:
-    """An order that the system itself told."""
+    """Decide by an order of the system's own positions."""
     source = portfolio.source
     if not source.has_positions or order_by_positions(source.operations, source.model) is None:
         return None
@@ -172,7 +171,7 @@ def by_positions(portfolio: Portfolio) -> Decision | None:
 
 
 def by_first_try(portfolio: Portfolio) -> Decision | None:
-    """A search that gives up where it would take long."""
+    """Decide by a search that gives up early."""
     source = portfolio.source
     if portfolio.compiled_first:
         per_operation = COMPILED_FIRST_TRY_PER_OPERATION * len(source)
@@ -186,7 +185,7 @@ def by_first_try(portfolio: Portfolio) -> Decision | None:
 
 
 def by_reachability(portfolio: Portfolio) -> Decision | None:
-    """An answer that no sequence of calls leads to."""
+    """Refute by an answer that no sequence of calls leads to."""
     source = portfolio.source
     if not source.model.bounded_states:
         return None
@@ -199,7 +198,7 @@ def by_reachability(portfolio: Portfolio) -> Decision | None:
 
 
 def by_repetition(portfolio: Portfolio) -> Decision | None:
-    """No order even if open operations take effect as often as they like."""
+    """Refute if no order exists even with open operations repeated at will."""
     source = portfolio.source
     if not source.model.bounded_states or not _has_open_that_matter(source):
         return None
@@ -210,7 +209,7 @@ def by_repetition(portfolio: Portfolio) -> Decision | None:
 
 
 def by_search(portfolio: Portfolio) -> Decision:
-    """As long as the budget lasts."""
+    """Decide by a search as long as the budget lasts."""
     return Decision(*portfolio.searched())
 
 
@@ -222,14 +221,14 @@ STEPS: Final[tuple[Step, ...]] = (
     by_repetition,
     by_search,
 )
-#: Those that look at one configuration after the other.
+#: Steps that look at one configuration after the other.
 SEARCHES: Final = STEPS[2:]
-#: Those that never take long.
+#: Steps that never take long.
 QUICK_STEPS: Final = STEPS[:3]
 
 
 def _has_open_that_matter(source: PartSource) -> bool:
-    """Whether an operation without answer can have enabled what was answered."""
+    """Return whether an operation without answer can have enabled an answered one."""
     columns, calls = source.columns, source.calls
     is_open = columns.ends == NEVER
     numbers: list[int] = np.unique(columns.calls[is_open]).tolist()
@@ -240,7 +239,7 @@ def _has_open_that_matter(source: PartSource) -> bool:
 
 
 def _outcome(verdict: Verdict) -> Outcome:
-    """What a step found that looked at no configuration."""
+    """Return the outcome of a step that looked at no configuration."""
     return Outcome(
         verdict=verdict,
         reason=None,

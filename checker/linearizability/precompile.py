@@ -1,7 +1,7 @@
-"""Compiles the search ahead: ``python -m splitbrain.checker.linearizability.precompile``.
+"""Compilation of the search ahead: ``python -m splitbrain.checker.linearizability.precompile``.
 
-It takes some 15 s once for each state of the kernel's source, and nothing later. Without it the
-first part that is hard enough pays for it from its own budget.
+It takes some 15 s once for each state of the kernel's source. Without it the first part that is
+hard enough pays for it from its own budget.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ def compile_ahead() -> None:
 
     model = model_named("cas-register")
     calls = [Call("write", 1, None, known=True)]
-    # The second is invoked as the first returns, which is what processes are asked about.
+    # The second is invoked as the first returns: the case in which processes matter.
     starts = np.arange(2, dtype=np.int64)
     zeros = np.zeros(2, dtype=np.int64)
     compiled = CompiledModel(model, calls, Transitions(model, calls))

@@ -1,1 +1,1 @@
-"""Promises of systems, as models: a few lines each, open to users' own."""
+"""Models of systems' promises: a few lines each, open to users' own."""

@@ -19,14 +19,14 @@ class Counter(KeyedModel):
     answerless_functions = frozenset({"add"})
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
-        """Answers are the sum of all that was added by then; None stands for 0."""
+        """Add the number; answers are the sum so far, None stands for 0."""
         following = state if call.f == "read" else state + size_of(call.argument)
         if call.f == "add" or not call.known:
             return True, following
         return following == size_of(call.result or 0), following
 
     def problem_with(self, operation: PairedOperation) -> str | None:
-        """Arguments and answers are numbers."""
+        """Require numbers as arguments and answers."""
         if operation.f != "read" and not is_number(operation.argument):
             return f"the argument of {operation.f} is a number, and not {shown(operation.argument)}"
         if operation.f == "add":
@@ -36,7 +36,7 @@ class Counter(KeyedModel):
         return f"the answer of {operation.f} is a number, and not {shown(operation.result)}"
 
     def is_pure(self, call: Call) -> bool:
-        """Reads, and what adds nothing."""
+        """Hold for reads, and for adding 0."""
         return call.f == "read" or call.argument == 0
 
     def droppable(

@@ -20,7 +20,7 @@ class ElementSet(KeyedModel):
     bounded_states = True
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
-        """A read answers exactly the elements present; None stands for none."""
+        """Answer exactly the elements present; None stands for none."""
         if call.f == "read":
             return not call.known or state == frozenset(call.result or ()), state
         if call.f == "contains":
@@ -30,7 +30,7 @@ class ElementSet(KeyedModel):
         return True, state - {call.argument}
 
     def problem_with(self, operation: PairedOperation) -> str | None:
-        """A read answers a list, and ``contains`` true or false."""
+        """Require a list from a read, true or false from ``contains``."""
         result: object = operation.result
         if operation.f == "read":
             if isinstance(result, (list, tuple, AbstractSet, type(None))):
@@ -51,9 +51,9 @@ class ElementSet(KeyedModel):
         element would be of the kind that does not occur; after that nothing is left of the call.
         """
         reads = [frozenset(call.result or ()) for call in known_calls if call.f == "read"]
-        asked = [call for call in known_calls if call.f == "contains"]
-        present = {call.argument for call in asked if call.result}.union(*reads)
-        absent = {call.argument for call in asked if not call.result}
+        lookups = [call for call in known_calls if call.f == "contains"]
+        present = {call.argument for call in lookups if call.result}.union(*reads)
+        absent = {call.argument for call in lookups if not call.result}
 
         def useful(call: Call) -> bool:
             if call.f == "add":

@@ -1,12 +1,12 @@
-"""A lock, and a register behind the fencing tokens of one.
+"""Lock, and register behind the fencing tokens of one.
 
-The lock (acquire, release) starts free. Its argument names who asks (a client, a session); None
+The lock (acquire, release) starts free. Its argument names the holder (a client, a session); None
 where there is one kind of holder only. A refusal is ``ok`` with result false: the acquire found the
-lock held, the release found it not held by the one who asked.
+lock held, the release found it not held by its client.
 
 Each ``write`` of the register has the argument ``[token, value]`` and the answer ``[token, value,
 accepted]``: it is accepted unless a write with a higher token was accepted before, and refused only
-then. Whether two clients believed to hold the lock at once is not asked: fencing is there for that.
+then. Two clients that believed to hold the lock at once are no violation: fencing is for that.
 Source: Kleppmann 2016, "How to do distributed locking" (fencing tokens).
 """
 
@@ -29,7 +29,7 @@ class Mutex(KeyedModel):
     bounded_states = True
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
-        """An acquire needs a free lock, a release the holder; otherwise they are refused."""
+        """Grant an acquire of a free lock and a release by the holder; refuse others."""
         holder = (call.argument,)
         possible = state == (() if call.f == "acquire" else holder)
         if refused(call):
@@ -39,7 +39,7 @@ class Mutex(KeyedModel):
         return True, holder if call.f == "acquire" else ()
 
     def problem_with(self, operation: PairedOperation) -> str | None:
-        """It is answered with nothing, who asked, a token, or whether it was granted."""
+        """Require nothing, the holder, a token, or whether it was granted as the answer."""
         result: object = operation.result
         if result is None or isinstance(result, bool) or is_number(result):
             return None
@@ -50,15 +50,15 @@ class Mutex(KeyedModel):
         return f"the answer of {operation.f} is true, false or a token, and not {shown(result)}"
 
     def answer_of(self, operation: PairedOperation) -> object:
-        """Whether it was granted."""
+        """Return whether it was granted."""
         return granted(operation.result)
 
     def is_pure(self, call: Call) -> bool:
-        """Refusals."""
+        """Hold for refusals."""
         return refused(call)
 
     def describe(self, call: Call) -> str:
-        """Who asked for what, and whether it was granted."""
+        """Name the client, its request, and whether it was granted."""
         answer = "no answer" if not call.known else "refused" if refused(call) else "done"
         by = "" if call.argument is None else f" by {call.argument}"
         return f"{call.f}{by} ({answer})"
@@ -99,7 +99,7 @@ class FencedRegister(KeyedModel):
     bounded_states = True
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
-        """A write is accepted with the highest token so far or a higher one."""
+        """Accept a write with the highest token so far or a higher one."""
         highest, value = state
         if call.f == "read":
             return not call.known or call.result == value, state
@@ -110,7 +110,7 @@ class FencedRegister(KeyedModel):
         return possible or not call.known, call.argument if possible else state
 
     def problem_with(self, operation: PairedOperation) -> str | None:
-        """A write needs a token that is a number, and answers whether it was accepted."""
+        """Require a token that is a number, and whether the write was accepted as its answer."""
         if operation.f == "read":
             return None
         argument, result = operation.argument, operation.result
@@ -126,15 +126,15 @@ class FencedRegister(KeyedModel):
         )
 
     def answer_of(self, operation: PairedOperation) -> object:
-        """Of a write, whether it was accepted."""
+        """Return whether a write was accepted."""
         return granted(operation.result) if operation.f == "write" else operation.result
 
     def is_pure(self, call: Call) -> bool:
-        """Reads and refused writes."""
+        """Hold for reads and refused writes."""
         return call.f == "read" or refused(call)
 
     def describe(self, call: Call) -> str:
-        """A write says its token and whether it was accepted."""
+        """Name a write's token and whether it was accepted."""
         if call.f == "read":
             return super().describe(call)
         token, value = (text_of(part) for part in call.argument)

@@ -1,8 +1,8 @@
-"""The form of a model: an initial state and one step, and properties that a search may use.
+"""Form of a model: an initial state and one step, and properties that a search may use.
 
-A model speaks of *calls*: an operation stripped of who asked when. The search asks ``step`` once
-for each state and distinct call and remembers the answer, so a model in plain Python is fast
-enough. A model must be deterministic, must not change its arguments, and keeps its states hashable.
+A model knows *calls*: operations without process and time. The search asks ``step`` once for each
+state and distinct call and remembers the answer, so a model in plain Python is fast enough. A model
+must be deterministic, must not change its arguments, and keeps its states hashable.
 
 Sources: Herlihy and Wing 1990 (sequential specification); Porcupine's models (partition hook).
 """
@@ -22,16 +22,16 @@ TEXT_LENGTH_MAX = 60
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A request and, where known, its answer; hashable."""
+    """Request and, where known, its answer; hashable."""
 
     f: str
-    #: Argument with lists as tuples.
+    #: With lists as tuples.
     argument: Any
-    #: Answer with lists as tuples; None for an open operation.
+    #: With lists as tuples; None for an open operation.
     result: Any
-    #: Whether the answer is known; an open operation (``info``) has none.
+    #: False for an open operation (``info``).
     known: bool
-    #: Object that it works on, where objects of several keys are judged as one part; else None.
+    #: Object of the call, where objects of several keys are judged as one part; else None.
     key: str | None = None
 
 
@@ -46,10 +46,8 @@ class Model:
     name: str = ""
     #: Operation kinds that the model knows.
     functions: frozenset[str] = frozenset()
-    #: Kinds that may stand in a history and promise less than the others: left out, and judged by
-    #: another checker.
+    #: Kinds that promise less than the others: left out, and judged by another checker.
     unjudged_functions: frozenset[str] = frozenset()
-    #: State of an object that nothing has happened to.
     initial: Hashable = None
     #: Kinds that change no state, whatever they answer.
     pure_functions: frozenset[str] = frozenset()
@@ -57,15 +55,15 @@ class Model:
     answerless_functions: frozenset[str] = frozenset()
     #: Kinds that may happen in every state and leave one that depends on the call alone.
     overwriting_functions: frozenset[str] = frozenset()
-    #: Kinds that read and write one register which begins with ``initial``, where there are such;
-    #: a history of these two alone is judged without a search if every value is written once.
+    #: Kinds that read and write one register which begins with ``initial``, if any; a history of
+    #: these two alone is judged without a search if every value is written once.
     register_functions: tuple[str, str] | None = None
-    #: Whether finitely many distinct calls lead to finitely many states, however often each
-    #: happens; where they do, violations among many open calls are refuted without counting.
+    #: Whether finitely many distinct calls, however often repeated, lead to finitely many states:
+    #: then violations among many open calls are refuted without counting.
     bounded_states: bool = False
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
-        """Whether the call may happen in this state with this answer, and the state after it.
+        """Return whether the call and its answer may happen in this state, and the state after it.
 
         An open call (``known`` false) may happen with any answer; return the state that it leads
         to. Where several answers are possible in one state they must lead to one state.
@@ -73,35 +71,35 @@ class Model:
         raise NotImplementedError
 
     def partition(self, operation: PairedOperation) -> str | None:
-        """Part that the operation belongs to; parts are judged apart. Here all are one part.
+        """Return the operation's part; parts are judged apart. Here all are one part.
 
-        A model that declares more must be sure that operations of different parts can never
-        affect each other. Where a part is not one key, calls carry the key of their operation.
+        A model that declares more must be sure that operations of different parts can never affect
+        each other. Where a part is not one key, calls carry the key of their operation.
         """
         del operation
         return None
 
     def answer_of(self, operation: PairedOperation) -> object:
-        """What the result of an ``ok`` operation says to the model; here all of it.
+        """Return the part of an ``ok`` operation's result that matters to the model; here all.
 
-        Answers that say the same should be equal: equal calls are searched as one.
+        Equivalent answers should be equal: equal calls are searched as one.
         """
         return operation.result
 
     def problem_with(self, operation: PairedOperation) -> str | None:
-        """What in the operation makes no sense to the model, as a clause; None for nothing."""
+        """Return why the operation makes no sense to the model, as a clause; None if it does."""
         del operation
         return None
 
     def is_pure(self, call: Call) -> bool:
-        """Whether the call leaves every state in which it may happen as it was.
+        """Return whether the call leaves every state in which it may happen as it was.
 
         A pure call is taken as soon as it may happen: doing so never hides a valid order.
         """
         return call.f in self.pure_functions
 
     def is_overwrite(self, call: Call) -> bool:
-        """Whether the call may happen in every state, and what it leaves depends on it alone.
+        """Return whether the call may happen in every state and alone decides the state after it.
 
         An overwrite can stand unseen right before another one, so that a search need not decide
         where it stood unless its value is needed.
@@ -109,7 +107,7 @@ class Model:
         return call.f in self.overwriting_functions
 
     def describe(self, call: Call) -> str:
-        """The call and its answer in a few words, for people."""
+        """Return the call and its answer in a few words, for people."""
         words = [call.f]
         if call.argument is not None:
             words.append(text_of(call.argument))
@@ -138,15 +136,15 @@ class Model:
 
 
 class KeyedModel(Model):
-    """A model of one object, of which a history holds one per key; keys are judged apart."""
+    """Model of one object of which a history holds one per key; keys are judged apart."""
 
     def partition(self, operation: PairedOperation) -> str | None:
-        """The key: what is done to one object never affects another."""
+        """Return the key: operations on one object never affect another."""
         return operation.key
 
 
 class NondeterministicModel(Model):
-    """A model in which a call may lead to several states; override ``steps``, not ``step``.
+    """Model in which a call may lead to several states; override ``steps``, not ``step``.
 
     A state of the search is the set of states that the object may be in, so ``initial`` is a
     frozenset of states as well. An answer that rules some of them out is no pure call.
@@ -155,17 +153,17 @@ class NondeterministicModel(Model):
     """
 
     def steps(self, state: Any, call: Call) -> Iterable[Any]:
-        """States that the call may lead to from this one; none where it may not happen."""
+        """Return the states that the call may lead to; none where it may not happen."""
         raise NotImplementedError
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
-        """Every state that the call leads to from any of those possible before."""
+        """Return every state that the call leads to from any of the possible ones."""
         following = frozenset(after for before in state for after in self.steps(before, call))
         return bool(following), following or state
 
 
 def call_of(operation: PairedOperation, model: Model) -> Call:
-    """The call of one operation, ``ok`` or ``info``."""
+    """Return the call of one operation, ``ok`` or ``info``."""
     key = None if model.partition(operation) == operation.key else operation.key
     if operation.f in model.answerless_functions:
         return Call(operation.f, freeze(operation.argument), None, known=True, key=key)
@@ -179,12 +177,12 @@ def call_of(operation: PairedOperation, model: Model) -> Call:
 
 
 def is_list_of(value: object, length: int) -> bool:
-    """Whether a JSON value is a list of so many items."""
+    """Return whether a JSON value is a list of so many items."""
     return isinstance(value, (list, tuple)) and len(cast("Sequence[object]", value)) == length
 
 
 def granted(result: object) -> bool:
-    """Whether a result says that it was done: not false, nor ``[..., ..., false]``."""
+    """Return whether a result is a success: not false, nor ``[..., ..., false]``."""
     if isinstance(result, (list, tuple)):
         parts = cast("Sequence[object]", result)
         return len(parts) != 3 or parts[2] is not False
@@ -192,7 +190,7 @@ def granted(result: object) -> bool:
 
 
 def refused(call: Call) -> bool:
-    """Whether the system answered that it did not do it, for kinds that answer true or false.
+    """Return whether a call of a kind that answers true or false was answered with false.
 
     A refusal is an observation: the state did not allow the call.
     """
@@ -200,10 +198,10 @@ def refused(call: Call) -> bool:
 
 
 def apart_from_truths(state: Hashable, calls: Iterable[Call]) -> Hashable:
-    """A state that a model names itself, apart from true and false where calls hold such.
+    """Return a model's own state, told apart from true and false where calls hold such.
 
-    What models are given is told apart already; ``initial = 0`` of a user's own is not, and a read
-    that answers false would find it.
+    Values of histories are told apart already; ``initial = 0`` of a user's own model is not, and a
+    read that answers false would match it.
     """
     if type(state) is int and any(
         type(c.argument) is bool or type(c.result) is bool for c in calls
@@ -213,7 +211,7 @@ def apart_from_truths(state: Hashable, calls: Iterable[Call]) -> Hashable:
 
 
 class FrozenMap(tuple[Any, ...]):
-    """A map as pairs of key and value, sorted by key; no list is equal to it."""
+    """Map as pairs of key and value, sorted by key; no list is equal to it."""
 
     __slots__ = ()
 
@@ -228,7 +226,7 @@ class FrozenMap(tuple[Any, ...]):
 
 
 def freeze(value: object) -> Hashable:
-    """A hashable copy of a value: lists become tuples, sets frozensets, maps ``FrozenMap``."""
+    """Return a hashable copy: lists become tuples, sets frozensets, maps ``FrozenMap``."""
     if value is None or isinstance(value, (int, str)):
         return value
     if isinstance(value, FrozenMap):
@@ -245,7 +243,7 @@ def freeze(value: object) -> Hashable:
 
 
 def plain(value: object) -> Any:
-    """A JSON-ready copy of a frozen value or a state: tuples and sets become lists."""
+    """Return a JSON-ready copy of a frozen value or a state: tuples and sets become lists."""
     if isinstance(value, FrozenMap):
         return {key_text(key) or edn_text(key): plain(item) for key, item in value}
     if isinstance(value, (tuple, list)):
@@ -257,7 +255,7 @@ def plain(value: object) -> Any:
 
 
 def text_of(value: object) -> str:
-    """A value in few characters, for people: at most ``TEXT_LENGTH_MAX``, the middle left out."""
+    """Return a value in at most ``TEXT_LENGTH_MAX`` characters, the middle left out."""
     text = "nothing" if value is None else str(plain(value)) or '""'
     if len(text) <= TEXT_LENGTH_MAX:
         return text

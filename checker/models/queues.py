@@ -1,6 +1,6 @@
 """Queues: enqueue one element, dequeue one; a dequeue that finds nothing answers None.
 
-``None`` is never an element. An open dequeue may have taken an element that nobody will ever see.
+``None`` is never an element. An open dequeue may have taken an element that is never seen again.
 """
 
 from collections.abc import Collection, Hashable, Iterable
@@ -24,11 +24,11 @@ class FifoQueue(KeyedModel):
     functions = frozenset({"enqueue", "dequeue"})
     initial = ()
     answerless_functions = frozenset({"enqueue"})
-    #: Elements that it holds at most; None for any number. See ``BoundedFifoQueue``.
+    #: Greatest number of elements; None for any. See ``BoundedFifoQueue``.
     capacity: int | None = None
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
-        """A dequeue takes the oldest element; an enqueue is refused by a full queue only."""
+        """Dequeue the oldest element; refuse an enqueue only if full."""
         if call.f == "dequeue":
             head = state[0] if state else None
             return not call.known or call.result == head, state[1:]
@@ -38,11 +38,11 @@ class FifoQueue(KeyedModel):
         return not (full and call.known), state if full else (*state, call.argument)
 
     def problem_with(self, operation: PairedOperation) -> str | None:
-        """Null is no element, and what is never full refuses nothing."""
+        """Reject null as an element, and refusals of a queue that is never full."""
         return _problem(operation, self.name, bounded=self.capacity is not None)
 
     def is_pure(self, call: Call) -> bool:
-        """A dequeue that found nothing, an enqueue that was refused."""
+        """Hold for a dequeue that found nothing and an enqueue that was refused."""
         if call.f == "dequeue":
             return call.known and call.result is None
         return refused(call)
@@ -78,7 +78,7 @@ class BoundedFifoQueue(FifoQueue):
     answerless_functions = frozenset()
 
     def answer_of(self, operation: PairedOperation) -> object:
-        """Of an enqueue, whether it was accepted."""
+        """Return whether an enqueue was accepted."""
         return granted(operation.result) if operation.f == "enqueue" else operation.result
 
 
@@ -91,11 +91,11 @@ class UnorderedQueue(NondeterministicModel, KeyedModel):
     answerless_functions = frozenset({"enqueue"})
 
     def problem_with(self, operation: PairedOperation) -> str | None:
-        """Null is no element, and what is never full refuses nothing."""
+        """Reject null as an element, and refusals."""
         return _problem(operation, self.name, bounded=False)
 
     def steps(self, state: Any, call: Call) -> Iterable[Any]:
-        """A dequeue takes any element, if there is one; an open one may have taken each."""
+        """Dequeue any element, if there is one; an open dequeue may have taken each."""
         if call.f == "enqueue":
             return (_changed(state, call.argument, 1),)
         if not call.known:
@@ -122,7 +122,6 @@ class UnorderedQueue(NondeterministicModel, KeyedModel):
 
 
 def _changed(bag: frozenset[tuple[Hashable, int]], element: Hashable, by: int) -> Hashable:
-    """The bag with so many more of one element."""
     counts = dict(bag)
     counts[element] = counts.get(element, 0) + by
     return frozenset((other, count) for other, count in counts.items() if count)

@@ -1,11 +1,10 @@
 """Registers (one, or several at one moment), and a store of strings (put, get, append by key).
 
-A register starts as None ("never written"), a string as the empty one. A refused compare-and-set
-is an observation: the value was another one than expected. Several registers are read and written
-by ``txn``; its argument is a list of ``["r", name, null]`` and ``["w", name, value]`` in order, its
+A register starts as None ("never written"), a string as the empty one. A refused compare-and-set is
+an observation: the value was not the expected one. Several registers are read and written by
+``txn``; its argument is a list of ``["r", name, null]`` and ``["w", name, value]`` in order, its
 answer the same list with every read filled in (``read`` and ``write`` are understood too). A read
-sees what the same operation wrote before it. Sources: Knossos' multi-register; Jepsen's
-transactions.
+sees writes before it in its own operation. Sources: Knossos' multi-register; Jepsen's transactions.
 """
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
@@ -29,7 +28,7 @@ class CasRegister(KeyedModel):
     bounded_states = True
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
-        """A read answers the last value; a cas succeeds where it is the expected one."""
+        """Answer a read with the last value; let a cas succeed where it expects that."""
         if call.f == "read":
             return not call.known or state == call.result, state
         if call.f == "write":
@@ -42,17 +41,17 @@ class CasRegister(KeyedModel):
         return state != expected, state
 
     def problem_with(self, operation: PairedOperation) -> str | None:
-        """A cas needs the value that it expects and the one that it sets; answers repeat both."""
+        """Require a cas' expected and new value, and answers that repeat them."""
         return wrong_echo(operation) if operation.f == "write" else wrong_shape(operation)
 
     def is_pure(self, call: Call) -> bool:
-        """Reads, refused compare-and-sets, and those that set what they expect."""
+        """Hold for reads, refused compare-and-sets, and those that set the value they expect."""
         if call.f != "cas":
             return call.f == "read"
         return call.argument[0] == call.argument[1] or (call.known and not succeeded(call))
 
     def describe(self, call: Call) -> str:
-        """A cas says what it expected, what it would set, and what came of it."""
+        """Name a cas' expected and new value and its outcome."""
         if call.f != "cas":
             return super().describe(call)
         expected, new = (text_of(value) for value in call.argument)
@@ -68,7 +67,7 @@ class CasRegister(KeyedModel):
         for call in known_calls:
             if call.f == "cas":
                 (observed if succeeded(call) else refused).add(call.argument[0])
-        # An open cas passes on what it expects, if what it sets can be met.
+        # An open cas whose new value can be met needs its expected value to be met.
         useful: set[Call] = set()
         rest = {call for call in open_calls if not self.is_pure(call)}
         while found := {
@@ -88,7 +87,7 @@ class Register(CasRegister):
 
 
 def succeeded(call: Call) -> bool:
-    """Whether a known compare-and-set took effect; an answer without a third part says it did."""
+    """Return whether a known compare-and-set took effect; true without a third part."""
     if not isinstance(call.result, tuple):
         return True
     result = cast("tuple[object, ...]", call.result)  # pyright: ignore[reportUnknownMemberType]
@@ -111,14 +110,14 @@ class KeyValue(KeyedModel):
     register_functions = ("get", "put")
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
-        """A get answers all that was appended since the last put; None is the empty string."""
+        """Answer a get with all text appended since the last put; None is the empty string."""
         if call.f == "get":
             return not call.known or state == (call.result or ""), state
         argument = call.argument or ""
         return True, argument if call.f == "put" else state + argument
 
     def problem_with(self, operation: PairedOperation) -> str | None:
-        """Everything in the store is text."""
+        """Require text everywhere."""
         told = operation.result if operation.f == "get" else operation.argument
         if isinstance(told, str | None):
             return None if operation.f == "get" else wrong_echo(operation)
@@ -150,12 +149,12 @@ class MultiRegister(KeyedModel):
 
     name = "multi-register"
     functions = frozenset({"txn"})
-    #: Pairs of name and value; a register that is None has none.
+    #: Pairs of name and value, without registers that are None.
     initial = frozenset[Any]()
     bounded_states = True
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
-        """Each read answers the last value written before it, here or earlier."""
+        """Answer each read with the last value written before it, in this operation or earlier."""
         values: dict[Hashable, Any] = dict(state)
         for f, name, value in _parts(call):
             if f in _WRITES:
@@ -165,7 +164,7 @@ class MultiRegister(KeyedModel):
         return True, frozenset((name, value) for name, value in values.items() if value is not None)
 
     def problem_with(self, operation: PairedOperation) -> str | None:
-        """The answer repeats the argument with its reads filled in."""
+        """Require an answer that repeats the argument with its reads filled in."""
         argument: object = operation.argument
         if not isinstance(argument, (list, tuple)):
             return f"the argument of a txn is a list, and not {shown(argument)}"
@@ -177,7 +176,7 @@ class MultiRegister(KeyedModel):
         return None
 
     def is_pure(self, call: Call) -> bool:
-        """Those that only read."""
+        """Hold for transactions that only read."""
         return all(f not in _WRITES for f, _, _ in _parts(call))
 
     def droppable(
@@ -197,18 +196,18 @@ class MultiRegister(KeyedModel):
 
 
 def _parts(call: Call) -> Iterator[tuple[str, Hashable, Any]]:
-    """Reads and writes in order, with the answers where they are known."""
+    """Yield reads and writes in order, with the answers where they are known."""
     parts = call.result if call.known else call.argument
     return ((_kind(f), name, value) for f, name, value in parts)
 
 
 def _kind(f: Any) -> Any:
-    """Read or write; a keyword where the history has a value that is written like it."""
+    """Return the kind as text, even if it was read as a keyword."""
     return f.text if type(f) is Name and f.kind == "keyword" else f
 
 
 def _left_behind(call: Call) -> set[tuple[Hashable, Any]]:
-    """Names and the last value that the call writes to each."""
+    """Return the names and the last value that the call writes to each."""
     return set({name: value for f, name, value in _parts(call) if f in _WRITES}.items())
 
 

@@ -34,8 +34,7 @@ MODELS: Final[dict[str, Model]] = {
 }
 
 
-#: Models that users wrote, by the name that they are asked for: ``path/to/file.py:Name``. Whoever
-#: may read files puts them here.
+#: Users' models by the name that they are asked for: ``path/to/file.py:Name``.
 _OWN: Final[dict[str, Model]] = {}
 
 
@@ -45,17 +44,17 @@ def add_own(name: str, model: Model) -> None:
 
 
 def knows(name: str) -> bool:
-    """Whether there is a model of that name, built in or a user's."""
+    """Return whether there is a model of that name, built in or a user's."""
     return name in MODELS or name in _OWN
 
 
 def models_with(functions: AbstractSet[str]) -> tuple[str, ...]:
-    """Names of the built-in models that know all these kinds of operations."""
+    """Return the names of the built-in models that know all these kinds of operations."""
     return tuple(name for name, model in MODELS.items() if functions <= model.functions)
 
 
 def model_named(name: str) -> Model:
-    """The model of that name, built in or a user's.
+    """Return the model of that name, built in or a user's.
 
     Raises:
         UsageError: there is none.

@@ -24,7 +24,7 @@ class Topics(KeyedModel):
     bounded_states = True
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
-        """A create needs that there is none, a delete that there is one; else they are refused."""
+        """Create a topic that is not there, delete one that is; refuse otherwise."""
         if call.f == "describe":
             return not call.known or state == call.result, state
         possible = (state is None) == (call.f == "create")
@@ -35,7 +35,7 @@ class Topics(KeyedModel):
         return True, call.argument if call.f == "create" else None
 
     def problem_with(self, operation: PairedOperation) -> str | None:
-        """A create needs a number of partitions; each answer is of its kind."""
+        """Require a number of partitions from a create, and answers of their kinds."""
         argument, result = operation.argument, operation.result
         if operation.f == "create" and (
             not isinstance(argument, int) or isinstance(argument, bool)
@@ -57,17 +57,17 @@ class Topics(KeyedModel):
         return f"the answer to a describe is a number of partitions, and not {shown(result)}"
 
     def answer_of(self, operation: PairedOperation) -> object:
-        """Of a create and a delete, whether it was done."""
+        """Return whether a create or delete was done."""
         if operation.f == "create":
             return bool(cast("list[object]", operation.result)[1])
         return operation.result
 
     def is_pure(self, call: Call) -> bool:
-        """Descriptions and refusals."""
+        """Hold for descriptions and refusals."""
         return call.f == "describe" or refused(call)
 
     def describe(self, call: Call) -> str:
-        """What was asked, and whether it was done."""
+        """Name the request, and whether it was done."""
         if call.f == "describe":
             return super().describe(call)
         answer = "no answer" if not call.known else "refused" if refused(call) else "done"

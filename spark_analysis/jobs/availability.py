@@ -47,7 +47,7 @@ def fault_windows(
     slot_ns: int = SLOT_NS,
     context_ns: int = CONTEXT_NS,
 ) -> DataFrame:
-    """Availability, failover and recovery of every fault that was injected.
+    """Compute availability, failover and recovery of every fault that was injected.
 
     Args:
         operations: rows of ``OPERATIONS``.
@@ -65,8 +65,7 @@ def fault_windows(
         sql.col("end_ns").alias("told"),
         sql.col("position_epoch").alias("epoch"),
     )
-    # Few rows each, whatever the length of the history, that the plan needs in several places:
-    # computed once.
+    # Few rows each at any length of the history, needed in several places: computed once.
     asked = _asked_by_slot(load, slot_ns).localCheckpoint(eager=False)
     by_slot = _by_slot(asked, acknowledged, slot_ns).localCheckpoint(eager=False)
     earliest = asked.where(sql.col("told").isNotNull()).select("run_id", "slot", "told", "epoch")
@@ -80,7 +79,7 @@ def fault_windows(
 
 
 def longest_unavailability(operations: DataFrame) -> DataFrame:
-    """The longest time without an acknowledged write, of each run that tried to write.
+    """Find the longest time without an acknowledged write, of each run that tried to write.
 
     Args:
         operations: rows of ``OPERATIONS``.
@@ -126,13 +125,13 @@ def longest_unavailability(operations: DataFrame) -> DataFrame:
 
 
 def _gap(start: Column, end: Column) -> Column:
-    """A struct whose greatest is the longest gap, and of equal ones the earliest."""
+    """Return a struct whose greatest is the longest gap, and of equal ones the earliest."""
     gap = sql.struct((end - start).alias("length_ns"), (-start).alias("minus_start_ns"))
     return sql.when(start.isNotNull(), gap)
 
 
 def _windows(by_slot: DataFrame, faults: DataFrame) -> DataFrame:
-    """One row per injected fault, with the load's bounds and what its neighbours leave free."""
+    """Return one row per injected fault, with the load's bounds and its neighbours' times."""
     bounds = by_slot.groupBy("run_id").agg(
         sql.min("load_start").alias("load_start"), sql.max("load_end").alias("load_end")
     )
@@ -168,12 +167,11 @@ def _windows(by_slot: DataFrame, faults: DataFrame) -> DataFrame:
 
 
 def _first_after(time: str) -> Column:
-    """The first injection of another fault after a time."""
     return sql.min(sql.when(sql.col("other_start") > sql.col(time), sql.col("other_start")))
 
 
 def _spans(windows: DataFrame, slot_ns: int, context_ns: int) -> DataFrame:
-    """Three rows per window: the whole slots before, during and after it, end exclusive."""
+    """Return three rows per window: the whole slots before, during and after it, end exclusive."""
     start, end = sql.col("start_ns"), sql.col("end_ns")
     before = sql.greatest(start - context_ns, sql.col("load_start"), sql.col("free_from"))
     after = sql.least(end + context_ns, sql.col("load_end"), sql.col("free_until"))
@@ -194,9 +192,9 @@ def _spans(windows: DataFrame, slot_ns: int, context_ns: int) -> DataFrame:
 
 
 def _asked_by_slot(load: DataFrame, slot_ns: int) -> DataFrame:
-    """What was invoked in each slot, and of the writes of each epoch the first acknowledgement.
+    """Count invocations by slot, with the first acknowledgement of the writes of each epoch.
 
-    One reading of the history for all of it; ``epoch`` is null for what is no placed write.
+    One reading of the history for all of it; ``epoch`` is null for all but placed writes.
     """
     is_acknowledged = (sql.col("type") == "ok") & is_write()
     return (
@@ -217,7 +215,7 @@ def _asked_by_slot(load: DataFrame, slot_ns: int) -> DataFrame:
 
 
 def _by_slot(asked: DataFrame, acknowledged: DataFrame, slot_ns: int) -> DataFrame:
-    """What was invoked and whether a write was acknowledged in each slot, and the load's bounds."""
+    """Return invocations and acknowledged writes by slot, and the load's bounds."""
     nothing, nowhere = sql.lit(0).cast("long"), sql.lit(None).cast("long")
     invoked = asked.select(
         *("run_id", "slot", "invoked", "ok", nothing.alias("serving"), "load_start", "load_end")
@@ -240,7 +238,7 @@ def _by_slot(asked: DataFrame, acknowledged: DataFrame, slot_ns: int) -> DataFra
 
 
 def _served(by_slot: DataFrame, spans: DataFrame) -> DataFrame:
-    """Availability and ok ratio of each window's spans, side by side."""
+    """Return availability and ok ratio of each window's spans, side by side."""
     inside = [
         by_slot["run_id"] == spans["run_id"],
         by_slot["slot"] >= spans["first_slot"],
@@ -272,8 +270,8 @@ def _slot(time: str, slot_ns: int) -> Column:
 def _failover_and_recovery(
     acknowledged: DataFrame, earliest: DataFrame, windows: DataFrame, slot_ns: int
 ) -> DataFrame:
-    """Failover, new epoch and recovery of each window; windows with neither are left out."""
-    # Epochs are few: which were known at an injection is read off their first acknowledgements.
+    """Return failover, new epoch and recovery of each window; windows with neither are left out."""
+    # Epochs are few: those known at an injection follow from their first acknowledgements.
     epochs = (
         earliest.where(sql.col("epoch").isNotNull())
         .groupBy("run_id", "epoch")
@@ -289,8 +287,8 @@ def _failover_and_recovery(
     spans = windows.select(
         "run_id", "index", "start_ns", "removed_ns", "next_after_start", "next_after_end"
     ).join(sql.broadcast(known), ["run_id", "index"], "left")
-    # All writes of a slot that lies whole behind a moment were invoked after it, and their
-    # earliest stands for them; only where the moment lies within does each count by itself.
+    # All writes of a slot that lies whole behind a moment were invoked after it, and their earliest
+    # stands for them; only in the moment's own slot each counts by itself.
     moments = windows.select(
         "run_id", sql.explode(sql.array("start_ns", "removed_ns")).alias("moment")
     ).select("run_id", _slot("moment", slot_ns))

@@ -7,7 +7,7 @@ Definitions, used by the jobs and by their reference in the tests:
   the log has a record of it or not. Writes of which the workload declares that they leave no record
   are not looked for either (``frames.is_write``).
 - A node *holds* a write where its committed log has a record of the same epoch, offset, kind, key
-  and value; where the system gave no position, of the same kind, key and value. What lies below
+  and value; where the system gave no position, of the same kind, key and value. A write below
   the log's start offset is in the node's snapshot and counts as held.
 - Of a node whose log was not dumped, or, for writes without a position, whose log has no
   beginning, nothing can be said: it is *unknown*.
@@ -35,20 +35,20 @@ from splitbrain.spark_analysis.schemas import table_of
 _SAID: Final = ("f", "key", "value")
 _CONTENT: Final = ("run_id", *_SAID)
 _PLACE: Final = ("epoch", "offset", *_CONTENT)
-#: What stands for a row where rows by the million are compared, see ``_keyed``.
+#: Columns that stand for a row where rows by the million are compared, see ``_keyed``.
 _KEY: Final = ("at", "content", "check")
-#: A set of nodes is a number: their bits, then how many of them are needed, then a bit that says
-#: that the write was acknowledged.
+#: Set of nodes as a number: their bits, then how many of them are needed, then a bit for an
+#: acknowledged write.
 _NODES_MAX: Final = 48
 _NODES_MASK: Final = (1 << _NODES_MAX) - 1
 _NEEDED_MAX: Final = 255
 _WRITTEN: Final = 1 << 62
-#: Offsets that are named one by one, so that Parquet can leave out what cannot hold them.
+#: Offsets named one by one, so that Parquet can skip row groups.
 _NAMED_MAX: Final = 1_000
 
 
 def acknowledged_writes(operations: DataFrame) -> DataFrame:
-    """The operations whose effect the committed logs must show.
+    """Return the operations whose effect the committed logs must show.
 
     Args:
         operations: rows of ``OPERATIONS``.
@@ -60,7 +60,7 @@ def acknowledged_writes(operations: DataFrame) -> DataFrame:
 
 
 def lost_commits(operations: DataFrame, committed: DataFrame, logs: DataFrame) -> DataFrame:
-    """Acknowledged writes that no majority of the nodes can hold.
+    """Find acknowledged writes that no majority of the nodes can hold.
 
     Args:
         operations: rows of ``OPERATIONS``.
@@ -87,8 +87,8 @@ def lost_commits(operations: DataFrame, committed: DataFrame, logs: DataFrame) -
         .withColumn("of_node", _hash("run_id", "node"))
         .join(sql.broadcast(holding), "of_node")
     )
-    # Of the writes without a position one key for each run is left: none stands at no offset, and
-    # so it tells that there are some, in the same reading.
+    # One key for each run stands for its writes without a position: without an offset it matches no
+    # record, so the same reading shows whether there are any.
     marked = writes.withColumns({name: sql.when(is_placed, sql.col(name)) for name in _SAID})
     candidates = _hardly_held(marked, records, _PLACE)
     lost = _not_held(writes.where(is_placed), candidates, nodes, _PLACE)
@@ -108,7 +108,7 @@ def lost_commits(operations: DataFrame, committed: DataFrame, logs: DataFrame) -
 
 
 def phantom_commits(operations: DataFrame, committed: DataFrame) -> DataFrame:
-    """Committed records, of any node, that no operation explains.
+    """Find committed records, of any node, that no operation explains.
 
     Args:
         operations: rows of ``OPERATIONS``.
@@ -156,14 +156,13 @@ def phantom_commits(operations: DataFrame, committed: DataFrame) -> DataFrame:
 
 
 def _as_records(operations: DataFrame) -> DataFrame:
-    """Operations with the column names of committed records."""
     return operations.withColumnsRenamed(
         {"argument": "value", "position_epoch": "epoch", "position_offset": "offset"}
     )
 
 
 def _bits_of_nodes(logs: DataFrame) -> DataFrame:
-    """A bit for each node of a run whose log was dumped, so that a set of them is one number."""
+    """Give each node of a run with a dumped log a bit, so that a set of them is one number."""
     number = sql.row_number().over(Window.partitionBy("run_id").orderBy("node")) - 1
     refusal = sql.raise_error(sql.lit(f"a run of more than {_NODES_MAX} nodes"))
     bit = sql.when(number < _NODES_MAX, _shifted(sql.lit(1), number)).otherwise(refusal)
@@ -176,7 +175,7 @@ def _shifted(number: Column, places: Column | int) -> Column:
 
 
 def _nodes_of_runs(logs: DataFrame, bits: DataFrame) -> DataFrame:
-    """Of each run how many nodes there are, and what is not known of their logs."""
+    """Count the nodes of each run, and those of unknown logs."""
     has_no_beginning = sql.col("start_offset") > 0
     majority = sql.floor(sql.count(sql.lit(1)) / 2) + 1
     not_dumped = sql.count_if(sql.col("start_offset").isNull())
@@ -186,7 +185,7 @@ def _nodes_of_runs(logs: DataFrame, bits: DataFrame) -> DataFrame:
         .agg(
             majority.alias("majority"),
             not_dumped.alias("not_dumped"),
-            # That many holders are enough, whatever else is known.
+            # Holders that are enough, whatever the unknown logs hold.
             sql.least(majority - not_dumped, sql.lit(_NEEDED_MAX)).alias("needed"),
             sql.collect_list("start_offset").alias("starts"),
             sql.coalesce(sql.bit_or(sql.when(has_no_beginning, sql.col("bit"))), sql.lit(0)).alias(
@@ -197,7 +196,7 @@ def _nodes_of_runs(logs: DataFrame, bits: DataFrame) -> DataFrame:
 
 
 def _hardly_held(writes: DataFrame, records: DataFrame, columns: tuple[str, ...]) -> Counted:
-    """Keys of the writes that a majority may not hold, and the nodes that hold each.
+    """Return the keys of writes that a majority may not hold, and the nodes that hold each.
 
     Writes and records meet in one aggregation of a few numbers, which needs neither a sort nor the
     other columns of a write. Nearly all are held, and the exact condition is for the few others.
@@ -217,7 +216,7 @@ def _hardly_held(writes: DataFrame, records: DataFrame, columns: tuple[str, ...]
 def _not_held(
     writes: DataFrame, candidates: Counted, nodes: DataFrame, columns: tuple[str, ...]
 ) -> DataFrame:
-    """The writes, with ``holders`` and ``unknown``, that no majority can hold."""
+    """Return the writes, with ``holders`` and ``unknown``, that no majority can hold."""
     holding = sql.col("holding")
     met = _same(writes, candidates, columns).join(sql.broadcast(nodes), "run_id")
     holders, unknown = _holders(holding), sql.col("not_dumped")
@@ -225,8 +224,8 @@ def _not_held(
         in_snapshots = sql.size(sql.filter("starts", lambda start: start > sql.col("offset")))
         all_holders = holders + in_snapshots
     else:
-        # The snapshot of a node whose log was cut off at its beginning may hold a write that has no
-        # position; nobody can tell.
+        # The snapshot of a node whose log was cut off at its beginning may hold a write without a
+        # position.
         unknown += sql.bit_count(sql.col("cut_off").bitwiseAND(sql.bitwise_not(holding)))
         all_holders = holders
     return (
@@ -241,7 +240,7 @@ def _holders(holding: Column) -> Column:
 
 
 def _only_in(records: DataFrame, writes: DataFrame) -> DataFrame:
-    """The keys of records, each once, for whose place no write was acknowledged."""
+    """Return the keys of records, each once, for whose place no write was acknowledged."""
     return (
         _keyed(records, _PLACE, sql.lit(True).alias("stands"))
         .unionAll(_keyed(writes, _PLACE, sql.lit(False)))
@@ -253,7 +252,7 @@ def _only_in(records: DataFrame, writes: DataFrame) -> DataFrame:
 
 
 def _same(frame: DataFrame, keys: Counted, columns: tuple[str, ...]) -> DataFrame:
-    """The rows of a frame that have one of these keys, with what stands beside the key."""
+    """Return the rows of a frame with one of these keys, and the columns beside the key."""
     if "offset" in columns and keys.size <= _NAMED_MAX:
         named = keys.rows.where(sql.col("at").isNotNull()).select("at").distinct()
         offsets = [row["at"] for row in named.collect()]
@@ -262,14 +261,14 @@ def _same(frame: DataFrame, keys: Counted, columns: tuple[str, ...]) -> DataFram
 
 
 def _keyed(frame: DataFrame, columns: tuple[str, ...], *kept: str | Column) -> DataFrame:
-    """Numbers that stand for these columns, as the columns of ``_KEY``, and what is kept.
+    """Return numbers for these columns, as the columns of ``_KEY``, and the kept columns.
 
-    Rows of one offset (of any, where it is no column) are held to be equal where two hashes of 96
-    bits together are: rows of numbers are compared at half the cost of rows with texts.
+    Rows of one offset (of any, where it is no column) are held to be equal if two hashes of 96 bits
+    together are: rows of numbers are compared at half the cost of rows with texts.
     """
     at = sql.col("offset") if "offset" in columns else sql.lit(0).cast("long")
     hashed = [name for name in columns if name != "offset"]
-    # A hash passes over null: without this a null and its neighbour could change places.
+    # A hash ignores null: without this a null and its neighbour could change places.
     nulls = [sql.col(name).isNull() for name in hashed]
     check = sql.hash(*nulls, *reversed(hashed))
     return frame.select(

@@ -1,7 +1,7 @@
-"""Where the committed logs of two nodes first differ.
+"""First differences between the committed logs of two nodes.
 
-Two dumped logs are compared from the later of their starts up to the earlier of their ends: what
-lies before is in a snapshot, and a node that is behind differs in nothing. They **differ** at an
+Two dumped logs are compared from the later of their starts up to the earlier of their ends: earlier
+records are in a snapshot, and a node that is behind differs in nothing. They **differ** at an
 offset where they hold records of different epoch or digest, or where one alone holds a record: a
 committed log has no holes that another one lacks. A log that was not dumped is compared with none.
 
@@ -18,7 +18,7 @@ from splitbrain.spark_analysis.schemas import table_of
 
 
 def first_divergences(committed: DataFrame, logs: DataFrame) -> DataFrame:
-    """The first difference of each pair of logs that differ.
+    """Find the first difference of each pair of logs that differ.
 
     Args:
         committed: rows of ``COMMITTED``, control records included.
@@ -35,11 +35,11 @@ def first_divergences(committed: DataFrame, logs: DataFrame) -> DataFrame:
     )
     covering = sql.filter(
         "extents",
-        lambda one: (
-            (one["start_offset"] <= sql.col("offset")) & (sql.col("offset") < one["end_offset"])
+        lambda log: (
+            (log["start_offset"] <= sql.col("offset")) & (sql.col("offset") < log["end_offset"])
         ),
     )
-    # Numbers are compared in place of texts, which Spark would sort; a digest is no more than that.
+    # Spark compares numbers without sorting texts; a digest is no more than a hash either.
     version = sql.xxhash64("epoch", "digest")
     disputed = (
         committed.groupBy("run_id", "offset")
@@ -49,7 +49,7 @@ def first_divergences(committed: DataFrame, logs: DataFrame) -> DataFrame:
             sql.max(version).alias("greatest"),
         )
         .join(sql.broadcast(extents), "run_id")
-        .withColumn("covering", sql.transform(covering, lambda one: one["node"]))
+        .withColumn("covering", sql.transform(covering, lambda log: log["node"]))
         .where((sql.col("least") != sql.col("greatest")) | (sql.col("held") < sql.size("covering")))
     )
     records = committed.select(

@@ -1,7 +1,7 @@
-"""Writes that stand more than once in a committed log, and elements that one read returned twice.
+"""Duplicates: writes that stand more than once in a committed log, elements that one read repeated.
 
 - A write is **committed twice** where one node's log has more records of its kind, key and value
-  than operations may have written: those that ended ok or open. A record that nobody asked for is a
+  than operations may have written: those that ended ok or open. A record without operation is a
   phantom (``jobs.commits``), and one is no duplicate; two equal ones are both.
 - An element is **read twice** where a read of a set, a key with an ``add``, returned it more than
   once. Elements are told apart by their JSON: a text and the number that it spells are two.
@@ -20,7 +20,7 @@ _CONTENT: Final = ("run_id", "f", "key", "value")
 
 
 def duplicates(operations: DataFrame, committed: DataFrame) -> DataFrame:
-    """Everything that is there more often than it may be.
+    """Find writes and elements that are there more often than they may be.
 
     Args:
         operations: rows of ``OPERATIONS``.
@@ -47,7 +47,7 @@ def _committed_twice(operations: DataFrame, committed: DataFrame) -> DataFrame:
         committed.where(sql.col("f").isNotNull())
         .groupBy(*_CONTENT, "node")
         .agg(sql.count(sql.lit(1)).alias("count"), sql.min("offset").alias("first_offset"))
-        # Nothing that stands there once needs to be looked up.
+        # Single records need no lookup.
         .where(sql.col("count") > 1)
     )
     same = [held[name].eqNullSafe(asked[f"asked_{name}"]) for name in _CONTENT]
@@ -73,7 +73,7 @@ def _read_twice(operations: DataFrame) -> DataFrame:
     return (
         reads.join(sets, of_set, "left_semi")
         .withColumn("elements", sql.from_json("result", "array<string>"))
-        # What stands there twice as JSON does so as text: few reads need the second look.
+        # Equal JSON is equal text: few reads need the second look.
         .where(sql.size("elements") > sql.size(sql.array_distinct("elements")))
         .withColumn("elements", _as_json("result", "elements"))
         .select("run_id", "f", "key", "node", "index", sql.explode("elements").alias("value"))
@@ -86,10 +86,10 @@ def _read_twice(operations: DataFrame) -> DataFrame:
 
 
 def _as_json(array: str, texts: str) -> Column:
-    """JSON of each element.
+    """Return the JSON of each element.
 
-    The texts have lost the quotes, a variant the digits of a number beyond 38: so the one says how
-    an element is written, the other whether it is a text.
+    The texts have lost the quotes, a variant the digits of a number beyond 38: so the first shows
+    how an element is written, the second whether it is a text.
 
     Args:
         array: column of the JSON of an array.

@@ -36,7 +36,7 @@ _NS_PER_MS: Final = 1e6
 def election_timeline(
     state_events: DataFrame, faults: DataFrame, operations: DataFrame
 ) -> DataFrame:
-    """Every reign with its circumstances.
+    """Return every reign with its circumstances.
 
     Args:
         state_events: rows of ``STATE_EVENTS``; events that were never stamped are left out.
@@ -52,7 +52,7 @@ def election_timeline(
     timeline = (
         ended_reigns(state_events, faults, operations)
         .withColumn("earlier_end", earlier_end)
-        # What is greatest passes over nulls: the first reign has nothing before it.
+        # The greatest value ignores nulls: the first reign has nothing before it.
         .withColumn("leaderless_ms", sql.when(sql.col("earlier_end").isNotNull(), gap / _NS_PER_MS))
         .withColumn(
             "epoch_leaders",
@@ -64,7 +64,7 @@ def election_timeline(
 
 
 def reigns_of(timeline: DataFrame) -> DataFrame:
-    """What ``leadership.reigns`` gives, from rows of ``Reign`` that are there already.
+    """Return ``leadership.reigns`` from rows of ``Reign``.
 
     Returns:
         Rows of ``Leader``, in no order.
@@ -73,7 +73,7 @@ def reigns_of(timeline: DataFrame) -> DataFrame:
 
 
 def without_fault(timeline: DataFrame, faults: DataFrame) -> DataFrame:
-    """The reigns that began without a fault.
+    """Return the reigns that began without a fault.
 
     Args:
         timeline: rows of ``Reign``.

@@ -1,4 +1,4 @@
-"""How long operations took and how many ended how, by second.
+"""Latency of operations and counts of their outcomes, by second.
 
 Final reads are left out: they are taken after the load, from a cluster at rest.
 """
@@ -18,11 +18,11 @@ _QUANTILES: Final = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
 
 
 def latency_quantiles(operations: DataFrame) -> DataFrame:
-    """Exact latency quantiles by operation kind, second of the invocation and outcome.
+    """Compute exact latency quantiles by operation kind, second of the invocation and outcome.
 
-    The second of the *invocation* shows a stall where the client met it, not where it ended.
-    A quantile p of n sorted values stands at rank p * (n - 1), linear between neighbours.
-    Open operations (info) are counted and have no latency.
+    The second of the *invocation* shows a stall where the client met it, not where it ended. A
+    quantile p of n sorted values stands at rank p * (n - 1), linear between neighbours. Open
+    operations (info) are counted and have no latency.
 
     Args:
         operations: rows of ``OPERATIONS``.
@@ -49,7 +49,7 @@ def latency_quantiles(operations: DataFrame) -> DataFrame:
 
 
 def _quantile(numbers: str, share: float) -> Column:
-    """Of a sorted array; null of an empty one."""
+    """Return a quantile of a sorted array; null of an empty one."""
     rank = (sql.size(numbers) - 1) * sql.lit(share)
     lower, upper = sql.floor(rank), sql.ceil(rank)
     below, above = (sql.get(numbers, at.cast("int")) for at in (lower, upper))
@@ -58,7 +58,7 @@ def _quantile(numbers: str, share: float) -> Column:
 
 
 def throughput(operations: DataFrame) -> DataFrame:
-    """Operations of every kind that ended ok, fail and info, by second.
+    """Count operations of every kind that ended ok, fail and info, by second.
 
     The second is that of the completion; of the invocation for operations that are open.
 

@@ -30,7 +30,7 @@ _BOUNDARIES: Final = ("started", "role", *_LAST_WORDS)
 
 
 def reigns(state_events: DataFrame, faults: DataFrame, operations: DataFrame) -> DataFrame:
-    """Every reign of every node.
+    """Return every reign of every node.
 
     Args:
         state_events: rows of ``STATE_EVENTS``; events that were never stamped are left out.
@@ -44,7 +44,7 @@ def reigns(state_events: DataFrame, faults: DataFrame, operations: DataFrame) ->
 
 
 def ended_reigns(state_events: DataFrame, faults: DataFrame, operations: DataFrame) -> DataFrame:
-    """Rows of ``Leader`` with ``ended``, how each ended; see ``jobs.elections``."""
+    """Return rows of ``Leader`` with ``ended``; see ``jobs.elections``."""
     stamped = state_events.where(sql.col("time_ns").isNotNull())
     leads = (sql.col("kind") == "role") & (sql.col("role") == "leader")
     state = sql.when(sql.coalesce(leads, sql.lit(False)), sql.struct("incarnation", "epoch"))
@@ -53,7 +53,7 @@ def ended_reigns(state_events: DataFrame, faults: DataFrame, operations: DataFra
         stamped.where(sql.col("kind").isin(*_BOUNDARIES) | _first_of_incarnation())
         .withColumn("state", state)
         .withColumn("before", sql.lag("state").over(order))
-        # An event that says again what was so does not cut a reign in two.
+        # An event that repeats the state does not cut a reign in two.
         .where(~sql.col("state").eqNullSafe(sql.col("before")))
         .withColumn("next_ns", sql.lead("time_ns").over(order))
         .withColumn("next_kind", sql.lead("kind").over(order))
@@ -77,7 +77,7 @@ def ended_reigns(state_events: DataFrame, faults: DataFrame, operations: DataFra
 
 
 def leader_overlaps(leaders: DataFrame) -> DataFrame:
-    """Pairs of reigns of different nodes, in one epoch or at one time.
+    """Return pairs of reigns of different nodes, in one epoch or at one time.
 
     Args:
         leaders: rows of ``Leader``.
@@ -107,7 +107,7 @@ def leader_overlaps(leaders: DataFrame) -> DataFrame:
 
 
 def _first_of_incarnation() -> Column:
-    """Whatever a node says first after a restart, it led nothing before it."""
+    """Mark the first event after a restart: the node led nothing before it."""
     return sql.col("sequence") == 0
 
 
@@ -118,7 +118,7 @@ def _run_ends(stamped: DataFrame, operations: DataFrame) -> DataFrame:
 
 
 def _cut_by_kills(reigning: DataFrame, faults: DataFrame) -> DataFrame:
-    """End each reign with its process: a killed node does not say that it ends."""
+    """End each reign with its process: a killed node logs no end."""
     at_once, later = (sql.col("ends_process") == ends for ends in ("at-once", "later"))
     seen = sql.col("verified_ns")
     kills = faults.where((at_once | later) & seen.isNotNull()).select(

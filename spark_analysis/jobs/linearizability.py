@@ -1,13 +1,13 @@
-"""Linearizability, part by part, spread over whatever Spark runs on; the verdict is the checker's.
+"""Linearizability, part by part, spread over Spark's cores; the verdict is the checker's.
 
-A part is what the model judges apart, within a run. Parts' sizes are counted first, and decide who
-judges what: in the order of size, each part is dealt to the slot that its share of all operations
-before it falls into. A part larger than a slot's fair share has a slot of its own; small ones are
-packed; slots with large parts come first, and so do large parts within a slot. Operations are
-sorted on Spark's side, on disk where they must be, so a Python worker holds one part at a time.
+A part is what the model judges apart, within a run. Parts are dealt to slots by size: in the order
+of size, each goes to the slot that its share of all operations before it falls into. A part larger
+than a slot's fair share has a slot of its own; small ones are packed; slots with large parts come
+first, and so do large parts within a slot. Operations are sorted on Spark's side, on disk where
+they must be, so a Python worker holds one part at a time.
 
 A part is judged in a child process (``spark_analysis.part_process``) with a budget that it polls; a
-part that hangs, crashes or eats memory is ``unknown``, and takes no other along.
+part that hangs, crashes or eats memory is ``unknown`` and harms no other.
 """
 
 import time
@@ -29,7 +29,7 @@ from splitbrain.spark_analysis.part_judging import COLUMNS, stream_of
 from splitbrain.spark_analysis.part_process import ChildFailed, PartProcess
 from splitbrain.spark_analysis.schemas import table_of
 
-#: Slots for each core: enough to even out what sizes do not tell, few enough to start quickly.
+#: Slots per core: enough to even out costs beyond size, few enough to start quickly.
 SLOTS_A_CORE: Final = 4
 _JUDGE: Final = f"{PACKAGE}.spark_analysis.part_judging"
 
@@ -43,7 +43,7 @@ def part_verdicts(
     slots: int | None = None,
     judge: str = _JUDGE,
 ) -> DataFrame:
-    """The verdict on every part of every run.
+    """Judge every part of every run.
 
     Args:
         operations: rows of ``OPERATIONS`` of runs that the model fits.
@@ -87,7 +87,7 @@ def part_verdicts(
 
 
 def _splits_by_key(model: Model) -> bool:
-    """Whether the model's parts are keys; else each run is one part."""
+    """Return whether the model's parts are keys; else each run is one part."""
     partition = type(model).partition
     if partition is KeyedModel.partition:
         return True
@@ -100,9 +100,9 @@ def _splits_by_key(model: Model) -> bool:
 
 
 def _slots_of(judged: DataFrame, count: int) -> DataFrame:
-    """Run, part, size and slot of every part; slot 0 has the largest."""
+    """Return run, part, size and slot of every part; slot 0 has the largest."""
     sizes = judged.groupBy("run_id", "part").agg(sql.count(sql.lit(1)).alias("size"))
-    # One row per part: what a single task sorts is small beside the operations.
+    # One row per part: few beside the operations, so a single task sorts them.
     by_size = Window.orderBy(sql.desc("size"), "run_id", "part")
     before = sql.sum("size").over(by_size.rowsBetween(Window.unboundedPreceding, -1))
     total = sql.sum("size").over(Window.partitionBy())
@@ -113,7 +113,7 @@ def _slots_of(judged: DataFrame, count: int) -> DataFrame:
 def _judging(
     model_name: str, time_budget_s: float, memory_budget_mib: int, judge: str
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a Python worker does with the rows of its slot; sent there by Spark."""
+    """Return the judgement of a slot's rows; Spark sends it to a Python worker."""
 
     def judging(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         process = PartProcess(judge, time_budget_s, memory_budget_mib)
@@ -127,7 +127,7 @@ def _judging(
 
 
 def _parts(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, str | None, pa.Table]]:
-    """Run, key and operations of one part after the other, which rows come sorted by."""
+    """Yield run, key and operations of each part; rows come sorted by run and key."""
     held: list[pa.RecordBatch] = []
     name: tuple[str, str | None] | None = None
     for batch in batches:
@@ -142,7 +142,7 @@ def _parts(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, str | None,
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[tuple[tuple[str, str | None], pa.RecordBatch]]:
-    """The batch, cut where a part ends."""
+    """Cut the batch where a part ends."""
     runs, parts = batch.column("run_id"), batch.column("part")
     begin = 0
     while begin < batch.num_rows:
@@ -153,7 +153,7 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[tuple[tuple[str, str | None], pa.
 
 
 def _end_of_run(begin: int, end: int, name: tuple[str, str | None], runs: Any, parts: Any) -> int:
-    """One past the last row of this name; a name's rows stand together in one place.
+    """Return one past the last row of this name; its rows stand together.
 
     Doubles its steps, then halves them: rows are many, names few.
     """

@@ -1,16 +1,16 @@
-"""How runs came out: their matrix, failures since a moment, flaky ones, and classes of errors.
+"""Outcomes of runs: their matrix, failures since a moment, flaky ones, and classes of errors.
 
 Definitions, used by the jobs and by their reference in the tests:
 
 - The *faults* of a run are the kinds of those that were injected into it.
-- A run is *planted* where its plan switches on a bug: what it finds says nothing of the system.
+- A run is *planted* where its plan switches on a bug: its findings say nothing of the system.
 - A *failure* is a fingerprint (``checker.fingerprints``). It is *known* where a run that started
-  before a given moment met it and one since then, *new* where only one since then did, else
+  before a given moment met it and one since then did, *new* where only one since then did, else
   *resolved*: not met again, which is less than mended. A run of unknown start counts as before.
 - Runs have *one plan* where their plan digests are equal. Of those that were judged valid or
   invalid (n), k met the failure. It is *not-replayed* for n = 1, *deterministic* for k = n,
-  *never-again* where only the first of them met it, else it fails *sometimes*. Runs that came to no
-  such judgement tell nothing and are left out.
+  *never-again* where only the first of them met it, else it fails *sometimes*. Runs without such a
+  judgement are left out.
 """
 
 import datetime as dt
@@ -34,7 +34,7 @@ NO_FAULT: Final = "none"
 UNKNOWN: Final = "unknown"
 #: Runs that are named in one row of the matrix.
 EXAMPLES_MAX: Final = 5
-#: Column of the matrix to the outcome that it counts, examples in this order.
+#: Outcome that each column of the matrix counts; examples in this order.
 OUTCOMES: Final = {
     "invalid": "invalid",
     "failed": "failed",
@@ -47,7 +47,7 @@ _CELL: Final = ("system", "version", "workload", "fault", "planted")
 
 
 def outcome_matrix(runs: DataFrame, faults: DataFrame) -> DataFrame:
-    """How many runs of each system, version, workload and kind of fault came out how.
+    """Count the outcomes of runs by system, version, workload and kind of fault.
 
     Args:
         runs: rows of ``RUNS`` with the column ``system``.
@@ -92,7 +92,7 @@ def outcome_matrix(runs: DataFrame, faults: DataFrame) -> DataFrame:
 
 
 def _urgency() -> Column:
-    """Place of an outcome among them; of an unknown word behind all."""
+    """Return an outcome's place in ``OUTCOMES``; unknown words come last."""
     places = list(OUTCOMES.values())
     return functools.reduce(
         lambda so_far, place: sql.when(sql.col("outcome") == places[place], place).otherwise(
@@ -104,9 +104,9 @@ def _urgency() -> Column:
 
 
 def run_fingerprints(verdicts: DataFrame, runs: DataFrame) -> DataFrame:
-    """What each run's checkers found, by fingerprint.
+    """Return the findings of each run's checkers, by fingerprint.
 
-    An invalid run of which no checker says so counts as a finding of ``run``, as at the gate.
+    An invalid run without an invalid checker counts as a finding of ``run``, as at the gate.
 
     Args:
         verdicts: rows of ``VERDICTS``.
@@ -131,8 +131,8 @@ def run_fingerprints(verdicts: DataFrame, runs: DataFrame) -> DataFrame:
 
 
 def _fingerprinted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs in a worker of Spark."""
-    # The names alone: a metadata of the declared schema would be refused there.
+    """Compute the fingerprints in a worker of Spark."""
+    # The worker's schema must not carry the declared metadata.
     schema = table_of(RunFingerprint).schema.remove_metadata()
     for batch in batches:
         rows: list[dict[str, Any]] = []
@@ -151,7 +151,7 @@ def _fingerprinted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def fingerprint_of_row(checker: str, violations: str) -> Fingerprint:
-    """The fingerprint of an invalid row of ``VERDICTS``."""
+    """Return the fingerprint of an invalid row of ``VERDICTS``."""
     decoded = msgspec.json.decode(violations, type=list[dict[str, Any]])
     found = fingerprint_of(CheckResult(checker, Verdict.INVALID, "", violations=tuple(decoded)))
     assert found is not None, "an invalid result always has a fingerprint"
@@ -159,12 +159,12 @@ def fingerprint_of_row(checker: str, violations: str) -> Fingerprint:
 
 
 def failures_since(fingerprints: DataFrame, runs: DataFrame, since: dt.datetime) -> DataFrame:
-    """Every failure, and whether it is new, known or resolved.
+    """Classify every failure as new, known or resolved.
 
     Args:
         fingerprints: rows of ``RunFingerprint``.
         runs: rows of ``RUNS`` of the same runs.
-        since: what started at it or later is held against what started before; with a time zone.
+        since: first moment of the later runs, with a time zone.
 
     Returns:
         Rows of ``Failure``, in no order.
@@ -193,7 +193,7 @@ def failures_since(fingerprints: DataFrame, runs: DataFrame, since: dt.datetime)
 
 
 def flakes(fingerprints: DataFrame, runs: DataFrame) -> DataFrame:
-    """How surely each plan that failed fails again.
+    """Count how often each plan that failed fails again.
 
     Args:
         fingerprints: rows of ``RunFingerprint``.
@@ -228,12 +228,12 @@ def flakes(fingerprints: DataFrame, runs: DataFrame) -> DataFrame:
     return conform(failed.join(plans, "plan_digest").withColumn("flake", flake), table_of(Flake))
 
 
-#: Class of operations whose client gave none.
+#: Class of operations for which the client gave none.
 NO_CLASS = "none"
 
 
 def client_errors(operations: DataFrame) -> DataFrame:
-    """Operations that did not end ok, by kind, node, outcome and class of error.
+    """Count operations that did not end ok, by kind, node, outcome and class of error.
 
     Args:
         operations: rows of ``OPERATIONS``; final reads count too.

@@ -28,15 +28,15 @@ from splitbrain.spark_analysis.schemas import table_of
 
 _OBJECT: Final = ("run_id", "key")
 _NS_PER_MS: Final = 1e6
-#: The initial value was there before everything.
+#: Time of the initial value.
 _BEFORE_ALL_NS: Final = -1
 
 
 def stale_reads(operations: DataFrame) -> DataFrame:
-    """Every stale read.
+    """Find every stale read.
 
     Args:
-        operations: rows of ``OPERATIONS``; other than of registers are passed over.
+        operations: rows of ``OPERATIONS``; only registers are looked at.
 
     Returns:
         Rows of ``StaleRead``, in no order.
@@ -91,7 +91,7 @@ def stale_reads(operations: DataFrame) -> DataFrame:
 
 
 def _item(column: str, *, plain: bool) -> Column:
-    """What a JSON text says, null for null; of an array, without ``plain``, its second item.
+    """Return the value of a JSON text, null for null; without ``plain``, an array's second item.
 
     The text "null" in an array counts as null, and so as a value that is not unique.
     """
@@ -102,7 +102,7 @@ def _item(column: str, *, plain: bool) -> Column:
 
 
 def _writes(registers: DataFrame) -> DataFrame:
-    """Writes that may have happened, with the value that each wrote."""
+    """Return writes that may have happened, each with its value."""
     is_cas = sql.col("f") == "cas"
     return registers.where(
         (sql.col("f") != "read")
@@ -117,7 +117,7 @@ def _writes(registers: DataFrame) -> DataFrame:
 
 
 def _versions(writes: DataFrame, registers: DataFrame) -> DataFrame:
-    """Values that tell their write, and when that had happened; null where it is open."""
+    """Return values that identify their write, with its completion; null where it is open."""
     initial = (
         registers.select(*_OBJECT)
         .distinct()
@@ -139,9 +139,9 @@ def _versions(writes: DataFrame, registers: DataFrame) -> DataFrame:
 
 
 def _overwritten(versions: DataFrame, acknowledged: DataFrame) -> DataFrame:
-    """Versions with ``overwritten_ns``; those that never were are left out.
+    """Return versions with ``overwritten_ns``; those that never were are left out.
 
-    One pass from the latest moment back: the least completion of what was invoked after each.
+    One pass back from the latest moment: the least completion among later invocations.
     """
     begun = acknowledged.select(
         *_OBJECT,
@@ -157,7 +157,7 @@ def _overwritten(versions: DataFrame, acknowledged: DataFrame) -> DataFrame:
         "value",
         sql.lit(True).alias("is_version"),
     )
-    # Of one moment the version comes first: what was invoked then is concurrent.
+    # Of one moment the version comes first: operations invoked then are concurrent.
     backwards = Window.partitionBy(*_OBJECT).orderBy(sql.desc("at_ns"), sql.desc("is_version"))
     since = backwards.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     return (

@@ -6,12 +6,12 @@ Definitions, used by the jobs and by their reference in the tests:
   starts. Runtimes stand apart because simulated time is virtual.
 - ``availability`` of a run is the mean over its verified faults of the availability while they
   lasted, ``failover_ms`` the median over those that moved the leader, ``latency_p99_ms`` that of
-  its ok operations, final reads apart (availability and failover as in ``jobs.availability``).
+  its ok operations other than final reads (availability and failover as in ``jobs.availability``).
 - Runs with a planted bug, of unknown start or without such a figure are no points of it.
 - Changes are sought among the last ``POINTS_MAX`` points of a trend.
 
-Adds up, too, which fault met which role, epoch phase and workload: that was counted when each run
-was judged (``docs/faults/coverage.md``), and a fault that hit nodes in two roles counts in both.
+Also adds up how often each fault met each role, epoch phase and workload, as counted when each run
+was judged (``docs/faults/coverage.md``); a fault that hit nodes in two roles counts in both.
 """
 
 from typing import Any, Final
@@ -25,7 +25,7 @@ from splitbrain.spark_analysis.change_points import change_points
 from splitbrain.spark_analysis.frames import arrow_functions, conform, struct_type
 from splitbrain.spark_analysis.schemas import table_of
 
-#: Measures, and whether more of it is better.
+#: Whether more is better, by measure.
 MEASURES: Final = {"availability": True, "failover_ms": False, "latency_p99_ms": False}
 #: The search takes time with the square of it.
 POINTS_MAX: Final = 200
@@ -34,7 +34,7 @@ _NS_PER_MS: Final = 1e6
 
 
 def trend_points(operations: DataFrame, windows: DataFrame, runs: DataFrame) -> DataFrame:
-    """The measures of every run.
+    """Return the measures of every run.
 
     Args:
         operations: rows of ``OPERATIONS``.
@@ -83,7 +83,7 @@ def trend_points(operations: DataFrame, windows: DataFrame, runs: DataFrame) -> 
 
 
 def trend_changes(points: DataFrame) -> DataFrame:
-    """Where the level of each trend changed; every trend is searched by itself, in parallel.
+    """Find where the level of each trend changed, each trend by itself, in parallel.
 
     Args:
         points: rows of ``Point``.
@@ -100,13 +100,13 @@ def trend_changes(points: DataFrame) -> DataFrame:
 
 
 def _changes(points: pa.Table) -> pa.Table:
-    """Runs in a worker of Spark, on the points of one trend."""
+    """Find the changes of one trend, in a worker of Spark."""
     rows = changes_of(points.sort_by([("age", "descending")]).to_pylist())
     return pa.Table.from_pylist(rows, table_of(Change).schema.remove_metadata())
 
 
 def changes_of(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of ``Change`` of the points of one trend, which are in the order of time."""
+    """Return rows of ``Change`` for the points of one trend in the order of time."""
     rows: list[dict[str, Any]] = []
     for change in change_points([point["value"] for point in points]):
         point = points[change.place]
@@ -124,7 +124,7 @@ def changes_of(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def fault_coverage(coverage: DataFrame) -> DataFrame:
-    """The counts of all runs added up.
+    """Add up the counts of all runs.
 
     Args:
         coverage: rows of ``COVERAGE`` of a lake, with their partition ``system``.

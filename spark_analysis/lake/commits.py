@@ -1,8 +1,8 @@
-"""The record that makes files part of a lake: one commit, written last, by one small write.
+"""Commit: the record that makes files part of a lake, written last, by one small write.
 
-A commit names runs and the files that hold their rows. Until it is there whole, nothing of it is;
-a torn one is known by its digest and counts for nothing. Commits are never changed. Of several that
-know one run, ``snapshot`` takes one.
+A commit names runs and the files that hold their rows. Until it is there whole, none of it counts;
+a torn one is known by its digest. Commits are never changed. Of several that know one run,
+``snapshot`` takes one.
 """
 
 import datetime as dt
@@ -22,7 +22,7 @@ _DIGEST_BYTES: Final = 16
 
 
 class Source(msgspec.Struct, frozen=True):
-    """One file of a run folder, as it was when it was read."""
+    """Source file, as it was when read."""
 
     #: Relative to the run folder.
     path: str
@@ -33,7 +33,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Partition(msgspec.Struct, frozen=True, order=True):
-    """Folder of a table: what queries leave out whole."""
+    """Partition folder of a table, which queries can leave out whole."""
 
     system: str
     #: UTC, ``2026-11-21``.
@@ -41,7 +41,7 @@ class Partition(msgspec.Struct, frozen=True, order=True):
 
 
 class DataFile(msgspec.Struct, frozen=True):
-    """One Parquet file: rows of one table, of all runs that the commit has in one partition."""
+    """Parquet file: rows of one table, of all runs that the commit has in one partition."""
 
     name: str
     table: str
@@ -53,24 +53,24 @@ class DataFile(msgspec.Struct, frozen=True):
 
 
 class RunEntry(msgspec.Struct, frozen=True):
-    """One run of a commit."""
+    """Run of a commit."""
 
     run_id: str
     partition: Partition
-    #: From 1; grows each time that the run is read again because it has changed.
+    #: From 1; one more for each time that the changed run was read again.
     generation: int
-    #: Commit of the ingest that read it; a compaction keeps it.
+    #: Commit of the ingest that read it; kept by a compaction.
     ingest: str
-    #: How often its rows have been moved since.
+    #: Number of moves of its rows since.
     compaction: int
     sources: tuple[Source, ...]
-    #: The run was still under way.
+    #: Whether the run was still under way.
     is_open: bool
     state: str
 
     @property
     def precedence(self) -> tuple[int, str, int]:
-        """Of the entries of one run, the greatest counts."""
+        """Return the rank among entries of one run; the greatest counts."""
         return self.generation, self.ingest, self.compaction
 
 
@@ -84,30 +84,30 @@ class Commit(msgspec.Struct, frozen=True):
 
 
 class _Layout(msgspec.Struct, frozen=True):
-    """The part of a commit that every version can read."""
+    """Part of a commit that every version can read."""
 
     layout: int
 
 
 def new_commit_id() -> str:
-    """A name that nobody else draws, in the order of time for people."""
+    """Return a unique name, in the order of time for people."""
     stamp = dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%SZ")
     return f"{stamp}-{secrets.token_hex(8)}"
 
 
 def commit_name(commit_id: str) -> str:
-    """The file of a commit."""
+    """Return the file name of a commit."""
     return f"{COMMITS}/{commit_id}.json"
 
 
 def data_name(table: str, partition: Partition, commit_id: str) -> str:
-    """The file of a commit's rows of one table and partition, with folders as Hive names them."""
+    """Return the file name of a commit's rows of one table and partition, in Hive's folders."""
     system, day = escaped(partition.system), escaped(partition.day)
     return f"{TABLES}/{table}/system={system}/day={day}/{commit_id}.parquet"
 
 
 def escaped(value: str) -> str:
-    """A partition's value as a folder name; Spark reads it back."""
+    """Return a partition's value as a folder name; Spark reads it back."""
     plain = value.encode()
     return "".join(
         chr(byte) if chr(byte).isascii() and (chr(byte).isalnum() or byte in b"-_.")
@@ -117,13 +117,13 @@ def escaped(value: str) -> str:
 
 
 def encode_commit(commit: Commit) -> bytes:
-    """The commit and, on a line of its own, the digest that tells it from a torn one."""
+    """Return the commit and, on a line of its own, the digest that tells it from a torn one."""
     body = msgspec.json.encode(commit)
     return body + b"\n" + _digest(body) + b"\n"
 
 
 def decode_commit(content: bytes) -> Commit | None:
-    """The commit; None where the write did not come to its end.
+    """Return the commit; None if its write did not come to its end.
 
     Raises:
         HarnessError: a later version of splitbrain wrote it.

@@ -1,4 +1,4 @@
-"""Moves the rows of many small files into few large ones; what the lake holds stays the same.
+"""Compaction: moves the rows of many small files into few large ones, with the same content.
 
 A run's rows keep the generation and the ingest that they came from, so that a run which is read
 again while its rows are moved wins, and a second compaction finds nothing to do. The old files stay
@@ -22,18 +22,18 @@ from splitbrain.spark_analysis.lake.writing import LAKE_TABLES, PartitionWriter,
 from splitbrain.spark_analysis.schemas import Table
 from splitbrain.spark_analysis.table_writer import BATCH_ROWS
 
-#: A compaction makes commits of so many bytes of data files; one of half of that is left alone.
+#: Size of a compaction's commits in data files; commits of at least half of it are left alone.
 TARGET_BYTES: Final = 128 << 20
 _TABLES: Final = {table.name: table for table in LAKE_TABLES}
 
 
 class Compacted(NamedTuple):
-    """Yield of a compaction."""
+    """Counts of a compaction."""
 
     runs: int
     files_before: int
     files_after: int
-    #: Commits with rows of an older schema: they are read through upgrades, and not moved.
+    #: Commits with rows of an older schema, read through upgrades and not moved.
     older: int
 
 
@@ -49,7 +49,7 @@ class _Piece(NamedTuple):
 def compact(
     store: Store, *, target_bytes: int = TARGET_BYTES, batch_rows: int = BATCH_ROWS
 ) -> Compacted:
-    """Merge what is small, partition by partition; safe beside ingests and other compactions.
+    """Merge small commits, partition by partition; safe beside ingests and other compactions.
 
     Args:
         store: the lake's files.
@@ -99,11 +99,11 @@ def _is_current(piece: _Piece) -> bool:
 
 
 def _groups(pieces: Sequence[_Piece], target_bytes: int) -> Iterator[list[_Piece]]:
-    """Small pieces, as many as fill a commit; one alone has nothing to be merged with."""
+    """Group as many small pieces as fill a commit; a single one has nothing to be merged with."""
     small = [piece for piece in pieces if piece.size_bytes < target_bytes / 2]
     group: list[_Piece] = []
     for piece in small:
-        if group and sum(one.size_bytes for one in group) + piece.size_bytes > target_bytes:
+        if group and sum(kept.size_bytes for kept in group) + piece.size_bytes > target_bytes:
             if len(group) > 1:
                 yield group
             group = []
@@ -115,7 +115,7 @@ def _groups(pieces: Sequence[_Piece], target_bytes: int) -> Iterator[list[_Piece
 def _merge(
     store: Store, partition: Partition, group: Sequence[_Piece], batch_rows: int
 ) -> tuple[int, int]:
-    """Write one commit with the rows of the group; returns its numbers of runs and files."""
+    """Write one commit with the rows of the group; return its numbers of runs and files."""
     began_s = time.monotonic()
     commit_id = new_commit_id()
     with PartitionWriter(store, commit_id, partition, batch_rows) as writer:
@@ -135,7 +135,6 @@ def _merge(
 
 
 def _rows(path: Path, table: Table, ids: pa.Array, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    """The rows of these runs, batch by batch."""
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(batch_rows):
             kept = batch.filter(

@@ -1,8 +1,8 @@
-"""A lake where only Spark's own file systems reach: HDFS, S3, Azure, Google, whatever it can open.
+"""Lake on Spark's own file systems: HDFS, S3, Azure, Google, any that it can open.
 
 Files are made on this machine and copied there by the JVM of a Spark session, with its settings and
-credentials: what can be written can then be read by the same session, and nothing else has to be
-installed or configured. Must never rely on renaming or replacing.
+credentials: the same session can then read every written file, without further set-up. Must never
+rely on renaming or replacing.
 """
 
 import contextlib
@@ -18,10 +18,10 @@ from splitbrain.spark_analysis.lake.store import StoredFile
 
 
 class HadoopStore:
-    """A lake behind a URI, reached by a session.
+    """Lake behind a URI, reached by a session.
 
     Args:
-        session: whose JVM and Hadoop settings are used.
+        session: its JVM and Hadoop settings are used.
         uri: the lake's root.
 
     Raises:
@@ -40,11 +40,11 @@ class HadoopStore:
 
     @property
     def uri(self) -> str:
-        """The root, without a slash behind it."""
+        """Root without a slash behind it."""
         return self._uri
 
     def files(self, folder: str) -> Iterator[StoredFile]:
-        """All files below a folder."""
+        """List all files below a folder."""
         with _as_os_error(f"list {self._uri}/{folder}"):
             root = self._at(folder)
             if not self._files.exists(root):
@@ -61,7 +61,7 @@ class HadoopStore:
                 )
 
     def read_all(self, folder: str) -> dict[str, bytes]:
-        """Name and content of each file in a folder, read by the session's workers."""
+        """Read each file in a folder, by the session's workers."""
         with _as_os_error(f"read {self._uri}/{folder}"):
             if not self._files.exists(self._at(folder)):
                 return {}
@@ -83,7 +83,7 @@ class HadoopStore:
 
     @contextlib.contextmanager
     def writing(self, name: str) -> Iterator[Path]:
-        """A local file, copied into the lake at the end."""
+        """Yield a local file, copied into the lake at the end."""
         with scratch_folder("lake") as folder:
             path = folder / name.rpartition("/")[2]
             yield path
@@ -93,7 +93,7 @@ class HadoopStore:
 
     @contextlib.contextmanager
     def reading(self, name: str) -> Iterator[Path]:
-        """A local copy."""
+        """Yield a local copy."""
         with scratch_folder("lake") as folder:
             path = folder / name.rpartition("/")[2]
             with _as_os_error(f"read {self._uri}/{name}"):
@@ -113,7 +113,7 @@ class HadoopStore:
 
 @contextlib.contextmanager
 def _as_os_error(action: str) -> Iterator[None]:
-    """Hadoop's exceptions as what every store raises, in one line."""
+    """Turn Hadoop's exceptions into ``OSError`` of one line."""
     try:
         yield
     except Py4JError as error:

@@ -1,9 +1,9 @@
-"""Reads run folders into a lake: what is new or has changed, in commits of many runs each.
+"""Ingest of new and changed run folders into a lake, in commits of many runs each.
 
 A second ingest changes nothing. A crash leaves files that no commit names: the lake is as it was,
 or has the commits that were made. Two ingests at one time both succeed; of a run that both read,
-one reading counts for every reader. Runs are taken as far as they go, and are marked.
-Must never change what a run wrote.
+one reading counts for every reader. Damaged runs are read as far as possible, and are marked. Must
+never change the runs' own files.
 """
 
 import time
@@ -50,13 +50,13 @@ from splitbrain.spark_analysis.schemas import (
 )
 from splitbrain.spark_analysis.table_writer import BATCH_ROWS
 
-#: Runs share a commit, and so its files, up to so many bytes of their folders, or so many runs.
+#: Greatest size of run folders, and number of runs, that share a commit and its files.
 COMMIT_BYTES: Final = 256 << 20
 COMMIT_RUNS: Final = 2_000
 
 
 class ReadRun(NamedTuple):
-    """One run as an ingest found it."""
+    """Run as an ingest found it."""
 
     run_id: str
     folder: Path
@@ -65,17 +65,17 @@ class ReadRun(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Yield of an ingest."""
+    """Result of an ingest."""
 
     new: list[ReadRun]
-    #: Read again, because they had changed or were read by an older version.
+    #: Read again: changed since, or read by an older version.
     changed: list[ReadRun]
-    #: Folders of runs that are in the lake as they are.
+    #: Folders of unchanged runs in the lake.
     unchanged: list[Path]
     #: Folders that hold a run of another folder, and that one.
     copies: list[tuple[Path, Path]]
     commits: list[str]
-    #: Folders of which nothing was read, and why.
+    #: Folders that could not be read, and why.
     refused: list[tuple[Path, str]]
 
 
@@ -96,7 +96,7 @@ def ingest_runs(
     batch_rows: int = BATCH_ROWS,
     commit_bytes: int = COMMIT_BYTES,
 ) -> Report:
-    """Bring the lake up to these run folders.
+    """Bring the lake up to date with these run folders.
 
     Args:
         store: the lake's files.
@@ -116,9 +116,9 @@ def ingest_runs(
         read: dict[str, ReadRun] = {}
         made = _write(store, group, batch_rows, read)
         report.commits.append(made.commit_id)
-        for one in group:
-            runs = report.new if one.generation == 1 else report.changed
-            runs.append(read[one.identity.run_id])
+        for candidate in group:
+            runs = report.new if candidate.generation == 1 else report.changed
+            runs.append(read[candidate.identity.run_id])
     return report
 
 
@@ -128,7 +128,7 @@ def _candidates(
     is_open: Callable[[Path], bool],
     report: Report,
 ) -> list[_Candidate]:
-    """The runs to be read, each once; by partition, so that few files are open at a time."""
+    """Return the runs to be read, each once; by partition, so that few files are open at a time."""
     chosen: dict[str, _Candidate] = {}
     versions = {(table.name, table.version) for table in LAKE_TABLES}
     for path in sorted(folders):
@@ -150,22 +150,24 @@ def _candidates(
         known = snapshot.runs.get(run_id)
         generation = 1 if known is None else known[0].generation + 1
         chosen[run_id] = _Candidate(folder, identity, damage, living, generation, size)
-    for run_id, one in list(chosen.items()):
+    for run_id, candidate in list(chosen.items()):
         known = snapshot.runs.get(run_id)
         if known is None:
             continue
         entry, name = known
         files = snapshot.commits[name].files
         is_current = all((file.table, file.version) in versions for file in files)
-        same = entry.is_open == one.is_open and is_current
-        if same and unchanged(one.folder, one.identity.nodes, entry.sources):
-            report.unchanged.append(one.folder.root)
+        same = entry.is_open == candidate.is_open and is_current
+        if same and unchanged(candidate.folder, candidate.identity.nodes, entry.sources):
+            report.unchanged.append(candidate.folder.root)
             del chosen[run_id]
-        elif entry.state not in ("pruned", "open") and only_results(one.folder):
-            # A suite threw away what the lake was made to keep.
-            report.unchanged.append(one.folder.root)
+        elif entry.state not in ("pruned", "open") and only_results(candidate.folder):
+            # A suite threw away files that the lake was made to keep.
+            report.unchanged.append(candidate.folder.root)
             del chosen[run_id]
-    return sorted(chosen.values(), key=lambda one: (_partition(one), one.identity.run_id))
+    return sorted(
+        chosen.values(), key=lambda candidate: (_partition(candidate), candidate.identity.run_id)
+    )
 
 
 def _size(folder: RunFolder) -> int:
@@ -175,20 +177,20 @@ def _size(folder: RunFolder) -> int:
         return 0
 
 
-def _partition(one: _Candidate) -> Partition:
-    return Partition(one.identity.system, one.identity.day)
+def _partition(candidate: _Candidate) -> Partition:
+    return Partition(candidate.identity.system, candidate.identity.day)
 
 
 def _groups(candidates: Sequence[_Candidate], commit_bytes: int) -> Iterator[list[_Candidate]]:
     group: list[_Candidate] = []
     size_bytes = 0
-    for one in candidates:
-        is_full = size_bytes + one.size_bytes > commit_bytes or len(group) == COMMIT_RUNS
+    for candidate in candidates:
+        is_full = size_bytes + candidate.size_bytes > commit_bytes or len(group) == COMMIT_RUNS
         if group and is_full:
             yield group
             group, size_bytes = [], 0
-        group.append(one)
-        size_bytes += one.size_bytes
+        group.append(candidate)
+        size_bytes += candidate.size_bytes
     if group:
         yield group
 
@@ -202,23 +204,23 @@ def _write(
     entries: list[RunEntry] = []
     writers: list[PartitionWriter] = []
     partitions: dict[Partition, list[_Candidate]] = {}
-    for one in group:
-        partitions.setdefault(_partition(one), []).append(one)
+    for candidate in group:
+        partitions.setdefault(_partition(candidate), []).append(candidate)
     for partition, members in partitions.items():
         with PartitionWriter(store, commit_id, partition, batch_rows) as writer:
-            for one in members:
-                entry, found = _read_run(writer, one, commit_id, partition)
+            for candidate in members:
+                entry, found = _read_run(writer, candidate, commit_id, partition)
                 entries.append(entry)
                 read[entry.run_id] = found
         writers.append(writer)
-    files = [file for one in writers for file in one.files]
+    files = [file for writer in writers for file in writer.files]
     return commit(store, commit_id, entries, files, began_s=began_s)
 
 
 def _read_run(
-    writer: PartitionWriter, one: _Candidate, commit_id: str, partition: Partition
+    writer: PartitionWriter, candidate: _Candidate, commit_id: str, partition: Partition
 ) -> tuple[RunEntry, ReadRun]:
-    folder, identity, damage = one.folder, one.identity, one.damage
+    folder, identity, damage = candidate.folder, candidate.identity, candidate.damage
     # Before anything is read: a run that goes on is then seen to have changed.
     sources = sources_of(folder, identity.nodes)
     find_missing(folder, identity, sources, damage)
@@ -242,17 +244,17 @@ def _read_run(
     conclusions = read_conclusions(folder, damage)
     fill(VERDICTS, verdict_rows(conclusions))
     fill(COVERAGE, coverage_rows(conclusions))
-    row = run_row(identity, conclusions, damage, is_open=one.is_open, operations=operations)
+    row = run_row(identity, conclusions, damage, is_open=candidate.is_open, operations=operations)
     fill(RUNS, [row])
-    state = damage.state(is_open=one.is_open)
+    state = damage.state(is_open=candidate.is_open)
     entry = RunEntry(
         run_id=identity.run_id,
         partition=partition,
-        generation=one.generation,
+        generation=candidate.generation,
         ingest=commit_id,
         compaction=0,
         sources=sources,
-        is_open=one.is_open,
+        is_open=candidate.is_open,
         state=state,
     )
     return entry, ReadRun(identity.run_id, folder.root, state, damage.sentences)

@@ -1,6 +1,6 @@
-"""Finds the way to a lake: a folder of this machine without Spark, anything else with it.
+"""Opening of a lake: a folder of this machine without Spark, anything else with it.
 
-And reads small tables as plain rows, for the gate, which needs a handful. Rows come as they were
+Also reads small tables as plain rows, for the gate, which needs a handful. Rows come as they were
 written: a column that an older version of the table lacked is not in them.
 """
 
@@ -16,13 +16,13 @@ from splitbrain.spark_analysis.lake.snapshot import Snapshot, read_snapshot
 from splitbrain.spark_analysis.lake.store import LocalStore, Store, local_root
 
 Row = dict[str, Any]
-#: What Hadoop says of a scheme that nothing serves.
+#: Hadoop's message for an unknown scheme.
 _UNKNOWN_SCHEME = "No FileSystem for scheme"
 
 
 @contextlib.contextmanager
 def open_store(uri: str) -> Iterator[Store]:
-    """The files of a lake; a Spark session is started for a lake that is not on this machine.
+    """Yield the files of a lake; a Spark session is started for a lake that is not on this machine.
 
     Args:
         uri: a folder, or any URI that Spark can open.
@@ -60,14 +60,14 @@ def open_store(uri: str) -> Iterator[Store]:
 class PlainTables(NamedTuple):
     """Rows of some tables, and the partition of each run."""
 
-    #: Table name to its rows that count, in no order.
+    #: Rows that count, by table, in no order.
     rows: dict[str, list[Row]]
-    #: Run id to its system.
+    #: System of each run.
     systems: dict[str, str]
 
 
 def read_plainly(uri: str, tables: Sequence[str]) -> PlainTables:
-    """Tables of a lake as it is now; none of them has a row where there is no lake.
+    """Read tables of a lake as it is now; all are empty where there is no lake.
 
     Args:
         uri: folder or URI.

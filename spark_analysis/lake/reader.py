@@ -1,4 +1,4 @@
-"""Opens the tables of a lake as DataFrames: the runs that count, in today's schemas.
+"""Reader of a lake's tables as DataFrames: the runs that count, in today's schemas.
 
 Every table has, behind its own columns, the partitions ``system`` and ``day`` of its run: a
 condition on them leaves out whole folders. The schema is never read from the files. A table is
@@ -24,13 +24,13 @@ from splitbrain.spark_analysis.lake.upgrades import OLDER, Versions, table_as_wr
 from splitbrain.spark_analysis.lake.writing import LAKE_TABLES
 from splitbrain.spark_analysis.schemas import Table
 
-#: Columns that the folders tell.
+#: Columns from the folders' names.
 PARTITIONS: Final = ("system", "day")
 _PARTITION_FIELDS: Final = [StructField(name, StringType(), nullable=True) for name in PARTITIONS]
 
 
 class LakeTables(NamedTuple):
-    """The tables of a lake at one moment."""
+    """Tables of a lake at one moment."""
 
     operations: DataFrame
     faults: DataFrame
@@ -44,7 +44,7 @@ class LakeTables(NamedTuple):
 
 
 def open_lake(session: SparkSession, store: Store, *, older: Versions = OLDER) -> LakeTables:
-    """The lake as it is now; later commits are not seen.
+    """Open the lake as it is now; later commits are not seen.
 
     Args:
         session: reads the files.
@@ -69,7 +69,7 @@ def open_lake(session: SparkSession, store: Store, *, older: Versions = OLDER) -
 
 
 def lake_at(session: SparkSession, uri: str) -> LakeTables:
-    """The lake in a folder or at a URI as it is now; otherwise as ``open_lake``."""
+    """Open the lake in a folder or at a URI as it is now; otherwise as ``open_lake``."""
     root = local_root(uri)
     return open_lake(session, HadoopStore(session, uri) if root is None else LocalStore(root))
 
@@ -82,7 +82,7 @@ def open_table(
     *,
     older: Versions = OLDER,
 ) -> DataFrame:
-    """One table of a lake as the snapshot has it; empty where no run has rows.
+    """Open one table of a lake as in the snapshot; empty where no run has rows.
 
     Raises:
         HarnessError: a later version wrote it.
@@ -108,7 +108,7 @@ def open_table(
 def _rows(
     session: SparkSession, store: Store, table: Table, files: Sequence[LiveFile]
 ) -> DataFrame:
-    """Rows of files of one version, those of superseded runs left out."""
+    """Return rows of files of one version, without superseded runs."""
     whole = [live for live in files if not live.superseded]
     partial = [live for live in files if live.superseded]
     parts: list[DataFrame] = []
@@ -123,7 +123,7 @@ def _rows(
                 "run_id": [run_id for live in partial for run_id in sorted(live.superseded)],
             }
         )
-        # A file's last name holds the commit: with the run's partition it is one file.
+        # The commit's name in the file name and the run's partition identify the file.
         named = _read(session, store, table, partial).withColumn(
             "file_name", sql.col("_metadata.file_name")
         )

@@ -1,9 +1,9 @@
-"""Content of a lake at one moment: of each run the one commit that counts; removal of the rest.
+"""Snapshot of a lake: of each run the one commit that counts; removal of the rest.
 
 A reader lists the commits, and from then on meets the same rows whatever others write: files are
-never changed, and a cleaning spares what was superseded lately. Must never look into the folders of
-the tables: what no commit names is not there. A cleaning removes it once it is older than the
-grace: until then an ingest may be about to commit it, or a reader be reading it.
+never changed, and a cleaning spares recently superseded ones. Must never look into the folders of
+the tables: a file that no commit names does not exist. A cleaning removes it once it is older than
+the grace: until then an ingest may be about to commit it, or a reader be reading it.
 """
 
 import time
@@ -23,7 +23,7 @@ from splitbrain.spark_analysis.lake.store import Store
 
 
 class LiveFile(NamedTuple):
-    """A file to be read, and whose rows in it no longer count."""
+    """File to be read, and the runs in it that no longer count."""
 
     file: DataFile
     #: Ids of runs that another commit holds by now.
@@ -31,14 +31,14 @@ class LiveFile(NamedTuple):
 
 
 class Snapshot:
-    """The commits of a lake, read once."""
+    """Commits of a lake, read once."""
 
     def __init__(self, commits: Mapping[str, Commit], torn: tuple[str, ...]) -> None:
         #: Names of commit files that did not come to their end.
         self.torn = torn
         #: By the names of their files.
         self.commits = commits
-        #: Run id to the entry that counts and the name of its commit's file.
+        #: Entry that counts for each run, and the name of its commit's file.
         self.runs: dict[str, tuple[RunEntry, str]] = {}
         for name in sorted(commits):
             for entry in commits[name].runs:
@@ -47,7 +47,7 @@ class Snapshot:
                     self.runs[entry.run_id] = (entry, name)
 
     def counts(self, name: str) -> frozenset[str]:
-        """Ids of the runs for which a commit is the one that counts."""
+        """Return ids of the runs for which a commit is the one that counts."""
         return frozenset(
             entry.run_id
             for entry in self.commits[name].runs
@@ -55,7 +55,7 @@ class Snapshot:
         )
 
     def files(self, table: str | None = None) -> list[LiveFile]:
-        """The files that hold the runs, of one table or of all."""
+        """Return the files that hold the runs, of one table or of all."""
         found: list[LiveFile] = []
         for name, commit in sorted(self.commits.items()):
             counting = self.counts(name)
@@ -73,7 +73,7 @@ class Snapshot:
 
 
 def read_snapshot(store: Store) -> Snapshot:
-    """The lake as it is now; empty where there is none.
+    """Read the lake as it is now; empty where there is none.
 
     Raises:
         OSError: the store cannot be read.
@@ -103,7 +103,7 @@ GRACE_S: Final = 24 * 3600.0
 
 
 class Cleaned(NamedTuple):
-    """What a cleaning removed, and what it left for a later one."""
+    """Counts of a cleaning."""
 
     commits: int
     files: int
@@ -125,8 +125,7 @@ def clean(store: Store, *, grace_s: float = GRACE_S, now_s: float | None = None)
         HarnessError: a later version wrote the lake.
     """
     now = time.time() if now_s is None else now_s
-    # Files are listed before the commits are read: a file that is committed in between is seen to
-    # be named.
+    # Files are listed before commits are read: a file committed in between is then named.
     files = list(store.files(TABLES))
     commit_files = list(store.files(COMMITS))
     snapshot = read_snapshot(store)
@@ -147,7 +146,6 @@ def clean(store: Store, *, grace_s: float = GRACE_S, now_s: float | None = None)
         store.remove(name)
         commits += 1
         if commit is not None:
-            # Its files are nobody's from now on.
             named -= {file.name for file in commit.files}
     for file in files:
         if file.name in named:

@@ -1,7 +1,7 @@
-"""The run folders below a folder, and the files of one as they are now.
+"""Run folders below a folder, and the files of one as they are now.
 
-A run counts as unchanged where its files have the same sizes and times, or else the same digests:
-a folder that was copied or touched is the run that it was.
+A run counts as unchanged if its files have the same sizes and times, or else the same digests: a
+folder that was copied or touched is the same run.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from splitbrain.spark_analysis.lake.commits import COMMITS, Source
 from splitbrain.spark_analysis.run_record import Identity
 
 _BLOCK_BYTES: Final = 1 << 20
-#: As in the seal of a run (``harness.folder.manifest``), so that the two can be compared.
+#: As in the seal of a run (``harness.folder.manifest``), for comparison.
 _DIGEST_BYTES: Final = 16
 _SEAL: Final = "manifest.json"
 
@@ -30,7 +30,7 @@ class _Sealed(msgspec.Struct, frozen=True):
 
 
 def find_runs(folder: Path) -> Iterator[Path]:
-    """Folders of runs at or below a folder, in the order of their paths; links are not followed.
+    """Yield folders of runs at or below a folder, by path; links are not followed.
 
     A folder with a plan or a history is a run, and nothing is looked for below it.
 
@@ -48,7 +48,7 @@ def find_runs(folder: Path) -> Iterator[Path]:
 
 
 def paths_of(folder: RunFolder, nodes: Sequence[str]) -> list[Path]:
-    """The files that an ingest reads, whether they are there or not."""
+    """Return the files that an ingest reads, whether they are there or not."""
     paths = [folder.plan, folder.history, folder.faults, folder.metrics, folder.results]
     paths.append(folder.root / _SEAL)
     for node in nodes:
@@ -58,7 +58,7 @@ def paths_of(folder: RunFolder, nodes: Sequence[str]) -> list[Path]:
 
 
 def unchanged(folder: RunFolder, nodes: Sequence[str], known: Sequence[Source]) -> bool:
-    """Whether the files are those that were read, by size and time, else by digest."""
+    """Return whether the files are those that were read, by size and time, else by digest."""
     by_path = {source.path: source for source in known}
     present = 0
     for path in paths_of(folder, nodes):
@@ -77,7 +77,7 @@ def unchanged(folder: RunFolder, nodes: Sequence[str], known: Sequence[Source]) 
 
 
 def sources_of(folder: RunFolder, nodes: Sequence[str]) -> tuple[Source, ...]:
-    """The files as they are now, each up to its present length: a run may go on."""
+    """Return the files as they are now, each up to its present length: a run may go on."""
     found: list[Source] = []
     for path in paths_of(folder, nodes):
         status = _status(path)
@@ -91,7 +91,7 @@ def sources_of(folder: RunFolder, nodes: Sequence[str]) -> tuple[Source, ...]:
 def find_missing(
     folder: RunFolder, identity: Identity, sources: Sequence[Source], damage: Damage
 ) -> None:
-    """Tell what is not there, or not as the run sealed it."""
+    """Report files that are missing, or not as the run sealed them."""
     present = {source.path: source for source in sources}
     if only_results(folder):
         damage.add("pruned", "Only the results of this run were kept.")
@@ -107,7 +107,7 @@ def find_missing(
 
 
 def only_results(folder: RunFolder) -> bool:
-    """Whether a suite kept nothing but the results, as it does for valid runs."""
+    """Return whether a suite kept only the results, as it does for valid runs."""
     has_evidence = folder.history.exists() or (folder.root / "nodes").exists()
     return folder.results.is_file() and folder.plan.is_file() and not has_evidence
 
@@ -117,7 +117,7 @@ def _dumps_logs(identity: Identity) -> bool:
 
 
 def _compare_with_seal(folder: RunFolder, present: dict[str, Source], damage: Damage) -> None:
-    """Files that were cut at a line's end look whole; the run's own seal tells."""
+    """Report files that were cut at a line's end, by the run's own seal."""
     if _SEAL not in present:
         return
     try:
@@ -152,7 +152,7 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def _digest(path: Path, size: int) -> str:
-    """Of the first so many bytes; of what can be read, where reading ends early."""
+    """Return the digest of the first so many bytes, or of all that can be read."""
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     try:
         with path.open("rb") as file:

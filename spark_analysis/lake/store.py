@@ -1,9 +1,9 @@
-"""Where a lake's files lie: the few operations that the protocol needs, and no more.
+"""Store of a lake's files: the few operations that the protocol needs, and no more.
 
-What is asked of a store: a file whose writing has ended is read whole by whoever asks later, and is
-listed. Nothing is renamed, replaced or locked, and a writer that dies may leave a torn file under
-its final name: object stores and HDFS give that much, and so does a local folder. Names are
-relative to the lake, with ``/``, and are never used twice.
+A file whose writing has ended is listed, and read whole by every later reader. Nothing is renamed,
+replaced or locked, and a writer that dies may leave a torn file under its final name: object
+stores, HDFS and local folders give that much. Names are relative to the lake, with ``/``, and are
+never used twice.
 """
 
 import contextlib
@@ -15,12 +15,12 @@ from typing import Final, NamedTuple, Protocol
 from splitbrain.contracts.errors import UsageError
 from splitbrain.spark_analysis.table_writer import sync
 
-#: Spark takes paths that hold these for patterns.
+#: Characters that make a path a pattern to Spark.
 _PATTERN_CHARACTERS: Final = frozenset("*?[]{}\\")
 
 
 class StoredFile(NamedTuple):
-    """One file of a lake."""
+    """File of a lake."""
 
     name: str
     size_bytes: int
@@ -29,31 +29,31 @@ class StoredFile(NamedTuple):
 
 
 class Store(Protocol):
-    """The files of one lake. Everything raises ``OSError`` where the store refuses."""
+    """Files of one lake. Everything raises ``OSError`` where the store refuses."""
 
     @property
     def uri(self) -> str:
-        """The lake's root, as Spark opens it."""
+        """Lake's root, as Spark opens it."""
         ...
 
     def files(self, folder: str) -> Iterator[StoredFile]:
-        """All files below a folder, none where there is no such folder."""
+        """List all files below a folder, none where there is no such folder."""
         ...
 
     def read_all(self, folder: str) -> dict[str, bytes]:
-        """Name and content of each file directly in a folder; for small files."""
+        """Return name and content of each file directly in a folder; for small files."""
         ...
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a small file; it is there for good when this returns."""
+        """Write a small file, durably when this returns."""
         ...
 
     def writing(self, name: str) -> contextlib.AbstractContextManager[Path]:
-        """A local path to write a large file to; it is there for good when the block ends."""
+        """Yield a local path to write a large file to, durable when the block ends."""
         ...
 
     def reading(self, name: str) -> contextlib.AbstractContextManager[Path]:
-        """A local path where the file can be read within the block."""
+        """Yield a local path where the file can be read within the block."""
         ...
 
     def remove(self, name: str) -> None:
@@ -62,18 +62,18 @@ class Store(Protocol):
 
 
 class LocalStore:
-    """A lake in a folder of this machine, or of a file system mounted on it."""
+    """Lake in a folder of this machine, or of a file system mounted on it."""
 
     def __init__(self, root: Path) -> None:
         self._root = root.absolute()
 
     @property
     def uri(self) -> str:
-        """The folder's path with its scheme."""
+        """Path with its scheme."""
         return f"file://{self._root}"
 
     def files(self, folder: str) -> Iterator[StoredFile]:
-        """All files below a folder."""
+        """List all files below a folder."""
         for path, _, names in os.walk(self._root / folder):
             for name in sorted(names):
                 file = Path(path) / name
@@ -85,7 +85,7 @@ class LocalStore:
                 yield StoredFile(known, status.st_size, status.st_mtime)
 
     def read_all(self, folder: str) -> dict[str, bytes]:
-        """Name and content of each file in a folder."""
+        """Return name and content of each file in a folder."""
         found: dict[str, bytes] = {}
         try:
             with os.scandir(self._root / folder) as entries:
@@ -104,7 +104,7 @@ class LocalStore:
 
     @contextlib.contextmanager
     def writing(self, name: str) -> Iterator[Path]:
-        """The file's own path: what is torn under it counts for nothing."""
+        """Yield the file's own path: a torn file counts for nothing."""
         path = self._root / name
         made = [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -115,11 +115,11 @@ class LocalStore:
 
     @contextlib.contextmanager
     def reading(self, name: str) -> Iterator[Path]:
-        """The file's own path."""
+        """Yield the file's own path."""
         yield self._root / name
 
     def remove(self, name: str) -> None:
-        """Remove a file, and its folder where that is empty now."""
+        """Remove a file, and its folder if that is empty now."""
         path = self._root / name
         path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
@@ -127,7 +127,7 @@ class LocalStore:
 
 
 def local_root(uri: str) -> Path | None:
-    """The folder that a URI or path names on this machine; None where it is elsewhere.
+    """Return the folder that a URI or path names on this machine; None where it is elsewhere.
 
     Raises:
         UsageError: it is empty, or Spark would take it for a pattern.

@@ -1,4 +1,4 @@
-"""Older versions of tables, and how their rows become today's.
+"""Older versions of tables, and the upgrade of their rows to today's.
 
 Every version that was ever written stays here, spelt out, with the step to the next one. A file of
 version 1 of a table at version 3 is read with the schema of version 1 and taken through both steps.
@@ -18,7 +18,7 @@ from splitbrain.spark_analysis.schemas import Table, declare
 
 
 class Older(NamedTuple):
-    """A version of a table that is no longer written."""
+    """Version of a table that is no longer written."""
 
     table: Table
     #: Turns its rows into those of the next version; columns that it does not name stay.
@@ -29,7 +29,7 @@ Versions = Mapping[tuple[str, int], Older]
 
 
 def _faults_2(rows: DataFrame) -> DataFrame:
-    """Which links were cut, and what was seen, stood nowhere."""
+    """Add cut links and evidence, which were not recorded."""
     return rows.withColumns(
         {
             "links": sql.array().cast("array<string>"),
@@ -40,7 +40,7 @@ def _faults_2(rows: DataFrame) -> DataFrame:
 
 
 def _faults_3(rows: DataFrame) -> DataFrame:
-    """Which kinds end processes stood in the code alone."""
+    """Add effects on processes, which stood in the code alone."""
     ends = [
         sql.lit(text)
         for kind, traits in TRAITS_OF_OLD.items()
@@ -55,7 +55,7 @@ def _state_events_2(rows: DataFrame) -> DataFrame:
 
 
 def _operations_2(rows: DataFrame) -> DataFrame:
-    """No plan declared what functions do."""
+    """Add effects of functions, which no plan declared."""
     return rows.withColumn("effect", sql.lit(None).cast("string"))
 
 
@@ -64,7 +64,7 @@ def _runs_2(rows: DataFrame) -> DataFrame:
 
 
 def _runs_3(rows: DataFrame) -> DataFrame:
-    """What ``results.json`` tells of it was not kept."""
+    """Add columns from ``results.json`` that were not kept."""
     return rows.withColumns(
         {
             "elections": sql.lit(None).cast("long"),
@@ -107,7 +107,7 @@ _FAULTS_1: Final = (
     *_fields(pa.int64(), "removed_ns", "resumed_ns", nullable=True),
     *_fields(pa.bool_(), "verified", "applicable"),
 )
-#: Table name and version to what it was.
+#: Older versions by table name and version.
 OLDER: Final[Versions] = {
     ("runs", 1): Older(
         declare(
@@ -168,7 +168,7 @@ OLDER: Final[Versions] = {
 
 
 def table_as_written(table: Table, version: int, older: Versions = OLDER) -> Table:
-    """The table as a version declared it.
+    """Return the table as a version declared it.
 
     Raises:
         HarnessError: a later version of splitbrain wrote it.
@@ -193,7 +193,7 @@ def upgraded(
     *,
     kept: Sequence[str] = (),
 ) -> DataFrame:
-    """Rows of an older version as rows of today's.
+    """Return rows of an older version as rows of today's.
 
     Args:
         rows: as that version declared them.

@@ -1,4 +1,4 @@
-"""Writes runs into the data files of one commit, partition by partition, and commits them.
+"""Writer of runs into the data files of one commit, partition by partition, and of the commit.
 
 Memory is bounded by two batches of rows a table, the operations in flight and one record a run.
 """
@@ -38,9 +38,8 @@ from splitbrain.spark_analysis.schemas import (
 )
 from splitbrain.spark_analysis.table_writer import TableWriter
 
-#: A commit that was longer in the making is given up: a cleaning may take its files for garbage.
+#: Greatest age of a commit in the making: then a cleaning may take its files for garbage.
 _COMMIT_TIME_MAX_S: Final = GRACE_S / 2
-#: Tables of a lake.
 LAKE_TABLES: Final = (
     OPERATIONS,
     FAULTS,
@@ -55,9 +54,9 @@ LAKE_TABLES: Final = (
 
 
 class PartitionWriter:
-    """The data files of one commit in one partition; leaving the context ends them.
+    """Data files of one commit in one partition; leaving the context closes them.
 
-    A file is made with the first row: a table of which no run has rows has none.
+    A file is made with the first row: a table without rows has none.
     """
 
     def __init__(self, store: Store, commit_id: str, partition: Partition, batch_rows: int) -> None:
@@ -67,7 +66,7 @@ class PartitionWriter:
         self._batch_rows = batch_rows
         self._ends = contextlib.ExitStack()
         self._writers: dict[str, tuple[Table, TableWriter, Path]] = {}
-        #: What was written, once the context is left without an exception.
+        #: Written files, once the context is left without an exception.
         self.files: list[DataFile] = []
 
     def __enter__(self) -> Self:
@@ -87,11 +86,11 @@ class PartitionWriter:
         except BaseException as failure:
             self._ends.__exit__(type(failure), failure, failure.__traceback__)
             raise
-        # The store has the files for good when this ends; on an exception it leaves them alone.
+        # This makes the files durable; on an exception it leaves them alone.
         self._ends.__exit__(kind, error, trace)
 
     def writer(self, table: Table) -> TableWriter:
-        """The writer of one table."""
+        """Return the writer of one table."""
         if table.name not in self._writers:
             name = data_name(table.name, self._partition, self._commit_id)
             path = self._ends.enter_context(self._store.writing(name))
@@ -99,7 +98,7 @@ class PartitionWriter:
         return self._writers[table.name][1]
 
     def fill(self, table: Table, run_id: str, rows: Iterable[Row]) -> tuple[int, int]:
-        """Write the rows of one run; returns how many there are, and how many fit no column."""
+        """Write the rows of one run; return their number, and how many fit no column."""
         source = iter(rows)
         first = next(source, None)
         if first is None:
@@ -133,7 +132,7 @@ def commit(
     *,
     began_s: float,
 ) -> Commit:
-    """Make written files part of the lake: the one small write that decides.
+    """Make written files part of the lake by one small write.
 
     Args:
         store: the lake's files.

@@ -1,1 +1,1 @@
-"""A violation explained: the few operations that contradict each other, and how they relate."""
+"""Explanation of a violation: the few operations that contradict each other, related."""

@@ -1,14 +1,14 @@
-"""Asks whether some operations contradict each other while all others may happen at any time.
+"""Questions whether some operations contradict each other while all others may happen at any time.
 
 An operation relaxed in this way loses its answer and its interval: it takes effect at any time,
 before its invocation too, once or never. That keeps every valid history valid, so a contradiction
-among the *members*, those not relaxed, is one of the whole history, and it needs nothing of the
-others: neither what they answered nor when they were open.
+among the *members*, those not relaxed, is one of the whole history, whatever the others answered
+and whenever they were open.
 
 The members and the freed ones are one more history, put to the search. Where states are bounded,
 the search in which the freed ones repeat is asked first: it cannot drown in ways to use them, and
-what it refutes is refuted. Equal freed ones beyond those that the members can need are left out, so
-that a question costs what its members do, however long the history is. Must never say "contradict"
+its refutation is one. Equal freed ones beyond those that the members can need are left out, so that
+a question costs as much as its members, however long the history is. Must never say "contradict"
 where some were left out and only the exact search found no order.
 
 Source: issue 7, item 6.
@@ -32,12 +32,12 @@ EQUAL_FREED_MAX: Final = 64
 
 
 class AnyTimeHistory:
-    """One part; asks about sets of some of its operations.
+    """One part; answers questions about sets of some of its operations.
 
     Args:
         operations: ``ok`` and ``info`` operations of one part, by start, equal ones by index.
         candidates: places of those that may be asked about.
-        model: what they are judged by.
+        model: judges them.
         budget: polled during every search.
     """
 
@@ -51,19 +51,19 @@ class AnyTimeHistory:
         self._operations = operations
         self._model = model
         self._budget = budget
-        #: Calls with their answers forgotten, by place.
+        #: Calls without their answers, by place.
         self._freed = [call_of(_without_answer(operation), model) for operation in operations]
         example = dict(zip(self._freed, operations, strict=True))
         useful = example.keys() - self._useless(candidates)
-        #: Of calls that may matter to a candidate: one operation, and how many there are.
-        self._example = {call: one for call, one in example.items() if call in useful}
+        #: Calls that may matter to a candidate: one operation of each, and their number.
+        self._example = {call: operation for call, operation in example.items() if call in useful}
         self._count_by_call = Counter(call for call in self._freed if call in useful)
         self._process = min((operation.process for operation in operations), default=0)
         #: Configurations looked at so far.
         self.configurations = 0
 
     def contradict(self, members: Collection[int], configurations_max: int) -> bool | None:
-        """Whether the operations at these places contradict each other; None if undecided."""
+        """Return whether operations at these places contradict each other; None if undecided."""
         if self._budget.exhausted() is not None:
             return None
         kept = [self._operations[place] for place in sorted(members)]
@@ -84,24 +84,26 @@ class AnyTimeHistory:
         return None if verdict is Verdict.UNKNOWN else verdict is Verdict.INVALID
 
     def _useless(self, candidates: Collection[int]) -> frozenset[Call]:
-        """Freed calls that no answer of a candidate can be due to."""
+        """Return freed calls that cannot have led to any candidate's answer."""
         members = [self._operations[place] for place in candidates]
-        known = {call_of(one, self._model) for one in members if one.type == "ok"}
-        unanswered = {call_of(one, self._model) for one in members if one.type != "ok"}
+        known = {call_of(operation, self._model) for operation in members if operation.type == "ok"}
+        unanswered = {
+            call_of(operation, self._model) for operation in members if operation.type != "ok"
+        }
         pure = frozenset(call for call in self._freed if self._model.is_pure(call))
         return pure | self._model.droppable({*self._freed, *unanswered}, known)
 
     def _copies_needed(self, members: int) -> int:
-        """Equal freed operations that are more than the members need, or nearly always so."""
+        """Return how many equal freed operations suffice the members, or nearly always do."""
         if self._model.bounded_states:
-            # Between two members a state is best reached without passing any state twice.
+            # Between two members the shortest way to a state passes no state twice.
             return members + 1
         return max(EQUAL_FREED_MAX, members + 1)
 
     def _copies(
         self, kept: Sequence[PairedOperation], counts: dict[Call, int]
     ) -> list[PairedOperation]:
-        """Freed operations that were open from the beginning, by processes of their own."""
+        """Return freed operations, open from the beginning, of processes of their own."""
         begin = min((operation.start for operation in kept), default=0)
         examples = [self._example[call] for call, count in counts.items() for _ in range(count)]
         return [

@@ -1,24 +1,24 @@
-"""Finds a small set of operations that cannot be ordered even if all others are relaxed.
+"""Search for a small set of operations that cannot be ordered even if all others are relaxed.
 
 To *relax* an operation is to forget its answer and more, in one of two ways. Both keep every valid
 history valid, so operations that stay contradictory with everything else relaxed are a reason for
 the verdict by themselves.
 
 - *At any time*: its interval goes as well; it takes effect at any time, once or never
-  (``at_any_time`` beside this). The stronger claim: nothing of the others matters.
+  (``at_any_time``). The stronger claim: nothing of the others matters.
 - *While it was open*: its interval stays; it takes effect any number of times, or never
-  (``relaxed`` beside this). When the others were open does matter.
+  (``relaxed``).
 
 The first is preferred. But where values repeat, a relaxed write possible at any time could stand
-before any read of its value, and the core would have to hold nearly all writes of it: where no
-core of ``AT_ANY_TIME_MAX`` operations is found in that way, it is sought in the second.
+before any read of its value, and the core would have to hold nearly all writes of it: where no core
+of ``AT_ANY_TIME_MAX`` operations is found in that way, it is sought in the second.
 
 The core is *minimal* when relaxing any one of its members as well was seen to make the rest
 orderable. Looks near the operation that found no place first. Must never call a set contradictory
 on the strength of a search that gave up, nor minimal where a question stayed open.
 
 Sources: issue 7, item 6; decision 0005; Zeller's delta debugging (chunks, then single members);
-Junker 2004, "QuickXplain" (what is preferred decides which minimal set is found).
+Junker 2004, "QuickXplain" (preferences decide which minimal set is found).
 """
 
 from collections.abc import Collection, Sequence
@@ -40,8 +40,8 @@ ALL_CONFIGURATIONS_MAX = 200_000
 #: The same where the others are possible at any time: each costs more.
 TRY_AT_ANY_TIME_MAX = 2_000
 ALL_AT_ANY_TIME_MAX = 20_000
-#: Operations among which a core is sought whose others are possible at any time, and operations
-#: that it may have: more than a picture can outline tell a reader nothing.
+#: Operations among which such a core is sought, and its greatest size: more than a picture can show
+#: tell a reader nothing.
 WINDOW_AT_ANY_TIME_MAX = 48
 AT_ANY_TIME_MAX = 12
 
@@ -54,18 +54,18 @@ class Core(msgspec.Struct, frozen=True):
     minimal: bool
     #: Whether the others may happen at any time; False: only while they were open.
     at_any_time: bool = False
-    #: Fewer that contradict each other while the others keep their intervals, if there are.
+    #: Fewer that contradict each other while the others keep their intervals, if any.
     fewer_while_open: tuple[PairedOperation, ...] = ()
 
 
 class Questions(Protocol):
-    """Asks whether members contradict each other while all others are relaxed."""
+    """Form of the questions whether members contradict each other while others are relaxed."""
 
-    #: Configurations looked at so far.
+    #: So far.
     configurations: int
 
     def contradict(self, members: Collection[int], configurations_max: int) -> bool | None:
-        """Whether they do; None if that was not decided."""
+        """Return whether they do; None if undecided."""
         ...
 
 
@@ -76,14 +76,14 @@ def find_core(
     budget: Budget,
     sources: Sequence[PairedOperation] = (),
 ) -> Core:
-    """The core to show.
+    """Return the core to show.
 
     Args:
         operations: operations of one part, by start, that have no order.
         last: the operation that could not be placed; it stays in the core.
-        model: what they are judged by.
+        model: judges them.
         budget: no further question is asked once it is exhausted.
-        sources: those that could have led to the answer of the last one.
+        sources: operations that could have led to the answer of the last one.
     """
     while_open = core_while_open(operations, last, model, budget)
     preferred = [*(while_open.operations if while_open.minimal else ()), *sources]
@@ -98,7 +98,7 @@ def find_core(
 def core_while_open(
     operations: Sequence[PairedOperation], last: PairedOperation, model: Model, budget: Budget
 ) -> Core:
-    """The core while the others may happen when they were open; see ``find_core``."""
+    """Return the core for others that may happen only while open; see ``find_core``."""
     questions = RelaxedHistory(operations, last, model, budget)
     place = _place(operations, last)
     others = by_nearness(operations, place)
@@ -117,24 +117,21 @@ def core_at_any_time(
     budget: Budget,
     preferred: Sequence[PairedOperation],
 ) -> Core | None:
-    """The core while the others may happen at any time.
+    """Return a minimal core for others that may happen at any time; None if none is small enough.
 
     Args:
         operations: see ``find_core``, like the next three.
         last: the operation that could not be placed.
-        model: what they are judged by.
+        model: judges them.
         budget: no further question is asked once it is exhausted.
         preferred: looked at first, then the nearest.
-
-    Returns:
-        A minimal core; None where none of ``AT_ANY_TIME_MAX`` operations was found.
     """
     place = _place(operations, last)
     first = {member.index for member in preferred}
     nearest = by_nearness(operations, place)
     # The sort is stable: each of the two stays in the order of nearness.
     others = sorted(nearest, key=lambda place: operations[place].index not in first)
-    # What returned later may have its answer from what was invoked later still.
+    # An operation that returned later may owe its answer to one invoked later still.
     others = [place for place in others if _returned_by(operations[place], last)]
     others = others[:WINDOW_AT_ANY_TIME_MAX]
     questions = AnyTimeHistory(operations, [place, *others], model, budget)
@@ -155,9 +152,9 @@ def core_at_any_time(
 
 
 def by_nearness(operations: Sequence[PairedOperation], last: int) -> list[int]:
-    """Places of all but the last one, those that returned latest first.
+    """Return the places of all but the last one, those that returned latest first.
 
-    Every other one is the nearest left of those that surely came before the last: where it was
+    Every second one is the nearest left of those that certainly came before the last: if it was
     open for long, what contradicts it may lie behind all that came and went meanwhile.
     """
 
@@ -167,31 +164,32 @@ def by_nearness(operations: Sequence[PairedOperation], last: int) -> list[int]:
 
     nearest = sorted((p for p in range(len(operations)) if p != last), key=nearness, reverse=True)
     before = [place for place in nearest if precedes(operations[place], operations[last])]
-    # Each place once, where it comes first; what came before is among the nearest as well.
+    # Each place once, at its first position.
     return list(dict.fromkeys([*chain.from_iterable(zip(nearest, before, strict=False)), *nearest]))
 
 
 def _returned_by(operation: PairedOperation, last: PairedOperation) -> bool:
-    """Whether it never returned or did so before the last one."""
     if operation.end is None or last.end is None:
         return True
     return (operation.end, operation.index) < (last.end, last.index)
 
 
-def _place(operations: Sequence[PairedOperation], one: PairedOperation) -> int:
-    return next(place for place, operation in enumerate(operations) if operation.index == one.index)
+def _place(operations: Sequence[PairedOperation], wanted: PairedOperation) -> int:
+    return next(
+        place for place, operation in enumerate(operations) if operation.index == wanted.index
+    )
 
 
 class Minimizer:
-    """Shrinks one contradictory set of operations.
+    """Shrinking of one contradictory set of operations.
 
     Args:
         last: place of the operation that could not be placed; it stays in the core.
-        others: places of the others that may be members, what is preferred first.
+        others: places of the others that may be members, preferred ones first.
         questions: asked whether some places contradict each other.
         try_max: configurations for one question.
         all_max: configurations for all of them together.
-        all_do: that all of these places contradict each other is known.
+        all_do: all of these places are known to contradict each other.
     """
 
     def __init__(
@@ -212,18 +210,18 @@ class Minimizer:
         self._all_do = all_do
 
     def run(self) -> tuple[list[int], bool] | None:
-        """Places of a core and whether it is minimal; None where none was seen to contradict."""
+        """Return a core and whether it is minimal; None if no set was seen to contradict."""
         window = self._window()
         if window is None:
             return None
         kept, minimal = self._shrink(window)
         if minimal:
-            # The last one is kept whatever comes, so that it is needed has to be asked.
+            # The last one was never relaxed, so whether it is needed has to be asked.
             minimal = self._contradict(kept[1:]) is False
         return kept, minimal
 
     def _window(self) -> list[int] | None:
-        """The preferred places, as few of them as still contradict, the last one first."""
+        """Return as few of the preferred places as still contradict, the last one first."""
         size = 0
         while size < len(self._others):
             window = [self._last, *self._others[:size]]
@@ -234,16 +232,16 @@ class Minimizer:
         return everything if self._all_do or self._contradict(everything) else None
 
     def _shrink(self, kept: list[int]) -> tuple[list[int], bool]:
-        """Relax what can be, in ever smaller chunks; whether the result is minimal."""
+        """Relax in ever smaller chunks; return the rest and whether it is minimal."""
         size = len(kept) // 2
         while size > 1:
             kept, _ = self._pass(kept, size)
             size = min(size // 2, len(kept) // 2)
-        # Who is needed among many is needed among fewer: one pass asks enough.
+        # A member needed among many is needed among fewer: one pass is enough.
         return self._pass(kept, 1)
 
     def _pass(self, kept: list[int], size: int) -> tuple[list[int], bool]:
-        """Try to relax each chunk, the ones furthest away first; whether every try was decided."""
+        """Try to relax each chunk, furthest first; return whether every try was decided."""
         decided = True
         position = len(kept)
         while position > 1:
@@ -258,7 +256,6 @@ class Minimizer:
         return kept, decided
 
     def _contradict(self, members: Sequence[int]) -> bool | None:
-        """Whether these contradict each other; None if that was not decided."""
         left = self._all_max - self._questions.configurations
         if left <= 0:
             return None

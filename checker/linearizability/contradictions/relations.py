@@ -1,7 +1,7 @@
-"""Relations of answers to operations that explain them, told from the model's steps alone.
+"""Relations of answers to operations that explain them, from the model's steps alone.
 
-Works for any model: it looks at the states that the search met. Must never claim that an answer
-has a single source unless no other operation of the part, and not the initial state, can give it.
+Works for any model: it looks at the states that the search met. Must never claim that an answer has
+a single source unless no other operation of the part, and not the initial state, can give it.
 """
 
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ from splitbrain.checker.linearizability.part.problem import ILLEGAL, Problem
 from splitbrain.checker.models.model import Model
 from splitbrain.history.records import PairedOperation
 
-#: States looked at; a longer search met more, the first ones are enough for an explanation.
+#: States looked at; the first ones are enough for an explanation.
 STATES_MAX = 400
-#: Sources of one answer that get edges, the latest ones.
+#: Sources of one answer with edges, the latest ones.
 SOURCES_SHOWN_MAX = 4
-#: Said of sources that others surely followed, before the answer.
+#: Label of a source that others certainly followed before the answer.
 TOO_OLD = "had nothing followed"
 #: Sources shown where all of them are too old.
 SOURCES_TOO_OLD_SHOWN_MAX = 2
 
 
 class Relations:
-    """Answers questions about one compiled part."""
+    """Relations of one compiled part."""
 
     def __init__(self, problem: Problem, model: Model) -> None:
         self._problem = problem
@@ -37,7 +37,7 @@ class Relations:
     def sources(
         self, operation: PairedOperation, others: Sequence[PairedOperation]
     ) -> list[PairedOperation]:
-        """Operations, the latest first, after which this one's answer is possible."""
+        """Return operations after which this one's answer is possible, latest first."""
         return [
             other
             for other in reversed(others)
@@ -49,10 +49,10 @@ class Relations:
     def between(
         self, core: Sequence[PairedOperation], others: Sequence[PairedOperation]
     ) -> list[Relation]:
-        """Relations that follow from the answers of the operations that contradict each other.
+        """Return relations that follow from the answers of the contradicting operations.
 
         Args:
-            core: those whose answers count, and that are known to have happened where completed.
+            core: operations whose answers count; completed ones are known to have happened.
             others: all operations that may explain an answer, those of the core included.
         """
         relations: list[Relation] = []
@@ -83,14 +83,14 @@ class Relations:
         sources: Sequence[PairedOperation],
         core: Sequence[PairedOperation],
     ) -> Sequence[PairedOperation]:
-        """The sources to show: those that the core has not overwritten, else the latest ones."""
+        """Return sources that the core has not overwritten, else the latest ones."""
         possible = self._possible(operation, sources, self._spoilers(operation, core))
         return possible[:SOURCES_SHOWN_MAX] or sources[:SOURCES_TOO_OLD_SHOWN_MAX]
 
     def _spoilers(
         self, operation: PairedOperation, core: Sequence[PairedOperation]
     ) -> list[PairedOperation]:
-        """Those right after which the answer is impossible; answers can show that as well."""
+        """Return operations right after which the answer is impossible."""
         return [
             other
             for other in core
@@ -103,7 +103,7 @@ class Relations:
         sources: Sequence[PairedOperation],
         spoilers: Sequence[PairedOperation],
     ) -> list[PairedOperation]:
-        """Sources that were not surely followed by what spoils the answer before it."""
+        """Return sources that no spoiler certainly followed before the answer."""
         before = [spoiler for spoiler in spoilers if precedes(spoiler, operation)]
         return [
             source for source in sources if not any(precedes(source, spoiler) for spoiler in before)
@@ -125,7 +125,7 @@ class Relations:
         return self._step(state, self._number_by_index[operation.index]) != ILLEGAL
 
     def _can_explain(self, first: PairedOperation, second: PairedOperation) -> bool:
-        """Whether the first can change a state into one in which the second may happen."""
+        """Return whether the first can change a state into one in which the second may happen."""
         calls = self._number_by_index[first.index], self._number_by_index[second.index]
         known = self._explains.get(calls)
         if known is None:
@@ -139,7 +139,7 @@ class Relations:
         return known
 
     def _spoil(self, first: PairedOperation, second: PairedOperation) -> bool:
-        """Whether the second can never happen right after the first, in any state met."""
+        """Return whether the second can never happen right after the first, in any state met."""
         calls = self._number_by_index[first.index], self._number_by_index[second.index]
         known = self._spoils.get(calls)
         if known is None:
@@ -158,7 +158,7 @@ def _too_late(
     sources: Sequence[PairedOperation],
     spoilers: Sequence[PairedOperation],
 ) -> list[Relation]:
-    """What spoils the answer and came after all that can lead to it lies after the answer."""
+    """Order spoilers after the answer if they came after all its sources."""
     known = {source.index for source in sources}
     return [
         Relation(
@@ -178,7 +178,7 @@ def _too_late(
 def _too_early(
     operation: PairedOperation, source: PairedOperation, spoilers: Sequence[PairedOperation]
 ) -> list[Relation]:
-    """What spoils the answer and came before it lies before its only source."""
+    """Order spoilers before the only source if they came before the answer."""
     return [
         Relation(
             spoiler.index,
@@ -199,7 +199,7 @@ def _impossible(spoiler: PairedOperation, operation: PairedOperation) -> str:
 
 
 def _led(count: int) -> str:
-    """What can lead to an answer, as the subject of a sentence."""
+    """Return the sources of an answer as the subject of a sentence."""
     if count == 0:
         return "the beginning, which alone leads to that answer,"
     if count == 1:

@@ -1,16 +1,16 @@
-"""Asks whether some operations contradict each other while all others are relaxed.
+"""Questions whether some operations contradict each other while all others are relaxed.
 
 To *relax* an operation is to forget its answer and to let it take effect any number of times, or
-never, while it was open (from its invocation to its return, without end if it never returned).
-That keeps every valid history valid, so a contradiction among the *members*, those not relaxed,
-is one of the whole history. Relaxing one more operation never makes a contradiction.
-Models with unbounded states let a relaxed operation take effect once at most; the rest is the same.
-Where one process invoked at the very moment of its last return, that order binds members alone.
+never, while it was open (from its invocation to its return, without end if it never returned). That
+keeps every valid history valid, so a contradiction among the *members*, those not relaxed, is one
+of the whole history. Relaxing one more operation never makes a contradiction. Models with unbounded
+states let a relaxed operation take effect once at most. Where one process invoked at the very
+moment of its last return, that order binds members alone.
 
 Works from left to right in time on the set of all configurations (state, members already placed
-among the open ones), which stays small while the members are few, whatever the history is. What
-lies before the first member only widens the set of states; it is walked through once. Must never
-say "contradict" or "do not" after giving up.
+among the open ones), which stays small while the members are few. Operations before the first
+member only widen the set of states; they are walked through once. Must never say "contradict" or
+"do not" after giving up.
 
 Sources: Wing and Gong 1993; issue 7, item 6.
 """
@@ -28,26 +28,24 @@ from splitbrain.checker.models.model import Call, Model, call_of
 from splitbrain.contracts.budget import Budget
 from splitbrain.history.records import PairedOperation
 
-#: Invocations between two points at which the walk up to there is kept.
+#: Invocations between two checkpoints of the walk.
 CHECKPOINT_INTERVAL: Final = 64
-#: Configurations for all of them, and states that one may have.
+#: Configurations for all checkpoints, and states of one.
 CHECKPOINT_CONFIGURATIONS_MAX: Final = 100_000
 CHECKPOINT_STATES_MAX: Final = 64
 #: Moments that cost as much as one configuration.
 _MOMENTS_PER_CONFIGURATION: Final = 8
 _CONFIGURATIONS_PER_POLL: Final = 1024
 
-#: State number and set of placed operations, by bit.
+#: State number and bits of placed operations.
 Configuration = tuple[int, int]
 
 
 class _GaveUp(Exception):
-    """The allowance or the budget ended."""
+    """End of the allowance or the budget."""
 
 
 class _Moment(NamedTuple):
-    """An invocation or a return."""
-
     time: int
     #: Invocations come before returns of the same time: they are concurrent.
     returns: bool
@@ -55,18 +53,18 @@ class _Moment(NamedTuple):
 
 
 class _Open(NamedTuple):
-    """An open operation with a bit of its own: a member, or a relaxed one that counts."""
+    """Open operation with a bit of its own: a member, or a relaxed one that counts."""
 
     place: int
     bit: int
     call: int
     pure: bool
-    #: Bit of the member that the same process completed at the moment of this invocation, or 0.
+    #: Bit of the member that its process completed at the moment of this invocation, or 0.
     predecessor: int
 
 
 class _Checkpoint(NamedTuple):
-    """The walk with everything relaxed, before a moment."""
+    """State of the walk with everything relaxed, before a moment."""
 
     moment: int
     states: frozenset[int]
@@ -74,12 +72,12 @@ class _Checkpoint(NamedTuple):
 
 
 class RelaxedHistory:
-    """One part up to the return of one operation; asks about any set of members.
+    """One part up to the return of one operation; answers questions about any set of members.
 
     Args:
         operations: ``ok`` and ``info`` operations of one part, by start, equal ones by index.
         last: the operation at whose return the walk ends; completed.
-        model: what they are judged by.
+        model: judges them.
         budget: polled during every walk.
     """
 
@@ -111,13 +109,13 @@ class RelaxedHistory:
             if not moment.returns
         }
         self._predecessor = _predecessors(operations)
-        #: Configurations looked at so far, moments included at their rate.
+        #: Configurations so far, moments included at their rate.
         self.configurations = 0
         self._allowance = 0
         self._checkpoints: list[_Checkpoint] | None = None
 
     def contradict(self, members: Collection[int], configurations_max: int) -> bool | None:
-        """Whether the operations at these places contradict each other; None if it gave up."""
+        """Return whether operations at these places contradict each other; None if it gave up."""
         if self._budget.exhausted() is not None:
             return None
         beginning = self._checkpoint(members)
@@ -128,22 +126,22 @@ class RelaxedHistory:
             return None
 
     def _checkpoint(self, members: Collection[int]) -> _Checkpoint:
-        """The last point kept that lies before the invocation of every member."""
+        """Return the last checkpoint before the invocation of every member."""
         if self._checkpoints is None:
             self._checkpoints = [_Checkpoint(0, frozenset((0,)), {})]
             if self._model.bounded_states:
                 self._allowance = self.configurations + CHECKPOINT_CONFIGURATIONS_MAX
-                # Where there are too many states, the points before them are all there is.
+                # With too many states, the checkpoints before them remain.
                 with suppress(_GaveUp):
                     _Walk(self, (), self._checkpoints[0]).run(self._checkpoints)
-        # One that was invoked after the end of the walk is not met at all.
+        # A member invoked after the end of the walk is never met.
         starts = (self._start_moment.get(place, len(self._moments)) for place in members)
         first = min(starts, default=0)
         position = bisect_right(self._checkpoints, first, key=lambda point: point.moment) - 1
         return self._checkpoints[position]
 
     def droppable(self, members: Iterable[int]) -> frozenset[int]:
-        """Relaxed calls that no member can have met."""
+        """Return relaxed calls that no member can have met."""
         known = {
             self._calls[self._exact[place]]
             for place in members
@@ -153,21 +151,21 @@ class RelaxedHistory:
         return frozenset(number for number in set(self._relaxed) if self._calls[number] in dropped)
 
     def opened(self, place: int, bit: int, bits: dict[int, int], *, member: bool) -> _Open:
-        """An operation with a bit of its own; ``bits`` are those of the members open now."""
+        """Give an operation a bit of its own; ``bits`` are those of the members open now."""
         call = self._exact[place] if member else self._relaxed[place]
         predecessor = self._predecessor.get(place) if member else None
-        # A relaxed one in between lets the order of its process through.
+        # A relaxed one in between keeps the order of its process.
         while predecessor is not None and predecessor not in bits:
             predecessor = self._predecessor.get(predecessor)
         waits_for = 0 if predecessor is None else bits[predecessor]
         return _Open(place, bit, call, member and self._pure[call], waits_for)
 
     def relaxed_call(self, place: int) -> int:
-        """Number of the call with its answer forgotten."""
+        """Return the number of the call with its answer forgotten."""
         return self._relaxed[place]
 
     def moments(self, beginning: int) -> Iterable[tuple[int, _Moment]]:
-        """Moments from a position on, each spent from the allowance."""
+        """Yield moments from a position on, each spent from the allowance."""
         for position in range(beginning, len(self._moments)):
             if position % _MOMENTS_PER_CONFIGURATION == 0:
                 self.spend()
@@ -177,7 +175,7 @@ class RelaxedHistory:
         """Count one configuration.
 
         Raises:
-            _GaveUp: that was one too many, or the budget ended.
+            _GaveUp: the allowance or the budget ended.
         """
         self.configurations += 1
         if self.configurations > self._allowance or (
@@ -187,7 +185,7 @@ class RelaxedHistory:
             raise _GaveUp
 
     def step(self, state: int, call: int) -> int:
-        """Number of the state after the call, or ``ILLEGAL``."""
+        """Return the number of the state after the call, or ``ILLEGAL``."""
         following = self._transitions.rows[state].get(call)
         return self._transitions.step(state, call) if following is None else following
 
@@ -198,7 +196,7 @@ class RelaxedHistory:
 
 
 class _Walk:
-    """One walk through the moments; its configurations hold everything that can be reached now."""
+    """Walk through the moments; its configurations hold everything reachable by now."""
 
     def __init__(
         self, history: RelaxedHistory, members: Collection[int], beginning: _Checkpoint
@@ -210,13 +208,13 @@ class _Walk:
         #: Open operations with bits, by place.
         self._open: dict[int, _Open] = {}
         self._dropped = history.droppable(self._members) if members else frozenset[int]()
-        #: How often each relaxed call is open, where they may be repeated.
+        #: Number of open operations by relaxed call, where they may be repeated.
         self._relaxed = Counter(
             {call: n for call, n in beginning.relaxed.items() if call not in self._dropped}
         )
 
     def run(self, checkpoints: list[_Checkpoint] | None = None) -> bool:
-        """Whether no configuration is left before the end; keeps points on the way if asked to."""
+        """Return whether no configuration is left before the end; append checkpoints meanwhile."""
         invocations = 0
         for position, moment in self._history.moments(self._beginning):
             if moment.returns:
@@ -242,13 +240,13 @@ class _Walk:
             if self._history.repeatable:
                 self._relaxed[call] += 1
                 if self._relaxed[call] == 1:
-                    self._reach()
+                    self._add_reachable()
                 return
         bits = {o.place: o.bit for o in self._open.values() if o.place in self._members}
         taken = sum(operation.bit for operation in self._open.values())
         free = ~taken & (taken + 1)
         self._open[place] = self._history.opened(place, free, bits, member=member)
-        self._reach()
+        self._add_reachable()
 
     def _return(self, place: int) -> None:
         operation = self._open.pop(place, None)
@@ -266,13 +264,13 @@ class _Walk:
             for state, placed in self._configurations
             if placed & bit or not needed
         }
-        # Whoever waited for this one need not wait any longer.
+        # Release operations that waited for this one.
         for waiting in self._open.values():
             if waiting.predecessor == bit:
                 self._open[waiting.place] = waiting._replace(predecessor=0)
 
-    def _reach(self) -> None:
-        """Add whatever the open operations lead to."""
+    def _add_reachable(self) -> None:
+        """Add every configuration that the open operations lead to."""
         history = self._history
         waiting = list(self._configurations)
         reached: set[Configuration] = set()
@@ -312,7 +310,7 @@ class _Walk:
 
 
 def _moments(operations: Sequence[PairedOperation], last: PairedOperation) -> list[_Moment]:
-    """Invocations and returns in order, up to the return of the last one."""
+    """Return invocations and returns in order, up to the return of the last one."""
     assert last.end is not None, f"operation {last.index} never returned"
     end = last.end
     moments = [
@@ -331,7 +329,7 @@ def _moments(operations: Sequence[PairedOperation], last: PairedOperation) -> li
 
 
 def _predecessors(operations: Sequence[PairedOperation]) -> dict[int, int]:
-    """By place, what the same process completed at the very moment of the invocation."""
+    """Return by place the operation that its process completed at the moment of the invocation."""
     predecessors: dict[int, int] = {}
     last_by_process: dict[int, int] = {}
     for place, operation in enumerate(operations):

@@ -1,4 +1,4 @@
-"""Turns a search that found no order into evidence as data: what, by whom, why, how far.
+"""Evidence as data from a search that found no order.
 
 JSON-ready and bounded at any length of the history. Must never claim more than the search or the
 minimizer showed.
@@ -20,11 +20,11 @@ from splitbrain.contracts.budget import Budget
 from splitbrain.history.identity import operation_as_json
 from splitbrain.history.records import PairedOperation
 
-#: Operations shown of the end of a longest order.
+#: Operations at the end of a longest order.
 ORDER_SHOWN_MAX = 20
-#: Members of a core that the sentence names besides the operation without a place.
+#: Members of a core in the sentence, besides the operation without a place.
 MEMBERS_NAMED_MAX = 4
-#: What ``core`` claims, by whether the others may happen at any time.
+#: Claim of ``core``, by whether the others may happen at any time.
 CORE_MEANING = {
     True: "These contradict each other even if every other operation answered anything and took "
     "effect at any time, or never.",
@@ -32,7 +32,7 @@ CORE_MEANING = {
     "effect, or did not, while it was open. Were the others possible at any time, no core of "
     f"{AT_ANY_TIME_MAX} operations was found.",
 }
-#: Final states that the sentence names.
+#: Final states in the sentence.
 STATES_NAMED_MAX = 3
 #: Final states and sources in the data.
 STATES_MAX = 8
@@ -42,10 +42,10 @@ SOURCES_MAX = 8
 def describe_violation(
     part: Part, problem: Problem, outcome: Outcome, model: Model, budget: Budget
 ) -> dict[str, Any]:
-    """The violation of one part, see the keys below; ``outcome`` must be ``invalid``."""
+    """Describe the violation of one part; ``outcome`` must be ``invalid``."""
     rank = outcome.dead_ends[0].rank
     culprit = part.operations[problem.place_by_rank[rank]]
-    # What was invoked after the culprit returned cannot have hindered it.
+    # An operation invoked after the culprit returned cannot have hindered it.
     before = [o for o in part.operations if culprit.end is None or o.start <= culprit.end]
     relations = Relations(problem, model)
     sources = relations.sources(culprit, before)
@@ -79,7 +79,7 @@ def describe_violation(
 
 
 def _order(part: Part, problem: Problem, dead_end: Ending, state: int) -> dict[str, Any]:
-    """The end of one longest order."""
+    """Return the end of one longest order."""
     places = order_of(problem, dead_end.decisions)
     return {
         "length": len(places),
@@ -89,7 +89,7 @@ def _order(part: Part, problem: Problem, dead_end: Ending, state: int) -> dict[s
 
 
 def _spoilers(problem: Problem, outcome: Outcome, culprit: PairedOperation) -> list[Relation]:
-    """For each final state, the operation that left it."""
+    """Return for each final state the operation that left it."""
     spoilers: dict[int, Relation] = {}
     for dead_end in outcome.dead_ends[:STATES_MAX]:
         places = [place for place in dead_end.decisions if place != PASS]
@@ -103,7 +103,7 @@ def _spoilers(problem: Problem, outcome: Outcome, culprit: PairedOperation) -> l
 
 
 def _nearest(core: Core, culprit: PairedOperation) -> list[PairedOperation]:
-    """Members to show, the culprit among them, by start."""
+    """Return the members to show, the culprit among them, by start."""
     others = [member for member in core.operations if member.index != culprit.index]
     latest = sorted(others, key=lambda member: -member.start)[: NODES_MAX - 1]
     return sorted([*latest, culprit], key=lambda member: (member.start, member.index))
@@ -117,9 +117,9 @@ def _graph(
     spoilers: Sequence[Relation],
     model: Model,
 ) -> "nx.MultiDiGraph[int]":
-    """The culprit, the core's nearest to it and its nearest sources, related.
+    """Relate the culprit, the members of the core nearest to it, and its nearest sources.
 
-    Where these relations do not show a contradiction, what spoils the culprit's answer as well.
+    If these relations show no contradiction, add operations that spoil the culprit's answer.
     """
     sources = relations.nearest_sources(
         culprit, relations.sources(culprit, before), core.operations
@@ -146,7 +146,7 @@ def _sentence(
     sources: Sequence[PairedOperation],
     model: Model,
 ) -> str:
-    """What has no place and why; ``states`` are None where not every order was looked at."""
+    """Say which operation has no place and why; ``states`` is None if orders were left out."""
     where = "" if part.key is None else f" of key {part.key}"
     on = "" if culprit.node is None else f" on {culprit.node}"
     described = model.describe(call_of(culprit, model))
@@ -166,18 +166,18 @@ def _sentence(
         return f"{sentence}, and only the state before all operations allows this answer."
     if not sources:
         return f"{sentence}, and no operation invoked by then can lead to this answer."
-    told = ", ".join(
+    shown = ", ".join(
         f"{model.describe(call_of(source, model))} (index {source.index}, process {source.process})"
         for source in sources[:3]
     )
     more = f" and {len(sources) - 3:,} more" if len(sources) > 3 else ""
-    return f"{sentence}; the answer could come from {told}{more}."
+    return f"{sentence}; the answer could come from {shown}{more}."
 
 
 def _contradiction(
     core: Core, before: Sequence[PairedOperation], culprit: PairedOperation, model: Model
 ) -> str:
-    """A further sentence on what it contradicts; empty where there is nothing to tell."""
+    """Say what the culprit contradicts; empty where there is nothing to tell."""
     others = [member for member in core.operations if member.index != culprit.index]
     if not others or (len(core.operations) == len(before) and not core.minimal):
         return ""
@@ -185,19 +185,23 @@ def _contradiction(
     whatever = "whatever the rest answered"
     if core.at_any_time:
         whatever += " and whenever it took effect"
-    told = f" It contradicts {named}, {whatever}."
-    fewer = [one for one in core.fewer_while_open if one.index != culprit.index]
+    sentence = f" It contradicts {named}, {whatever}."
+    fewer = [member for member in core.fewer_while_open if member.index != culprit.index]
     if len(others) <= MEMBERS_NAMED_MAX or not fewer or len(fewer) > MEMBERS_NAMED_MAX:
-        return told
-    return f"{told} While the rest keeps its times, it contradicts {_named(fewer, model)} alone."
+        return sentence
+    return (
+        f"{sentence} While the rest keeps its times, it contradicts {_named(fewer, model)} alone."
+    )
 
 
 def _named(members: Sequence[PairedOperation], model: Model) -> str:
-    """Members by what they did, or how many they are."""
+    """Name members by their calls, or count them."""
     if len(members) > MEMBERS_NAMED_MAX:
         return f"{len(members):,} other operations"
-    told = [
+    shown = [
         f"{model.describe(call_of(member, model))} (index {member.index}, process {member.process})"
         for member in members
     ]
-    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}, taken together"
+    return (
+        shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}, taken together"
+    )

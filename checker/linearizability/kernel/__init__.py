@@ -1,1 +1,1 @@
-"""The compiled search and compiled zones: layouts, rules, memory, and the cache of their code."""
+"""Compiled search and compiled zones: layouts, rules, memory, and the cache of their code."""

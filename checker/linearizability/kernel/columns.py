@@ -1,7 +1,4 @@
-"""One part of a history as columns: what the compiled search and the zone method work on.
-
-Must never depend on numba.
-"""
+"""Columns of one part, for the compiled search and the zones; independent of numba."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -16,7 +13,7 @@ NEVER: Final = np.iinfo(np.int64).max
 
 
 class PartColumns(NamedTuple):
-    """``ok`` and ``info`` operations of one part, by start, equal ones by index."""
+    """Operations of one part, ``ok`` and ``info``, by start, equal ones by index."""
 
     starts: Integers
     #: ``NEVER`` for an operation without answer.
@@ -28,12 +25,12 @@ class PartColumns(NamedTuple):
 
 
 def returned_at(operation: PairedOperation) -> int:
-    """When an ``ok`` or ``info`` operation returned; ``NEVER`` without an answer."""
+    """Return when an ``ok`` or ``info`` operation returned; ``NEVER`` without an answer."""
     return NEVER if operation.end is None or operation.type == "info" else operation.end
 
 
 def columns_of(operations: Sequence[PairedOperation], calls: Sequence[int]) -> PartColumns:
-    """Columns of one part.
+    """Return the columns of one part.
 
     Args:
         operations: by start, equal ones by index, none of them ``fail``.

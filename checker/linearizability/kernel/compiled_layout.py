@@ -1,4 +1,4 @@
-"""Lays out one part for the compiled search.
+"""Layout of one part for the compiled search.
 
 Importing this module imports numba.
 """
@@ -35,20 +35,20 @@ from splitbrain.checker.linearizability.part.open_groups import (
 from splitbrain.checker.linearizability.part.problem import Transitions, properties
 from splitbrain.checker.models.model import Call, Model
 
-#: Entries of the table of transitions beyond which the search in Python is asked instead.
+#: Entries of the transition table beyond which the search in Python is used.
 TRANSITIONS_MAX: Final = 1 << 24
 _STATES_FIRST: Final = 16
 
 
 class DoesNotFit(Exception):
-    """The part is too wide, or has too many states, for the compiled search."""
+    """Signal that the part is too wide, or has too many states, for the compiled search."""
 
 
 class CompiledModel:
     """Calls and transitions as arrays; shared by all parts whose calls it numbers.
 
     Args:
-        model: asked for what is not known yet.
+        model: asked for unknown transitions.
         calls: distinct calls by number.
         transitions: the model's steps by state and call.
     """
@@ -70,7 +70,7 @@ class CompiledModel:
             DoesNotFit: there are too many states.
         """
         following = self.transitions.step(state, call)
-        # States may have been numbered by others than this search: every one needs a row.
+        # Other users of the steps may have numbered states: each needs a row.
         while following >= len(self.table):
             if 2 * self.table.size > TRANSITIONS_MAX:
                 raise DoesNotFit
@@ -79,7 +79,7 @@ class CompiledModel:
 
     @cached_property
     def steps(self) -> AllSteps | None:
-        """All steps, where its states are bounded and few; the table then holds them."""
+        """Fill the table with all steps and return them, if states are bounded and few."""
         steps = all_steps(self.transitions, len(self.calls)) if self.model.bounded_states else None
         if steps is not None:
             states = len(steps.table)
@@ -90,13 +90,13 @@ class CompiledModel:
 
 
 class LaidOut(NamedTuple):
-    """One part, ready to be searched."""
+    """Part ready to be searched."""
 
     layout: Layout
     place_by_rank: Integers
-    #: Operations without answer, those that matter.
+    #: Operations without answer that matter.
     groups: list[OpenGroup]
-    #: Operations without answer that were dropped.
+    #: Number of operations without answer that were dropped.
     open_dropped: int
     #: Greatest number of completed operations open at once.
     width: int
@@ -105,13 +105,13 @@ class LaidOut(NamedTuple):
 def lay_out(
     columns: PartColumns, model: CompiledModel, unlimited: Container[int], *, guided: bool
 ) -> LaidOut:
-    """The arrays that the kernel works on.
+    """Return the arrays that the kernel works on.
 
     Args:
         columns: the part.
         model: its calls and transitions.
         unlimited: places of ``info`` operations that may take effect any number of times.
-        guided: whether rule 7 is to be asked, where the model's states are few.
+        guided: use rule 7 if the model's states are few.
 
     Raises:
         DoesNotFit: the part is too wide.
@@ -170,7 +170,7 @@ def lay_out(
 
 
 def _ranks_before(columns: PartColumns, rank_by_place: Integers, *, tied: bool) -> Integers:
-    """By place, the rank that the same process completed at the moment of the invocation, or -1."""
+    """Return by place the rank that its process completed at the moment of invocation, or -1."""
     before = np.full(len(columns.starts), -1, dtype=np.int64)
     if not tied:
         return before
@@ -187,7 +187,6 @@ def _open_groups(
     model: CompiledModel,
     unlimited: Container[int],
 ) -> OpenGroups:
-    """The groups of ``info`` operations."""
     return group_open(
         [
             OpenOperation(
@@ -206,7 +205,7 @@ def _open_groups(
 
 
 def _packed(groups: Sequence[OpenGroup]) -> dict[str, Integers]:
-    """The groups as arrays, their counts packed into words."""
+    """Return the groups as arrays, their counts packed into words."""
     words: list[int] = []
     shifts: list[int] = []
     guards = [0]
@@ -245,7 +244,7 @@ def _integers(values: list[int]) -> Integers:
 
 
 def longer(array: Any, fill: int) -> Any:
-    """Twice as long, the new half filled."""
+    """Return an array twice as long, the new half filled."""
     grown = np.full((2 * len(array), *array.shape[1:]), fill, dtype=array.dtype)
     grown[: len(array)] = array
     return grown

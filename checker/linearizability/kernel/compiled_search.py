@@ -1,4 +1,4 @@
-"""Drives the compiled search: gives it memory and steps, polls the budget.
+"""Driver of the compiled search: gives it memory and steps, polls the budget.
 
 Importing this module imports numba. The verdict is that of the search in Python
 (``linearizability.methods.search``); ``Outcome.decisions`` are the same kind of decisions.
@@ -29,9 +29,9 @@ from splitbrain.contracts.budget import Budget
 
 __all__ = ["CompiledModel", "CompiledSearch", "DoesNotFit"]
 
-#: Configurations between two looks at the budget: some milliseconds.
+#: Configurations between two polls of the budget: some milliseconds.
 POLL_INTERVAL: Final = 1 << 14
-#: Configurations that ``furthest`` may take, and for each that the verdict took.
+#: Configurations for ``furthest``: a base, and a multiple of those that the verdict took.
 FURTHEST_FIRST: Final = 1 << 19
 FURTHEST_TIMES: Final = 4
 _STACK_FIRST: Final = 1 << 10
@@ -45,13 +45,13 @@ class CompiledSearch:
     Args:
         columns: the part.
         model: its calls and transitions.
-        budget: asked every ``POLL_INTERVAL`` configurations, and before memory grows.
+        budget: polled every ``POLL_INTERVAL`` configurations, and before memory grows.
         configurations_max: give up after as many, None for no limit.
         unlimited: places of ``info`` operations that may take effect any number of times.
-        guided: whether to leave what can no longer do all that is demanded (rule 7), where the
-            model's states are few; that costs some time beforehand.
-        by_rank: sweep all configurations of one rank before any of the next, instead of going
-            into the depth.
+        guided: leave configurations that cannot meet all demands (rule 7), if the model's states
+            are few; that costs some time beforehand.
+        by_rank: sweep all configurations of one rank before any of the next, instead of depth
+            first.
 
     Raises:
         DoesNotFit: the part is too wide, or (from ``run``) has too many states.
@@ -68,7 +68,6 @@ class CompiledSearch:
         guided: bool = False,
         by_rank: bool = False,
     ) -> None:
-        #: Its calls and transitions.
         self.model = model
         self._budget = budget
         self._configurations_max = configurations_max
@@ -77,10 +76,10 @@ class CompiledSearch:
         self.width = self._laid_out.width
         self.open_dropped = self._laid_out.open_dropped
         self._groups = self._laid_out.groups
-        #: Whether how often operations without answer were used is part of a configuration.
+        #: Whether a configuration counts the uses of operations without answer.
         self.counts_open = any(group.increment for group in self._groups)
         self._by_rank = by_rank and len(self._laid_out.layout.ends) > 0
-        #: Configurations of walks that were begun anew.
+        #: Configurations of earlier walks.
         self._before = 0
         self._begin(self._laid_out.layout)
 
@@ -97,8 +96,7 @@ class CompiledSearch:
     def advance(self, configurations: int | None) -> Outcome | None:
         """Go on for so many configurations; None if there is no outcome yet.
 
-        An outcome that is ``invalid`` has the longest orders only if rule 7 was not asked; see
-        ``furthest``.
+        An ``invalid`` outcome has the longest orders only without rule 7; see ``furthest``.
         """
         control = self._memory.control
         until = (
@@ -113,8 +111,8 @@ class CompiledSearch:
             if answer == codes.NONE_LEFT:
                 return self._outcome(Verdict.INVALID)
             if answer == codes.ASK:
-                asked = control[codes.ASKED_STATE], control[codes.ASKED_CALL]
-                self.model.answer(int(asked[0]), int(asked[1]))
+                question = control[codes.ASKED_STATE], control[codes.ASKED_CALL]
+                self.model.answer(int(question[0]), int(question[1]))
                 self._memory = self._memory._replace(transitions=self.model.table)
                 continue
             reason = self._stop_reason()
@@ -126,13 +124,13 @@ class CompiledSearch:
                 return None
 
     def furthest(self, outcome: Outcome) -> Outcome:
-        """The same ``invalid`` outcome with the longest orders, walked to once more.
+        """Return the same ``invalid`` outcome with the longest orders, found by one more walk.
 
         Rule 7 leaves a configuration for an operation far ahead. Let U be the last operation that
-        any was left for or stood before: not all up to it have a place. Walking once more with
-        the demands before U alone either comes to U wherever that is possible, or shows that the
-        longest orders end before it. That may take far longer than the verdict did; where it does,
-        U is told and no order.
+        any was left for or stood before: not all up to it have a place. Walking once more with the
+        demands before U alone either comes to U wherever that is possible, or shows that the
+        longest orders end before it. That may take far longer than the verdict did; beyond the
+        limit U is reported without an order.
         """
         control = self._memory.control
         limit = FURTHEST_FIRST + int(FURTHEST_TIMES * control[codes.CONFIGURATIONS])
@@ -175,13 +173,13 @@ class CompiledSearch:
         memory.stack[0, codes.NODE] = memory.stack[0, codes.OWN] = -1
         memory.stack[0, codes.MOVE] = codes.MOVE_PASS
         if len(layout.ends):
-            for one in layout.fresh[: layout.fresh_at[1]]:
-                if not layout.pure[layout.call[one]]:
-                    memory.stack[0, codes.AVAILABLE] |= layout.bit[one]
+            for candidate in layout.fresh[: layout.fresh_at[1]]:
+                if not layout.pure[layout.call[candidate]]:
+                    memory.stack[0, codes.AVAILABLE] |= layout.bit[candidate]
         return memory
 
     def _grow(self, lack: int) -> None:
-        """Twice as much of what is full."""
+        """Double the memory that is full."""
         memory = self._memory
         if lack == codes.STACK_FULL:
             more = WIDTH_MAX + len(self._groups) + 3
@@ -189,7 +187,7 @@ class CompiledSearch:
                 memory = memory._replace(stack=longer(memory.stack, 0))
             self._memory = memory
         elif lack == codes.WAITING_FULL:
-            # What waits is put on the stack, all at once.
+            # All waiting configurations go on the stack at once.
             stack = memory.stack
             while len(stack) < 2 * len(memory.waiting):
                 stack = longer(stack, 0)
@@ -208,7 +206,7 @@ class CompiledSearch:
             self._memory = memory._replace(keys=keys, heads=heads)
 
     def _ration(self, until: int | None) -> int:
-        """Configurations until the next look at the budget."""
+        """Return the configurations until the next poll of the budget."""
         ends = [end for end in (until, self._configurations_max) if end is not None]
         if not ends:
             return POLL_INTERVAL
@@ -241,15 +239,15 @@ class CompiledSearch:
         )
 
     def _decisions(self, node: int) -> tuple[Decision, ...]:
-        """What was decided on the way to a node, the first decision first."""
+        """Return the decisions on the way to a node, the first one first."""
         moves: list[int] = []
-        # A sweep may have forgotten it.
+        # A sweep may have forgotten the node.
         if node < 0:
             return ()
         while node >= 0:
             moves.append(int(self._memory.move[node]))
             node = int(self._memory.parent[node])
-        # The first node is the beginning; nothing was decided there.
+        # The first node is the beginning, without a decision.
         moves.pop()
         used = [0] * len(self._groups)
         decisions: list[Decision] = []
@@ -261,7 +259,7 @@ class CompiledSearch:
             else:
                 number = codes.MOVE_OPEN - move
                 group = self._groups[number]
-                # One without limit is shown as its first, however often it took effect.
+                # A group without limit is shown as its first operation, however often used.
                 decisions.append(group.places[used[number]])
                 used[number] += 1 if group.increment else 0
         return tuple(decisions)

@@ -1,4 +1,4 @@
-"""Operations that one state alone allows, and those that can lead to it: what rule 7 asks.
+"""Demands: operations that one state alone allows, and operations that lead to it, for rule 7.
 
 Where the calls of a part lead to few states, all steps are asked for once. A call that exactly one
 state allows (a read of a value, an accepted cas, the release of a lock) is a *demand* for that
@@ -20,26 +20,25 @@ from splitbrain.checker.linearizability.kernel.kernel_layout import (
 )
 from splitbrain.checker.linearizability.part.problem import ILLEGAL, Transitions
 
-#: Steps asked for at most: some tenths of a second.
+#: Greatest number of steps asked for: some tenths of a second.
 STEPS_MAX: Final = 300_000
-#: Call that several states allow, or none.
+#: Mark of a call that several states allow, or none.
 _NOT_ALONE: Final = -1
 
 
 class AllSteps(NamedTuple):
-    """Outcome of each call in each state that the calls lead to."""
+    """Steps of each call in each state that the calls lead to."""
 
-    #: State and call to state; ``ILLEGAL`` where it may not happen.
+    #: State after each state and call; ``ILLEGAL`` where the call may not happen.
     table: Any
-    #: By call, the one state that allows it, or -1.
+    #: Only state that allows each call, or -1.
     allowed_by: Integers
-    #: By call, the one state that it leads to from another one, ``NO_PRODUCT`` or
-    #: ``MANY_PRODUCTS``.
+    #: Only state that each call leads to from another one, ``NO_PRODUCT`` or ``MANY_PRODUCTS``.
     product: Integers
 
 
 class Demands(NamedTuple):
-    """Of one part, as ``kernel_layout.Layout`` holds them."""
+    """Demands of one part, as in ``kernel_layout.Layout``."""
 
     product: Integers
     demand_at: Integers
@@ -48,12 +47,11 @@ class Demands(NamedTuple):
     producers: Integers
 
 
-#: Where rule 7 is not asked.
 NO_DEMANDS: Final = Demands(*(np.zeros(2, dtype=np.int64) for _ in range(5)))
 
 
 def all_steps(transitions: Transitions, calls_count: int) -> AllSteps | None:
-    """Every step from every state that the calls lead to; None if there are too many."""
+    """Return every step from every state that the calls lead to; None if there are too many."""
     rows: list[list[int]] = []
     while len(rows) < len(transitions.states):
         if (len(rows) + 1) * calls_count > STEPS_MAX:
@@ -80,7 +78,7 @@ def all_steps(transitions: Transitions, calls_count: int) -> AllSteps | None:
 
 
 def demands_of(steps: AllSteps, starts: Integers, calls: Integers) -> Demands:
-    """Demands and producers of one part.
+    """Return the demands and producers of one part.
 
     Args:
         steps: of its calls.
@@ -107,6 +105,6 @@ def demands_of(steps: AllSteps, starts: Integers, calls: Integers) -> Demands:
 
 
 def _by_row(rows: Integers, count: int) -> tuple[Integers, Integers]:
-    """Where each row begins and ends, and the stable order that puts rows one after another."""
+    """Return the bounds of each row, and the stable order that sorts by row."""
     order = np.argsort(rows, kind="stable")
     return np.searchsorted(rows[order], np.arange(count + 1)), order

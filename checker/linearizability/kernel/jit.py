@@ -1,11 +1,11 @@
-"""The one door to numba; importing it fails where numba is not installed.
+"""Entrance to numba; importing it fails where numba is not installed.
 
-What is compiled here allocates nothing, so it is compiled without numba's counting of references:
-handing a tuple of arrays to a small function would cost more than the function does.
+Compiled functions allocate nothing, so numba's counting of references is off: handing a tuple of
+arrays to a small function would cost more than the function does.
 
 Compiled code is kept between runs. numba would take it for fresh as long as the file of the
-outermost function is the same; a rule of the search that was changed in another file would stay
-in use. So it is kept in a folder named after what stands in all of ``KERNEL_FILES``.
+outermost function is the same, even if a rule of the search in another file changed. So it is kept
+in a folder named after the content of all ``KERNEL_FILES``.
 """
 
 from collections.abc import Callable
@@ -21,14 +21,14 @@ _OPTIONS: dict[str, Any] = {"_nrt": False}
 
 
 def compiled(function: _Function) -> _Function:
-    """A function that is called from Python; kept where that can be written."""
+    """Compile a function that is called from Python; cache it on disk where possible."""
     folder = kernel_folder()
     if folder is None:
         return part_of_compiled(function)
     settings: Any = config
     before = settings.CACHE_DIR
     try:
-        # Read while the function is wrapped, not later.
+        # numba reads this while the function is wrapped, not later.
         settings.CACHE_DIR = str(folder)
         return cast("_Function", numba.njit(cache=True, **_OPTIONS)(function))
     except RuntimeError:
@@ -38,5 +38,5 @@ def compiled(function: _Function) -> _Function:
 
 
 def part_of_compiled(function: _Function) -> _Function:
-    """A function that is called by compiled ones, and becomes part of them."""
+    """Compile a function into its compiled callers."""
     return cast("_Function", numba.njit(**_OPTIONS)(function))

@@ -1,7 +1,7 @@
-"""Where compiled code is kept between runs: a folder for each state of the kernel's source.
+"""Folder of compiled code between runs, one for each state of the kernel's source.
 
 Imports no numba, so that a caller can find out cheaply whether the kernel has to be compiled first,
-which takes some ten seconds once. Nothing but that folder is written, and that by numba.
+which takes some ten seconds once. Only numba writes there.
 """
 
 from functools import cache
@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-#: What compiled code follows from, beside this file.
+#: Sources of the compiled code, beside this file.
 KERNEL_FILES: Final = (
     "columns.py",
     "jit.py",
@@ -29,9 +29,9 @@ _LETTERS: Final = 16
 
 @cache
 def kernel_folder() -> Path | None:
-    """The folder for the source as it is; None where no file can be written.
+    """Return the folder for the source as it is; None where no file can be written.
 
-    Beside the source, as Python's own compiled code, or else in the user's folder for caches.
+    It lies beside the source, like Python's own compiled code, or else in the user's cache folder.
     """
     here = Path(__file__).parent
     digest = sha256()
@@ -49,6 +49,6 @@ def kernel_folder() -> Path | None:
 
 
 def is_compiled() -> bool:
-    """Whether all compiled code is at hand for the source as it is."""
+    """Return whether all compiled code is present for the source as it is."""
     folder = kernel_folder()
     return folder is not None and all(any(folder.glob(f"*/{name}-*.nbc")) for name in _OUTERMOST)

@@ -1,15 +1,15 @@
-"""All configurations of one rank before any of the next, compiled: the sweep.
+"""Sweep, compiled: all configurations of one rank before any of the next.
 
 The cost is exponential in the width alone, that is in how many operations are open at once, and
-linear in the length of the history; no order of trying can make it worse. What was met at earlier
-ranks is forgotten, but for the decisions that lead to what still stands. The rules are those of
+linear in the length of the history; no order of trying can make it worse. Earlier ranks are
+forgotten, but for the decisions that lead to the current ones. The rules are those of
 ``linearizability.methods.search``; among all that reach a rank only the best go on (rule 6), which
 the depth-first search cannot know before it has been everywhere. So the sweep refutes faster, and
 finds an order later.
 
 Source: Lee and Mathur 2026, "Fixed Parameter Tractable Linearizability Monitoring" (PLDI; a walk
-through the frontiers of a history). That a frontier is a set of what is done and one of what is
-available, and that the best are kept, is this project's (decision 0014).
+through the frontiers of a history). Frontiers as sets of done and available operations, and keeping
+only the best of them, are this project's (decision 0014).
 """
 
 from typing import Final
@@ -50,7 +50,7 @@ from splitbrain.checker.linearizability.kernel.kernel_rules import all_known, sa
 from splitbrain.checker.linearizability.kernel.kernel_search import lacks
 from splitbrain.checker.linearizability.kernel.kernel_ways import expand
 
-#: Nodes below which none are forgotten.
+#: Number of nodes below which none are forgotten.
 _COMPACT_MIN: Final = 4096
 
 
@@ -62,7 +62,7 @@ def _copy(rows: IntegerCells, place: int, others: IntegerCells, target: int) -> 
 
 @part_of_compiled
 def _close_up(memory: Memory) -> None:
-    """Move what is on the stack to its beginning."""
+    """Move the stack's rows to its beginning."""
     control, stack = memory.control, memory.stack
     head = control[HEAD]
     for place in range(head, control[STACKED]):
@@ -86,9 +86,9 @@ def _arrive(layout: Layout, memory: Memory, place: int) -> int:
         return FOUND
     first, end = layout.fresh_at[rank], layout.fresh_at[rank + 1]
     for position in range(first, end):
-        one = layout.fresh[position]
-        if not layout.pure[layout.call[one]]:
-            available |= layout.bit[one]
+        candidate = layout.fresh[position]
+        if not layout.pure[layout.call[candidate]]:
+            available |= layout.bit[candidate]
     first, end = layout.candidates_at[rank], layout.candidates_at[rank + 1]
     done = satisfied(layout, memory, rank, row[STATE], done, layout.candidates, first, end)
     if done == UNKNOWN:
@@ -103,12 +103,12 @@ def _arrive(layout: Layout, memory: Memory, place: int) -> int:
 
 @part_of_compiled
 def _compact(memory: Memory) -> None:
-    """Keep the nodes that lead to what waits; the table then holds what waits alone."""
+    """Keep the nodes that lead to waiting rows; the table then holds only these rows."""
     control, following = memory.control, memory.following
     count = control[NODES]
     memory.keys[:] = FREE
     control[KEYS] = 0
-    # 1. What is needed: parents have smaller numbers.
+    # 1. Needed nodes: parents have smaller numbers.
     following[:count] = FREE
     for place in range(control[WAITING]):
         following[memory.waiting[place, OWN]] = 1
@@ -149,7 +149,7 @@ def _compact(memory: Memory) -> None:
 
 @part_of_compiled
 def _next_rank(memory: Memory) -> None:
-    """Put on the stack what waits, but for what something better came after."""
+    """Put the waiting rows on the stack, without those that a better one replaced."""
     control = memory.control
     best = 0
     for place in range(control[WAITING]):
@@ -182,8 +182,8 @@ def frontier(layout: Layout, memory: Memory, limit: int) -> int:
 
     Args:
         layout: the part; at least one operation.
-        memory: where the sweep stands; its stack begins with one configuration.
-        limit: configurations after which to come back.
+        memory: state of the sweep; its stack begins with one configuration.
+        limit: configurations after which to return.
     """
     control, stack = memory.control, memory.stack
     while True:
@@ -196,8 +196,7 @@ def frontier(layout: Layout, memory: Memory, limit: int) -> int:
         lack = _lacks(layout, memory, limit)
         if lack:
             return lack
-        # The first to come is the first to be looked at: what took less is known before what took
-        # more, and makes it needless.
+        # First in, first out: what took less is known before what took more, and makes it needless.
         place = control[HEAD]
         rank, state, own = stack[place, RANK], stack[place, STATE], stack[place, OWN]
         if own >= 0 and memory.following[own] == DROPPED:
@@ -211,7 +210,7 @@ def frontier(layout: Layout, memory: Memory, limit: int) -> int:
             return ASK
         stack[place, DONE] = done
         bit = layout.bit[rank]
-        # One that is bound is available: it has to be used first.
+        # A bound operation is available: it has to be used first.
         if (done & bit) != 0 and (stack[place, AVAILABLE] & bit) == 0:
             answer = _arrive(layout, memory, place)
             if answer:

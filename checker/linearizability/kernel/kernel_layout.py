@@ -1,4 +1,4 @@
-"""Arrays that the compiled search works on, and the numbers in them; imports no numba.
+"""Arrays of the compiled search, and the numbers in them; imports no numba.
 
 Sets of open operations are bits of one ``int64``; counts of ``info`` operations used are packed
 into as many words as they need.
@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-# What the search answers.
+# Answers of the search.
 FOUND: Final = 1
 NONE_LEFT: Final = 2
 LIMIT: Final = 3
@@ -30,17 +30,17 @@ ASKED_STATE: Final = 6
 ASKED_CALL: Final = 7
 LAST: Final = 8
 STAMP: Final = 9
-#: Greatest rank of an operation that a configuration was left for (rule 7).
+#: Greatest rank of an operation for which a configuration was left (rule 7).
 STRANDED: Final = 10
-#: Of the sweep: the rank at hand, rows that wait for the next one, nodes to compact at.
+#: Sweep: current rank, rows that wait for the next one, number of nodes to compact at.
 LAYER: Final = 11
 WAITING: Final = 12
 COMPACT_AT: Final = 13
 #: Most configurations that stood at one rank.
 WIDEST: Final = 14
-#: Node of the configuration at hand.
+#: Node of the current configuration.
 PARENT: Final = 15
-#: Of the sweep: place of the next configuration; those before it are done with.
+#: Sweep: place of the next configuration; those before it are done with.
 HEAD: Final = 16
 CONTROLS: Final = 17
 
@@ -52,7 +52,7 @@ AVAILABLE: Final = 3
 BOUND: Final = 4
 NODE: Final = 5
 MOVE: Final = 6
-#: Of the sweep: its own node where it is known already, else -1.
+#: Sweep: its own node where it is known already, else -1.
 OWN: Final = 7
 USED: Final = 8
 
@@ -64,19 +64,20 @@ KNOWN_USED: Final = 2
 #: Moves that are no rank: nothing, and the first ``info`` group, the next ones below.
 MOVE_PASS: Final = -1
 MOVE_OPEN: Final = -2
-#: Transition that was not asked for yet; another negative one is illegal.
+#: Transition not asked for yet; another negative one is illegal.
 UNASKED: Final = -2
 #: Key of a free slot in the hash table, and end of a list.
 FREE: Final = -1
 #: States noted at the furthest rank.
 STOPS_MAX: Final = 16
-#: In ``Memory.following``: forgotten, since another one makes it needless.
+#: Mark in ``Memory.following``: forgotten, since another one makes it needless.
 DROPPED: Final = -2
-#: In ``Layout.product``: changes no state, or leads to several.
+#: Marks in ``Layout.product``: changes no state, or leads to several.
 NO_PRODUCT: Final = -1
 MANY_PRODUCTS: Final = -2
 
-#: Ways that one configuration may have, ``info`` apart: a word of operations, and to pass.
+#: Greatest number of ways of one configuration, without ``info``: a word of operations, and to
+#: pass.
 WAYS_MAX: Final = 66
 #: Answer of ``satisfied`` besides a set of bits.
 UNKNOWN: Final = -1
@@ -84,15 +85,15 @@ UNKNOWN: Final = -1
 
 Integers = NDArray[np.int64]
 
-#: Arrays as compiled code sees them: what they hold are plain numbers there, which the types of
-#: numpy do not say of an array of any shape. ``int64``, ``int32`` and ``bool``.
+#: Arrays of ``int64``, ``int32`` and ``bool`` as compiled code sees them: their items are plain
+#: numbers there, which numpy's types do not say of an array of any shape.
 IntegerCells: TypeAlias = Any
 NumberCells: TypeAlias = Any
 FlagCells: TypeAlias = Any
 
 
 class Layout(NamedTuple):
-    """One part; the search reads it only. By rank where nothing else is said."""
+    """Part as arrays, by rank unless noted; read only."""
 
     starts: IntegerCells
     ends: IntegerCells
@@ -107,23 +108,23 @@ class Layout(NamedTuple):
     candidates: NumberCells
     fresh_at: IntegerCells
     fresh: NumberCells
-    #: Bits of the overwrites among the candidates that wait for nobody.
+    #: Bits of the overwrites among the candidates that wait for no predecessor.
     overwrites: IntegerCells
     #: Whether any operation waits for a predecessor.
     tied: bool
     #: By call.
     pure: FlagCells
     overwrite: FlagCells
-    #: Whether rule 7 is asked; what follows is empty where it is not.
+    #: Whether rule 7 is used; the fields below are empty if not.
     guided: bool
     #: Demands of this rank and of later ones are left out.
     horizon: int
     #: By call: the only state that it leads to from another one, see ``NO_PRODUCT``.
     product: IntegerCells
-    #: By state: ranks of the operations that it alone allows, ascending.
+    #: By state: ranks of the operations that only it allows, ascending.
     demand_at: IntegerCells
     demands: IntegerCells
-    #: By state: invocation times of completed operations that lead to it, ascending; one row more
+    #: By state: invocation times of completed operations that lead to it, ascending; one more row
     #: for those that lead to several.
     producer_at: IntegerCells
     producers: IntegerCells
@@ -142,24 +143,24 @@ class Layout(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Arrays that the search writes; replaced by longer ones when they are full."""
+    """Arrays that the search writes; replaced by longer ones when full."""
 
-    #: State and call to state.
+    #: State after each state and call.
     transitions: NumberCells
     stack: IntegerCells
     parent: NumberCells
     move: NumberCells
     known: IntegerCells
-    #: The next one known with the same key.
+    #: Next known row with the same key.
     following: NumberCells
     keys: IntegerCells
     heads: NumberCells
-    #: Words of the configuration at hand.
+    #: Words of the current configuration.
     used: IntegerCells
-    #: By call, and whether it is done: the number of the configuration that tried it.
+    #: By call and whether it is done: the configuration that tried it last.
     tried: IntegerCells
-    #: Rows of the stack that stand at the next rank; of the sweep.
+    #: Sweep: rows of the stack that stand at the next rank.
     waiting: IntegerCells
-    #: State and node of what came furthest.
+    #: State and node of the furthest configurations.
     stops: IntegerCells
     control: IntegerCells

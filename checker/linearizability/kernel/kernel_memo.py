@@ -34,7 +34,7 @@ _GOLDEN: Final = -7046029254386353131
 
 @compiled
 def slot_of(keys: IntegerCells, key: int) -> int:
-    """Where a key stands, or would stand."""
+    """Return the slot of a key, or the free one where it would stand."""
     mask = len(keys) - 1
     mixed = key * _GOLDEN
     slot = (mixed ^ (mixed >> 29)) & mask
@@ -65,7 +65,7 @@ def _no_more_used(
     other_row: int,
     other_column: int,
 ) -> bool:
-    """Whether the first has used no more of any ``info`` than the second."""
+    """Return whether the first has used no more of any ``info`` than the second."""
     for word in range(len(layout.guard)):
         guard = layout.guard[word]
         least = other[other_row, other_column + word] | guard
@@ -76,8 +76,8 @@ def _no_more_used(
 
 @part_of_compiled
 def is_new(layout: Layout, memory: Memory, top: int) -> bool:
-    """Rule 6: remember the top of the stack, and forget what it makes needless."""
-    # Cells by two indices: a row of its own would be counted as a new array each time.
+    """Remember the top of the stack and forget rows that it makes needless (rule 6)."""
+    # Two indices per cell: numba would count a row as a new array each time.
     stack, known = memory.stack, memory.known
     done, available = stack[top, DONE], stack[top, AVAILABLE]
     key = (stack[top, RANK] << 32) | (stack[top, STATE] << 1) | stack[top, BOUND]

@@ -1,9 +1,8 @@
-"""Rules that hold of one configuration: 1 to 3 of the search and 7, compiled.
+"""Rules about one configuration: 1 to 3 of the search and 7, compiled.
 
 The rules of ``linearizability.methods.search`` on arrays, and that of ``demands``; the depth-first
-search and the sweep share them. Plain loops, nothing allocated. Nothing is changed until all
-transitions that are needed are known, so that a configuration can be looked at again after the
-caller has answered.
+search and the sweep share them. Plain loops, nothing allocated. Nothing is changed until all needed
+transitions are known, so that a configuration can be looked at again after the caller has answered.
 """
 
 from splitbrain.checker.linearizability.kernel.jit import part_of_compiled
@@ -23,15 +22,15 @@ from splitbrain.checker.linearizability.kernel.kernel_layout import (
 
 @part_of_compiled
 def ask(memory: Memory, state: int, call: int) -> None:
-    """Say which transition is not known."""
+    """Ask the caller for a transition."""
     memory.control[ASKED_STATE] = state
     memory.control[ASKED_CALL] = call
 
 
 @part_of_compiled
-def waits(layout: Layout, one: int, rank: int, done: int) -> bool:
-    """Whether what its process completed at the moment of its invocation is not done."""
-    before = layout.predecessor[one]
+def waits(layout: Layout, candidate: int, rank: int, done: int) -> bool:
+    """Return whether the operation's predecessor is not done."""
+    before = layout.predecessor[candidate]
     return before >= rank and (done & layout.bit[before]) == 0
 
 
@@ -46,46 +45,46 @@ def satisfied(
     first: int,
     end: int,
 ) -> int:
-    """Rules 1 and 2; -1 where a transition is unknown."""
+    """Apply rules 1 and 2; return -1 where a transition is unknown."""
     again = True
     while again:
         again = False
         for position in range(first, end):
-            one = rows[position]
-            bit = layout.bit[one]
+            candidate = rows[position]
+            bit = layout.bit[candidate]
             if done & bit:
                 continue
-            call = layout.call[one]
+            call = layout.call[candidate]
             following = memory.transitions[state, call]
             if following == UNASKED:
                 ask(memory, state, call)
                 return UNKNOWN
-            if following != state or (layout.alone[one] and not layout.pure[call]):
+            if following != state or (layout.alone[candidate] and not layout.pure[call]):
                 continue
-            if layout.tied and waits(layout, one, rank, done):
+            if layout.tied and waits(layout, candidate, rank, done):
                 continue
             done |= bit
-            again = again or layout.alone[one]
+            again = again or layout.alone[candidate]
     return done
 
 
 @part_of_compiled
 def overwritten(layout: Layout, rank: int, done: int) -> int:
-    """Rule 3."""
+    """Apply rule 3."""
     after = done | layout.overwrites[rank]
     if layout.tied:
         for position in range(layout.candidates_at[rank], layout.candidates_at[rank + 1]):
-            one = layout.candidates[position]
-            if layout.alone[one] or not layout.overwrite[layout.call[one]]:
+            candidate = layout.candidates[position]
+            if layout.alone[candidate] or not layout.overwrite[layout.call[candidate]]:
                 continue
-            if not waits(layout, one, rank, done):
-                after |= layout.bit[one]
+            if not waits(layout, candidate, rank, done):
+                after |= layout.bit[candidate]
     return after
 
 
 @part_of_compiled
 def all_known(layout: Layout, memory: Memory, rank: int, state: int) -> bool:
-    """Whether every transition that may be tried is known."""
+    """Return whether every transition that may be tried is known."""
     for position in range(layout.candidates_at[rank], layout.candidates_at[rank + 1]):
         call = layout.call[layout.candidates[position]]
         if memory.transitions[state, call] == UNASKED:
@@ -101,7 +100,7 @@ def all_known(layout: Layout, memory: Memory, rank: int, state: int) -> bool:
 
 @part_of_compiled
 def _first_above(cells: IntegerCells, first: int, end: int, bound: int) -> int:
-    """Where the first cell above a bound stands; cells ascend."""
+    """Return the position of the first cell above a bound; cells ascend."""
     while first < end:
         middle = (first + end) >> 1
         if cells[middle] > bound:
@@ -113,22 +112,22 @@ def _first_above(cells: IntegerCells, first: int, end: int, bound: int) -> int:
 
 @part_of_compiled
 def _next_demand(layout: Layout, rank: int, state: int, done: int) -> int:
-    """Rank of the first to return that is not done and that this state alone allows, or -1."""
+    """Return the first rank not done that this state alone allows, or -1."""
     end = layout.demand_at[state + 1]
     position = _first_above(layout.demands, layout.demand_at[state], end, rank - 1)
     while position < end:
-        one = layout.demands[position]
-        if one >= layout.horizon:
+        candidate = layout.demands[position]
+        if candidate >= layout.horizon:
             return -1
-        if layout.starts[one] > layout.ends[rank] or (done & layout.bit[one]) == 0:
-            return one
+        if layout.starts[candidate] > layout.ends[rank] or (done & layout.bit[candidate]) == 0:
+            return candidate
         position += 1
     return -1
 
 
 @part_of_compiled
 def _invoked_between(layout: Layout, row: int, after: int, until: int) -> bool:
-    """Whether a completed operation that leads to a state is invoked in that time."""
+    """Return whether a completed operation that leads to a state is invoked in that time."""
     end = layout.producer_at[row + 1]
     position = _first_above(layout.producers, layout.producer_at[row], end, after)
     return position < end and layout.producers[position] <= until
@@ -138,7 +137,7 @@ def _invoked_between(layout: Layout, row: int, after: int, until: int) -> bool:
 def stranded(
     layout: Layout, memory: Memory, rank: int, state: int, done: int, available: int
 ) -> bool:
-    """Rule 7: whether something needs this state, and nothing can lead to it again in time."""
+    """Return whether something needs this state that nothing can lead to again in time (rule 7)."""
     demand = _next_demand(layout, rank, state, done)
     if demand < 0:
         return False
@@ -150,9 +149,9 @@ def stranded(
     if _invoked_between(layout, many, now, deadline):
         return False
     for position in range(layout.candidates_at[rank], layout.candidates_at[rank + 1]):
-        one = layout.candidates[position]
-        if (available & layout.bit[one]) != 0:
-            product = layout.product[layout.call[one]]
+        candidate = layout.candidates[position]
+        if (available & layout.bit[candidate]) != 0:
+            product = layout.product[layout.call[candidate]]
             if product in (state, MANY_PRODUCTS):
                 return False
     for group in range(len(layout.group_call)):

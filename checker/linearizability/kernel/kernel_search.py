@@ -1,8 +1,8 @@
-"""``checker.linearizability.methods.search``, compiled: the same rules on arrays, depth first.
+"""Depth-first search of ``checker.linearizability.methods.search``, compiled: its rules on arrays.
 
 Needs numba. Each function is written for the compiler: plain loops over arrays, nothing allocated.
-A configuration is looked at without changing anything until all that it needs is known; so it can
-be looked at again after the caller has answered. Must decide what the search in Python decides.
+A configuration is not changed until all that it needs is known; so it can be looked at again after
+the caller has answered. Must decide as the search in Python does.
 """
 
 from splitbrain.checker.linearizability.kernel.jit import compiled, part_of_compiled
@@ -38,7 +38,7 @@ from splitbrain.checker.linearizability.kernel.kernel_ways import expand
 
 @part_of_compiled
 def _settle(layout: Layout, memory: Memory, top: int) -> bool:
-    """Take the top of the stack to the first return that needs a decision; False if asked."""
+    """Take the top of the stack to the first return that needs a decision; False if asking."""
     row = memory.stack[top]
     rank, state, done, available = row[RANK], row[STATE], row[DONE], row[AVAILABLE]
     count = len(layout.ends)
@@ -57,13 +57,13 @@ def _settle(layout: Layout, memory: Memory, top: int) -> bool:
             break
         first, end = layout.fresh_at[rank], layout.fresh_at[rank + 1]
         for position in range(first, end):
-            one = layout.fresh[position]
-            if not layout.pure[layout.call[one]]:
-                available |= layout.bit[one]
+            candidate = layout.fresh[position]
+            if not layout.pure[layout.call[candidate]]:
+                available |= layout.bit[candidate]
         done = satisfied(layout, memory, rank, state, done, layout.fresh, first, end)
         if done == UNKNOWN:
             return False
-        # Kept at once: what is known need not be walked through again.
+        # Kept at once: the known way need not be walked again.
         row[RANK], row[DONE], row[AVAILABLE] = rank, done, available
     row[RANK], row[DONE], row[AVAILABLE] = rank, done, available
     return True
@@ -71,7 +71,7 @@ def _settle(layout: Layout, memory: Memory, top: int) -> bool:
 
 @part_of_compiled
 def lacks(layout: Layout, memory: Memory, limit: int) -> int:
-    """What has to be given before the next configuration, 0 if nothing."""
+    """Return what the caller must give before the next configuration, 0 for nothing."""
     control = memory.control
     if control[CONFIGURATIONS] >= limit:
         return LIMIT
@@ -90,8 +90,8 @@ def search(layout: Layout, memory: Memory, limit: int) -> int:
 
     Args:
         layout: the part.
-        memory: where the search stands; its stack begins with one configuration.
-        limit: configurations after which to come back.
+        memory: state of the search; its stack begins with one configuration.
+        limit: configurations after which to return.
     """
     control = memory.control
     while control[STACKED] > 0:

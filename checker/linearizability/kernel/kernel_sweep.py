@@ -1,7 +1,6 @@
-"""Slots and candidates of a part from columns, compiled.
+"""Slots and candidates of a part, compiled: ``linearizability.part.problem`` on columns.
 
-What ``linearizability.part.problem`` does in Python. Needs numba; stands alone for the reason
-that ``kernel_search`` gives.
+Needs numba.
 """
 
 from typing import Final
@@ -13,7 +12,7 @@ from splitbrain.checker.linearizability.kernel.kernel_layout import (
     NumberCells,
 )
 
-#: Operations that may be open at once: bits of a word.
+#: Greatest number of open operations: bits of a word.
 WIDTH_MAX: Final = 62
 #: Answer of ``sweep`` for a part that is too wide.
 TOO_WIDE: Final = -1
@@ -21,7 +20,7 @@ TOO_WIDE: Final = -1
 
 @compiled
 def count_candidates(starts: IntegerCells, ends: IntegerCells) -> int:
-    """Candidates of all ranks together; both ascending."""
+    """Count the candidates of all ranks; both arrays ascend."""
     total = 0
     started = 0
     for rank in range(len(ends)):
@@ -33,7 +32,7 @@ def count_candidates(starts: IntegerCells, ends: IntegerCells) -> int:
 
 @compiled
 def has_ties(starts: IntegerCells, ends: IntegerCells) -> bool:
-    """Whether any invocation is at the moment of a return; both ascending."""
+    """Return whether any invocation is at the moment of a return; both arrays ascend."""
     started = 0
     for rank in range(len(ends)):
         while started < len(starts) and starts[started] < ends[rank]:
@@ -51,7 +50,7 @@ def predecessors(
     last: IntegerCells,
     before: IntegerCells,
 ) -> None:
-    """By place: the place that the same process completed at the moment of the invocation.
+    """Find by place the place that its process completed at the moment of the invocation.
 
     Args:
         starts: by place, ascending.
@@ -103,29 +102,29 @@ def sweep(
     for rank in range(len(ends)):
         candidates_at[rank] = filled
         fresh_at[rank] = started
-        # Those of the rank before, but for itself, then what was invoked since, by rank.
+        # Those of the rank before without itself, then those invoked since, by rank.
         if rank:
             for position in range(candidates_at[rank - 1] + 1, candidates_at[rank]):
                 candidates[filled] = candidates[position]
                 filled += 1
         first = candidates_at[rank]
         while started < len(starts) and starts[started] <= ends[rank]:
-            one = ranks[started]
-            fresh[started] = one
+            added = ranks[started]
+            fresh[started] = added
             started += 1
             if free == 0:
                 return TOO_WIDE
             slot = free & -free
             free ^= slot
-            bit[one] = slot
-            if overwrite[one]:
+            bit[added] = slot
+            if overwrite[added]:
                 open_overwrites |= slot
             position = filled
             filled += 1
-            while position > first and candidates[position - 1] > one:
+            while position > first and candidates[position - 1] > added:
                 candidates[position] = candidates[position - 1]
                 position -= 1
-            candidates[position] = one
+            candidates[position] = added
         width = max(width, filled - first)
         overwrites[rank] = open_overwrites
         free |= bit[rank]

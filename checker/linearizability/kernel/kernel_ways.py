@@ -1,7 +1,7 @@
-"""Puts the ways that a configuration has on the stack, compiled; shared by search and sweep.
+"""Ways out of a configuration, put on the stack; compiled, shared by search and sweep.
 
-Rules 3 to 5 of ``linearizability.methods.search``, and rule 7 of ``demands``. What comes back to a
-configuration is left to ``kernel_memo``.
+Rules 3 to 5 of ``linearizability.methods.search``, and rule 7 of ``demands``. Repeated
+configurations are left to ``kernel_memo``.
 """
 
 from splitbrain.checker.linearizability.kernel.jit import part_of_compiled
@@ -53,7 +53,7 @@ def push(
 def pass_way(
     layout: Layout, memory: Memory, at: int, rank: int, state: int, done: int, available: int
 ) -> int:
-    """Put the way on the stack in which what returns is not used any more."""
+    """Put the way on the stack that uses the returning operation no more."""
     passed = available & ~layout.bit[rank]
     if layout.guided:
         product = layout.product[layout.call[rank]]
@@ -82,13 +82,13 @@ def completed_ways(
     memory.control[STAMP] += 1
     stamp = memory.control[STAMP]
     for position in range(layout.candidates_at[rank], layout.candidates_at[rank + 1]):
-        one = layout.candidates[position]
-        bit = layout.bit[one]
-        if (available & bit) == 0 or (layout.tied and waits(layout, one, rank, done)):
+        candidate = layout.candidates[position]
+        bit = layout.bit[candidate]
+        if (available & bit) == 0 or (layout.tied and waits(layout, candidate, rank, done)):
             continue
-        call = layout.call[one]
+        call = layout.call[candidate]
         following = memory.transitions[state, call]
-        alone = layout.alone[one]
+        alone = layout.alone[candidate]
         if following < 0 or (following == state and not alone):
             continue
         overwrite = layout.overwrite[call]
@@ -102,8 +102,8 @@ def completed_ways(
         leaves = layout.guided and following != state
         if leaves and stranded(layout, memory, rank, state, after, left):
             continue
-        still_bound = 0 if one == rank else bound
-        push(layout, memory, at, rank, following, after, left, still_bound, one)
+        still_bound = 0 if candidate == rank else bound
+        push(layout, memory, at, rank, following, after, left, still_bound, candidate)
         at += 1
     return at
 
@@ -148,20 +148,20 @@ def open_ways(
 
 
 @part_of_compiled
-def _swap(memory: Memory, one: int, other: int) -> None:
+def _swap(memory: Memory, candidate: int, other: int) -> None:
     for column in range(memory.stack.shape[1]):
-        kept = memory.stack[one, column]
-        memory.stack[one, column] = memory.stack[other, column]
+        kept = memory.stack[candidate, column]
+        memory.stack[candidate, column] = memory.stack[other, column]
         memory.stack[other, column] = kept
 
 
 @part_of_compiled
 def arrange(layout: Layout, memory: Memory, first: int, end: int, rank: int) -> None:
-    """The first to return on top, and above it what lets the one that waits be done."""
-    one, other = first, end - 1
-    while one < other:
-        _swap(memory, one, other)
-        one += 1
+    """Order ways: the first to return on top, above it any that lets the waiting one be done."""
+    candidate, other = first, end - 1
+    while candidate < other:
+        _swap(memory, candidate, other)
+        candidate += 1
         other -= 1
     goal = layout.call[rank]
     for position in range(end - 1, first - 1, -1):
@@ -174,7 +174,7 @@ def arrange(layout: Layout, memory: Memory, first: int, end: int, rank: int) -> 
 
 @part_of_compiled
 def note_stop(memory: Memory, rank: int, state: int, node: int, final: bool) -> None:
-    """Remember how far it came."""
+    """Remember the furthest stop."""
     control = memory.control
     if rank > control[DEEPEST]:
         control[DEEPEST] = rank
@@ -194,13 +194,13 @@ def note_stop(memory: Memory, rank: int, state: int, node: int, final: bool) -> 
 
 @part_of_compiled
 def expand(layout: Layout, memory: Memory, place: int, first: int, node: int) -> int:
-    """Put all ways that a configuration has on the stack; returns the new height.
+    """Put all ways of a configuration on the stack; return the new height.
 
     Args:
         layout: the part.
-        memory: whose stack holds the configuration; all its transitions are known.
-        place: where it stands; may be overwritten.
-        first: where its ways are put.
+        memory: its stack holds the configuration, all of whose transitions are known.
+        place: place of the configuration; may be overwritten.
+        first: place of its first way.
         node: its node.
     """
     row = memory.stack[place]

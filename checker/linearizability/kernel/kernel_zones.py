@@ -1,8 +1,7 @@
-"""Zones that contradict nobody, told in one pass over the operations, compiled.
+"""Zones that contradict nobody, recognized in one pass over the operations, compiled.
 
-Says only that there is an order; whatever else it meets (a contradiction, a value written twice,
-values in an order that would take long) is left to ``linearizability.methods.zones``, which names
-it. Needs numba.
+Only confirms an order; anything else (a contradiction, a value written twice, values in an order
+that would take long) is left to ``linearizability.methods.zones``, which names it. Needs numba.
 """
 
 from typing import Final
@@ -27,7 +26,7 @@ def _gather(
     last_start: IntegerCells,
     written: FlagCells,
 ) -> bool:
-    """First return and last invocation of every value; False if it is not so simple.
+    """Fill first return and last invocation of every value; False if the case is not simple.
 
     The initial value, -1, is the last entry and counts as written.
     """
@@ -40,7 +39,7 @@ def _gather(
         now = start
         last_end[process] = end
         if is_write[place]:
-            # Written twice, or read by somebody who had returned by now.
+            # Written twice, or read by an operation that returned before.
             if written[value] or first_return[value] < start:
                 return False
             written[value] = True
@@ -60,7 +59,7 @@ def _forward_by_begin(
     ends: IntegerCells,
     never: int,
 ) -> int:
-    """Put the forward zones in order; how many there are, or -1 if that takes too long."""
+    """Put the forward zones in order; return their number, or -1 if that takes too long."""
     steps = _STEPS_PER_OPERATION * len(written)
     count = 0
     for at in range(len(written)):
@@ -94,7 +93,7 @@ def _lies_within(
     count: int,
     never: int,
 ) -> bool:
-    """Whether any other value lies strictly within a forward zone, or that takes too long."""
+    """Return whether a value lies strictly within a forward zone, or that takes too long."""
     steps = _STEPS_PER_OPERATION * len(first_return)
     around = 0
     for value in range(len(first_return)):
@@ -107,7 +106,7 @@ def _lies_within(
         while around > 0 and begins[around - 1] >= end:
             around -= 1
             steps -= 1
-        # An open write that nobody read returns never: it lies within nothing.
+        # An open write without reads never returns: it lies within nothing.
         if steps < 0 or (around > 0 and begin < ends[around - 1]):
             return True
     return False
@@ -128,7 +127,7 @@ def zones_agree(
     forward_ends: IntegerCells,
     never: int,
 ) -> bool:
-    """Whether all reads and writes have an order, as far as can be told at once.
+    """Return whether all reads and writes certainly have an order.
 
     Args:
         starts: of the operations, at least one; so are the next four, see ``RegisterColumns``.

@@ -1,1 +1,1 @@
-"""Ways to decide a part: search, zones, positions, reachability."""
+"""Methods to decide a part: search, zones, positions, reachability."""

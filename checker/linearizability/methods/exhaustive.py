@@ -1,10 +1,10 @@
-"""The exact search as long as the budget lasts, compiled: depth first and rank by rank, in turns.
+"""Exact search as long as the budget lasts, compiled: depth first and rank by rank, in turns.
 
-Into the depth an order is found soon where there are many; rank by rank it is shown soon that
-there is none, see ``kernel_frontier``. Nobody knows beforehand which it is, so each goes on for a
-while and then the other, for twice as long each time: that takes at most three times as long as the
-better one alone. Where operations without answer matter there is the depth alone: which of them
-were used multiplies what stands at one rank.
+Depth first finds an order soon where there are many; rank by rank shows soon that there is none,
+see ``kernel_frontier``. Nobody knows beforehand which it is, so each goes on for a while and then
+the other, for twice as long each time: at most three times as long as the better one alone. Where
+operations without answer matter only depth first is used: their use multiplies the configurations
+of a rank.
 
 Importing this module imports numba.
 """
@@ -30,12 +30,12 @@ def search_exhaustively(
     *,
     explained: bool = True,
 ) -> tuple[str, Outcome]:
-    """What decided, and what it found.
+    """Search, and return the deciding algorithm and its outcome.
 
     Args:
         columns: the part.
         model: its calls and transitions.
-        budget: asked all the time.
+        budget: polled all the time.
         unlimited: places of ``info`` operations that may take effect any number of times.
         explained: whether an ``invalid`` outcome has to have the longest orders.
 

@@ -1,10 +1,10 @@
-"""Proves validity from the positions that a system returned (offsets, revisions, epochs).
+"""Proof of validity from the positions that a system returned (offsets, revisions, epochs).
 
-Operations that may change the state are put in the order of their positions; reads and whatever
-else changes nothing go where their answers fit first, within what time allows. If every completed
-operation has a place that way, the order is a proof, and it is walked through once more to say so.
-If not, nothing is proved: positions may be wrong, or missing, and a search has to decide. What has
-neither answer nor position is taken to never have happened.
+Operations that may change the state are put in the order of their positions; the others go where
+their answers fit first, within the limits of time. If every completed operation has a place that
+way, the order is a proof, and one more walk through it checks that. If not, nothing is proved:
+positions may be wrong, or missing, and a search has to decide. Operations with neither answer nor
+position are taken to never have happened.
 
 Equal times are treated as ordered here, which is stricter than they are. Must never say "invalid".
 Source: issue 7, item 4; Elle's and Jepsen's use of versions.
@@ -22,11 +22,11 @@ from splitbrain.history.records import PairedOperation
 
 
 def order_by_positions(operations: Sequence[PairedOperation], model: Model) -> list[int] | None:
-    """Places in an order that satisfies the model and time, or None if positions lead to none.
+    """Return places in an order that satisfies the model and time; None if positions lead to none.
 
     Args:
         operations: ``ok`` and ``info`` operations of one part, by start.
-        model: what they are judged by.
+        model: judges them.
     """
     if not any(operation.position is not None for operation in operations):
         return None
@@ -54,7 +54,7 @@ def order_by_positions(operations: Sequence[PairedOperation], model: Model) -> l
 def is_proof(
     operations: Sequence[PairedOperation], calls: Sequence[Call], model: Model, order: Sequence[int]
 ) -> bool:
-    """Whether the order holds every completed operation once, is legal, and true to time."""
+    """Return whether the order holds every completed operation once, is legal, and true to time."""
     completed = {place for place, operation in enumerate(operations) if operation.type == "ok"}
     if len(set(order)) != len(order) or not completed <= set(order):
         return False
@@ -70,7 +70,7 @@ def is_proof(
 
 
 class _Guide:
-    """The states that the changing operations lead through, and the gaps between them."""
+    """States that the changing operations lead through, and the gaps between them."""
 
     def __init__(
         self,
@@ -87,20 +87,20 @@ class _Guide:
         self._states = self._walk(base)
         starts = np.array([operations[place].start for place in base], dtype=np.int64)
         ends = np.array([returned_at(operations[place]) for place in base], dtype=np.int64)
-        #: By gap: latest invocation before it, and earliest return after it.
+        #: Latest invocation before each gap, and earliest return after it.
         self._latest = np.maximum.accumulate(np.concatenate(([-1], starts)))
         self._earliest = np.minimum.accumulate(np.concatenate((ends, [NEVER]))[::-1])[::-1]
         self._complete = len(self._states) == len(base) + 1
         self._fits: dict[int, Integers] = {}
 
     def gaps(self, observing: Sequence[int]) -> list[int] | None:
-        """The first gap that fits each operation, none before that of one that precedes it."""
+        """Return the first gap for each operation, none before that of one that precedes it."""
         if not self._complete:
             return None
         by_end = sorted(observing, key=lambda place: returned_at(self._operations[place]))
         chosen: dict[int, int] = {}
         finished = at_least = 0
-        # By invocation, so that whatever precedes an operation has been placed before it.
+        # By invocation, so that every preceding operation has been placed before.
         for place in sorted(observing, key=lambda place: self._operations[place].start):
             operation = self._operations[place]
             while returned_at(self._operations[by_end[finished]]) < operation.start:
@@ -123,18 +123,18 @@ class _Guide:
 
     def _first_fit(self, place: int, at_least: int) -> int | None:
         operation = self._operations[place]
-        # Whoever comes after the gap must not have returned before this one was invoked.
+        # An operation after the gap must not have returned before this one was invoked.
         first = int(np.searchsorted(self._earliest, operation.start, side="right"))
         fits = self._fitting(self._numbers[place])
         position = int(np.searchsorted(fits, max(first, at_least)))
         if position == len(fits):
             return None
         gap = int(fits[position])
-        # Whoever comes before it must have been invoked before this one returned.
+        # An operation before the gap must have been invoked before this one returned.
         return gap if self._latest[gap] < returned_at(operation) else None
 
     def _fitting(self, call: int) -> Integers:
-        """Gaps whose state allows the call, ascending."""
+        """Return the gaps whose state allows the call, ascending."""
         fits = self._fits.get(call)
         if fits is None:
             legal = np.array(

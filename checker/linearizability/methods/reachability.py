@@ -1,9 +1,8 @@
-"""Finds an answer that nothing invoked by then can lead to, in whatever order and however often.
+"""Search for an answer that nothing invoked by then can lead to, in any order and however often.
 
 If every call invoked by the return of an operation could have happened at any time and any number
-of times, and still no state would allow its answer, there is no order. That takes no search, so it
-decides some histories that are too wide, or have too many open operations, for one. Finding
-nothing proves nothing.
+of times, and still no state would allow its answer, there is no order. This decides some histories
+that are too wide, or have too many open operations, for a search. Finding nothing proves nothing.
 """
 
 import heapq
@@ -16,7 +15,7 @@ from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
 from splitbrain.checker.linearizability.part.problem import ILLEGAL, Transitions
 from splitbrain.contracts.budget import Budget
 
-#: States and distinct calls beyond which it is given up.
+#: States and steps beyond which it gives up.
 STATES_MAX: Final = 2_000
 STEPS_MAX: Final = 500_000
 
@@ -24,7 +23,7 @@ STEPS_MAX: Final = 500_000
 def unreachable(
     columns: PartColumns, transitions: Transitions, calls_count: int, budget: Budget
 ) -> int | None:
-    """Place of the first operation to return whose answer nothing by then can lead to, or None."""
+    """Return the place of the first operation to return with an unreachable answer, or None."""
     first_start = _least(columns.starts, columns.calls, calls_count)
     first_end = _least(columns.ends, columns.calls, calls_count)
     reached = _Reached(transitions)
@@ -58,9 +57,9 @@ class _Reached:
         waiting: list[tuple[int, tuple[int, ...]]] = [(state, (call,)) for state in self._states]
         while waiting:
             state, calls = waiting.pop()
-            for one in calls:
+            for next_call in calls:
                 self._steps += 1
-                following = self._step(state, one)
+                following = self._step(state, next_call)
                 if following != ILLEGAL and following not in self._known:
                     self._known.add(following)
                     self._states.append(following)
@@ -70,7 +69,6 @@ class _Reached:
         return True
 
     def allows(self, call: int) -> bool:
-        """Whether the call may happen in any of the states."""
         return any(self._step(state, call) != ILLEGAL for state in self._states)
 
     def _step(self, state: int, call: int) -> int:

@@ -38,7 +38,7 @@ from splitbrain.checker.linearizability.part.problem import ILLEGAL, Candidate, 
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Budget
 
-#: Configurations between two looks at the budget.
+#: Configurations between two polls of the budget.
 POLL_INTERVAL = 256
 #: Dead ends kept for the explanation.
 DEAD_ENDS_MAX: Final = 16
@@ -46,7 +46,7 @@ DEAD_ENDS_MAX: Final = 16
 #: Rank, state, done, available, whether the operation of this rank has to change the state before
 #: its return, ``info`` used, and the node of the decision that led here.
 Configuration = tuple[int, int, int, int, bool, int, int]
-#: What was done, available and used.
+#: Done, available and used.
 Known = tuple[int, int, int]
 
 
@@ -55,7 +55,7 @@ class Search:
 
     Args:
         problem: the compiled part.
-        budget: asked every ``POLL_INTERVAL`` configurations.
+        budget: polled every ``POLL_INTERVAL`` configurations.
         configurations_max: give up after as many, None for no limit.
     """
 
@@ -68,9 +68,9 @@ class Search:
         self._count = len(problem.ends)
         self._memo: dict[tuple[int, int, bool], list[Known]] = {}
         self._remembered = 0
-        #: Decisions as a tree: the node before, and what was decided there.
+        #: Tree of decisions: parent node, and decision.
         self._nodes: list[tuple[int, Decision]] = []
-        #: By state, the node of a configuration that came furthest.
+        #: Node of a furthest configuration, by state.
         self._deepest: dict[int, int] = {}
         self._deepest_rank = -1
         self._configurations = 0
@@ -79,7 +79,7 @@ class Search:
         """Search until an order is found, none is left, or the budget ends."""
         count = self._count
         available = _changing(self._problem.fresh[0]) if count else 0
-        # What has to be looked at, the next one last.
+        # The next one is last.
         stack: list[Configuration] = [(0, 0, 0, available, False, 0, -1)]
         while stack:
             self._configurations += 1
@@ -105,7 +105,7 @@ class Search:
                 self._prefer(ways, rank)
                 if not bound:
                     self._note_stop(rank, state, node, final=not ways)
-            # Tried from the end: the first to return is the first to be tried.
+            # Tried from the end: the first to return comes first.
             ways.reverse()
             stack += ways
         return self._outcome(Verdict.INVALID)
@@ -131,7 +131,7 @@ class Search:
         return rank, done, available
 
     def _satisfied(self, rank: int, state: int, done: int, candidates: Sequence[Candidate]) -> int:
-        """What is done once the state is this one (rules 1 and 2)."""
+        """Add operations that are done in this state (rules 1 and 2)."""
         bits, transitions = self._problem.bits, self._problem.transitions
         row = transitions.rows[state]
         again = True
@@ -152,7 +152,7 @@ class Search:
         return done
 
     def _overwritten(self, rank: int, done: int) -> int:
-        """What is done once an overwrite has changed the state (rule 3)."""
+        """Add operations that are done once an overwrite has changed the state (rule 3)."""
         problem = self._problem
         unseen = done | problem.overwrites[rank]
         for candidate in problem.waiting_overwrites[rank]:
@@ -161,7 +161,7 @@ class Search:
         return unseen
 
     def _completed(self, here: Configuration) -> list[Configuration]:
-        """Ways to go on with a completed operation, by return (rule 4)."""
+        """Return the ways to go on with a completed operation, by return (rule 4)."""
         rank, state, done, available, bound, used, node = here
         problem = self._problem
         bits, row = problem.bits, problem.transitions.rows[state]
@@ -192,7 +192,7 @@ class Search:
         return ways
 
     def _open(self, here: Configuration) -> list[Configuration]:
-        """Ways to go on with an ``info`` operation (rules 4 and 5)."""
+        """Return the ways to go on with an ``info`` operation (rules 4 and 5)."""
         rank, state, done, available, bound, used, node = here
         problem = self._problem
         now = problem.ends[rank]
@@ -216,14 +216,14 @@ class Search:
         return ways
 
     def _next_open(self, group: OpenGroup, used: int, now: int) -> int | None:
-        """Place of the next of a group that may be used, None if there is none by now."""
+        """Return the next place of a group that may be used, None if there is none by now."""
         count = used >> group.shift & group.mask
         if count == len(group.starts) or group.starts[count] > now:
             return None
         return group.places[count]
 
     def _prefer(self, ways: list[Configuration], rank: int) -> None:
-        """Try first what lets the operation that waits be done."""
+        """Try first the ways that let the waiting operation be done."""
         problem = self._problem
         own = problem.place_by_rank[rank]
         goal = problem.call_by_place[own]
@@ -268,7 +268,7 @@ class Search:
         return True
 
     def _note_stop(self, rank: int, state: int, node: int, *, final: bool) -> None:
-        """Remember how far it came; where no order is found, none came further."""
+        """Remember the furthest stop; where no order is found, none came further."""
         if rank > self._deepest_rank:
             self._deepest_rank = rank
             self._deepest.clear()
@@ -299,7 +299,7 @@ class Search:
         )
 
     def _decisions(self, node: int) -> tuple[Decision, ...]:
-        """What was decided on the way to a node, the first decision first."""
+        """Return the decisions on the way to a node, the first one first."""
         decisions: list[Decision] = []
         while node >= 0:
             node, decision = self._nodes[node]
@@ -309,7 +309,6 @@ class Search:
 
 
 def _changing(candidates: Sequence[Candidate]) -> int:
-    """Bits of those that may change a state."""
     bits = 0
     for candidate in candidates:
         if not candidate.pure:

@@ -1,4 +1,4 @@
-"""Judges a register whose written values are all different, without a search, in n log n.
+"""Zones: a register of distinct written values judged without a search, in n log n.
 
 All operations of one value (its write and the reads of it) stand together in every order. Let *f*
 be the first return among them and *s* the last invocation. Those of value A can stand before those
@@ -8,10 +8,10 @@ returned before the write of its value was invoked, there is an order. A value w
 *forward zone* from f to s: no two of these may overlap, and no other value may lie strictly within
 one.
 
-The initial value is one that was written before everything. A write without answer counts where
-its value was read (it returns never), else it can be taken to never have happened. Where a process
-invoked at the very moment of its last return, that order is not one of time: such histories are
-not for this module.
+The initial value is one that was written before everything. A write without answer counts if its
+value was read (it returns never), else it is taken to never have happened. Where a process invoked
+at the very moment of its last return, that order is not one of time: such histories are not for
+this module.
 
 Source: Gibbons and Korach 1997, "Testing shared memories", section 4.
 """
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from splitbrain.checker.linearizability.kernel.columns import NEVER
 from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
 
-#: Value of a register that nothing was written to.
+#: Value of a register before any write.
 INITIAL: Final = -1
 _BEFORE_ALL: Final = np.iinfo(np.int64).min
 _FEW_PROCESSES: Final = np.iinfo(np.uint16).max
@@ -37,10 +37,10 @@ class RegisterColumns(NamedTuple):
     starts: Integers
     #: ``NEVER`` where there is no answer.
     ends: Integers
-    #: Numbers from 0 of any processes.
+    #: Any processes, numbered from 0.
     processes: Integers
     is_write: NDArray[np.bool_]
-    #: Numbers of the values from 0, or ``INITIAL``; of no meaning for a read without answer.
+    #: Values numbered from 0, or ``INITIAL``; arbitrary for a read without answer.
     values: Integers
 
 
@@ -53,7 +53,7 @@ class ZoneVerdict(NamedTuple):
 
 
 def judge_zones(columns: RegisterColumns) -> ZoneVerdict | None:
-    """Whether the reads and writes have an order; None where the method does not apply."""
+    """Return whether the reads and writes have an order; None where the method does not apply."""
     # Importing numba takes longer than a million operations do.
     if "numba" in sys.modules and len(columns.starts) and agree_at_once(columns):
         return ZoneVerdict(True, ())
@@ -61,7 +61,7 @@ def judge_zones(columns: RegisterColumns) -> ZoneVerdict | None:
 
 
 def judge_zones_plainly(columns: RegisterColumns) -> ZoneVerdict | None:
-    """The same, without compiled code."""
+    """Judge without compiled code."""
     values, is_write, ends = columns.values, columns.is_write, columns.ends
     written = values[is_write]
     count = int(values.max(initial=INITIAL)) + 1
@@ -89,7 +89,7 @@ def judge_zones_plainly(columns: RegisterColumns) -> ZoneVerdict | None:
 
 
 def agree_at_once(columns: RegisterColumns) -> bool:
-    """Whether compiled code says at once that there is an order."""
+    """Return whether compiled code confirms an order at once."""
     from splitbrain.checker.linearizability.kernel.kernel_zones import zones_agree
 
     count = int(columns.values.max(initial=INITIAL)) + 2
@@ -110,7 +110,7 @@ def agree_at_once(columns: RegisterColumns) -> bool:
 
 
 def _contradiction(first_return: Integers, last_start: Integers, count: int) -> ZoneVerdict:
-    """The first two values that cannot stand in either order, if any."""
+    """Find the first two values that cannot stand in either order, if any."""
     happened = last_start != _BEFORE_ALL
     # An open write that nobody read has no return; it contradicts nobody.
     happened[:count] &= first_return[:count] != NEVER
@@ -133,17 +133,17 @@ def _contradiction(first_return: Integers, last_start: Integers, count: int) -> 
     return ZoneVerdict(True, ())
 
 
-def _numbers(one: int, other: int, count: int) -> tuple[int, ...]:
-    return tuple(INITIAL if value == count else value for value in (one, other))
+def _numbers(first: int, second: int, count: int) -> tuple[int, ...]:
+    return tuple(INITIAL if value == count else value for value in (first, second))
 
 
 def _plain(written: Integers) -> bool:
-    """Whether nobody wrote the initial value."""
+    """Return whether no operation wrote the initial value."""
     return not len(written) or int(written.min()) != INITIAL
 
 
 def _goes_on_at_once(columns: RegisterColumns) -> bool:
-    """Whether a process invoked an operation at the very moment of its last return."""
+    """Return whether a process invoked an operation at the very moment of its last return."""
     # Numbers of 16 bits are sorted five times as fast.
     few = int(columns.processes.max(initial=0)) <= _FEW_PROCESSES
     numbers = columns.processes.astype(np.uint16) if few else columns.processes

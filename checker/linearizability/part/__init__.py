@@ -1,1 +1,1 @@
-"""A part of a history as a problem in integers, and what a search found of it."""
+"""Part of a history as a problem in integers, and the outcome of its search."""

@@ -1,7 +1,7 @@
-"""Groups the operations without answer (``info``) of one part, those that matter.
+"""Groups of the operations without answer (``info``) of one part, those that matter.
 
-Equal ones are one group, of which a search counts how many it has used, always the earliest
-invoked first. What can have enabled no answer is dropped, as the model declares.
+A search counts how many of a group it has used, always the earliest invoked first. Operations that
+can have enabled no answer are dropped, as the model declares.
 """
 
 from collections.abc import Container, Iterable, Sequence
@@ -16,16 +16,16 @@ class OpenGroup(NamedTuple):
     """Operations without answer that are equal in everything but their invocation."""
 
     call: int
-    #: Rank of what the same process completed at the very moment of the invocation, or
-    #: ``NO_PREDECESSOR``; operations that have one stand in a group of their own.
+    #: Rank that its process completed at the very moment of the invocation, or ``NO_PREDECESSOR``;
+    #: operations that have one stand in a group of their own.
     predecessor: int
     #: Invocation times, ascending.
     starts: tuple[int, ...]
     #: Places among the part's operations, in the same order.
     places: tuple[int, ...]
-    #: Where the count of used ones stands in the packed integer.
+    #: Position of the count in the packed integer.
     shift: int
-    #: Mask of the count, after shifting; 0 for a group without limit.
+    #: Mask of the shifted count; 0 for a group without limit.
     mask: int
     #: Added to the packed integer for each use; 0 for a group without limit.
     increment: int
@@ -37,12 +37,12 @@ class OpenGroups(NamedTuple):
     groups: list[OpenGroup]
     #: One bit on top of each group's count, for comparing packed counts.
     guard: int
-    #: Operations that were dropped.
+    #: Number of dropped operations.
     dropped: int
 
 
 class OpenOperation(NamedTuple):
-    """One operation without answer."""
+    """Operation without answer."""
 
     place: int
     call: int
@@ -57,13 +57,13 @@ def group_open(
     model: Model,
     unlimited: Container[int],
 ) -> OpenGroups:
-    """The groups in the order of their first operation.
+    """Return the groups in the order of their first operation.
 
     Args:
         operations: by start.
         known: numbers of the calls of completed operations.
         calls: calls by number.
-        model: says what can be dropped.
+        model: declares what can be dropped.
         unlimited: places of operations that may take effect any number of times.
     """
     members: dict[tuple[int, int], list[OpenOperation]] = {}

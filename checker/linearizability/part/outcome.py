@@ -1,9 +1,8 @@
 """Outcome of a search, and the order that its decisions stand for.
 
-A search notes only the operations that changed the state, in the order in which they did, and
-where it let one return that could still have; everything else stood wherever it was first done.
-``order_of`` tells the whole order from that. Must never be asked for more than an explanation or a
-proof: it walks the part once more.
+A search notes only the operations that changed the state, in order, and the returns at which it let
+one that still could pass; the others stood where they were first done. ``order_of`` restores the
+whole order from that by one more walk through the part: for an explanation or a proof only.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,7 @@ REACHABLE: Final = "reachable states, every call repeatable"
 ZONES: Final = "zones"
 GUIDED: Final = "order of positions"
 
-#: What had to hold for it to decide, by name.
+#: Precondition of each algorithm, by name.
 PRECONDITIONS: Final = {
     EXACT: "none",
     SWEEP: "no operation without answer matters; at most 62 open at once",
@@ -34,12 +33,12 @@ PRECONDITIONS: Final = {
 
 #: Place of the operation that changed the state, or ``PASS``.
 Decision = int
-#: The operation that returned was not used to change the state any more.
+#: Decision that the returning operation changes the state no more.
 PASS: Final = -1
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """Everything before ``rank`` has a place."""
+    """End of an order in which everything before ``rank`` has a place."""
 
     rank: int
     #: None where no order up to there was found.
@@ -51,22 +50,20 @@ class Outcome(msgspec.Struct, frozen=True):
     """Outcome of a search."""
 
     verdict: Verdict
-    #: Why it stopped, for ``unknown``.
+    #: Reason of ``unknown``.
     reason: str | None
-    #: Configurations looked at.
     configurations: int
-    #: Configurations remembered at the end.
     remembered: int
-    #: For ``valid``: what leads to an order of all completed and some open operations.
+    #: For ``valid``: decisions for an order of all completed and some open operations.
     decisions: tuple[Decision, ...] | None
-    #: The longest orders found, one per final state; for ``invalid`` none is longer.
+    #: Longest orders found, one per final state; for ``invalid`` none is longer.
     dead_ends: tuple[Ending, ...]
     #: For ``invalid``: whether the dead ends hold every final state of a longest order.
     exhausted: bool = True
 
 
 def order_of(problem: Problem, decisions: Sequence[Decision]) -> list[int]:
-    """Places in the order that these decisions stand for, up to where they lead.
+    """Return places in the order that these decisions stand for, up to where they lead.
 
     Operations that were done and not used stand where they first could.
     """
@@ -74,13 +71,13 @@ def order_of(problem: Problem, decisions: Sequence[Decision]) -> list[int]:
 
 
 class _Replay:
-    """Does what the search did, with the order besides."""
+    """Repetition of a search that also keeps the order."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        #: Places, or None where one stood that changed the state later on.
+        #: Places; None where an operation stood that changed the state later.
         self._order: list[int | None] = []
-        #: Position in the order of operations that are done and were not used, by rank.
+        #: Position in the order of operations that are done and not used, by rank.
         self._position: dict[int, int] = {}
         self._rank = 0
         self._state = 0
@@ -91,7 +88,6 @@ class _Replay:
         self._rank_by_place = {place: rank for rank, place in enumerate(problem.place_by_rank)}
 
     def run(self, decisions: Sequence[Decision]) -> list[int]:
-        """Follow the decisions to their end."""
         self._satisfy()
         for decision in decisions:
             self._go_on()
@@ -113,10 +109,9 @@ class _Replay:
             self._satisfy()
 
     def _change(self, place: int) -> None:
-        """Let an operation change the state."""
         problem = self._problem
         rank = self._rank_by_place.get(place)
-        # Where the operation of this rank was done before, it has to be used first.
+        # If the operation of this rank was done before, it has to be used first.
         self._bound = self._rank in self._done and rank != self._rank
         if problem.overwrite[self._call(place)]:
             for candidate in self._waiting(place):
@@ -132,7 +127,6 @@ class _Replay:
         self._satisfy()
 
     def _satisfy(self) -> None:
-        """Put what the state satisfies."""
         found = True
         while found:
             found = False
@@ -145,13 +139,13 @@ class _Replay:
                     found = True
 
     def _waiting(self, but: int | None) -> Iterator[Candidate]:
-        """Candidates that are not done and wait for no other."""
+        """Yield candidates that are not done and wait for no other."""
         if self._rank == len(self._problem.ends):
             return
         candidates = self._problem.candidates[self._rank]
-        # Of these alone: a copy of all that is done would cost the square of a long part.
+        # Copying all of ``done`` would cost the square of a long part.
         done = self._done.intersection(
-            [rank for one in candidates for rank in (one.rank, one.predecessor)]
+            [rank for candidate in candidates for rank in (candidate.rank, candidate.predecessor)]
         )
         for candidate in candidates:
             waits = candidate.predecessor >= self._rank and candidate.predecessor not in done

@@ -1,7 +1,7 @@
-"""Splits a history into parts that are judged apart, and joins their results.
+"""Split of a history into parts that are judged apart, and the join of their results.
 
-Parts and results cross process borders: the harness judges each part in a worker that it can
-kill. Must never split what the model does not declare independent (its ``partition``).
+Parts and results cross process borders: the harness judges each part in a worker that it can kill.
+Must never split what the model does not declare independent (its ``partition``).
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,14 +17,14 @@ from splitbrain.checker.verdict import CheckResult, Verdict, merge
 from splitbrain.contracts.errors import UsageError
 from splitbrain.history.records import PairedOperation
 
-#: Violations and unknown parts named in a joined result.
+#: Violations and unknown parts described in a joined result.
 PARTS_NAMED_MAX = 20
 
 
 class Part(msgspec.Struct, frozen=True):
     """Operations of one object, in the order of their invocation, without ``fail``."""
 
-    #: Name of the part (the key), None where the history is one part.
+    #: Key, None where the history is one part.
     key: str | None
     operations: tuple[PairedOperation, ...]
 
@@ -34,21 +34,20 @@ class PartResult(msgspec.Struct, frozen=True):
 
     key: str | None
     verdict: Verdict
-    #: Algorithm used; it decides alone why the verdict can be trusted.
+    #: Decides alone why the verdict can be trusted.
     algorithm: str
-    #: One English sentence.
     reason: str
     operations: int
-    #: Figures of the search: configurations, memo entries, width, open operations.
+    #: Configurations, memo entries, width, open operations.
     figures: dict[str, int]
-    #: For ``invalid``: see ``checker.linearizability.contradictions.violation``.
+    #: See ``checker.linearizability.contradictions.violation``.
     violation: dict[str, Any] | None = None
 
 
 def valid_part(
     key: str | None, operations: int, algorithm: str, figures: dict[str, int]
 ) -> PartResult:
-    """A part of so many operations that has an order."""
+    """Return the result of a part that has an order."""
     all_of = "The only operation" if operations == 1 else f"All {operations:,} operations"
     fit = "fits" if operations == 1 else "fit one order"
     return PartResult(
@@ -64,7 +63,7 @@ def valid_part(
 def undecided_part(
     key: str | None, operations: int, reason: str | None, figures: dict[str, int]
 ) -> PartResult:
-    """A part of so many operations that nobody knows an answer for, and why."""
+    """Return the result of a part that nobody knows an answer for."""
     why = reason or "no reason given"
     return PartResult(
         key=key,
@@ -77,7 +76,7 @@ def undecided_part(
 
 
 def split(operations: Iterable[PairedOperation], model: Model) -> list[Part]:
-    """Parts of a history, those with most operations first.
+    """Split a history into parts, those with most operations first.
 
     Raises:
         UsageError: an operation is of a kind that the model does not know, or makes no sense to it.
@@ -110,7 +109,7 @@ def split(operations: Iterable[PairedOperation], model: Model) -> list[Part]:
 
 
 def _fitting_models(functions: AbstractSet[str]) -> str:
-    """What to judge operations of these kinds with."""
+    """Advise on models for operations of these kinds."""
     fitting = models_with(functions)
     if fitting:
         return f"Choose --model {' or '.join(fitting)}, which knows all operations of the history."
@@ -123,7 +122,7 @@ def _invocation_order(operation: PairedOperation) -> tuple[int, int]:
 
 
 def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
-    """One result from those of all parts: the worst verdict, and what led to it."""
+    """Join the results of all parts: the worst verdict, and its evidence."""
     invalid = [result for result in results if result.verdict is Verdict.INVALID]
     unknown = [result for result in results if result.verdict is Verdict.UNKNOWN]
     total = sum(result.operations for result in results)
@@ -171,7 +170,7 @@ def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
 
 
 def of_key(key: str | None) -> str:
-    """What to say of a part's key after "operations"."""
+    """Return the words for a part's key after "operations"."""
     return "" if key is None else f" of key {key}"
 
 

@@ -1,17 +1,16 @@
-"""One part of a history in the integers that the search works on.
+"""Problem of one part in the integers that the search works on.
 
 Completed operations are numbered by their *rank* in order of return. At every moment of a search
 the operations that are neither surely done nor surely still to come are those open when the next
-one returns; each of them has a *slot*, the lowest that is free, so that a set of them is an
-integer of as many bits as the history is wide, however long it is. That is the memo key relative
-to the first open operation.
+one returns; each of them has a *slot*, the lowest that is free, so that a set of them is an integer
+of as many bits as the history is wide, however long it is. That is the memo key relative to the
+first open operation.
 
-Operations that never returned (``info``) have no rank and no slot: equal ones are one *group*,
-of which the search counts how many it has used, always the earliest invoked first.
+Operations that never returned (``info``) have no rank and no slot, see ``open_groups``.
 
 Where the calls of a part lead to few states, all of them are asked for what is pure (leaves each
 state as it is) and what overwrites (always leaves the same), so that a model of a few lines is
-searched like a built-in one; where there are too many, the model's word is all there is.
+searched like a built-in one; where there are too many, the model's own declaration is used.
 
 Sources: Lowe 2017, "Testing for linearizability" (just-in-time, memo); Wing and Gong 1993.
 """
@@ -34,7 +33,7 @@ ILLEGAL: Final = -1
 
 
 class Transitions:
-    """The model's steps, asked once for each state and call, as integers."""
+    """Steps of the model as integers, asked once for each state and call."""
 
     def __init__(self, model: Model, calls: Sequence[Call]) -> None:
         self._model = model
@@ -48,7 +47,7 @@ class Transitions:
         self.rows: list[dict[int, int]] = [{}]
 
     def step(self, state: int, call: int) -> int:
-        """Number of the state after the call, or ILLEGAL."""
+        """Return the number of the state after the call, or ILLEGAL."""
         legal, following = self._model.step(self.states[state], self._calls[call])
         number = ILLEGAL
         if legal:
@@ -64,16 +63,16 @@ class Transitions:
         return number
 
 
-#: Steps asked for at most: some milliseconds.
+#: Greatest number of steps asked for: some milliseconds.
 STEPS_MAX: Final = 4_000
-#: States that the calls of a part may lead to.
+#: Greatest number of states of a part.
 STATES_MAX: Final = 64
 
 
 def properties(
     model: Model, calls: Sequence[Call], transitions: Transitions
 ) -> tuple[list[bool], list[bool]]:
-    """By call, whether it is pure, and whether it overwrites (no pure one does)."""
+    """Return by call whether it is pure, and whether it overwrites (no pure one does)."""
     pure = [model.is_pure(call) for call in calls]
     overwrite = [model.is_overwrite(call) for call in calls]
     declared = model.pure_functions or model.overwriting_functions or any(pure) or any(overwrite)
@@ -86,7 +85,7 @@ def properties(
 
 
 def _all_steps(transitions: Transitions, count: int) -> list[list[int]] | None:
-    """By state, what each call leads to; None if that takes too many steps."""
+    """Return the step of each call by state; None if that takes too many steps."""
     rows: list[list[int]] = []
     while len(rows) < len(transitions.states):
         if (len(rows) + 1) * count > STEPS_MAX:
@@ -94,7 +93,7 @@ def _all_steps(transitions: Transitions, count: int) -> list[list[int]] | None:
         row: list[int] = []
         for call in range(count):
             row.append(transitions.step(len(rows), call))
-            # States that grow cost more with each step; they do not close anyway.
+            # Growing states cost more with each step, and never close anyway.
             if len(transitions.states) > STATES_MAX:
                 return None
         rows.append(row)
@@ -102,14 +101,13 @@ def _all_steps(transitions: Transitions, count: int) -> list[list[int]] | None:
 
 
 class Candidate(NamedTuple):
-    """A completed operation as the search meets it."""
+    """Completed operation as the search meets it."""
 
     bit: int
-    #: Number of its call among the distinct calls.
     call: int
     rank: int
-    #: Rank of the operation that the same process completed at the very moment at which it
-    #: invoked this one: equal times do not tell their order, the process does.
+    #: Rank of the operation that its process completed at the very moment of this invocation: equal
+    #: times do not tell their order, the process does.
     predecessor: int
     #: Whether it is the predecessor of another: then it cannot swap places with an equal one that
     #: returns at the same time, see rule 2 of the search.
@@ -121,11 +119,11 @@ class Candidate(NamedTuple):
 
 
 class Problem:
-    """One part, compiled.
+    """Part, compiled.
 
     Args:
         operations: ``ok`` and ``info`` operations of one part, by start, equal ones by index.
-        model: what they are judged by.
+        model: judges them.
         unlimited: places of ``info`` operations that may take effect any number of times. That
             only adds orders, so a problem without any order has none with limits either, and
             the search no longer depends on which of them it has used.
@@ -158,9 +156,9 @@ class Problem:
         self.width = 0
         #: Bits by rank.
         self.bits: list[int] = []
-        #: By rank r: what can come next while r has not been placed and everything before it has.
+        #: By rank r: candidates for the next place while r has none and everything before it has.
         self.candidates: list[tuple[Candidate, ...]] = []
-        #: By rank r: those of them that were invoked after the return before that of r.
+        #: By rank r: candidates that were invoked after the return before that of r.
         self.fresh: list[tuple[Candidate, ...]] = []
         #: By rank r: bits of the overwrites among its candidates that wait for no predecessor.
         self.overwrites: list[int] = []
@@ -181,7 +179,7 @@ class Problem:
             model,
             unlimited,
         )
-        #: Groups of operations without answer, those that matter.
+        #: Operations without answer that matter.
         self.groups: list[OpenGroup] = grouped.groups
         #: One bit on top of each group's count, for comparing packed counts.
         self.guard = grouped.guard
@@ -243,7 +241,7 @@ class Problem:
         return self.width - 1
 
     def _predecessors(self) -> dict[int, int]:
-        """By place, the rank of what the same process completed at the moment of invocation."""
+        """Return by place the rank that its process completed at the moment of invocation."""
         rank_by_place = {place: rank for rank, place in enumerate(self.place_by_rank)}
         predecessors: dict[int, int] = {}
         last_by_process: dict[int, int] = {}
@@ -256,6 +254,5 @@ class Problem:
 
 
 def _end(operation: PairedOperation) -> int:
-    """Return time of a completed operation."""
     assert operation.end is not None, f"operation {operation.index} is ok and has no end"
     return operation.end

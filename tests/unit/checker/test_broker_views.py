@@ -158,7 +158,7 @@ MUTANTS = {
     "one short log is all": ("self.end = max(", "self.end = min("),
     "the latest beginning counts": ("self.start = min(", "self.start = max("),
     "failed ones count": (' or operation.type != "ok"', ""),
-    "no logs are well": ("elif not told:", "elif False:"),
+    "no logs are well": ("elif not covered:", "elif False:"),
 }
 
 

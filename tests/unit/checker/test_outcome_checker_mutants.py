@@ -57,8 +57,8 @@ MUTANTS: dict[ModuleType, dict[str, tuple[str, str]]] = {
             "(operation.key, freeze(operation.result)), operation)",
         ),
         "unanswered ones have an id": (
-            'for operation in asked if operation.type == "ok"]',
-            "for operation in asked]",
+            'for operation in requests if operation.type == "ok"]',
+            "for operation in requests]",
         ),
         "everything generates": ('if operation.f == "generate"]', "]"),
         "the argument is the id": (
@@ -95,7 +95,7 @@ MUTANTS: dict[ModuleType, dict[str, tuple[str, str]]] = {
             "end_of(enqueue) >= queue.empty.start",
             "enqueue.start >= queue.empty.start",
         ),
-        "nothing is taken twice": ("if asked and times > asked:", "if False:"),
+        "nothing is taken twice": ("if requested and times > requested:", "if False:"),
         "duplicates are always wrong": (
             "kinds if duplicates_allowed else (*kinds, *harmless)",
             "(*kinds, *harmless)",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from splitbrain.checker import bank, counter_bounds, queue_totals, set_full
-from splitbrain.checker.evidence import Evidence, told_unread
+from splitbrain.checker.evidence import Evidence, unread_reason
 from splitbrain.checker.registry import checker_named
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Unlimited
@@ -367,5 +367,5 @@ def test_that_no_read_is_right_again_matters(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_sentence_is_one_of_people() -> None:
-    told = told_unread("1 element is missing", {"n2"})
+    told = unread_reason("1 element is missing", {"n2"})
     assert told == "1 element is missing, and n2 was not read at the end and may hold it."

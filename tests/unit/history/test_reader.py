@@ -91,7 +91,7 @@ def test_broken_lines_are_skipped_and_collected_when_asked(tmp_path: Path) -> No
     path = written(tmp_path, lines[0] + b"\n???\n" + lines[1] + b"\n" + lines[2] + b"\n")
     broken = BrokenLines(path, skip=True)
     assert list(HistoryReader(path, lines=broken)) == EVENTS
-    assert [line.line for line in broken.told] == [2]
+    assert [line.line for line in broken.first] == [2]
 
 
 def test_missing_index_time_and_node_are_filled_in(tmp_path: Path) -> None:

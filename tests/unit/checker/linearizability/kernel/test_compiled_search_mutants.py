@@ -57,7 +57,7 @@ MUTANTS = {
     ),
     "a sweep forgets what waits": ("control[STACKED] = best\n", "control[STACKED] = best - 1\n"),
     "what is done is gone in a sweep": (
-        "available |= layout.bit[one]\n    first",
+        "available |= layout.bit[candidate]\n    first",
         "available |= 0\n    first",
     ),
     "what is done stays done in a sweep": ("row[DONE] & ~layout.bit[rank], row", "row[DONE], row"),
@@ -66,8 +66,8 @@ MUTANTS = {
         "demand = _next_demand(layout, rank, state, done)\n    if False:",
     ),
     "what is done is still demanded": (
-        "> layout.ends[rank] or (done & layout.bit[one]) == 0:\n            return one",
-        "> layout.ends[rank] or True:\n            return one",
+        "> layout.ends[rank] or (done & layout.bit[candidate]) == 0:\n            return candidate",
+        "> layout.ends[rank] or True:\n            return candidate",
     ),
     "no producer to come": ("return position < end and layout", "return False and layout"),
     "no producer that is open": (
@@ -80,7 +80,7 @@ MUTANTS = {
     ),
     "producers of one state alone": ("if _invoked_between(layout, many, now, deadline):", "if 0:"),
     "what is done is gone": (
-        "available |= layout.bit[one]\n        done",
+        "available |= layout.bit[candidate]\n        done",
         "available |= 0\n        done",
     ),
     "used stays available": ("left = available & ~bit", "left = available"),
