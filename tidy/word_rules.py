@@ -11,8 +11,8 @@ from tidy.tree import Finding
 
 #: Folders whose prose is held to the rule; ``""`` stands for the whole project.
 PLAIN_FOLDERS: tuple[str, ...] = (
-    *("contracts", "docker", "harness", "history", "nemesis", "nodes", "patched", "runtimes"),
-    *("simulation", "systems", "tidy", "workloads"),
+    *("checker", "contracts", "docker", "harness", "history", "nemesis", "nodes", "patched"),
+    *("runtimes", "simulation", "spark_analysis", "systems", "tidy", "workloads"),
 )
 
 #: A riddle: a statement that begins like a question. Group 2 is the mark of a question.
