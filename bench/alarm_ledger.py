@@ -33,7 +33,7 @@ class FaultTold(msgspec.Struct, frozen=True):
     bit: bool
     #: Seen from outside to be gone.
     healed: bool
-    #: What was seen; kept of those that did not apply, bite or heal.
+    #: Evidence; kept of those that did not apply, bite or heal.
     evidence: str | None = None
 
 
@@ -58,7 +58,7 @@ class RunTold(msgspec.Struct, frozen=True, tag_field="line", tag="run"):
 
 
 class Explained(msgspec.Struct, frozen=True, tag_field="line", tag="explained"):
-    """What an alarm turned out to be, in the words of who looked into it."""
+    """Cause of an alarm, in the words of the person who looked into it."""
 
     number: int
     #: A defect of the system under test is no false alarm.
@@ -108,7 +108,7 @@ def verdict_word(results: Results) -> Word:
 
 
 def fault_told(result: FaultResult) -> FaultTold:
-    """What the ledger keeps of one fault."""
+    """Return the ledger's record of one fault."""
     is_whole = result.applied and result.verified and result.healed
     return FaultTold(
         kind=result.kind,

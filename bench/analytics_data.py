@@ -1,7 +1,7 @@
 """Tables of synthetic runs of any size, as the lake holds them, for ``bench.analytics_peers``.
 
 Every run has the same number of operations; ten clients write and read a hundred registers of three
-nodes while twenty faults come and go. What clients saw is linearizable and the committed logs hold
+nodes while twenty faults come and go. The history is linearizable and the committed logs hold
 what was acknowledged, but for the few lost and invented commits that are planted. A run is a
 function of its number alone and is made and written by itself, so memory is bounded by one run.
 """
@@ -58,7 +58,7 @@ class Load(NamedTuple):
     #: Of an effective write; -1 else.
     offset: Integers
     epoch: Integers
-    #: What a read returned: the place of a write in this table; -1: nothing was written.
+    #: Result of a read: the place of a write in this table; -1: nothing was written.
     seen: Integers
     fault_starts: Integers
 
@@ -151,7 +151,7 @@ def _words(words: Sequence[str], codes: Integers) -> Any:
 
 
 def _values(load: Load, places: Integers) -> Any:
-    """What each operation wrote or read."""
+    """Draw the values that each operation wrote or read."""
     is_read, seen = load.is_read[places], load.seen[places]
     told = _texts(np.where(is_read, seen, places))
     return _either(pa.array(is_read & (seen < 0)), "null", told)

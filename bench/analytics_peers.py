@@ -77,7 +77,7 @@ def main() -> int:
 def _measure(
     engine: str, folder: Path, results: Path, arguments: argparse.Namespace
 ) -> dict[str, Any]:
-    """What one engine's process said; what it finished before it died, if it did."""
+    """Return the output of one engine's process; if it died, up to its last whole line."""
     command = [
         *(sys.executable, "-m", "bench.analytics_child", engine, str(folder), str(results)),
         *("--memory-mib", str(arguments.memory_mib), "--threads", str(arguments.threads)),

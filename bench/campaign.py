@@ -26,7 +26,7 @@ _WRITES = {"write", "cas", "add"}
 
 
 class RunReport(msgspec.Struct, frozen=True):
-    """What one run came to."""
+    """Outcome of one run."""
 
     seed: int
     exit_code: int

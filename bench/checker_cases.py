@@ -28,7 +28,7 @@ class Case(msgspec.Struct, frozen=True):
     """One row of the table."""
 
     name: str
-    #: What the row shows.
+    #: Subject of the row.
     title: str
     aim: str
     options: HistoryOptions

@@ -65,7 +65,7 @@ def judge(history: HistoryColumns, model: str, options: argparse.Namespace) -> d
 
 
 def _from_columns(history: Any, model: str, budget: CpuBudget) -> dict[str, Any]:
-    # What is measured is the compiled search, not the one that spares short checks its loading.
+    # The compiled search is measured, not the one that spares short checks its loading.
     parts = list(judge_columns(history, model_named(model), budget, compiled_first=COMPILED))
     return {
         "verdict": merge(part.verdict for part in parts),

@@ -95,7 +95,7 @@ def ask_peer(
 def end_to_end(
     folder: Path, operations: Sequence[PairedOperation], model: str, jobs: Sequence[int]
 ) -> dict[str, Any]:
-    """What ``splitbrain check`` costs from JSON lines to the verdict.
+    """Measure ``splitbrain check`` from JSON lines to the verdict.
 
     Start-up is included, and told apart by what a history of one operation costs.
     """

@@ -12,7 +12,7 @@ Three controllers and two brokers in containers, one make after the other, each 
 - *failover*: the longest time without an acknowledgement around a SIGKILL of the active controller,
   around its freezing, or around its being cut off from all other nodes (not from who asks here), of
   changes asked of the controllers themselves, and of topics created through a broker that was there
-  before. What the broker takes longer is its own time-outs.
+  before. The broker's further time is its own time-outs.
 
 Two profiles: ``equal`` has Kafka's default time-outs of the quorum on both sides, and brokers that
 look for another controller after 2 s; ``defaults`` has each make's own, and brokers as they come.
@@ -60,7 +60,7 @@ _KAFKA_TIMEOUTS: Final[Mapping[str, str]] = {
     "controller.quorum.request.timeout.ms": "2000",
     "controller.quorum.retry.backoff.ms": "20",
 }
-#: What brokers wait for where nobody says otherwise.
+#: Default time-outs of brokers.
 _BROKER_DEFAULTS: Final[Mapping[str, str]] = {
     "controller.socket.timeout.ms": "30000",
     "socket.connection.setup.timeout.ms": "10000",

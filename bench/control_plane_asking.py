@@ -51,7 +51,7 @@ class Asker:
         )
 
     async def ask(self, node_id: int, message: msgspec.Struct) -> msgspec.Struct | None:
-        """What the node answers; None where it does not."""
+        """Return the node's answer; None without one."""
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[msgspec.Struct | None] = loop.create_future()
 

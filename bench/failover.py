@@ -35,7 +35,7 @@ PROFILES: Final = Path(__file__).with_name("failover_profiles.toml")
 
 
 def _line(result: Failover | None) -> str:
-    """What one measurement came to."""
+    """Result of one measurement."""
     if result is None:
         return f"no acknowledgement within {PATIENCE_S:g} s"
     return (

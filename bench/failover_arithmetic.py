@@ -1,4 +1,4 @@
-"""Which acknowledgement ends a failover, and what many failovers come to. Pure.
+"""Ends of failovers by acknowledgements, and statistics of many failovers. Pure.
 
 A failover is over with the first acknowledgement, by the new leader, of a write that was invoked
 after the fault (issue 4, item 7). Must never count a write of the old leader, in its old epoch,
@@ -89,7 +89,7 @@ class Failover(msgspec.Struct, frozen=True):
 
 
 def failover(acknowledgements: Iterable[Acknowledgement], fault: TimedFault) -> Failover | None:
-    """What the acknowledgements so far make of the fault; None while one of the two is missing."""
+    """Return the failover by the acknowledgements so far; None while one of the two is missing."""
     ending = [a for a in acknowledgements if ends(a, fault)]
     following = [a.acknowledged_ns for a in ending if a.follows]
     if not following:

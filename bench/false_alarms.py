@@ -4,8 +4,8 @@
 [--time-budget 3600]``: run number n draws its mix of faults, workload, cluster and length from n
 alone, goes in a process of its own and becomes one line of the ledger; in a third of the runs
 faults overlap. A campaign goes on where the ledger ends, until it holds ``--runs`` runs or the time
-is up. What may make a voter forget is held to the promise by each run itself, at the moment of the
-fault; what cannot be established is recorded there as not applicable.
+is up. Faults that may make a voter forget are held to the promise by each run itself, at their
+moment; an unsettled one is recorded there as not applicable.
 
 Prints what ``bench.alarm_ledger`` sums up over the whole ledger; the last line is one JSON object.
 ``--again 17,20`` does these runs once more; their last lines count.
@@ -74,9 +74,9 @@ def kinds_of(number: int, kinds: Sequence[str]) -> tuple[str, ...]:
 
 
 class Mix(msgspec.Struct, frozen=True):
-    """What one run consists of."""
+    """Content of one run."""
 
-    #: What ``splitbrain test`` is told beside the faults, its seed included.
+    #: Options of ``splitbrain test`` beside the faults, its seed included.
     words: tuple[str, ...]
     #: Kinds of faults as ``--nemesis`` takes them.
     faults: str
@@ -85,7 +85,7 @@ class Mix(msgspec.Struct, frozen=True):
 
 
 def mix_of(number: int, seconds: tuple[int, int]) -> Mix:
-    """What run ``number`` consists of.
+    """Draw the content of run ``number``.
 
     Args:
         number: of the run.

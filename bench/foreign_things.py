@@ -20,7 +20,7 @@ class ForeignThings:
         self._client = client
         self._name = name
         self._removals = ExitStack()
-        #: What a snapshot's line about one of them contains.
+        #: Part of a snapshot's line about one of them.
         self.tokens = (name,)
 
     def __enter__(self) -> Self:

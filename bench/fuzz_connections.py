@@ -1,7 +1,7 @@
 """Connections of ``bench.port_fuzz``: ways to be a nuisance to a port, and honest ones beside.
 
 A nuisance is one way to send frames: in a row, cut off, a few bytes at a time, without reading the
-answers, half a frame on many connections. Who asks honestly keeps one connection as long as it
+answers, half a frame on many connections. An honest client keeps one connection as long as it
 lasts, and fails the run if an answer takes longer than the patience.
 """
 

@@ -1,7 +1,7 @@
 """Frames that no honest peer sends, drawn from a seed: for ``bench.port_fuzz``.
 
-Half of them are well formed and make no sense, the others are not even that. What would be a lie of
-a known voter is not among them: nothing protects a quorum from a voter that claims to lead or to
+Half of them are well formed and make no sense, the others are not even that. Lies of
+a known voter are not among them: nothing protects a quorum from a voter that claims to lead or to
 hold what it does not. Names and numbers come from small pools, so that what a node may keep of them
 (topics, brokers, registers) stays small as well.
 """

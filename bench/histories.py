@@ -20,7 +20,7 @@ _NANOSECONDS_PER_US = 1_000
 
 
 class HistoryOptions(msgspec.Struct, frozen=True):
-    """What a generated history looks like."""
+    """Shape of a generated history."""
 
     operations: int
     clients: int

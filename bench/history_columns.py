@@ -37,7 +37,7 @@ class HistoryColumns(msgspec.Struct, frozen=True):
     #: Key of ``KINDS``.
     model: str
     columns: dict[str, Integers]
-    #: What the numbers of values stand for.
+    #: Values by their numbers.
     values: tuple[Any, ...]
     keys: tuple[str | None, ...]
 
@@ -154,7 +154,7 @@ def save(history: HistoryColumns, path: Path) -> None:
 
 
 def load(path: Path) -> HistoryColumns:
-    """What ``save`` wrote."""
+    """Read what ``save`` wrote."""
     with np.load(path) as stored:
         header = msgspec.json.decode(stored["header"].tobytes())
         columns = {name: stored[name] for name in NAMES}

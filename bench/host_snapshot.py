@@ -1,7 +1,7 @@
 """Everything on this machine that a run could leave behind or disturb, as comparable text.
 
 A snapshot maps kinds (containers, rules, mounts, ...) to things, each with a key that names it and
-a text that changes when it does. It reads, and changes nothing. What it looks at needs root.
+a text that changes when it does. It reads, and changes nothing. Its sources need root.
 
 Two comparisons: strict, for a quiet machine, where whatever appeared is left behind and whatever
 vanished or changed is damage; and by tokens, for a machine on which other runs come and go, where
@@ -63,7 +63,7 @@ def take(client: DockerClient | None, marker: str, scratch: Path) -> Snapshot:
 
 
 def appeared(before: Snapshot, after: Snapshot, tokens: Iterable[str] | None) -> list[str]:
-    """What is there now and was not, as "kind: key text".
+    """Return the new things, as "kind: key text".
 
     Args:
         before: taken before the run.
@@ -84,7 +84,7 @@ def appeared(before: Snapshot, after: Snapshot, tokens: Iterable[str] | None) ->
 
 
 def disturbed(before: Snapshot, after: Snapshot, tokens: Iterable[str] | None) -> list[str]:
-    """What vanished or changed, as "kind: key, what it was -> what it is".
+    """Return the things that vanished or changed, as "kind: key, what it was -> what it is".
 
     Args:
         before: taken before the run.

@@ -49,7 +49,7 @@ class Kill(msgspec.Struct, frozen=True):
 
 
 class Round(msgspec.Struct, frozen=True):
-    """What one kill came to."""
+    """Outcome of one kill."""
 
     number: int
     kill: Kill
@@ -153,7 +153,7 @@ class Campaign:
     def _compare(
         self, before: host_snapshot.Snapshot, tokens: set[str]
     ) -> tuple[list[str], list[str]]:
-        """What is left behind and what is disturbed, once the engine has settled."""
+        """Return leftovers and disturbances once the engine has settled."""
 
         def look() -> tuple[list[str], list[str]]:
             after = self._snapshot()
@@ -214,7 +214,7 @@ class Campaign:
     def _is_at_work(self, runtime: str, runs: Path) -> bool:
         if runtime != "docker":
             found = host_snapshot.processes(str(runs))
-            # What tidies up after the harness, and children of it that are about to notice.
+            # Processes that tidy up after the harness, and children of it that are about to notice.
             return any(not any(other in command for other in _OURS) for command in found.values())
         api: Any = self._client.api
         containers = [

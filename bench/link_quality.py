@@ -1,4 +1,4 @@
-"""What a link is asked to do to packets, beside what probes along it measure.
+"""Shapes asked of a link, beside the measurements of probes along it.
 
 ``python -m bench.link_quality --probes 400`` starts two pods that do nothing, gives the link from
 one to the other each quality in turn, measures it by datagrams and takes it away again. Delay and
@@ -28,7 +28,7 @@ _NAMES = (NodeName("n1"), NodeName("n2"))
 _LINK = Link(*_NAMES)
 _TIMEOUT_S = 60.0
 
-#: What is asked for, in words, and how.
+#: Requests, in words, and their shapes.
 _SHAPES: tuple[tuple[str, Shape], ...] = (
     ("nothing", Shape()),
     ("delay 50 ms", Shape(delay_us=50_000)),

@@ -4,7 +4,7 @@
 until a failure of the first is met by a second seed, and the other bug has failed in a way that was
 not seen. In between is a moment. Gate, JUnit, summary and the page over all runs must then call
 each failure what it is: known or new against the runs before, flaky where the policy has it in
-quarantine. What it must be is worked out here from the fingerprints of ``results.json`` alone. Exit
+quarantine. The expected word is worked out here from fingerprints of ``results.json`` alone. Exit
 code 1 where a word is wrong, or where so many seeds did not show the failures. The last line is one
 JSON object.
 """
@@ -72,7 +72,7 @@ def failures_of(bug: str, runtime: str, place: Path, carry: Carry = run_once) ->
 
 
 def fingerprints_in(results: Path) -> frozenset[str]:
-    """What a run's checkers found, by name."""
+    """Return the findings of a run's checkers, by name."""
     told = json.loads(results.read_bytes())["checkers"]
     checkers = [msgspec.convert(one, CheckResult) for one in told if one["verdict"] == "invalid"]
     assert all(one.verdict is Verdict.INVALID for one in checkers)

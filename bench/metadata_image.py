@@ -1,4 +1,4 @@
-"""What the image of a large cluster costs: memory, time of a delta, time to load and to write it.
+"""Costs of a large cluster's image: memory, time of a delta, time to load and to write it.
 
 ``python -m bench.metadata_image --topics 10000 --partitions 100`` builds the image of a million
 partitions (three replicas each, drawn over 100 brokers of one directory, epochs up to 1,000) from

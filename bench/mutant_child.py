@@ -45,7 +45,7 @@ Trees = dict[str, tuple[Path, ast.Module]]
 
 
 class StageOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process shall do."""
+    """Order for one process."""
 
     #: None: the control run.
     mutant: Mutant | None
@@ -60,9 +60,9 @@ class StageOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StageResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it."""
+    """Result of an order."""
 
-    #: What noticed the change; None: nothing did.
+    #: Finder of the change; None: there was none.
     killed_by: str | None
     #: Processor time in seconds.
     cpu_s: float = 0.0
@@ -120,7 +120,7 @@ def installed(trees: Mapping[str, tuple[Path, ast.Module]]) -> Generator[None]:
 
 
 def trees_of(order: StageOrder) -> Trees:
-    """What ``import`` shall be given.
+    """Return the module for ``import``.
 
     Raises:
         ValueError: a file is another one than the mutant was made of.

@@ -1,4 +1,4 @@
-"""What is known of each mutant, stage by stage, and the scores that follow.
+"""Ledger of each mutant, stage by stage, and the scores that follow.
 
 The ledger is a file of JSON lines, one for each stage that was run; it is only added to, so a
 campaign can be stopped at any time and continued, and campaigns with other draws add up. A later
@@ -23,7 +23,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     mutant: Mutant
     stage: str
-    #: What the stage was given, where that varies: a range of seeds.
+    #: Input of the stage, where that varies: a range of seeds.
     extent: str = ""
     result: StageResult
 
@@ -75,7 +75,7 @@ class Ledger:
             self._entries.pop(identity, None)
 
     def result(self, identity: str, stage: str, extent: str = "") -> StageResult | None:
-        """What is known of a stage; None if it must be run."""
+        """Return the known result of a stage; None if it must be run."""
         entry = self._entries.get(identity, {}).get(stage)
         if entry is None or (entry.result.killed_by is None and entry.extent != extent):
             return None
@@ -99,7 +99,7 @@ class Ledger:
         return Score(mutants=len(asked), killed=killed)
 
     def stage_score(self, stage: str) -> Score:
-        """What one stage noticed of what it was shown."""
+        """Share of mutants that one stage noticed."""
         results = [stages[stage].result for stages in self._entries.values() if stage in stages]
         killed = sum(result.killed_by is not None for result in results)
         return Score(mutants=len(results), killed=killed)

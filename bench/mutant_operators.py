@@ -1,4 +1,4 @@
-"""What one small change of a program is: for a piece of syntax, the pieces that may replace it.
+"""Small changes of a program: for a piece of syntax, the pieces that may replace it.
 
 Each function takes a node of ``ast`` and gives (operator, replacement) pairs; the node itself is
 never changed, so that the tree it hangs in can be read on. Must never propose what is the same

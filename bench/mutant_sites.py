@@ -1,7 +1,7 @@
 """All mutants of one source file, in an order that depends on its text alone.
 
 A mutant is named by a hash of its file, function, operator and change, not of its line: it keeps
-its name when the lines above it move. What is changed, and what is left alone:
+its name when the lines above it move. Rules of what is changed and what is left alone:
 ``bench.mutant_walk``. Must never write a file.
 """
 

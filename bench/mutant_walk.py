@@ -43,7 +43,7 @@ class Slot(NamedTuple):
     at: int | None = None
 
     def get(self) -> object:
-        """What is there."""
+        """Source text that is there."""
         held = getattr(self.parent, self.field)
         return held if self.at is None else held[self.at]
 
@@ -198,7 +198,7 @@ class _Walk:
         self._expression(Slot(statement, "value"))
 
     def _condition(self, slot: Slot) -> None:
-        """What decides: all that an expression has, and its opposite."""
+        """Yield the changes of a condition: all of an expression's, and its opposite."""
         condition = slot.get()
         if isinstance(condition, ast.expr) and self._folded(condition) is None:
             self._note(slot, negation(condition))
@@ -218,7 +218,7 @@ class _Walk:
             self._expression(child)
 
     def _changes(self, slot: Slot, node: object) -> None:
-        """What can be changed of an expression itself."""
+        """Yield the changes of an expression itself."""
         match node:
             case ast.Constant():
                 for change in constant_changes(node):

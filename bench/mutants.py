@@ -183,7 +183,7 @@ def mutable_files() -> list[str]:
 
 
 def tests_of(stage: str, mutant: Mutant | None) -> tuple[str, ...]:
-    """What pytest is given in a stage; all that the stage has for the control run."""
+    """Return pytest's arguments in a stage; all of the stage's for the control run."""
     if stage == _REST:
         return _REST_TESTS
     rooms = _TESTS if mutant is None else [mutant.file.rpartition("/")[0]]

@@ -19,7 +19,7 @@ PROGRAM = Path(__file__).parents[1] / ".tools" / "porcupine"
 
 
 class PeerAnswer(msgspec.Struct, frozen=True):
-    """What Porcupine said of one history and what it cost."""
+    """Porcupine's answer on one history and its cost."""
 
     name: str
     #: ``valid``, ``invalid`` or ``unknown``.

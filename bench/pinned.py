@@ -36,7 +36,7 @@ _NS_PER_US: Final = 1_000
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """What the replays of one kind came to."""
+    """Results of the replays of one kind."""
 
     replays: int
     #: Failed with the verdict of the recorded run.

@@ -155,7 +155,7 @@ def gathered(results: Sequence[RangeResult], kind: str, seeds_max: int) -> BugRe
     """The ranges of one bug as one result."""
 
     def median(of: Callable[[RangeResult], int | None]) -> float | None:
-        # What was not found within a range took longer than the range; so does their median, then.
+        # A bug not found within a range took longer than the range; so does their median, then.
         counts = [of(result) or seeds_max + 1 for result in results]
         middle = statistics.median(counts)
         return middle if middle <= seeds_max else None

@@ -1,4 +1,4 @@
-"""Which plan shows a planted bug on a real runtime, in how many of how many tries, and to whom.
+"""Plans that show a planted bug on a real runtime, in how many of how many tries, and to whom.
 
 ``python -m bench.planted --runtime docker`` (or ``local``) runs it. The plans are the cells of
 ``bench/suites/planted.toml``: one for each bug that containers can show, and series that must stay
@@ -46,7 +46,7 @@ Carry = Callable[[list[str], int, Path], RunReport]
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user asks for."""
+    """Options of the command."""
 
     runtime: str
     #: Bugs; empty: all.
@@ -79,7 +79,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """What a series came to."""
+    """Results of a series."""
 
     bug: str
     expect: Expectation
@@ -225,7 +225,7 @@ def reasons_of(bugs: Collection[str]) -> dict[str, str]:
 
 
 def lines_of(result: Shown) -> list[str]:
-    """What people read of one series."""
+    """Print one series for people."""
     if result.is_refused:
         said = "this runtime cannot have the plan"
     else:

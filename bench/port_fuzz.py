@@ -44,7 +44,7 @@ from splitbrain.nodes.wire.calls import encode_call
 from splitbrain.nodes.wire.families.brokers import AllocateProducerIdsRequest
 from splitbrain.systems.kraft.deployment import METRICS_PORT
 
-#: What a gate can afford; a night takes a million.
+#: Frames that a gate can afford; a night takes a million.
 FRAMES_COUNT: Final = 20_000
 #: Frames of one connection.
 _IN_A_ROW_MAX: Final = 120
@@ -58,7 +58,7 @@ _LARGE_COUNT: Final = 1_000
 #: The frames come in rounds; each has once what would fill a node that has no limits.
 _ROUND_FRAMES_COUNT: Final = 100_000
 _ROUNDS_COUNT_MIN: Final = 2
-#: What the memory of a node may grow by in all of it, as the limits of its ports allow, and from
+#: Growth of a node's memory allowed in all of it, as the limits of its ports allow, and from
 #: the end of the first round to the end of the last.
 _PEAK_MIB_MAX: Final = 160
 _GROWTH_MIB_MAX: Final = 32

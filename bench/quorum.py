@@ -77,7 +77,7 @@ async def load(
 
 
 def sampled(cluster: LocalRuntime, node: NodeName) -> NodeSample:
-    """What a running node uses."""
+    """Resources that a running node uses."""
     sample = cluster.sample(node)
     assert sample is not None, f"{node} does not run"
     return sample

@@ -3,9 +3,9 @@
 Generates histories of up to 200 operations, with and without ``info``, of few and of unique
 values, about half of them spoiled in one answer, and compares Porcupine's verdict with that of
 every algorithm of ours: the search in Python, the compiled search, rule 7 depth first and in a
-sweep, the kernels on columns (zones among them) and the whole check. What Porcupine does not
-decide within the limit is counted apart. Prints every disagreement; the last line is one JSON
-object; the exit code is 1 if there was any.
+sweep, the kernels on columns (zones among them) and the whole check. Histories that Porcupine
+leaves undecided at the limit are counted apart. Prints every disagreement; the last line is
+one JSON object; the exit code is 1 if there was any.
 """
 
 import argparse
@@ -71,7 +71,7 @@ def _spoiled(random: Random, operations: list[PairedOperation]) -> list[PairedOp
 def our_verdicts(
     operations: Sequence[PairedOperation], columns: HistoryColumns
 ) -> dict[str, Verdict]:
-    """What each of our algorithms says; those that did not decide are left out."""
+    """Return each of our algorithms' verdict; those that did not decide are left out."""
     model = model_named(_MODEL)
     verdicts = {"check": check(operations, _MODEL, Unlimited()).verdict}
     prepared = columns.to_kernel()
@@ -86,7 +86,7 @@ def our_verdicts(
 
 
 def _compiled_verdicts(operations: Sequence[PairedOperation], model: Model) -> dict[str, Verdict]:
-    """What rule 7 and the sweep say by themselves, which a portfolio seldom has to ask here."""
+    """Return the verdicts of rule 7 and of the sweep alone, which a portfolio seldom asks here."""
     from splitbrain.checker.linearizability.kernel.compiled_search import CompiledSearch
 
     source = ObjectSource(Part(None, tuple(operations)), model)

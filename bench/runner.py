@@ -1,4 +1,4 @@
-"""What the runner itself carries: operations a second with clients that complete at once.
+"""Throughput of the runner itself: operations a second with clients that complete at once.
 
 Run as ``python -m bench.runner [--operations N] [--repeats R] [--workers 0,1,2] [--slots S]``. The
 load phase of a run with null clients and the register workload, in the run's own process (0 worker
@@ -113,7 +113,7 @@ def measure(workers: int, operations: int, slots: int, folder: Path) -> Measurem
 
 
 def history_problems(path: Path, operations: int) -> list[str]:
-    """What is wrong with a history of so many operations; reads it as a stream."""
+    """Return the problems of a history of so many operations; read it as a stream."""
     reader = HistoryReader(path)
     is_open: dict[int, bool] = {}
     index, time, completed = 0, 0, 0

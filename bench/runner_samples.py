@@ -1,4 +1,4 @@
-"""What ``bench.runner`` looks at while a load runs: memory, and how far the file is behind.
+"""Samples of ``bench.runner`` while a load runs: memory, and how far the file is behind.
 
 A thread that looks a few times a second; it disturbs what it measures by less than a percent.
 """

@@ -50,7 +50,7 @@ class Shrunk(msgspec.Struct, frozen=True):
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What is done for one bug."""
+    """Shrink the failures of one bug."""
 
     bug: str
     seeds_per_bug: int

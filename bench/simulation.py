@@ -1,4 +1,4 @@
-"""What simulated time costs: processor time, steps, seeds; and what the watching takes of it.
+"""Cost of simulated time: processor time, steps, seeds; and the share of the watching.
 
 Run as ``python -m bench.simulation [--seeds 20] [--repeats 5] [--smoke]``. Two sorts of worlds:
 
@@ -40,7 +40,7 @@ from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.simulation.kraft.all_invariants import INVARIANTS
 from splitbrain.simulation.kraft.system import KraftSimulation
 
-#: What a prototype with a core of 500 lines took for 30 simulated seconds, milliseconds; its
+#: Time of a prototype with a core of 500 lines for 30 simulated seconds, milliseconds; its
 #: slower figure. The aim is at most so many times as much.
 _PROTOTYPE_MS: Final = 52
 _AIM_TIMES: Final = 2
@@ -88,7 +88,7 @@ class Measured(msgspec.Struct, kw_only=True):
 
     @property
     def made(self) -> SimulationOutcome:
-        """What the last repeat left."""
+        """Return the outcome of the last repeat."""
         assert self.outcome is not None
         return self.outcome
 
@@ -157,7 +157,7 @@ def fixed_worlds(load_s: int) -> dict[str, list[Measured]]:
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """What one more unit of size costs, in milliseconds, between the sizes measured."""
+    """Return the cost of one more unit of size, in milliseconds, between the sizes measured."""
 
     lower_ms: float
     upper_ms: float

@@ -1,4 +1,4 @@
-"""What every test shares: the order of the tiers, planted bugs, and reproducible Hypothesis runs.
+"""Plugins of every test: the order of the tiers, planted bugs, and reproducible Hypothesis runs.
 
 It holds no fixture of any room; those live next to the tests that use them.
 """
@@ -25,7 +25,7 @@ settings.register_profile(
 settings.register_profile("search", deadline=None, print_blob=True, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
-# What a shell starts in the background ignores Ctrl-C, and so would all that tests start and then
+# A shell's background jobs ignore Ctrl-C, and so would all that tests start and then
 # interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -9,12 +9,6 @@ from pathlib import PurePosixPath
 
 from tidy.tree import Finding
 
-#: Folders whose prose is held to the rule; ``""`` stands for the whole project.
-PLAIN_FOLDERS: tuple[str, ...] = (
-    *("checker", "contracts", "docker", "harness", "history", "nemesis", "nodes", "patched"),
-    *("runtimes", "simulation", "spark_analysis", "systems", "tidy", "workloads"),
-)
-
 #: A riddle: a statement that begins like a question. Group 2 is the mark of a question.
 _RIDDLE = re.compile(r"(?:\A|(?<=\.)\s+|\n[ \t]*\n\s*)((?:What|Who|Which)\b)[^.?!]*(\?)?")
 _COMMENT_MARK = re.compile(r"#:?[ ]?")
@@ -22,8 +16,6 @@ _COMMENT_MARK = re.compile(r"#:?[ ]?")
 
 def check_words(path: PurePosixPath, text: str) -> list[Finding]:
     """Sentences that begin with one of the question words and ask nothing."""
-    if not any(path.is_relative_to(folder) for folder in PLAIN_FOLDERS):
-        return []
     return [
         Finding(
             str(path),

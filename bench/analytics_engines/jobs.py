@@ -1,4 +1,4 @@
-"""What an engine is to the bench: named jobs over a folder of tables."""
+"""Interface of an engine: named jobs over a folder of tables."""
 
 from collections.abc import Mapping
 from pathlib import Path

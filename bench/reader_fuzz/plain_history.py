@@ -12,7 +12,7 @@ from bench.reader_fuzz.plain_values import Plain, PlainError, items_of
 
 _PAIR = 2
 _ANSWER = 3
-#: What is answered with what was asked.
+#: Functions that answer with their argument.
 _ECHOING = frozenset({"write", "add", "remove", "put", "append"})
 
 

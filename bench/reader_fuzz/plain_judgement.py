@@ -108,7 +108,7 @@ STEPS: dict[str, tuple[Step, Any]] = {
     "set": (_set, frozenset[Plain]()),
     "kv": (_store, ("text", "")),
 }
-#: What each model knows.
+#: Functions of each model.
 FUNCTIONS: dict[str, frozenset[str]] = {
     "cas-register": frozenset({"read", "write", "cas"}),
     "set": frozenset({"add", "remove", "read", "contains"}),

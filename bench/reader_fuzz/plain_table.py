@@ -38,7 +38,7 @@ def read_table_plainly(path: Path, *, apart: bool = False) -> Reading:
             return refused("a row without what is needed")
         rows.sort(key=lambda row: row[order])
         operations = [_operation(row, apart=apart) for row in rows]
-        # What is no JSON is refused, whatever the row comes to.
+        # A cell that is no JSON is refused, whatever the row comes to.
         stored = [row.get(name) for row in rows for name in ("argument", "result")]
         if any([_has_doubles(value) for value in stored]):  # noqa: C419 - each one is read
             doubts.add("numbers of two spellings")

@@ -33,7 +33,7 @@ class StoryOptions(NamedTuple):
     nothing: str
     #: Whether a refused compare-and-set is told as ``fail``.
     refusals_fail: bool
-    #: What is done; None: all that the model knows.
+    #: Functions that occur; None: all that the model knows.
     functions: Sequence[str] | None = None
 
 

@@ -41,14 +41,14 @@ class Cause(msgspec.Struct, frozen=True):
 
     #: In kebab-case; names the test.
     name: str
-    #: What is wrong, for the page.
+    #: The fault of the input, for the page.
     wrong: str
     #: The command line after ``splitbrain``, as a shell reads it.
     command: str
     #: The whole sentence; ``{folder}`` stands for the working folder.
     says: str
     code: int = 64
-    #: What lies there, and what the environment is like.
+    #: Files that lie there, and the environment.
     arrange: Arrange = nothing
     #: Tried as a process of its own too.
     as_process: bool = False

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-#: What a web server says that is no engine.
+#: Answer of a web server that is no engine.
 GARBAGE = b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n<html>\n"
 
 
@@ -28,7 +28,7 @@ def false_engine(path: Path, answer: bytes | None) -> Generator[str]:
             while True:
                 end, _ = listener.accept()
                 open_ends.append(end)
-                # Who only knocks has closed its end before it is answered.
+                # A client that only knocks has closed its end before it is answered.
                 if answer is not None and end.recv(65_536):
                     end.sendall(answer)
                 if answer is not None:

@@ -190,7 +190,7 @@ def test_an_arrow_can_be_clicked_and_read(timeline: Timeline) -> None:
     assert re.search(r"^Write(Answer)? from (c\d to n3|n3 to c\d)\n", told)
     assert re.search(r"Sent at 14\.\d{3}\W\d{3} s, arrived at .* later\.", told)
     assert re.search(r"\n(ok|r\d = \d+)$", told)
-    # What was clicked stays when the pointer goes elsewhere.
+    # The clicked one stays when the pointer goes elsewhere.
     timeline.page.mouse.move(x - 30, y - 30)
     timeline.page.mouse.move(x - 20, y - 34)
     assert timeline.panel.inner_text() == told

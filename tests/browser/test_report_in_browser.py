@@ -15,7 +15,7 @@ from tests.synthetic_runs import write_run
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 CHARTS = ("latency", "throughput", "leaders")
-#: What the charts are drawn from.
+#: Data of the charts.
 DATA = re.compile(r"(<script[^>]*application/json[^>]*>)([^<]*\"latency\"[^<]*)(</script>)")
 #: Share of a chart's pixels that are not transparent.
 INKED = """id => {

@@ -54,7 +54,7 @@ def resources(engine: DockerClient, run_id: RunId) -> dict[str, list[str]]:
 
 
 def states(engine: DockerClient, run_id: RunId) -> list[str]:
-    """What the run's containers do, sorted."""
+    """Return the states of the run's containers, sorted."""
     api: Any = engine.api
     found = api.containers(all=True, filters={"label": f"{RUN_LABEL}={run_id}"})
     return sorted(str(thing["State"]) for thing in found)

@@ -12,7 +12,7 @@ COUNT_MIN = 56
 
 
 def folder(environment: Mapping[str, str]) -> Path:
-    """What ``SPLITBRAIN_CORPUS`` names, else the folder beside the checkout."""
+    """Return the folder in ``SPLITBRAIN_CORPUS``, else the one beside the checkout."""
     return Path(environment.get("SPLITBRAIN_CORPUS") or BESIDE)
 
 
@@ -26,7 +26,7 @@ def recorded_verdicts(recorded: Path) -> dict[str, dict[str, Any]]:
 
 
 def lacking(environment: Mapping[str, str]) -> str | None:
-    """What is wrong where they have to be at hand; None elsewhere, and where they are."""
+    """Return the problem where they have to be at hand; None elsewhere, and where they are."""
     recorded = folder(environment)
     if environment.get("CI") != "true" or len(recorded_verdicts(recorded)) >= COUNT_MIN:
         return None

@@ -33,7 +33,7 @@ RECORDED_VERDICTS = recorded_verdicts(RECORDED)
 MODELS = {"etcd-register": "cas-register", "kv-append (partition by key)": "kv"}
 
 
-#: What the names of files say of their format; kv files are EDN too.
+#: Formats by the names of files; kv files are EDN too.
 FORMATS_BY_ENDING = {
     ".jsonl": {"jsonl"},
     ".gz": {"jsonl"},

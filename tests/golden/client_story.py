@@ -23,7 +23,7 @@ Opening = Literal["greets", "refused", "lost", "silent", "unaccepted", "garbage"
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What becomes of one request."""
+    """Course of one request."""
 
     outcome: AnswerOutcome | Literal["lost", "never", "garbage"] = "ok"
     after_ms: float = 2.2

@@ -44,7 +44,7 @@ _PRE_VOTE = VoteRequest("c", PEER, DIRECTORY, Epoch(4), ME, DIRECTORY, NO_EPOCH,
 _HEARTBEAT = BrokerHeartbeatRequest(
     broker_id=1, broker_epoch=7, current_metadata_offset=9, want_fence=False, want_shut_down=False
 )
-#: What an owner sends, by codec and by the word of a story.
+#: Requests of an owner, by codec and by the word of a story.
 REQUESTS = {
     "quorum": {
         "plain": msgspec.structs.replace(_PRE_VOTE, pre_vote=False),

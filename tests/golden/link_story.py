@@ -12,7 +12,7 @@ CODECS: tuple[Codec, ...] = ("quorum", "control")
 #: made; ``unaccepted``: never.
 Opening = Literal["accepted", "refused", "unreachable", "unaccepted"]
 
-#: What a peer sends, or lets happen. ``answer``: what the frame asks for. ``refusal``: the peer
+#: Acts of a peer. ``answer``: what the frame asks for. ``refusal``: the peer
 #: does not know this version of the question for versions; ``refused``: it does not tell them.
 #: ``misnumbered``: the answer to another request. ``garbage``: a frame that is no answer.
 #: ``empty``: a frame of no byte. ``too-long``: a frame that announces too much. ``half``: half of
@@ -32,7 +32,7 @@ Word = Literal[
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What comes of one frame; without words nothing does."""
+    """Outcome of one frame; without words there is none."""
 
     words: tuple[Word, ...] = ("answer",)
     after_ms: float = 1.1

@@ -249,7 +249,7 @@ async def _loaded(story: LoadStory, loop: VirtualLoop) -> LoadRecord:
         asked = readers(VOTERS, story.observers, inner.final_reads(), inner)
         unsettled = await reads.run(asked)
         tape.tell(Ended(f"{unsettled} final reads of the leader are not settled"))
-    # What still comes is told to nobody.
+    # Later completions are told to nobody.
     await asyncio.sleep(_CALM_S)
     return LoadRecord(
         story, tape.entries, traffic.counts(), stop.failure, processes.upcoming(range(slots))

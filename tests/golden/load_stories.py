@@ -28,7 +28,7 @@ def _uneven(type_: Literal["ok", "info"]) -> dict[int, Answer]:
     return {slot: Answer(type_, ms, error) for slot, ms in enumerate(_UNEVEN_MS)}
 
 
-#: What one operation may meet; slot 0 follows the leader, slot 1 is pinned. With seed 1 the
+#: Fates of one operation; slot 0 follows the leader, slot 1 is pinned. With seed 1 the
 #: operation (1, 1) writes, (0, 2) and (1, 2) read.
 _OUTCOMES: Final = (
     _one("ok, at once", 1, 1, Answer(after_ms=0)),

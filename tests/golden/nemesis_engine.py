@@ -40,7 +40,7 @@ class Record(msgspec.Struct, frozen=True):
     down: tuple[NodeName, ...]
     #: Nodes that do not run, by their states.
     not_running: dict[str, str]
-    #: What is still wrong: kind of state, and where.
+    #: States still in force: their kind, and where.
     bad: dict[str, list[Any]]
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 PROJECT = Path(__file__).parents[2]
-#: What simulated worlds must be equal on.
+#: Interpreters on which simulated worlds must be equal.
 VERSIONS = ("3.11", "3.12", "3.13")
 #: Packages that ``bench.trace_hashes`` imports from.
 OURS = ("bench", "splitbrain")
@@ -35,7 +35,7 @@ class OtherPython(msgspec.Struct, frozen=True):
     sources: Path
 
     def run(self, *arguments: str, hash_seed: str = "0") -> str:
-        """What ``python ARGUMENTS`` in the sources' folder prints.
+        """Return the output of ``python ARGUMENTS`` in the sources' folder.
 
         Raises:
             AssertionError: it failed; with what it said.
@@ -102,7 +102,7 @@ def other_python(version: str, sources: Path) -> OtherPython | None:
 
 
 def locked(packages: tuple[str, ...]) -> str:
-    """What the lock file says of these packages, as lines for pip.
+    """Return the lock file's entries of these packages, as lines for pip.
 
     Raises:
         AssertionError: it does not know one.

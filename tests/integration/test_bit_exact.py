@@ -24,7 +24,7 @@ class Sample(NamedTuple):
 
 
 FEW = Sample("0:8", "1000:1020", (3, 7))
-#: What a change is not kept waiting for.
+#: Tests that a change is not kept waiting for.
 MANY = Sample("0:20", "1000:1100", (7, 19))
 
 
@@ -114,7 +114,7 @@ def test_optimised_away_assertions_change_nothing(
     assert printed[:-1] == expected[:-1]
 
 
-#: What a streams' prefix is made from, and how the planted ones differ: between hash seeds, and
+#: Source of a streams' prefix, and how the planted ones differ: between hash seeds, and
 #: after other seeds in the same process.
 PREFIX = 'f"{seed}/{salt}"'
 ORDER_OF_A_SET = 'f"{seed}/{salt}" + "".join({"a", "b", "c", "d", "e"})'

@@ -18,7 +18,7 @@ SLICES = [range(20, 40), range(40, 60)]
 
 
 def alarms(seeds: range, trial: SimOptions) -> tuple[list[str], list[SimulationOutcome]]:
-    """What is said against these worlds, and how they went."""
+    """Return the alarms of these worlds, and their outcomes."""
     found: list[str] = []
     outcomes: list[SimulationOutcome] = []
     for seed in seeds:

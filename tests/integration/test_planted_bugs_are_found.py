@@ -1,6 +1,6 @@
 """Planted bugs are found by the seeds that everybody's sweep begins with, and by the right watcher.
 
-Those that take a few seeds only; ``python -m bench.planted`` measures all of them. Which seed finds
+Those that take a few seeds only; ``python -m bench.planted`` measures all. The seed that finds
 a bug may change with the swarm, so seeds are tried in order.
 """
 
@@ -55,9 +55,9 @@ FOUND_IN_METADATA_BY: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "stale-leader-reads": ((1, 6), ("INV-10",)),
     "snapshot-id-off-by-one": ((22,), ("INV-28",)),
     "log-cut-before-snapshot": ((22, 25), ("INV-28",)),
-    # What is written of a topic that was lost contradicts the image.
+    # Records of a topic that was lost contradict the image.
     "delta-lost-at-snapshot-load": ((22, 25), ("INV-14", "INV-17", "INV-18")),
-    # Who lags behind finds no snapshot any more, or ends where its own is gone.
+    # A laggard finds no snapshot any more, or ends where its own is gone.
     "newest-snapshot-removed": ((11, 46), ("INV-14",)),
     "applied-out-of-order": ((2, 3), ("INV-14",)),
     "broker-epoch-not-checked": ((52,), ("INV-50",)),

@@ -1,6 +1,6 @@
-"""Which error codes the streams must meet, of each API that our controllers serve. Pure.
+"""Error codes that the streams must meet, of each API that our controllers serve. Pure.
 
-What our code names and this table has not must be excused (``EXCUSED``): ``test_admin_coverage``
+A code that ours names and this table has not must be excused (``EXCUSED``): ``test_admin_coverage``
 looks into the code.
 """
 

@@ -49,7 +49,7 @@ class Question:
 
     @property
     def api_key(self) -> ApiKey:
-        """Which API."""
+        """API key."""
         return api_key_of_call(self.request)
 
 
@@ -160,11 +160,11 @@ class Side:
 
     @property
     def known(self) -> Known:
-        """What a generator sees."""
+        """View of a generator."""
         return Known(self.cluster_id, self.image)
 
     def begin(self) -> None:
-        """What is compared begins here: what was before is renamed by nothing."""
+        """Begin the comparison here: nothing before is renamed."""
         self.image = self.follower.image()
         self._alike = Alike(self.cluster_id, self.image)
 
@@ -216,7 +216,7 @@ class Difference:
 
 @dataclass
 class Comparison:
-    """What came of one stream."""
+    """Result of one stream."""
 
     asked: int = 0
     differences: list[Difference] = field(default_factory=list[Difference])

@@ -1,4 +1,4 @@
-"""What two clusters may say differently though they are the same, of answers and of images. Pure.
+"""Allowed differences between answers and images of two equal clusters. Pure.
 
 Declared, and nothing beside it is renamed:
 
@@ -43,7 +43,7 @@ _UNORDERED: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 }
 #: Words of refusals.
 _WORDS: Final = (
-    # Which of three controllers is active.
+    # The active one of three controllers.
     (re.compile(r"^(The active controller appears to be node )[123]\.$"), r"\1N."),
     # Nor who it is that cannot do a level.
     (re.compile(r"(?<=Local controller )[123](?= (?:only supports|does not))"), "N"),

@@ -1,4 +1,4 @@
-"""What became of numbered records, by what was acknowledged and what is found. Pure."""
+"""Fates of numbered records, by the acknowledged and the found ones. Pure."""
 
 import itertools
 from collections import Counter

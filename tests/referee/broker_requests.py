@@ -1,4 +1,4 @@
-"""What brokers and controllers ask, right and wrong, by chance. Pure."""
+"""Requests of brokers and controllers, right and wrong, by chance. Pure."""
 
 from random import Random
 from typing import Final
@@ -39,7 +39,7 @@ _FORWARDED: Final = encode_call(
 )[_SIZE_BYTES:]
 _KEY_BYTES: Final = 2
 _UNKNOWN_VERSION: Final = _FORWARDED[:_KEY_BYTES] + b"\x00\x63" + _FORWARDED[2 * _KEY_BYTES :]
-#: What brokers ask for themselves.
+#: Requests of brokers for themselves.
 _NOT_FORWARDABLE: Final = encode_call(
     cluster.DescribeClusterRequest(include_cluster_authorized_operations=False), 0, 7, "referee"
 )[_SIZE_BYTES:]
@@ -54,7 +54,7 @@ def register(random: Random, known: Known) -> msgspec.Struct:
     """A broker that is not there, most often; another process of one that is; nonsense."""
     present = {broker.broker_id for broker in known.brokers}
     absent = [broker_id for broker_id in BROKER_IDS if broker_id not in present]
-    # Who is on its way out does not come back as who it was.
+    # A broker on its way out does not come back as the same.
     others = [broker_id for broker_id in BROKER_IDS if not known.is_leaving(broker_id)]
     broker_id = random.choice(absent if absent and random.random() < 0.7 else others)
     return registration(broker_id, known.cluster_id, random)

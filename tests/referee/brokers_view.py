@@ -1,4 +1,4 @@
-"""What clients of this machine learn from the brokers: of the quorum, of topics.
+"""Clients' view of the brokers from this machine: of the quorum, of topics.
 
 Through kafka-python, which shares no code with Kafka's Java clients nor with librdkafka.
 """

@@ -1,4 +1,4 @@
-"""What administrators' clients in Python answer, as plain data: the same of both libraries. Pure.
+"""Answers of administrators' clients in Python as plain data, alike for both libraries. Pure.
 
 Must never fall back on how an object prints itself: an object of an unknown kind is an error, since
 it could hide what differs.
@@ -49,7 +49,7 @@ class Call:
     method: str
     arguments: tuple[Any, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    #: What a real cluster's answer has in it, so that a question which no client understands is
+    #: Part of a real cluster's answer, so that a question which no client understands is
     #: not taken for agreement; of a call that is not refused it may be empty.
     tells: str = ""
     is_refused: bool = False
@@ -60,7 +60,7 @@ class Call:
         return not self.is_refused and not self.method.startswith(_LOOKS)
 
     def ask(self, client: Any) -> Any:
-        """What the client answers or raises, as plain data."""
+        """Return the client's answer or exception as plain data."""
         try:
             return plain(getattr(client, self.method)(*self.arguments, **self.options))
         except (KafkaException, PythonKafkaError) as error:
@@ -110,7 +110,7 @@ def plain(value: Any) -> Any:
 
 
 def _settled(future: "Future[Any]") -> Any:
-    """What came of it."""
+    """Its result."""
     error = future.exception(_PATIENCE_S)
     return plain(future.result() if error is None else error)
 

@@ -1,4 +1,4 @@
-"""What two clusters may answer clients differently though they are the same, by declared rules.
+"""Allowed differences between two equal clusters' answers to clients, by declared rules.
 
 Pure. Everything else must be equal: errors and their words, levels, epochs and leaders of
 partitions, orders, types and sources of configs. Must never rename what an administrator would act
@@ -16,7 +16,7 @@ _ID: Final = "ID"
 _NO_IDS: Final = ("A" * 22, "00000000-0000-0000-0000-000000000000")
 _HEX: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _UUID: Final = re.compile(rf"UUID\('({_HEX.pattern})'\)")
-#: Who answered, in what confluent-kafka lists.
+#: Names of the answering broker in confluent-kafka's lists.
 _ANSWERERS: Final = ("orig_broker_id", "orig_broker_name")
 
 #: Any controller may be active, and says which one it is.
@@ -27,7 +27,7 @@ _LOCAL: Final = re.compile(r"(?<=Local controller )[123](?= (?:only supports|doe
 #: (49), SCRAM (51), and dynamic voters (80, 81).
 NOT_SERVED: Final = frozenset({"30", "31", "38", "39", "40", "49", "51", "80", "81"})
 
-#: What depends on the machine and the hour, wherever it is told: bytes of its disk, times, and by
+#: Values that depend on the machine and the hour, wherever told: bytes of its disk, times, and by
 #: which change the features came to be as they are.
 _NUMBERS: Final = frozenset(
     {
@@ -178,7 +178,7 @@ def _controller(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _controllers(answer: dict[str, Any]) -> tuple[Any, list[Any]]:
-    """Who is called the controller, and who serves, as either library has them."""
+    """Rename the controller and the serving brokers, as either library has them."""
     if "controller" in answer:
         return answer["controller"], list(answer.get("nodes", ()))
     return answer.get("controller_id"), [

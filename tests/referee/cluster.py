@@ -42,7 +42,7 @@ _FIRST_BROKER: Final = 11
 _TAIL_LINES: Final = 15
 _TAIL_CHARACTERS: Final = 300
 _INTERVAL_S: Final = 0.1
-#: What a broker says once it is unfenced and has opened its listeners.
+#: Line of a broker once it is unfenced and has opened its listeners.
 _STARTED: Final = "Kafka Server started"
 _START_PATIENCE_S: Final = 90.0
 
@@ -82,7 +82,7 @@ class Cluster:
 
     @property
     def own_names(self) -> dict[str, str]:
-        """What this cluster alone is called, its id and ports, and what is written instead."""
+        """Return this cluster's own id and ports, and their stand-ins."""
         ports = {self.client_address(broker): f"CLIENT-OF-{broker}" for broker in self.brokers}
         return {self.cluster_id: "CLUSTER", **ports}
 
@@ -115,7 +115,7 @@ class Cluster:
         return self._runtime.endpoint(self.name_of(node_id), port)
 
     def memory_bytes(self, node_id: int) -> int:
-        """What a running node holds."""
+        """Handles of a running node."""
         sample = self._runtime.sample(self.name_of(node_id))
         assert sample is not None
         return sample.memory_bytes
@@ -175,7 +175,7 @@ class Cluster:
         self._killed.clear()
 
     def log(self, node_id: int, lines: int = 100_000) -> str:
-        """What it printed, the last lines."""
+        """Return the last lines of its output."""
         return self._runtime.log_tail(self.name_of(node_id), lines)
 
     def name_of(self, node_id: int) -> NodeName:

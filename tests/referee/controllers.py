@@ -45,7 +45,7 @@ class Controllers(Protocol):
 
     @property
     def images(self) -> tuple[ImageSource, ...]:
-        """What they are started from."""
+        """Source that they are started from."""
         ...
 
     def quorum(self, run_id: RunId, run_folder: Path, place: Place) -> Quorum:

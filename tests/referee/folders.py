@@ -28,7 +28,7 @@ _FILES: Final = ReadOnlyDiskFileSystem()
 
 
 def image_in(folder: Path, end_offset: int | None = None) -> MetadataImage:
-    """What a folder holds below an offset, or in all, from the snapshot its log begins after."""
+    """Read a folder below an offset, or whole, from the snapshot its log begins after."""
     start = log_start(folder)
     image = image_of(folder, start) if start.end_offset else MetadataImage()
     buffer = TransactionBuffer(start.end_offset)
@@ -39,7 +39,7 @@ def image_in(folder: Path, end_offset: int | None = None) -> MetadataImage:
 
 
 def image_of(folder: Path, snapshot_id: SnapshotId) -> MetadataImage:
-    """What a snapshot in a folder tells."""
+    """Read a snapshot in a folder."""
     return decode_image(snapshot_id, read_snapshot(_FILES, folder, snapshot_id))
 
 

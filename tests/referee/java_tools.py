@@ -13,7 +13,7 @@ ELECTIONS: Final = "org.apache.kafka.tools.LeaderElectionCommand"
 
 
 def quorum_status(cluster: Cluster) -> dict[str, str]:
-    """What ``kafka-metadata-quorum describe --status`` says of the controllers."""
+    """Run ``kafka-metadata-quorum describe --status`` at the controllers."""
     return fields(
         _answer(
             cluster,
@@ -25,7 +25,7 @@ def quorum_status(cluster: Cluster) -> dict[str, str]:
 
 
 def replicas(cluster: Cluster) -> dict[int, str]:
-    """Who replicates the metadata log, and as what, by ``describe --replication``."""
+    """Return replicas of the metadata log and their roles, by ``describe --replication``."""
     answer = _answer(
         cluster,
         QUORUM,
@@ -37,7 +37,7 @@ def replicas(cluster: Cluster) -> dict[int, str]:
 
 
 def cluster_id(cluster: Cluster) -> str:
-    """What ``kafka-cluster cluster-id`` says, asking the controllers."""
+    """Run ``kafka-cluster cluster-id`` at the controllers."""
     answer = _answer(
         cluster, CLUSTER, "cluster-id", "--bootstrap-controller", cluster.inner_controllers
     )
@@ -45,7 +45,7 @@ def cluster_id(cluster: Cluster) -> str:
 
 
 def topics(cluster: Cluster) -> list[str]:
-    """What ``kafka-topics --list`` says of the users' topics, asking the brokers."""
+    """Run ``kafka-topics --list`` for the users' topics at the brokers."""
     answer = _answer(
         cluster,
         TOPICS,

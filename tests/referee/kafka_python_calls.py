@@ -1,4 +1,4 @@
-"""What an administrator asks of kafka-python, one after the other: of two brokers, 11 and 12.
+"""Calls of an administrator with kafka-python, one after the other: at brokers 11 and 12.
 
 Partitions are placed by hand, because a real controller places them by chance.
 

@@ -1,6 +1,6 @@
 """A cluster as a generator of requests sees it: what two clusters have alike, by names. Pure.
 
-What differs between them (topic ids, broker epochs) is looked up when a request is built, so that
+Differences between them (topic ids, broker epochs) are looked up for each request, so that
 the same draws build the same request of each.
 """
 
@@ -22,7 +22,7 @@ NO_TOPIC_ID: Final = f"{0xBAD:032x}"
 
 @dataclass(frozen=True)
 class Known:
-    """What is committed in one cluster."""
+    """Committed state of one cluster."""
 
     cluster_id: str
     image: MetadataImage
@@ -69,7 +69,7 @@ class Known:
 
     @property
     def last_offset(self) -> int:
-        """What a broker has applied that has applied all."""
+        """Return the applied offset of a broker that has applied all."""
         return self.image.provenance.last_offset
 
 

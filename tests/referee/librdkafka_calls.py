@@ -1,4 +1,4 @@
-"""What an administrator asks of confluent-kafka, one after the other: of two brokers, 11 and 12.
+"""Calls of an administrator with confluent-kafka, one after the other: at brokers 11 and 12.
 
 Its requests are those of librdkafka. It can be pointed at brokers alone, and sends what changes the
 metadata to the one that they call the controller. It offers nothing of features, of the quorum, of

@@ -54,7 +54,7 @@ CONTROLLERS: Final = MixedControllers(
 )
 OWN_ID: Final = CONTROLLERS.own_id
 KAFKA_IDS: Final = frozenset({1, 2})
-#: What a controller of Kafka says when it meets what cannot be.
+#: Words of a Kafka controller that meets an impossible state.
 _FAULTS: Final = ("fatal fault", "FATAL", "IllegalStateException", "IllegalArgumentException")
 
 
@@ -82,7 +82,7 @@ class MixedQuorum:
         return found if leads else None
 
     def await_leader(self, among: list[int]) -> int:
-        """Who of these leads and commits."""
+        """Return the one of these that leads and commits."""
         found: list[int] = []
 
         def is_led() -> bool:
@@ -207,7 +207,7 @@ def numbered(number: int) -> IncrementalAlterConfigsRequest:
 
 
 def after(first: int, log: Mapping[int, bytes]) -> dict[int, bytes]:
-    """What of a log begins at an offset or later."""
+    """Return the part of a log from an offset on."""
     return {offset: raw for offset, raw in log.items() if offset >= first}
 
 

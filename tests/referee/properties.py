@@ -17,7 +17,7 @@ _METADATA_VERSION: Final = "metadata.version"
 INTERNAL_PORT: Final = 9092
 CLIENT_PORT: Final = 9094
 
-#: What a broker waits for before it looks for another controller. Kafka's own make it 20 s and
+#: Wait of a broker before it looks for another controller. Kafka's own make it 20 s and
 #: more, and measure nothing but themselves.
 QUICK_FAILOVER: Final[Mapping[str, str]] = {
     "controller.socket.timeout.ms": "2000",

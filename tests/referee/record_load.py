@@ -1,7 +1,7 @@
 """Numbered records through unmodified brokers: which were acknowledged, which are found.
 
 The producer is idempotent and waits for all in-sync replicas, so that every acknowledged record
-must be found once, in order. What was not acknowledged may be found or not.
+must be found once, in order. An unacknowledged one may be found or not.
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""What two clusters may say differently though they are the same, by declared rules. Pure.
+"""Allowed differences between two equal clusters, by declared rules. Pure.
 
 Everything else that tools print must be equal: words of refusals, levels, orders of rows, and that
 a directory has no id. Must never rename what an administrator would act on.
@@ -21,7 +21,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         # Nor how long the tool looked for somebody who would.
         (r"^\S+ \w+ NetworkClient: .*\n", ""),
         (r"^\d\d:\d\d:\d\d,\d{3} ", "TIME "),
-        # Which controller is active, in which epoch, how far its log goes, who lags behind.
+        # The active controller, its epoch, how far its log goes, who lags behind.
         (rf"^(LeaderId|LeaderEpoch|HighWatermark|MaxFollowerLag\w*): +{_NUMBER}$", r"\1: NUMBER"),
         (rf'("directoryId": )"{_ID}"', r"\1ID"),
         (r"(FinalizedVersionLevel: \S+\s+Epoch: )\d+", r"\1NUMBER"),

@@ -1,4 +1,4 @@
-"""What two clusters answered, renamed, is the same. Pure."""
+"""Comparison of two clusters' answers, renamed. Pure."""
 
 from collections.abc import Sequence
 

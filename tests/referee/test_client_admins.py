@@ -3,7 +3,7 @@
 Up to declared renamings. kafka-python and confluent-kafka ask through unmodified brokers, which
 answer looks from what they learnt of the controllers' log and forward changes to the active one.
 Neither can be pointed at controllers: a controller serves no Metadata, without which both give up,
-and that they do on both makes alike. What is not asked, and why, is told beside the calls
+and that they do on both makes alike. Calls that are left out, and why, are told beside the others
 (``LEFT_OUT`` of ``kafka_python_calls`` and ``librdkafka_calls``); ``test_client_calls`` holds that
 every other method is.
 """
@@ -63,7 +63,7 @@ _KAFKA = KafkaControllers(settings={"auto.leader.rebalance.enable": "false"})
 _OWN = OwnControllers(settings={"leader.imbalance.check.interval.seconds": "0"})
 #: Of what no broker could tell.
 _NOWHERE = PartitionView(-1, frozenset(), frozenset())
-#: Who looks for a topic would make it.
+#: A search for a topic would make it.
 _BROKERS = {"auto.create.topics.enable": "false"}
 
 
@@ -74,7 +74,7 @@ def test_clients_are_answered_on_our_controllers_as_on_kafkas(tmp_path: Path) ->
 
 
 def _answers(run_folder: Path, controllers: Controllers) -> list[str]:
-    """What the clients answer, renamed, in order."""
+    """Return the clients' answers, renamed, in order."""
     with deployed(run_folder, controllers, brokers=2, settings=_BROKERS) as cluster:
         cluster.await_brokers()
         asking = Asking(cluster)
@@ -140,7 +140,7 @@ class Asking:
             return self._ask_all(client, calls)
 
     def of_controllers(self) -> list[str]:
-        """What comes of pointing a client at them."""
+        """Return the outcome of pointing a client at them."""
         bootstrap = ",".join(self._controllers)
         look = Call("describe_cluster", options={"request_timeout": _SHORT_S})
         with confluent_admin(bootstrap) as client:

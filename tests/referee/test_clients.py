@@ -1,4 +1,4 @@
-"""What clients of Kafka do beyond plain records, before and after the active controller is killed.
+"""Acts of Kafka's clients beyond plain records, before and after the active controller's kill.
 
 Transactions, groups of both protocols, and configs. One body judges Kafka's controllers, which
 proves the referee, and ours.

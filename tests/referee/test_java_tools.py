@@ -28,7 +28,7 @@ def test_java_tools_print_on_our_controllers_what_they_print_on_kafkas(tmp_path:
 
 
 def _printed(run_folder: Path, controllers: Controllers) -> list[str]:
-    """What the tools print, renamed, in order."""
+    """Return the tools' output, renamed, in order."""
     with deployed(run_folder, controllers, brokers=2) as cluster:
         cluster.await_brokers()
         renaming = Renaming(cluster.own_names)

@@ -108,7 +108,7 @@ def _succeeded(quorum: MixedQuorum, leader: int) -> tuple[dict[int, bytes], int]
         connection.tell(numbered(0), 1)
         lost: dict[int, bytes] = {}
         while not lost and quorum.described(leader) is not None:
-            # What else it has more may be at others: they took it, and could not tell any more.
+            # The rest of its surplus may be at others: they took it, and could not tell any more.
             tail = quorum.tail(leader)
             lost = {offset: raw for offset, raw in tail.items() if says(raw, 0)}
         successor = quorum.await_leader([each for each in quorum.ids if each != leader])

@@ -1,4 +1,4 @@
-"""What an administrator asks of Java's tools, one after the other: of two brokers, 11 and 12.
+"""Calls of an administrator with Java's tools, one after the other: at brokers 11 and 12.
 
 Partitions are placed by hand, because a real controller places them by chance. Every question is
 asked of brokers and, where the tool can, of controllers.
@@ -12,7 +12,7 @@ from tests.referee.java_tools import CLUSTER, CONFIGS, ELECTIONS, FEATURES, QUOR
 
 
 class Asked(Enum):
-    """Who is asked."""
+    """Node that is asked."""
 
     BROKERS = "--bootstrap-server"
     CONTROLLERS = "--bootstrap-controller"

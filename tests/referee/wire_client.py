@@ -39,7 +39,7 @@ _READ_BYTES: Final = 1 << 16
 _CLIENT_ID: Final = "referee"
 _CLIENT_ADDRESS: Final = bytes((127, 0, 0, 1))
 _SIZE_BYTES: Final = 4
-#: Who follows the log; no voter's id and no broker's.
+#: Id of the log's follower; no voter's and no broker's.
 _OBSERVER: Final = NodeId(1_000)
 _OBSERVER_DIRECTORY: Final = DirectoryId(f"{0xD15C0:032x}")
 _FETCH_BYTES: Final = 1 << 20
@@ -93,13 +93,13 @@ class Connection:
         return answer
 
     def fetch(self, request: FetchRequest) -> FetchAnswer:
-        """What of the log follows."""
+        """Fetch the next part of the log."""
         answer = self._ask_quorum(request)
         assert isinstance(answer, FetchAnswer)
         return answer
 
     def fetch_snapshot(self, request: FetchSnapshotRequest) -> FetchSnapshotAnswer:
-        """What of a snapshot follows."""
+        """Fetch the next part of a snapshot."""
         answer = self._ask_quorum(request)
         assert isinstance(answer, FetchSnapshotAnswer)
         return answer
@@ -133,7 +133,7 @@ _QUORUM_VERSIONS: Final[Mapping[ApiKey, int]] = {
 
 
 def opened(answer: msgspec.Struct, request: msgspec.Struct, version: int) -> msgspec.Struct:
-    """What an envelope's answer has in it; the answer itself if it has nothing."""
+    """Return the content of an envelope's answer; the answer itself if it has none."""
     assert isinstance(answer, EnvelopeResponse)
     if answer.response_data is None:
         return answer

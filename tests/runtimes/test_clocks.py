@@ -34,7 +34,7 @@ CLOCKS = PROGRAM.replace(
     'return f"{time.monotonic()}"', 'return f"{time.time()} {time.monotonic()}"'
 )
 AN_HOUR_MS = 3_600_000
-#: What asking may take on a machine under load.
+#: Time that asking may take on a machine under load.
 SLACK_MS = 500
 
 

@@ -1,4 +1,4 @@
-"""What every runtime can do to the files of a node that is down, and the node meets it."""
+"""Changes by every runtime to the files of a node that is down, and the node that meets them."""
 
 from collections.abc import Callable
 

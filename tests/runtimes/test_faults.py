@@ -1,4 +1,4 @@
-"""What every runtime does to nodes, and those that can to links, looked at from outside."""
+"""Faults of every runtime on nodes, and of some on links, looked at from outside."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -120,7 +120,7 @@ def anything_left(runtime: ObservableRuntime, run_id: RunId) -> bool:
 def test_teardown_leaves_no_process_no_link_and_no_mount(
     runtime: ObservableRuntime, run_folder: Path
 ) -> None:
-    # What other runs beside this one make and remove meanwhile is not ours to count.
+    # Things that other runs make and remove meanwhile are not ours to count.
     spec = specification(runtime, run_folder)
     runtime.deploy(spec)
     assert len(processes_of(spec.run_id)) >= 3

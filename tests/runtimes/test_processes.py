@@ -1,4 +1,4 @@
-"""What runtimes do to a node's processes besides killing and freezing them."""
+"""Acts of runtimes on a node's processes besides killing and freezing them."""
 
 import http.client
 import signal
@@ -138,7 +138,7 @@ def test_a_node_that_needs_more_memory_is_killed_by_the_kernel(
     cluster.processes.unlimit_memory(N1)
     cluster.start(N1)
     await_true(lambda: serves(cluster, N1))
-    # What ended an earlier life says nothing of this one.
+    # The end of an earlier life says nothing of this one.
     assert cluster.processes.memory(N1) == MemoryState(None, was_ended=False)
     assert ask(cluster, N1, "greeting") == str(48 << 20)
 
@@ -161,7 +161,7 @@ def test_a_node_that_uses_more_than_its_new_limit_is_killed_at_once(
 def test_limits_of_one_node_are_no_others(cluster: ObservableRuntime) -> None:
     if refused_memory(cluster):
         return
-    # What it may have taken in another test is gone with its life.
+    # Memory taken in another test is gone with its life.
     cluster.kill(N1)
     cluster.start(N1)
     await_true(lambda: serves(cluster, N1))

@@ -1,4 +1,4 @@
-"""What the Spark tests share: one session, and drawn runs in one lake.
+"""Fixtures of the Spark tests: one session, and drawn runs in one lake.
 
 Starting a session may take a minute on a busy machine.
 """

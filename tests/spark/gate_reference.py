@@ -133,7 +133,7 @@ def _leadership(name: str, runs: Sequence[Run]) -> Figure:
 def _over(
     runs: Sequence[Run], told: Callable[[Run], bool], found: Callable[[Run], float], of_all: Any
 ) -> Figure:
-    """What was found in the runs that tell, taken together."""
+    """Sum the findings of the runs that tell."""
     telling = [run for run in runs if told(run)]
     return (float(of_all(map(found, telling))), len(telling)) if telling else (None, 0)
 

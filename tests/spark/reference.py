@@ -52,7 +52,7 @@ class Run:
 def _lines(path: Path, kind: type[Any]) -> list[Any]:
     if not path.exists():
         return []
-    # What stands behind the last line feed is torn.
+    # A line behind the last line feed is torn.
     return [msgspec.json.decode(line, type=kind) for line in path.read_bytes().split(b"\n")[:-1]]
 
 

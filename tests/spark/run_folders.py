@@ -25,7 +25,7 @@ SECOND = 1_000_000_000
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """What kind of run to draw."""
+    """Kind of run to draw."""
 
     seed: int = 0
     nodes: int = 3

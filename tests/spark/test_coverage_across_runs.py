@@ -1,4 +1,4 @@
-"""What faults met over all runs equals its plain-Python reference, from the lake on."""
+"""Coverage of faults over all runs equals its plain-Python reference, from the lake on."""
 
 import random
 from collections import defaultdict

@@ -39,7 +39,7 @@ def test_elections_without_fault_equal_reference(session: SparkSession, tmp_path
     folders: list[Path] = []
     for seed in (41, 42, 43):
         world = World(Shape(seed=seed, faults=6, seconds=40.0))
-        # What most faults did then has no reason.
+        # The effect of most faults then has no reason.
         world.faults = [event for event in world.faults if event.index in (1, 4)]
         folders.append(world.write(tmp_path / f"run-{seed}"))
         ingest(folders[-1])

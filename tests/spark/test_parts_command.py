@@ -45,7 +45,7 @@ def test_parts_of_a_run_have_the_checkers_verdicts(
     }
     assert len(stored) == len(by_checker) > 1
 
-    # What a whole judgement of the folder concludes is the same.
+    # A whole judgement of the folder concludes the same.
     results = {one.checker: one for one in judge(folder, analyze=False).checkers}
     linearizability = results[f"linearizability:{MODEL}"]
     assert verdict_of(answer) is linearizability.verdict

@@ -18,7 +18,7 @@ STEPS_MAX: Final = 600
 
 class Case(NamedTuple):
     bug: str
-    #: What has happened before, with semicolons between.
+    #: Steps so far, with semicolons between.
     commands: str
     #: Pairs that do not hear each other.
     closed: tuple[tuple[int, int], ...] = ()

@@ -228,7 +228,7 @@ def test_changed_files_are_what_the_node_reads(
     assert cut is not None
     assert (cut.size_before, cut.size_after) == (10, 4)
     restore = FileChange("restore", "log/*", draw=7)
-    # What was there instead is kept, so that a second one takes the first back.
+    # The replaced content is kept, so that a second one takes the first back.
     for sizes in ((4, 10), (10, 4), (4, 10)):
         restored = cluster.disks.change(N1, restore)
         assert restored is not None

@@ -1,4 +1,4 @@
-"""What the runtime cannot do is one sentence with the next step, and leaves nothing behind."""
+"""A refusal of the runtime is one sentence with the next step, and leaves nothing behind."""
 
 import fcntl
 import gc

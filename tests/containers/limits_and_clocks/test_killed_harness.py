@@ -46,7 +46,7 @@ signal.pause()
 
 
 def programs(engine: DockerClient, run_id: RunId) -> str:
-    """What runs in the node's pause container."""
+    """Return the processes of the node's pause container."""
     containers: Any = engine.containers
     labels = [f"{RUN_LABEL}={run_id}", f"{ROLE_LABEL}=pod"]
     (pod,) = containers.list(filters={"label": labels})

@@ -41,12 +41,12 @@ def test_an_isolated_primary_loses_what_it_acknowledged_and_the_fault_is_named(
     assert fault.verified
     assert fault.healed
     verdicts = {result.checker: result for result in found.checkers}
-    # What judges logs and state events is not asked of a system that has none.
+    # Checkers of logs and state events are not asked of a system that has none.
     assert set(verdicts) == {"set-full", "node-health", "record"}
     judged = verdicts["set-full"]
     assert judged.verdict.value == "invalid"
     assert found.vacuous == ()
-    # Which are lost, by whom they were acknowledged, and which fault did it.
+    # The report names the lost ones, who acknowledged them, and the fault.
     worst = judged.lists["lost-by-fault"][0]
     assert (worst["fault"], worst["when"], worst["node"]) == (0, "during", fault.leader)
     assert worst["count"] > 100

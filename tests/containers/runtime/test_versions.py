@@ -1,4 +1,4 @@
-"""What the docker runtime says of itself; what it does is tested in ``tests/runtimes``."""
+"""Versions that the docker runtime tells; its acts are tested in ``tests/runtimes``."""
 
 import pytest
 

@@ -63,14 +63,14 @@ print(msgspec.json.encode(across).decode())
 
 
 def told_there(cluster: Cluster, program: str, *arguments: str) -> Any:
-    """What a driver on the cluster prints last."""
+    """Return the last line of a driver on the cluster."""
     code, output = cluster.run_driver(["python3", "-c", program, *arguments])
     assert code == 0, output
     return msgspec.json.decode(output.splitlines()[-1])
 
 
 def told_here(program: str, *arguments: str) -> Any:
-    """What the same program prints on a local Spark."""
+    """Return the same program's last line on a local Spark."""
     environment = {name: value for name, value in os.environ.items() if name != MASTER_VARIABLE}
     output = subprocess.run(
         [sys.executable, "-c", program, *arguments],
@@ -85,12 +85,12 @@ def told_here(program: str, *arguments: str) -> Any:
 def told_both(
     cluster: Cluster, program: str, there: Sequence[str], here: Sequence[str]
 ) -> tuple[Any, Any]:
-    """What the program prints on the cluster and on a local Spark, asked at the same time."""
+    """Run the program on the cluster and on a local Spark at the same time."""
     return at_once(lambda: told_there(cluster, program, *there), lambda: told_here(program, *here))
 
 
 def at_once(there: Callable[[], _There], here: Callable[[], _Here]) -> tuple[_There, _Here]:
-    """What both come to; the second runs in a thread beside the first."""
+    """Return both results; the second runs in a thread beside the first."""
     with ThreadPoolExecutor(max_workers=1) as beside:
         local = beside.submit(here)
         return there(), local.result()

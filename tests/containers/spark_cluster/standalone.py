@@ -82,7 +82,7 @@ class Cluster:
         return f"spark://{self._address}:7077"
 
     def state(self) -> dict[str, Any]:
-        """What the master says of itself; empty while it does not answer."""
+        """Return the master's state; empty while it does not answer."""
         try:
             answer = requests.get(f"http://{self._address}:8080/json/", timeout=5)
             return dict(answer.json())

@@ -67,7 +67,7 @@ def stored(shared: Path, name: str, operations: list[PairedOperation]) -> Path:
 
 
 def by_key(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """What a part was found to be, apart from how long it took."""
+    """Return the verdict on a part, without its time."""
     found = {row.pop("key"): row for row in rows}
     assert len(found) == len(rows)
     for row in found.values():

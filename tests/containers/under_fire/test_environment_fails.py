@@ -1,6 +1,6 @@
 """The environment fails amid a real run: one sentence, the next step, exit 3, nothing left.
 
-What was recorded until then is judged all the same.
+The record up to then is judged all the same.
 """
 
 import os

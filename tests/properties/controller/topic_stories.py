@@ -148,7 +148,7 @@ WEIGHTS = (4, 1, 2, 2)
 
 
 def problems_of(source: random.Random, length: int = 12, decided: Decide = decide) -> Iterator[str]:
-    """What is wrong with the decisions of one story."""
+    """Return the problems of one story's decisions."""
     image = a_cluster(source)
     for _ in range(length):
         (api_key,) = source.choices(list(REQUESTS), WEIGHTS)

@@ -1,4 +1,4 @@
-"""What is read straight into columns is what readers of objects give, or is left to them."""
+"""Columns read straight from a file equal the readers' objects, or are left to them."""
 
 import gzip
 import re

@@ -1,4 +1,4 @@
-"""What is written in a format is read back, and no bytes end in anything but one sentence."""
+"""A history written in a format is read back, and bad bytes end in one sentence."""
 
 import gzip
 import tempfile
@@ -33,7 +33,7 @@ def written(content: str | bytes, name: str = "history") -> Iterator[Path]:
 
 
 def told(operations: list[PairedOperation], *names: str) -> list[tuple[Any, ...]]:
-    """What formats without all fields can still tell; a failure is removed before checking."""
+    """Return what formats without all fields can still tell; failures are removed before."""
     names = names or ("process", "f", "key", "argument", "result", "type", "start", "end", "error")
     return [
         tuple(getattr(operation, name) for name in names)

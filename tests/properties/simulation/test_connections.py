@@ -52,7 +52,7 @@ ACTS = st.lists(
 
 
 class _Ends(msgspec.Struct):
-    """What one connection was given and what came of it, per direction."""
+    """Input and output of one connection, per direction."""
 
     sent: list[int]
     arrived: list[int]

@@ -1,4 +1,4 @@
-"""What a disk may hold, by the plainest means: for every byte whether it is dirty, and no undoing.
+"""Contents that a disk may have, by the plainest means: a dirty flag per byte, and no undoing.
 
 It does operations one after the other on an empty disk and says of an outcome of a power loss
 whether it is legal.
@@ -12,7 +12,7 @@ from splitbrain.simulation.disk.file_system import SECTOR_BYTES
 
 
 class Operation(NamedTuple):
-    """What is done; of a file by its number, of names as the names that it leaves."""
+    """An act; on a file by its number, on names as the names that it leaves."""
 
     action: str
     file: int = 0

@@ -17,7 +17,7 @@ from tests.unit.checker.brute_force import linearizable
 
 
 def facts(operations: list[PairedOperation]) -> list[tuple[Any, ...]]:
-    """What of each operation is to survive the columns."""
+    """Return the part of each operation that is to survive the columns."""
     return [(o.process, o.f, o.key, o.argument, o.result, o.type, o.end) for o in operations]
 
 

@@ -1,4 +1,4 @@
-"""Which acknowledgement ends a failover, and the bench that measures it, in memory."""
+"""Ends of failovers by acknowledgements, and the bench that measures them, in memory."""
 
 import asyncio
 import random
@@ -56,7 +56,7 @@ def seen(node: NodeName, leader: NodeName | None, epoch: int | None) -> Acknowle
     )
 
 
-#: What really happens around a fault, in the order of arrival; only the last one counts.
+#: Acknowledgements around a fault in the order of arrival; only the last one counts.
 STREAM = [
     acknowledgement(990, 995, 4, node=OLD),
     # Acknowledged by the leader that dies, while it is being killed.

@@ -123,7 +123,7 @@ def test_each_kind_says_how_often_it_bit_and_healed_and_why_not() -> None:
     total = summed([VALID], ["kill", "flip", "wipe"])
     assert msgspec.structs.astuple(total.kinds["kill"]) == (1, 1, 1, 1)
     assert msgspec.structs.astuple(total.kinds["flip"]) == (1, 0, 0, 0)
-    # What no run tried is visible.
+    # An untried kind is visible.
     assert msgspec.structs.astuple(total.kinds["wipe"]) == (0, 0, 0, 0)
     assert total.misses == {"flip: too many": 1}
 
@@ -159,7 +159,7 @@ def test_a_campaign_goes_on_where_its_ledger_ends(tmp_path: Path) -> None:
     first = campaign(ledger)
     first.interrupted = 3
     first.go_on()
-    # What somebody ended early is no evidence of anything.
+    # A run that somebody ended early is no evidence of anything.
     assert numbers(ledger) == [1, 2, 4]
     campaign(ledger).go_on()
     assert numbers(ledger) == [1, 2, 3, 4]

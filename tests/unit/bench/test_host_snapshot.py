@@ -1,4 +1,4 @@
-"""What a campaign of kills would call left behind or disturbed; each thing that it must see."""
+"""Leftovers and disturbances of a campaign of kills; each thing that it must see."""
 
 import os
 import random

@@ -152,7 +152,7 @@ def test_a_torn_last_line_of_a_ledger_is_dropped(tmp_path: Path) -> None:
 
 
 def test_a_campaign_that_was_interrupted_twice_goes_on(tmp_path: Path) -> None:
-    """What came after the torn line used to be written behind it, as one line that nobody read."""
+    """A line after the torn one used to be written behind it, as one line that nobody read."""
     path = tmp_path / "ledger.jsonl"
     asked = drawn([VOTERS], 1)[:3]
     Ledger(path).add(entry(asked[0], "unit", "test_x"))

@@ -25,7 +25,7 @@ FILES = 2_000
 def test_the_readers_and_the_plain_ones_agree() -> None:
     tally = looked_at(SEED, range(500))
     assert tally.differences == []
-    # What the files are: each format, columns, violations, and files that are refused.
+    # Kinds of files: each format, columns, violations, and files that are refused.
     for name in ("jsonl", "edn", "kv", "jepsen-log", "parquet", "etcd-robustness"):
         assert tally.counts[name] > 10
     assert tally.counts["read by both"] > 200

@@ -16,7 +16,7 @@ from splitbrain.checker import (
 from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation as op
 
-#: What a history must be told: violations by kind, or the verdict where there is none.
+#: Expected answer: violations by kind, or the verdict where there is none.
 Told = tuple[str, ...]
 
 

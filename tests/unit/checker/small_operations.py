@@ -1,4 +1,4 @@
-"""What small histories are made of, per model: requests, true answers, and other answers.
+"""Parts of small histories, per model: requests, true answers, and other answers.
 
 ``REQUESTS`` draws what is asked, ``ANSWERS`` what a correct object answers in a state, and
 ``OTHER_ANSWERS`` an answer that could be a lie, alone in a tuple; None where an operation answers

@@ -27,7 +27,7 @@ PLANTED = 40
 NAMED_MIN = 38
 MINIMAL_MIN = 38
 AT_ANY_TIME_MIN = 30
-#: What comes and goes holds both values in turn: more of its lies are lies at their time alone.
+#: A value that comes and goes is often true: more of its lies are lies at their time alone.
 AT_ANY_TIME_MIN_OF = {"topics": 25}
 
 
@@ -69,7 +69,7 @@ def test_the_explanation_is_whole(model: str) -> None:
         graph = from_data(violation["graph"])
         indices = {member["index"] for member in violation["core"]}
         assert indices <= set(graph.nodes)
-        # What the answer came from is shown beside the core.
+        # The answer's source is shown beside the core.
         sources = {source["index"] for source in violation["sources"]}
         assert not sources or sources & set(graph.nodes)
         # The orders that came furthest, where the search kept them.

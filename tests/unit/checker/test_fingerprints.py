@@ -1,4 +1,4 @@
-"""What a fingerprint tells apart, and what it does not; the corpus' violations have few."""
+"""Violations that a fingerprint tells apart, and others; the corpus' violations have few."""
 
 import json
 from collections.abc import Sequence
@@ -175,7 +175,7 @@ def test_a_core_without_a_circle_is_known_by_its_kinds(size: int) -> None:
     assert one.shape == "read:ok, write:ok"
 
 
-#: What each violation of the corpus looks like; a change here is a new ``VERSION``.
+#: Fingerprint of each violation of the corpus; a change here is a new ``VERSION``.
 SHAPES = {
     "acknowledged-write-lost-at-failover.jsonl": "cas:ok, write:ok; a^b b<a",
     "append-is-lost.edn": "append:ok, get:ok",

@@ -1,4 +1,4 @@
-"""Which fault a moment falls to, and how losses are told by it."""
+"""The fault that a moment falls to, and the losses by fault."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What can be put in one order is never called a violation by a checker of outcomes."""
+"""A history that can be put in one order is never a violation to a checker of outcomes."""
 
 from random import Random
 
@@ -13,7 +13,7 @@ from tests.unit.checker.brute_force import linearizable
 from tests.unit.checker.small_histories import random_history
 
 HISTORIES = 4000
-#: Which checker judges histories of which model, besides the model itself.
+#: Checkers of each model's histories, besides the model itself.
 PAIRS = [
     ("counter", "counter-bounds"),
     ("fifo-queue", "queue-totals"),

@@ -245,7 +245,7 @@ def ties_ordered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         set_sightings, "bisect_right", lambda starts, known: sum(s < known for s in starts)
     )
-    # What it then calls missing cannot be named, which is no point here.
+    # The elements that it then calls missing cannot be named, which is no point here.
     monkeypatch.setattr(set_full, "_missing", lambda *_, **__: {"sentence": ""})
 
 
@@ -262,7 +262,7 @@ def early_sights_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         return next(kinds)()
 
     monkeypatch.setattr(set_sightings, "Counter", counter)
-    # What it then calls missing cannot be named, which is no point here.
+    # The elements that it then calls missing cannot be named, which is no point here.
     monkeypatch.setattr(set_full, "_missing", lambda *_, **__: {"sentence": ""})
 
 

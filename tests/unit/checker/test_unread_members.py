@@ -107,7 +107,7 @@ def test_a_final_read_that_failed_reads_no_member(name: str, outcome: str) -> No
     failed = ANSWERS[name]("n3", shows=False, outcome=outcome, index=50, process=50)
     answers = [*lacking(name, "n1", "n2"), failed]
     if name == "queue-totals" and outcome == "info":
-        # What has no answer may have taken all there was.
+        # An operation without an answer may have taken all there was.
         assert judged(name, *BEFORE[name], *answers).verdict is not Verdict.INVALID
         return
     assert judged(name, *BEFORE[name], *answers).verdict is Verdict.UNKNOWN

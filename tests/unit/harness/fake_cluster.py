@@ -18,7 +18,7 @@ from splitbrain.contracts.simulation import World
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.contracts.system import LeaderView, Route
 
-#: What ``bugs`` may name.
+#: Names that ``bugs`` may have.
 SILENT_AFTER_HEAL = "silent-after-heal"
 COMMITS_NOTHING_AFTER_HEAL = "commits-nothing-after-heal"
 EPOCHS_RISE = "epochs-rise"

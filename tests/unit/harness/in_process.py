@@ -1,6 +1,6 @@
 """Runs the parts of a judgement in the test's own process, where many runs are judged.
 
-What workers do when parts misbehave is the matter of ``test_judge_workers.py``.
+Workers whose parts misbehave are the matter of ``test_judge_workers.py``.
 """
 
 from collections.abc import Callable, Sequence

@@ -80,7 +80,7 @@ COVERAGE = [
 
 
 def fault_lines() -> list[FaultEvent]:
-    """What was recorded of the faults, and of one that never found its target."""
+    """Return the record of the faults, and of one that never found its target."""
     events: list[FaultEvent] = []
     for index, (kind, nodes, start, seen, end) in enumerate(_FAULTS):
         story: list[tuple[int, Any]] = [(start, "invoked"), (end, "removed")]

@@ -1,4 +1,4 @@
-"""What etcd's robustness tests record, as operations on registers."""
+"""Records of etcd's robustness tests, as operations on registers."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Who led when: one reading, in which every kind that ends a process ends a reign."""
+"""Reigns: one reading, in which every kind that ends a process ends a reign."""
 
 import pytest
 

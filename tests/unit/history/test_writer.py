@@ -1,4 +1,4 @@
-"""What the writer promises to whoever reads the folder after a crash."""
+"""Promises of the writer to a reader after a crash."""
 
 import errno
 import os

@@ -244,7 +244,7 @@ def seen_of(
     *,
     is_healed: bool = False,
 ) -> Evidence:
-    """What is seen of the first fault where each look shows what ``look`` says."""
+    """Return the findings on the first fault where each look shows what ``look`` says."""
 
     def ended(_nodes: Sequence[NodeName]) -> Doing[Sequence[NodeName]]:
         yield from ()

@@ -177,7 +177,7 @@ def test_a_missing_target_gives_no_fault(kind: str) -> None:
 def test_a_kind_needs_what_its_acts_need(kind: str) -> None:
     _, course = settled(kind, fault_kind(kind).first_target, WIDE)
     used = frozenset[Any]().union(*(acts.needed(act) for act in (*acts_of(course), *course.heal)))
-    # What undoes a shape needs what made it.
+    # The undoing of a shape needs what made it.
     assert used - {"loss"} <= fault_kind(kind).needs
     assert fault_kind(kind).needs <= used
 

@@ -115,7 +115,7 @@ def test_one_of_three_that_does_not_hold_all_keeps_the_others_from_forgetting(
 def test_of_five_one_may_lack_something_beside_one_that_forgets_and_no_more() -> None:
     assert reason_unmet(DEMAND, FIVE, [N1], told(FIVE, n2=SHORT)) is None
     assert reason_unmet(DEMAND, FIVE, [N1], told(FIVE, n2=SHORT, n3=OLD)) is not None
-    # Who has forgotten before is not asked what it holds now.
+    # A voter that has forgotten before is not asked what it holds now.
     assert reason_unmet(DEMAND, FIVE, [N1, N4], told(FIVE)) is None
     assert reason_unmet(DEMAND, FIVE, [N1, N4], told(FIVE, n2=SHORT)) is not None
 

@@ -81,7 +81,7 @@ class Exact:
         )
 
     def shrunk(self, other_seeds: int = 0) -> Smallest:
-        """What is left of the plan."""
+        """Return the rest of the plan."""
         return shrink(SCENARIO, self, self.budget, other_seeds)
 
 

@@ -129,7 +129,7 @@ def test_a_kept_file_is_put_back_also_where_it_is_gone(data: Path, files: Folder
     assert done is not None
     assert (done.file, done.offset, done.size_before, done.size_after) == ("log/a", 60, 65, 100)
     assert (data / "log" / "a").read_bytes() == bytes(range(100))
-    # What it was is kept instead, so that this can be undone.
+    # Its former content is kept instead, so that this can be undone.
     done = change_file(files, FileChange("restore", "log/a", 2))
     assert done is not None
     assert (data / "log" / "a").read_bytes() == bytes(range(60)) + b"other"

@@ -21,7 +21,7 @@ PACKED = ImageSource("packed", "packed", has_packages=True)
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """What of a clone the images are made from."""
+    """Copy the part of a clone that the images are made from."""
     for name in ("docker/base.sh", "docker/base/packages.txt", "docker/pod/Dockerfile"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)

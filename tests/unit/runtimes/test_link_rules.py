@@ -1,4 +1,4 @@
-"""What kernels are told of links, what programs print, and the program that holds packets."""
+"""Kernel rules of links, programs' output, and the program that holds packets."""
 
 import random
 import socket

@@ -1,4 +1,4 @@
-"""Who is told what about a link, with tools that only listen; probes, and what they have seen."""
+"""Commands for a link, with tools that only listen; probes and their findings."""
 
 import json
 import socket

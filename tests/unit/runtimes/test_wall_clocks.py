@@ -1,4 +1,4 @@
-"""Which programs can have a clock of their own, and what a reading of it says."""
+"""Programs that can have a clock of their own, and readings of it."""
 
 import os
 import struct

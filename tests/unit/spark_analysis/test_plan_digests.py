@@ -1,4 +1,4 @@
-"""Which runs count as runs of one plan."""
+"""Runs that count as runs of one plan."""
 
 from typing import Any
 

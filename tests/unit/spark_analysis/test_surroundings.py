@@ -1,4 +1,4 @@
-"""What Spark needs to begin: a Java that is taken, a driver's address, the code that it ships."""
+"""Needs of Spark: a Java that is taken, a driver's address, the code that it ships."""
 
 import subprocess
 import sys

@@ -35,7 +35,3 @@ def test_a_statement_that_begins_like_a_question_is_found(text: str, line: int) 
 )
 def test_questions_names_and_strings_pass(text: str) -> None:
     assert check_words(MODULE, text) == []
-
-
-def test_other_folders_are_not_read() -> None:
-    assert check_words(PurePosixPath("elsewhere/a.py"), "# What is here.\n") == []

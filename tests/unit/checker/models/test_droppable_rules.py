@@ -1,4 +1,4 @@
-"""What each model says about ``info`` operations that may be dropped, against the oracle.
+"""Rules of each model on ``info`` operations that may be dropped, against the oracle.
 
 Dropping must never change a verdict; and each rule, made a little too bold, must be told apart.
 """

@@ -1,4 +1,4 @@
-"""What models say besides their steps, which the oracle judges: parts, sentences, wrong shapes."""
+"""Models beyond their steps, which the oracle judges: parts, sentences, wrong shapes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What ``splitbrain clean`` says and does when some of it cannot be done."""
+"""``splitbrain clean`` when some of it cannot be done."""
 
 import subprocess
 import sys

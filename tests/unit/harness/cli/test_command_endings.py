@@ -1,4 +1,4 @@
-"""What the commands say and return when something ends early around a run or a judgement."""
+"""Words and exit codes of commands when a run or a judgement ends early."""
 
 import fcntl
 from pathlib import Path

@@ -167,7 +167,7 @@ def test_programs_that_a_system_needs_without_images(
 def test_a_kernel_that_cannot_be_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     faculties = machine_probes.look_at_kernel()
-    # What no fault of this version uses is no matter here.
+    # A tool that no fault of this version uses is no matter here.
     assert [finding.name for finding in faculties] == ["kernel: namespaces", "kernel: iptables"]
     for finding in faculties:
         says_no(finding, "there is no program unshare")

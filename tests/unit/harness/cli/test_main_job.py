@@ -13,7 +13,7 @@ from tests.unit.harness.run_fake import FakeRun
 
 
 class Machine:
-    """Which runtimes there are; ``None`` for one that cannot be had."""
+    """Runtimes at hand; ``None`` for one that cannot be had."""
 
     def __init__(self, **capabilities: frozenset[str] | None) -> None:
         self.capabilities = capabilities

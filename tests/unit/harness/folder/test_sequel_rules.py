@@ -1,4 +1,4 @@
-"""What a scenario may say of a sequel: the fault before it, and where it waits."""
+"""Rules of a scenario's sequel: the fault before it, and where it waits."""
 
 from typing import Any
 

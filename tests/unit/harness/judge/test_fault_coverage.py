@@ -1,4 +1,4 @@
-"""What a fault met is what the nodes told, and what nobody told is unknown."""
+"""Coverage of a fault is what the nodes told; the untold is unknown."""
 
 from pathlib import Path
 from typing import Any

@@ -229,7 +229,7 @@ def parquet(folder: Path, **columns: Any) -> None:
         ({"process": ["nemesis", None]}, 64),
         ({"process": [0, 0]}, 1),
         ({"process": [0, 0], "end_ns": [4, 4]}, 64),
-        # What was left open stays so while its process goes on.
+        # An open operation stays so while its process goes on.
         ({"process": [0, 0], "type": ["info", "ok"], "end_ns": [None, 4]}, 0),
         ({"process": [0, 0], "type": ["info", "ok"], "end_ns": [None, 4], "result": ["1", "2"]}, 1),
     ],

@@ -369,7 +369,7 @@ def test_a_violation_wins_over_everything_at_once(
         + '{"time": 1, "phase": "interrupted"}\n'
         + '{"time": 2, "phase": "failed", "detail": "teardown"}\n'
     )
-    # Who fails after the end never seals.
+    # A judge that fails after the end never seals.
     seal(RunFolder(stale))
     found = judge_and_publish(
         stale, analyze=False, harness_problems=("The engine went away.",), stop=stop

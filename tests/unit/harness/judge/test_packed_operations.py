@@ -1,4 +1,4 @@
-"""What a worker gets is what was handed over, whatever the values are."""
+"""A worker gets the operations as handed over, whatever the values are."""
 
 import pickle
 from typing import Any

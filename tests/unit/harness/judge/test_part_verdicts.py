@@ -32,7 +32,7 @@ def answered(*verdicts: str, damage: tuple[str, ...] = ()) -> Answered:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What Spark answers, and what it was asked."""
+    """Spark's answers, and the questions."""
     known: dict[str, Any] = {"answer": answered("valid"), "requests": []}
 
     def ask(_module: str, request: Any, **_: Any) -> Answered:

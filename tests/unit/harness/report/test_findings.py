@@ -1,4 +1,4 @@
-"""What Spark's jobs found stands in summary.md and on the page where there is something to say."""
+"""Findings of Spark's jobs in summary.md and on the page, where there are any."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What of a timeline is read, and what the report makes of it."""
+"""Parts of a timeline that are read, and the report of them."""
 
 import json
 import re

@@ -109,7 +109,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class _Outline(HTMLParser):
-    """What of a page could load or run something, and its headings."""
+    """Parts of a page that could load or run something, and its headings."""
 
     def __init__(self) -> None:
         super().__init__()

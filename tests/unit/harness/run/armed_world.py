@@ -85,7 +85,7 @@ class ArmedWorld:
             self._ends[leader] += 1
             for node in NODES:
                 if node == leader or self._pass(leader, node):
-                    # Who was away comes after, by and by.
+                    # A node that was away comes after, by and by.
                     self._ends[node] = max(
                         self._ends[node], min(self._ends[node] + 2, self._ends[leader])
                     )

@@ -1,4 +1,4 @@
-"""What acts become on a runtime."""
+"""Acts as calls of a runtime."""
 
 from typing import Any
 

@@ -42,7 +42,7 @@ def order(run: Driven) -> list[tuple[int, str]]:
 
 
 def healed(holds: Holds, fault_index: int, act: Act) -> tuple[Act, ...]:
-    """What is done of an act that lets go, and nothing is left to do."""
+    """Return the calls of an act that lets go, and that nothing is left to do."""
     parts = holds.admit(fault_index, act)
     holds.done(fault_index, act)
     return parts

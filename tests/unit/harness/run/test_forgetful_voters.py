@@ -58,7 +58,7 @@ def test_a_voter_is_spared_while_others_lag_and_comes_back_unharmed(kind: str) -
 
 
 class Asked:
-    """What voters told to who goes through a gate, and how long that took."""
+    """Return the voters' reports to a fault at its gate, and how long that took."""
 
     def __init__(self, watch: StateWatch) -> None:
         self._watch = watch

@@ -1,4 +1,4 @@
-"""Who leads is seen from outside while a run goes on, and stands in for state events."""
+"""The leader is seen from outside while a run goes on, and stands in for state events."""
 
 import threading
 from collections.abc import Iterator, Sequence

@@ -39,7 +39,7 @@ def history(run: FakeRun) -> list[Event]:
 
 
 def streams(run: FakeRun, slots: int = 10) -> dict[int, list[Operation]]:
-    """What each slot invoked, in its order."""
+    """Return the invocations of each slot, in order."""
     found: dict[int, list[Operation]] = defaultdict(list)
     for event in history(run):
         if event.type == "invoke" and not event.final:
@@ -167,7 +167,7 @@ def test_final_reads_come_last_from_everyone_and_cover_every_key(tmp_path: Path)
 
 
 def changes(lines: list[MetricLine]) -> list[str]:
-    """What a node was, one after the other: a slow machine takes more samples of each."""
+    """Return a node's states, one after the other: a slow machine takes more samples of each."""
     return [status for status, _ in groupby(line.status for line in lines)]
 
 

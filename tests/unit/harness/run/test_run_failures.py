@@ -1,4 +1,4 @@
-"""What is left when the harness, its environment or the user ends a run early."""
+"""Remains of a run that the harness, its environment or the user ends early."""
 
 import os
 import signal

@@ -66,7 +66,7 @@ class Process:
         self.lifecycle = Lifecycle(identity, BrokerSettings())
         #: Nothing goes in or out, and no time passes for it.
         self.is_frozen = False
-        #: What it sends gets lost; it still follows the log.
+        #: Its messages get lost; it still follows the log.
         self.is_cut = False
         #: It does not follow the log.
         self.lags = False
@@ -75,7 +75,7 @@ class Process:
         self.abandoned: set[int] = set()
         #: Effects that are not messages, and when.
         self.told: list[tuple[int, Effect]] = []
-        #: What the last heartbeat that reached it said of it.
+        #: Its state by the last heartbeat that reached it.
         self.heard_fenced = True
         self._timer = -1
 
@@ -245,7 +245,7 @@ class World:
         self.after(100, self._pass_time)
 
     def check(self, process: Process) -> None:
-        """What a broker believes is what image and last heartbeat say, and never more."""
+        """A broker believes what image and last heartbeat say, and never more."""
         lifecycle = process.lifecycle
         own = lifecycle.image.brokers.get(process.broker_id)
         image_fenced = own is None or own.fenced or own.broker_epoch != lifecycle.broker_epoch

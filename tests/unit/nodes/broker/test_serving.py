@@ -1,4 +1,4 @@
-"""What a broker answers by itself, apart from Metadata, and what it does not while fenced."""
+"""Answers of a broker by itself, apart from Metadata, and those it denies while fenced."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """Courses of a controller: random brokers, sound and not, ask what they like, and time passes.
 
 A course is a list of actions; each is a list of numbers, out of which its kind takes what it needs.
-What happened in each step is told to the invariants (``broker_invariants``).
+The events of each step are told to the invariants (``broker_invariants``).
 """
 
 import random
@@ -41,7 +41,7 @@ class Process(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What one action did."""
+    """Effect of one action."""
 
     what: str
     before: MetadataImage
@@ -86,7 +86,7 @@ class Course:
         known = self.processes[broker_id]
         if known and next(numbers) % 4 == 0:
             life = known[-1].life
-            # What it lost it does not name again.
+            # It does not name again what it lost.
             broker = self.cluster.image.brokers.get(broker_id)
             log_dirs = broker.log_dirs if broker else _directories(broker_id)
         else:

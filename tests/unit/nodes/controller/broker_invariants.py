@@ -1,4 +1,4 @@
-"""What must hold of brokers and partitions after each step of a course, whatever was asked.
+"""Invariants of brokers and partitions after each step of a course, whatever was asked.
 
 Each invariant is a function that gives what is wrong, by a step and by what the witness remembers.
 The witness knows requests, answers and images; it never asks a controller what it thinks.
@@ -24,14 +24,14 @@ from tests.unit.nodes.controller.led_cluster import SESSION
 
 
 class Witness:
-    """What was seen so far, and what is wrong of it."""
+    """Events so far, and their problems."""
 
     def __init__(self) -> None:
         #: When each incarnation was last heard of, as its session counts.
         self.heard: dict[tuple[int, int], int] = {}
         #: How far each broker said to be, since its last change.
         self.reported: dict[int, int] = {}
-        #: What others have to know before a broker may go.
+        #: Offset that others must have applied before a broker may go.
         self.leaving: dict[int, int] = {}
         self.registered_at: dict[int, int] = {}
         self.ids_given: int = 0

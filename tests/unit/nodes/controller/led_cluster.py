@@ -89,7 +89,7 @@ class Cluster:
         return decision.answer
 
     def act(self, decision: Decision | None) -> Decision:
-        """What time decided is appended."""
+        """Append what time decided."""
         assert decision is not None
         assert decision.answer is None
         self.append(decision.records)
@@ -161,7 +161,7 @@ class Cluster:
 
 
 def registration(broker_id: int, life: int = 1, **said: Any) -> brokers.BrokerRegistrationRequest:
-    """What a broker that starts asks."""
+    """Return the request of a broker that starts."""
     whole: dict[str, Any] = {
         "broker_id": broker_id,
         "cluster_id": CLUSTER_ID,

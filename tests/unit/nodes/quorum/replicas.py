@@ -27,7 +27,7 @@ from splitbrain.nodes.quorum.voters import ReplicaKey
 
 MS = 1_000
 LIFE = Incarnation(7)
-#: What the times of the tests are written for; the retry back-off is 20 ms.
+#: Settings that the times of the tests are written for; the retry back-off is 20 ms.
 SETTINGS = QuorumSettings(
     fetch_timeout_ms=300,
     election_timeout_ms_min=200,

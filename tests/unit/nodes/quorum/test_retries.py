@@ -1,4 +1,4 @@
-"""What each role does when its request fails, is refused or is answered late.
+"""Reactions of each role to a request that fails, is refused or is answered late.
 
 Each of these is a retry that nothing missed until a mutant left it out: the simulation heals by
 other ways, only later.

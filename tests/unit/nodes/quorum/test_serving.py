@@ -1,4 +1,4 @@
-"""What a leader whose log begins above 0 says to a fetch: records, a divergence, a snapshot."""
+"""Answers of a leader whose log begins above 0 to a fetch: records, a divergence, a snapshot."""
 
 import pytest
 

@@ -175,7 +175,7 @@ class World:
     def close(self) -> None:
         self.is_idle = True
 
-    # What the test does.
+    # Acts of the test.
 
     def crash(self) -> None:
         self.turns.clear()

@@ -42,7 +42,7 @@ class Member(World):
         self.called_count = 0
         #: Nothing that it sends arrives, and nothing arrives at it.
         self.is_cut = False
-        #: What it called, in order.
+        #: Its calls, in order.
         self.calls: list[msgspec.Struct] = []
 
     def at_work(self) -> Node:

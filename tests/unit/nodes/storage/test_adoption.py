@@ -31,7 +31,7 @@ _SNAPSHOT = SnapshotId(Offset(4), Epoch(2))
 
 @pytest.fixture
 def kafkas(memory: MemoryFileSystem, memory_folder: Path) -> Path:
-    """What is in Kafka's folder too: identity, log, checkpoint and a snapshot."""
+    """Return the content of Kafka's folder too: identity, log, checkpoint and a snapshot."""
     log, _ = LogStore.open(memory, memory_folder)
     for number, epoch in enumerate((1, 2, 2)):
         payloads = [(None, b"%d" % (2 * number + part)) for part in range(2)]

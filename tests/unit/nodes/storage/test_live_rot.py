@@ -65,7 +65,7 @@ def test_no_rotten_byte_is_taken_for_a_record(start: int, mask: int) -> None:
 
 @pytest.mark.parametrize("mask", MASKS)
 def test_no_rotten_header_reaches_a_follower_as_another_place_or_epoch(mask: int) -> None:
-    """What the checksum does not cover is the leader's to see, the rest the follower's codec."""
+    """Rot outside of the checksum is the leader's to see, the rest the follower's codec's."""
     intact = split_batches(opened()[1].read(Offset(0), Offset(8), 1 << 20))
     for position in range(61):
         filesystem, log = opened()

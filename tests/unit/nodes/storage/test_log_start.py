@@ -280,7 +280,7 @@ Work = Callable[[LogStore], None]
 def crash_everywhere(
     memory: MemoryFileSystem, folder: Path, prepare: Work, work: Work
 ) -> list[tuple[LogShape, list[bytes | None]]]:
-    """What a restart finds after a crash behind each step of the work, the full work last."""
+    """Yield a restart's findings after a crash behind each step of the work, the full work last."""
     found: list[tuple[LogShape, list[bytes | None]]] = []
     before = memory.snapshot()
     steps = total = 0

@@ -1,4 +1,4 @@
-"""What a restarted node may truncate, and what makes it refuse to start."""
+"""Truncations by a restarted node, and reasons to refuse to start."""
 
 import errno
 from collections.abc import Callable

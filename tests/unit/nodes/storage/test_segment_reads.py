@@ -44,7 +44,7 @@ def test_a_batch_between_two_entries_of_the_index_is_found_with_one_read() -> No
     count = 5 * INDEX_INTERVAL_BYTES // SIZE
     segment = segment_of(count)
     for offset in range(count):
-        # What was appended last is known without a look at the file.
+        # The last batch is known without a look at the file.
         segment._recent.clear()
         reads = CountedReads(segment.file)
         segment._file = reads  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,4 +1,4 @@
-"""What a broker's clients send: answered by it, handed on, or no business of theirs."""
+"""Requests of a broker's clients: answered by it, handed on, or no business of theirs."""
 
 import pytest
 

@@ -32,7 +32,7 @@ from splitbrain.nodes.wire.messages import encode_answer, encode_api_versions
 ONE, TWO = NodeId(1), NodeId(2)
 DIRECTORY = DirectoryId("ab" * 16)
 VOTE = VoteRequest("c", TWO, DIRECTORY, Epoch(1), ONE, DIRECTORY, NO_EPOCH, Offset(0), True)
-#: Which older releases know too.
+#: A request that older releases know too.
 OLD_VOTE = msgspec.structs.replace(VOTE, pre_vote=False)
 BEGIN = BeginQuorumEpochRequest("c", TWO, DIRECTORY, ONE, Epoch(1))
 GRANTED = VoteAnswer(ErrorCode.NONE, None, Epoch(1), granted=True)

@@ -64,7 +64,7 @@ def message_type(api_key: ApiKey, direction: str) -> type[msgspec.Struct]:
 
 @cache
 def messages(message: type[msgspec.Struct], version: int) -> st.SearchStrategy[Any]:
-    """What a version can say: its own fields at will, the others at their defaults."""
+    """Draw a message of a version: its own fields at will, the others at their defaults."""
     present = {
         column.name: _column_values(column, version)
         for column in columns(message)

@@ -113,7 +113,7 @@ def versions_of(api_key: ApiKey) -> list[int]:
 
 
 def request_as_carried(request: Request, version: int) -> Request:
-    """What a version of the API can say of a request."""
+    """Return the part of a request that a version of the API can say."""
     if isinstance(request, VoteRequest):
         last_epoch = _carried_epoch(request.last_epoch, request.end_offset)
         request = msgspec.structs.replace(request, last_epoch=last_epoch)
@@ -143,7 +143,7 @@ def _carried_epoch(epoch: Epoch, end_offset: Offset) -> Epoch:
 
 
 def answer_as_carried(answer: Answer, version: int) -> Answer:
-    """What a version of the API can say of an answer."""
+    """Return the part of an answer that a version of the API can say."""
     if not isinstance(answer, DescribeQuorumAnswer):
         return answer
 

@@ -1,4 +1,4 @@
-"""What a node says that it serves, and which version is chosen from what a peer says."""
+"""Served versions of a node, and the version chosen from a peer's."""
 
 import struct
 from typing import get_args

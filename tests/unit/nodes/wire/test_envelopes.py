@@ -1,4 +1,4 @@
-"""What a broker forwards arrives whole, and what is wrong with an envelope has Kafka's code."""
+"""A forwarded request arrives whole, and a wrong envelope has Kafka's code."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""What a node must hold in memory before it has any data: core, storage, and every quorum API."""
+"""Memory of a node before it has any data: core, storage, and every quorum API."""
 
 import subprocess
 import sys

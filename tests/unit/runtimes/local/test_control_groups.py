@@ -94,7 +94,7 @@ def test_a_memory_limit_is_read_back_and_so_is_whom_it_has_ended(
     (folder,) = processes.make_groups([N1])[N1]
     assert processes.memory(N1) == MemoryState(None, was_ended=False)
     events = next(Path(folder).glob("memory.[oe][ov][me]*"))
-    # What was ended before the limit says nothing of it.
+    # A process ended before the limit says nothing of it.
     events.write_text("oom_kill 2\n")
     processes.limit_memory(N1, 40)
     assert processes.memory(N1) == MemoryState(40, was_ended=False)

@@ -1,4 +1,4 @@
-"""What can be done to folders of nodes that are down, power cuts too, and nothing else."""
+"""Changes to folders of nodes that are down, power cuts too, and nothing else."""
 
 import itertools
 import json

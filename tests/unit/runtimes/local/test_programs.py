@@ -1,4 +1,4 @@
-"""What a machine lacks is told before a run, with the way to get it."""
+"""A missing program is told before a run, with the way to get it."""
 
 from pathlib import Path
 

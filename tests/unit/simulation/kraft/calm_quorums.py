@@ -92,15 +92,15 @@ class CalmQuorum:
         return self.wait_us(lambda: self.cluster.leader().leader is not None)
 
     def cut(self, source: Host, destinations: Sequence[Host]) -> None:
-        """What the one sends to the others waits from now on."""
+        """Hold the messages from one to the others from now on."""
         self.world.network.cut(links(source, destinations))
 
     def restore(self, source: Host, destinations: Sequence[Host]) -> None:
-        """What waited goes on."""
+        """Send on the held messages."""
         self.world.network.restore(links(source, destinations))
 
     def roles_taken(self, duration_us: int) -> list[str]:
-        """Which nodes change their role meanwhile."""
+        """Return the nodes that change their role meanwhile."""
         taken: list[str] = []
 
         def take(node: NodeName, _: str) -> None:

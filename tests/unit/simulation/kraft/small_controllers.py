@@ -76,7 +76,7 @@ class Controllers:
 
     @property
     def image(self) -> MetadataImage:
-        """What is committed."""
+        """Return the committed image."""
         return self.ledger.image
 
     @property
@@ -85,7 +85,7 @@ class Controllers:
         return {number for number, broker in self.image.brokers.items() if not broker.fenced}
 
     def ask(self, node: str, kind: str, topic: str, value: Any = None) -> ClientAnswer:
-        """What a client of ours is answered."""
+        """Return the answer to a client of ours."""
         self._asked += 1
         operation = f"c0.1-{self._asked}"
         request = ClientRequest(self._asked, kind, topic, value, operation)  # type: ignore[arg-type]
@@ -99,7 +99,7 @@ class Controllers:
 
     @property
     def leader(self) -> Machine:
-        """Who leads."""
+        """Return the leader."""
         name = self.cluster.leader().leader
         return next(one for one in self.ghost.machines.values() if one.host.name == name)
 

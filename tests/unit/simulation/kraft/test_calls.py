@@ -21,7 +21,7 @@ from tests.unit.simulation.kraft.small_controllers import Controllers, beat
 
 
 class Listening:
-    """What reaches controllers, what they answer, and what brokers' processes send."""
+    """Requests at controllers, their answers, and messages of brokers' processes."""
 
     def __init__(self, controllers: Controllers, monkeypatch: Any) -> None:
         self.sent: Counter[msgspec.Struct] = Counter()

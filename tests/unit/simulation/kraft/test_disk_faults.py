@@ -88,7 +88,7 @@ def test_a_call_that_fails_once_ends_the_node_which_starts_again(action: str) ->
     assert faults_of(host).fail_calls(action, 1) == f"the next 1 {action}s fail"
     quorum.caller(host.name).ask()
     if action == "rename":
-        # What a new epoch persists goes by a rename.
+        # A new epoch is persisted by a rename.
         host.pause()
         quorum.run_until(lambda: quorum.leader() is not None)
         host.resume()

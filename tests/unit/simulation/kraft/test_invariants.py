@@ -100,7 +100,7 @@ def fetch_from(offset: int, **fields: Any) -> SendRequest:
     return SendRequest(NodeId(2), CorrelationId(9), request, 1)
 
 
-# What each invariant forbids.
+# Violations of each invariant.
 
 
 def two_leaders(quorum: Quorum) -> None:
@@ -494,7 +494,7 @@ def test_an_answer_without_an_offset_is_refused() -> None:
         assert caught.value.invariant == "INV-17"
 
 
-#: What a sentence for people has not: an object's source text, bytes, Python's None, "us".
+#: Absent from sentences for people: an object's source text, bytes, Python's None, "us".
 SOURCE_TEXT = re.compile(r"\b[A-Z]\w*\(|\w+=|\bb'|\bNone\b|<\w+|\d us\b|'")
 
 

@@ -44,7 +44,7 @@ class Pair:
             through_codec=through_codec,
         ).world
         self.backlog: list[Callable[[], None]] | None = None
-        #: What came of the requests: correlation, and the answer or why there is none.
+        #: Results of the requests: correlation, and the answer or why there is none.
         self.told: list[tuple[int, Any]] = []
         #: Connections on which the peer was asked for its versions, and what else it got.
         self.asked: list[int] = []

@@ -1,4 +1,4 @@
-"""What TCP hides stays hidden, and what it shows is shown."""
+"""The network as TCP shows it: hidden losses stay hidden, the rest is shown."""
 
 from splitbrain.history.timeline_records import TimelineMessage
 from tests.unit.simulation.world.empty_worlds import (

@@ -366,7 +366,7 @@ def test_a_link_that_answers_with_resets_lets_the_other_way_and_other_links_pass
     world.run(LATER_US)
     assert (listeners["n1"].messages, listeners["n2"].messages) == (["back"], ["beside"])
     assert len(there.losses) == 1
-    # What answers along the link meets the reset as well.
+    # An answer along the link meets the reset as well.
     assert back.messages == []
     assert len(back.losses) == 1
     assert beside.messages == ["re beside"]

@@ -1,4 +1,4 @@
-"""What stands in a lake after an ingest: equal to the run folders, once, in bounded memory."""
+"""Content of a lake after an ingest: equal to the run folders, once, in bounded memory."""
 
 import json
 import os

@@ -48,7 +48,7 @@ def test_two_ingests_of_the_same_runs_at_one_time_give_each_run_once(
     assert content_of(store) == content_of(alone)
     assert len(rows_of(store, "runs")) == 2
 
-    # What lost is garbage once it is old, and what counts stays.
+    # The loser is garbage once it is old, and the winner stays.
     removed = clean(store, grace_s=-1)
     assert (removed.commits, removed.files) == (1, len(all_tables()))
     assert content_of(store) == content_of(alone)
@@ -71,7 +71,7 @@ def test_slow_ingest_of_an_older_state_ends_in_the_newer_one(
         ingest_runs(store, runs[:1])
 
     ingest_runs(FailingStore(tmp_path / "lake", before_write=meanwhile), runs[:1])
-    # Which of the two counts is drawn; the next ingest sees whether it is today's run.
+    # The winner of the two is drawn; the next ingest sees whether it is today's run.
     ingest_runs(store, runs[:1])
     (row,) = rows_of(store, "runs")
     assert row["outcome"] == "invalid"

@@ -1,4 +1,4 @@
-"""What the adapter makes of what nodes say of themselves."""
+"""The adapter's reading of the nodes' own reports."""
 
 import asyncio
 import time

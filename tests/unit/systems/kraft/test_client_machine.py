@@ -193,7 +193,7 @@ def test_a_client_that_sends_twice_is_caught(
     mutate(name, mutant, monkeypatch)
     with pytest.raises(AssertionError, match="fail is certain"):
         walk_all()
-    # What it sends, not only what it tells.
+    # Its sends, too, not only its reports.
     monkeypatch.setattr(Walk, "judge", lambda *_: None)
     with pytest.raises(AssertionError, match="sent twice"):
         walk_all()

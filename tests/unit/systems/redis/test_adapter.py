@@ -1,4 +1,4 @@
-"""What the adapter makes of what servers and Sentinels believe."""
+"""The adapter's reading of what servers and Sentinels believe."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -146,7 +146,7 @@ def test_a_core_is_invalid_by_itself_and_valid_without_any_member(model: str) ->
         before = [o for o in history if o.start <= (last.end or 0)]
         core = core_while_open(before, last, MODELS[model], Unlimited())
         assert core.minimal
-        # What returned after the last one need not have happened by then.
+        # A later return need not have happened by then.
         by_then = [
             msgspec.structs.replace(o, type="info", end=None)
             if o.end is None or (o.end, o.index) > (last.end or 0, last.index)

@@ -106,7 +106,7 @@ def test_a_core_is_invalid_by_itself_and_valid_without_any_member(model: str) ->
         before = [o for o in history if o.start <= (last.end or 0)]
         core = core_at_any_time(before, last, MODELS[model], Unlimited(), ())
         if core is None:
-            # What returned later is always free, and when it was invoked can matter.
+            # A later return is always free, and its invocation can matter.
             assert any((o.end or 0, o.index) > (last.end or 0, last.index) for o in before)
             continue
         found += 1

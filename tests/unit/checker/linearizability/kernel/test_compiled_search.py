@@ -123,7 +123,7 @@ def test_a_sweep_forgets_what_nothing_leads_on_from() -> None:
     assert (into_the_depth.verdict, by_rank.verdict) == (Verdict.INVALID, Verdict.INVALID)
     assert by_rank.configurations > 10 * by_rank.remembered
     assert by_rank.remembered < into_the_depth.remembered / 5
-    # What leads to where it ended was not forgotten with the rest.
+    # The way to its end was not forgotten with the rest.
     problem = Problem(operations, model)
     for end in by_rank.dead_ends:
         placed = order_of(problem, end.decisions)

@@ -28,7 +28,7 @@ from tests.unit.checker.operations import operation as op
 from tests.unit.checker.small_histories import random_history
 
 HISTORIES = 6000
-#: What is compiled as one, those first that others import from.
+#: Modules compiled as one, those first that others import from.
 KERNEL = (kernel_memo, kernel_rules, kernel_ways, kernel_search, kernel_frontier)
 #: Every fourth history is of the second, in which a call may lead to several states.
 MODEL_NAMES = ("cas-register", "cas-register", "cas-register", "multi-register")
@@ -39,7 +39,7 @@ SEEN_BEFORE = [
     op("cas", [0, 1], [0, 1, True], start=3, end=4),
     op("read", None, 1, start=6, end=7),
 ]
-#: What to replace in the source, and by what.
+#: Texts of the source and their replacements.
 MUTANTS = {
     "a pure call need not fit": ("if following != state or (", "if following == -9 or ("),
     "ties wait for nobody": ("return before >= rank and (done", "return before > 10**6 and (done"),
@@ -119,7 +119,7 @@ MUTANTS = {
 
 
 def verdicts_of(operations: list[PairedOperation], model: Model) -> set[Verdict]:
-    """What the depth-first search and the sweep say, with and without rule 7."""
+    """Return the verdicts of the depth-first search and the sweep, with and without rule 7."""
     problem = Problem(operations, model)
     columns = columns_of(operations, problem.call_by_place)
     compiled = CompiledModel(model, problem.calls, problem.transitions)

@@ -59,7 +59,7 @@ def test_values_in_an_order_that_would_take_long_are_left_to_numpy() -> None:
     assert zones.judge_zones(columns) == zones.ZoneVerdict(True, ())
 
 
-#: What to replace in the source, and by what.
+#: Texts of the source and their replacements.
 MUTANTS = {
     "process order in ties forgotten": ("or last_end[process] == start:", "or False:"),
     "values may be written twice": ("if written[value] or", "if"),

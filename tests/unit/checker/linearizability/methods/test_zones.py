@@ -99,7 +99,7 @@ def test_of_nothing_there_is_an_order() -> None:
     assert judged([op("read", None, None, start=0, end=None)]) is True
 
 
-#: What to replace in the source, and by what.
+#: Texts of the source and their replacements.
 MUTANTS = {
     "overlapping zones allowed": ("begins[1:] < ends[:-1]", "begins[1:] < begins[:-1]"),
     "touching zones refused": ("begins[1:] < ends[:-1]", "begins[1:] <= ends[:-1]"),

@@ -1,4 +1,4 @@
-"""What a model of a few lines does not say is found out, and a search on that is right."""
+"""Facts that a model of a few lines leaves out are derived, and a search on them is right."""
 
 from random import Random
 from typing import Any
@@ -24,7 +24,7 @@ class Bare(KeyedModel):
         self.name, self.functions = name, self._steps.functions
         self.initial = self._steps.initial
         self.answerless_functions = self._steps.answerless_functions
-        # What an answer says to the model belongs to its steps.
+        # An answer's meaning to the model belongs to its steps.
         self.answer_of = self._steps.answer_of
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:

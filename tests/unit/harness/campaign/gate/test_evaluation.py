@@ -49,7 +49,7 @@ def judge(
     *,
     is_waived: bool = False,
 ) -> Judged:
-    """What came of the last threshold."""
+    """Return the result of the last threshold."""
     return evaluate(read, read.tier(None), now, then, is_waived=is_waived)[-1]
 
 

@@ -1,4 +1,4 @@
-"""What the gate writes: JUnit that servers accept, Markdown that fits, JSON that comes back."""
+"""Outputs of the gate: JUnit that servers accept, Markdown that fits, JSON that comes back."""
 
 import datetime as dt
 from pathlib import Path

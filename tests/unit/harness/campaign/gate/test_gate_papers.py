@@ -1,4 +1,4 @@
-"""What others are told of the gate: its self-test, the page of figures, the CI templates."""
+"""Papers of the gate: its self-test, the page of figures, the CI templates."""
 
 import re
 import subprocess

@@ -89,7 +89,7 @@ def test_a_step_ends_with_its_night_and_is_done_again(nightly: Nightly, killed_i
 def test_a_step_whose_night_is_dead_before_it_begins_does_nothing(
     nightly: Nightly, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What a step sees whose parent died between its start and its first word.
+    # The view of a step whose parent died between its start and its first word.
     monkeypatch.setattr("splitbrain.harness.campaign.nightly.steps.os.getpid", lambda: 1)
     nightly.suites.gate.touch()
     assert nightly.run() == 3

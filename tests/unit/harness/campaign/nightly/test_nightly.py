@@ -84,7 +84,7 @@ def test_a_void_night_is_void_with_the_real_gate_too(
     (folder,) = nightly.folders()
     assert "canaries\\_missed == 0 is violated" in (folder / "gate.md").read_text()
     assert "VOID: a canary went unseen" in nightly.output.splitlines()[-1]
-    # What has to be looked into is there.
+    # The runs to be looked into are there.
     runs = {run.seed: Path(str(run.run_folder)) for run in nightly.suites.runs()}
     assert (runs[1] / "history.jsonl").exists()
     assert not (runs[2] / "history.jsonl").exists()
@@ -114,7 +114,7 @@ def test_steps_that_fail_are_the_night_s_answer(
     nightly.ends_with(command, code)
     assert nightly.run() == expected
     if command == "ingest":
-        # What the lake does not have is kept.
+        # A run that the lake does not have is kept.
         assert all(
             (Path(str(run.run_folder)) / "history.jsonl").exists() for run in nightly.suites.runs()
         )

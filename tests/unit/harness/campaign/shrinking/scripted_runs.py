@@ -19,7 +19,7 @@ WANTED = ReplayVerdict("INVALID", ("linearizability:cas-register",))
 OTHER = ReplayVerdict("INVALID", ("lost-commits",))
 VALID = ReplayVerdict("VALID")
 
-#: What a run of a plan comes to; the number counts all runs, from 0.
+#: Outcome of a plan's run; the number counts all runs, from 0.
 Script = Callable[[Scenario, int], ReplayVerdict | str | None]
 
 

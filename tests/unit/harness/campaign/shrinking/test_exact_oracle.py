@@ -1,4 +1,4 @@
-"""What counts as the same failure, and what a failing run tells of its scenario."""
+"""Sameness of failures, and facts of a scenario from its failing run."""
 
 from collections.abc import Callable
 
@@ -148,7 +148,7 @@ def test_operations_of_a_scenario_that_keeps_some_are_those() -> None:
     scenario = msgspec.structs.replace(SCENARIO, load=load)
     performed = performed_by(outcome(events=EVENTS, phases=HEALED, scenario=scenario))
     assert performed == ((0, 4), (1, 3), (0, 9), (2, 7))
-    # What slot 0 does beyond what is kept, it does because progress is demanded.
+    # Slot 0 does more than is kept because progress is demanded.
     assert performed_by(outcome(events=EVENTS, scenario=scenario)) == performed
 
 

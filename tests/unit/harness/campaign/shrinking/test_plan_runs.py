@@ -82,7 +82,7 @@ def test_a_run_is_shrunk_by_running_smaller_plans_of_it(
     assert plan.experiment.nemesis.endswith(".toml")
     assert json.loads(left.results.read_bytes())["verdict"] == "invalid"
     assert (runs / "shrinking" / failed.name / "tries.log").read_text()
-    # What is left can be shrunk again; the searches lie side by side.
+    # The result can be shrunk again; the searches lie side by side.
     assert cli.run(["shrink", str(left.root), "--tries", "1", "--runs", "1", "--no-simulate"]) == 0
     assert (runs / "shrinking" / left.root.name / "tries.jsonl").exists()
 

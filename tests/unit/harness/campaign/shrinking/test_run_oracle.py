@@ -216,7 +216,7 @@ def test_the_failure_is_found_and_made_small_in_simulation(
     assert found.lines[0].startswith("simulation: seed ")
     assert "2 faults, 1.9 s, 3 nodes, 4 clients -> 1 fault" in found.lines[1]
     (root,) = (tmp_path / "shrunk-like-kraft-register").iterdir()
-    # What was kept is the world that failed, and it is that of the plan.
+    # The kept world is the one that failed, and it is that of the plan.
     world = read_scenario(RunFolder(root).scenario)
     assert world.load_us == found.plan.load_us
     assert [fault.index for fault in world.faults] == [1]

@@ -42,7 +42,7 @@ from tests.unit.harness.run_like_containers import SCHEDULE, failed_run
 
 
 def guess_of(fault: Fault) -> Scenario:
-    """What simulation may leave of the run."""
+    """Return the part of the run that simulation may leave."""
     load = LoadOptions(clients=3, rate=75.0)
     return Scenario(system="kraft", seed=4, faults=(fault,), load_us=4_000_000, load=load)
 

@@ -95,7 +95,7 @@ def test_a_planted_bug_that_goes_unseen_makes_the_night_void(suites: Suites, wha
     assert "VOID: suite unit" in suites.output
     assert "planted: found in 0 of 1 run, at least 1 must be" in suites.output
     assert "would have hidden a real one" in suites.output
-    # What a void night found valid does not count in the ledger's sums.
+    # Valid runs of a void night do not count in the ledger's sums.
     assert suites.report() == 3
     row = suites.output.split("All nights in the ledger")[1].splitlines()[2]
     figures = row.split()

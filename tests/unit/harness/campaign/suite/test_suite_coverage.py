@@ -1,4 +1,4 @@
-"""What faults have met is kept in the ledger and added up; what was never tried is seen first."""
+"""Coverage of faults is kept in the ledger and added up; the untried is seen first."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a suite file may say, in which order its runs come, and how a wrong one is refused."""
+"""Suite files: allowed content, the order of runs, and how a wrong one is refused."""
 
 import re
 from pathlib import Path

@@ -76,7 +76,7 @@ def test_a_world_ends_soon_after_the_last_fault_of_the_run(likeness: Likeness) -
 def test_faults_strike_where_and_about_when_they_did(likeness: Likeness) -> None:
     kill, partition, pause = likeness.faults
     assert (kill.target, partition.target) == ("follower", "leader")
-    # Who was hit by lot is hit by role.
+    # A node hit by lot is hit by role.
     assert pause.target in ("leader", "follower")
     assert abs(partition.at_us - 900_000) < 5_000
     assert abs(partition.duration_us - 800_000) < 5_000

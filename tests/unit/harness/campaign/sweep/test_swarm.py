@@ -1,4 +1,4 @@
-"""What a seed draws: everything is met, nothing shifts, and no float becomes a time."""
+"""Draws of a seed: everything is met, nothing shifts, and no float becomes a time."""
 
 from collections import Counter
 

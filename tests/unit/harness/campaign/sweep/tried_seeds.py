@@ -1,4 +1,4 @@
-"""What came of a seed, as a test wants it."""
+"""Result of a seed, as a test wants it."""
 
 import os
 import time

@@ -28,7 +28,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Ledger(msgspec.Struct, frozen=True):
-    """What the system saw."""
+    """Operations that the system saw."""
 
     path: str
 

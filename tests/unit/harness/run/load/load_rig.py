@@ -110,7 +110,7 @@ def read_history(path: Path) -> list[Event]:
 
 
 def unrecorded(events: list[Event], entries: list[Entry], clock_start_ns: int) -> list[Entry]:
-    """What reached the system before the history's last event, and stands not in the history.
+    """Return what reached the system before the history's last event and is not in the history.
 
     A history that is a prefix of the truth has none. Values are unique, so an operation is known by
     what it does; reads are left out.
@@ -120,7 +120,7 @@ def unrecorded(events: list[Event], entries: list[Entry], clock_start_ns: int) -
         for event in events
         if event.type == "invoke"
     }
-    # What closes open operations after a death says nothing of its time.
+    # An event that closes open operations after a death says nothing of its time.
     end = max((event.time for event in events if event.error != "worker-died"), default=0)
     return [
         entry

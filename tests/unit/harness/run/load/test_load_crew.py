@@ -26,7 +26,7 @@ from tests.unit.harness.run.load.load_rig import NODES, Rig, read_history, unrec
 
 
 def streams(events: list[Event], slots: int) -> dict[int, list[tuple[str, str | None, Any]]]:
-    """What each slot did, in its order."""
+    """Return the operations of each slot, in order."""
     found: dict[int, list[tuple[str, str | None, Any]]] = defaultdict(list)
     for event in events:
         if event.type == "invoke" and not event.final:
@@ -157,7 +157,7 @@ def test_a_killed_worker_process_leaves_a_prefix_and_fails_the_run(tmp_path: Pat
     assert len(events) >= 200
     assert unrecorded(events, rig.ledger.entries(), rig.clock.start_ns) == []
     assert is_complete(events)
-    # What came after the cut is known to the system alone.
+    # Later events are known to the system alone.
     assert len(rig.ledger.entries()) > sum(event.type == "invoke" for event in events)
 
 
@@ -320,7 +320,7 @@ def test_who_is_far_ahead_is_not_listened_to_until_the_others_follow(
     assert rig.stop.failure is None
     assert is_complete(events)
     assert len(events) == 2 * 4 * 2_000
-    # What one read brings on top of the limit.
+    # Bytes that one read brings on top of the limit.
     assert held[0] < 10_000 + 2 * (1 << 20)
 
 

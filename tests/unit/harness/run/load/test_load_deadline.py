@@ -1,4 +1,4 @@
-"""What ends a client's call that takes too long."""
+"""End of a client's call that takes too long."""
 
 import asyncio
 from collections.abc import Coroutine

@@ -13,7 +13,7 @@ from tests.unit.nodes.controller.led_cluster import SESSION, Cluster, directory
 
 
 def beaten(cluster: Cluster, broker_id: int, **said: Any) -> list[MetadataRecord]:
-    """What a heartbeat writes."""
+    """Return the records of a heartbeat."""
     written = len(cluster.log)
     assert cluster.beat(broker_id, **said).error_code == ApiError.NONE
     return cluster.log[written:]

@@ -1,4 +1,4 @@
-"""What becomes of one partition: who is elected, when an epoch begins, what else is said."""
+"""Changes of one partition: who is elected, when an epoch begins, what else is said."""
 
 from typing import Any
 

@@ -122,7 +122,7 @@ def _registered(image: MetadataImage, broker_id: int) -> bool:
 
 
 def _fencing_twice(view: Any, broker: Any) -> list[Any]:
-    # What was replaced for the test is not what this calls.
+    # This does not call what was replaced for the test.
     written = _FENCED(view, broker)
     return [*written, written[-1]]
 

@@ -1,4 +1,4 @@
-"""What a new leader writes, a standby reads, and how whole requests are refused."""
+"""Writes of a new leader, reads of a standby, and refusals of whole requests."""
 
 import random
 

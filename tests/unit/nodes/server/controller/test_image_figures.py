@@ -1,4 +1,4 @@
-"""What an image counts."""
+"""Counts of an image."""
 
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.server.controller.image_figures import image_figures

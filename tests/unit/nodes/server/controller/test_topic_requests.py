@@ -254,7 +254,7 @@ def test_who_waits_too_long_is_told_whether_it_may_still_happen(controller: Cont
     end = controller.node.replica.log_end_offset
     world.until(lambda: controller.image.topics.named("t") is not None)
     world.until(lambda: not world.turns)
-    # Who was told that nothing happens was told the truth.
+    # A client told that nothing happens was told the truth.
     assert controller.image.topics.named("u") is None
     assert [len(each) for each in (appended, again, queued)] == [1, 1, 1]
 

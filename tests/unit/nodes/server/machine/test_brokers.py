@@ -148,7 +148,7 @@ def test_a_broker_that_comes_back_fetches_what_it_missed_and_refuses_until_it_is
 
         def looks(server: Server) -> None:
             assert not clean.exists()
-            # What it had fetched before is in its log.
+            # Its earlier fetches are in its log.
             assert 0 < server.node.replica.log_end_offset < end
             answers: list[ClientAnswer] = []
             server.node.service.handle(ClientRequest(1, "describe-topic", "old"), answers.append)

@@ -1,4 +1,4 @@
-"""What a node's machine lends it: the disk thread, timers of the loop, connections."""
+"""Services of a node's machine: the disk thread, timers of the loop, connections."""
 
 import asyncio
 import resource
