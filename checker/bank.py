@@ -45,7 +45,7 @@ def check(
             balances = _balances(read)
             for _ in balances:
                 findings.poll()
-            lacking = [account for account, n in balances.items() if not _is_number(n)]
+            lacking = [account for account, n in balances.items() if not is_number(n)]
             if lacking:
                 shown = f"shows no balance of account {lacking[0]}"
                 wrong.append(_Wrong("no-balance", read, shown))
@@ -112,10 +112,6 @@ def _balances(read: PairedOperation) -> dict[str, Any]:
     if not isinstance(result, Mapping):
         raise Undecided(f"the read of index {read.index} answered no balances by account")
     return cast("dict[str, Any]", result)
-
-
-def _is_number(balance: object) -> bool:
-    return is_number(balance)
 
 
 def _most_frequent(sums: list[tuple[PairedOperation, Any]]) -> Any:

@@ -128,7 +128,6 @@ def _label(operation: _Found) -> str:
 
 
 def _counted(labels: Iterator[str]) -> str:
-    """Return ``2 read:ok, many write:info``, sorted."""
     counts = Counter(labels)
     return ", ".join(f"{_several(counts[label])} {label}" for label in sorted(counts))
 
@@ -190,7 +189,6 @@ def _drawn(labels: Sequence[str], edges: set[tuple[int, int, str]], order: Seque
 
 
 def _records_shape(records: Sequence[_Found]) -> str:
-    """Return the kinds of the records at one offset, and whether one epoch wrote them."""
     epochs = {str(record.get("epoch")) for record in records}
     kinds = sorted(str(record.get("f") or "control") for record in records)
     return f"{' and '.join(kinds)} of {'one epoch' if len(epochs) == 1 else 'two epochs'}"

@@ -93,7 +93,6 @@ def judge_versions(members: Sequence[PairedOperation], findings: Findings) -> st
 def _shortest_circle(
     circles: "nx.DiGraph[Hashable]", component: Collection[Hashable]
 ) -> list[Hashable]:
-    """Return a short circle, from a version back to itself."""
     best: list[Hashable] = []
     edges = ((a, b) for a, b in circles.edges(component) if b in component)
     for older, newer in islice(edges, _EDGES_TRIED_MAX):

@@ -285,7 +285,6 @@ def _at_member(
     showing: Mapping[str, PairedOperation],
     lacking: Mapping[str, PairedOperation],
 ) -> dict[str, Any]:
-    """Describe each member that lacks the element by its last read."""
     first = next(iter(lacking.values()))
     missed = listed([_read_text(read) for read in lacking.values()])
     show = "shows" if len(showing) == 1 else "show"

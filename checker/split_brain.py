@@ -219,7 +219,6 @@ def _groundless_successes(evidence: Evidence) -> list[dict[str, Any]]:
 
 
 def _end_of(evidence: Evidence) -> int:
-    """Return the time of the last known event, ns."""
     times = [
         operation.start if operation.end is None else operation.end
         for operation in evidence.operations

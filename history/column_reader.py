@@ -170,7 +170,6 @@ def columns_apart(
 
 
 def _things(columns: OperationColumns) -> list[Any]:
-    """Return arguments, and answers that are values, each once."""
     values = columns.values
     met = np.zeros(len(values), dtype=bool)
     met[columns.arguments] = True

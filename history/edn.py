@@ -185,7 +185,6 @@ class _Collection:
 
 
 def _refuse_rest(text: str, position: int) -> None:
-    """Raise EdnError where there is more than blanks and comments."""
     lines = text[position:].split("\n")
     if any(line.split(";", 1)[0].strip(_BLANKS) for line in lines):
         raise EdnError(f"unreadable text at character {position}")

@@ -177,8 +177,6 @@ def _counted(calculate: Callable[[Any, Any], Any]) -> Callable[["Number", object
 
 
 def _compared(compare: Callable[[Any, Any], bool]) -> Callable[["Number", object], bool]:
-    """Make a comparison by size, of numbers of any kinds."""
-
     def compared(self: "Number", other: object) -> bool:
         parts = _parts(other)
         return NotImplemented if parts is None else compare(self.value, parts[1])
@@ -306,7 +304,6 @@ def _is_nan(value: object) -> bool:
 
 
 def _parts(number: object) -> tuple[NumberKind, Any] | None:
-    """Return kind and value of a number; None for anything else."""
     if type(number) is Number:
         return number.kind, number.value
     if type(number) is int:

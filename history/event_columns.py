@@ -114,7 +114,6 @@ def paired_columns(events: EventColumns) -> OperationColumns | None:
 def _placed(
     events: Positions | None, asked: Any, answered: Any, invoked: NDArray[np.bool_]
 ) -> Positions | None:
-    """Return the positions of the completions."""
     if events is None or not events.known[answered].any():
         return None
 

@@ -105,7 +105,6 @@ class ValuesApart:
             self._kinds_by_text.setdefault(leaf.text, set()).add(leaf.kind)
 
     def _is_truth(self, number: Any) -> bool:
-        """Return whether the number would be equal to a true or false of the history."""
         return number in self._truths
 
     def _int(self, value: int) -> Any:
@@ -114,7 +113,6 @@ class ValuesApart:
         return Number("whole" if self._is_edn or not self._one_kind else "number", value)
 
     def _float(self, value: float) -> Any:
-        """Return the stand-in of a number of JSON."""
         if not self._one_kind:
             return Number("double", value)
         return Number("number", value) if self._is_truth(value) else value
@@ -171,7 +169,6 @@ def _types_of(things: Sequence[Any]) -> set[type]:
 
 
 def _leaves(things: Sequence[Any]) -> Iterator[Any]:
-    """Yield everything in values that is no collection."""
     level: Iterable[Any] = things
     while level:
         yield from (thing for thing in level if type(thing) not in _COLLECTIONS)
@@ -183,7 +180,6 @@ def _collections(things: Iterable[Any]) -> list[Any]:
 
 
 def _contents(collections: Sequence[Any]) -> Iterator[Any]:
-    """Yield the members of collections, one after the other."""
     # Lists alone need no look at each.
     if {list}.issuperset(map(type, collections)):
         return chain.from_iterable(collections)

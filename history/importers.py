@@ -183,8 +183,6 @@ def _read_raw(raw: list[RawOperation], broken: BrokenLines) -> _Read:
 
 
 def _place_in(file: Path) -> Callable[[int], _Place]:
-    """Find an event of a JSONL file by reading it again, line by line."""
-
     def place(index: int) -> _Place:
         reader = HistoryReader(file, lines=BrokenLines(file, skip=True), singly=True)
         for event in reader:

@@ -187,7 +187,6 @@ def _kv_operation(line: NumberedLine, text: str) -> RawOperation | None:
 
 
 def _fields(values: list[Any]) -> dict[str, Any]:
-    """Return the fields of an operation by their keywords."""
     if len(values) != 1:
         raise EdnError(f"expected one value, found {len(values)}")
     # Jepsen's own tag only marks an operation.

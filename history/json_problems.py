@@ -113,5 +113,4 @@ def is_json(data: bytes) -> bool:
 
 
 def _type(names: str) -> str:
-    """Return ``int | str`` in words."""
     return " or ".join(_TYPES.get(name.strip(), name.strip()) for name in names.split("|"))

@@ -159,7 +159,6 @@ class _Events:
         self._positions.append(positions_of([line.position for line in lines]))
 
     def _key_texts(self) -> Numbering:
-        """Return the texts of the keys, in the order of their numbers."""
         texts = Numbering()
         texts.codes([key_text(key) for key in self.keys.things])
         return texts
@@ -183,7 +182,6 @@ class _Events:
 
 
 def _whole_positions(blocks: Sequence[tuple[int, Positions | None]]) -> Positions | None:
-    """Join the positions of blocks, each with its number of events."""
     if all(positions is None for _, positions in blocks):
         return None
     kinds = (bool, np.int64, np.int64)

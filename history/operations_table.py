@@ -207,7 +207,6 @@ def _listed(table: Any, name: str) -> list[Any]:
 
 
 def _taken(values: Sequence[Any], codes: Any) -> list[Any]:
-    """Return the value of each code; None for null."""
     lookup = np.empty(len(values) + 1, dtype=object)
     for code, value in enumerate(values):
         lookup[code] = value

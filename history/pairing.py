@@ -154,7 +154,6 @@ def _value_of(operation: PairedOperation, *, is_completion: bool) -> object:
 
 
 def _why_not_yet(event: Event, current: _Open | None, last_time: int) -> str | None:
-    """Say why a process cannot invoke anything now."""
     if current is None and event.time >= last_time:
         return None
     invokes = f"process {event.process} invokes {event.f}"

@@ -209,7 +209,6 @@ class _Measures(Selection):
 
 
 def _dumped(tables: RunTables, logs: int) -> DataFrame:
-    """Return runs with so many dumped logs."""
     dumped = tables.logs.where(sql.col("start_offset").isNotNull())
     return (
         dumped.groupBy("run_id")
@@ -219,7 +218,6 @@ def _dumped(tables: RunTables, logs: int) -> DataFrame:
 
 
 def _runs_that_read(tables: RunTables, *writes: str) -> DataFrame:
-    """Return runs with an acknowledged read, and with one of these writes."""
     is_read = (sql.col("f") == "read") & (sql.col("type") == "ok")
     return (
         tables.operations.groupBy("run_id")
@@ -277,7 +275,6 @@ FOUND: Final[dict[str, tuple[Callable[["_Measures"], DataFrame], dict[str, str]]
 
 
 def _counted_latencies(operations: DataFrame) -> DataFrame:
-    """Count ok operations by run, kind and latency in whole microseconds."""
     elapsed_ns = sql.col("end_ns") - sql.col("start_ns")
     return (
         operations.where(~sql.col("final") & (sql.col("type") == "ok"))

@@ -171,7 +171,6 @@ def _sources(folder: RunFolder) -> tuple[Source, ...]:
 
 
 def _manifest(folder: RunFolder) -> Ingested | None:
-    """Return the manifest of the last ingest; None if there was none or it cannot be read."""
     try:
         return msgspec.json.decode(folder.ingest_manifest.read_bytes(), type=Ingested)
     except (OSError, *UNREADABLE):

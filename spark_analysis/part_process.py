@@ -184,7 +184,6 @@ class _Child:
             return
 
     def _end(self) -> str:
-        """Return how it ended, as a clause."""
         self._process.kill()
         code = self._process.wait()
         if self._killed is not None:

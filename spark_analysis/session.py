@@ -243,7 +243,6 @@ def _end_jvm() -> None:
 
 @contextlib.contextmanager
 def _environment(changes: Mapping[str, str]) -> Iterator[None]:
-    """Change the environment for the start, when Spark reads it."""
     before = {name: os.environ.get(name) for name in changes}
     os.environ.update(changes)
     try:

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
+from splitbrain.checker.findings import of_key
 from splitbrain.checker.linearizability.part.outcome import GUIDED, ZONES, Ending
 from splitbrain.checker.linearizability.part.parts import (
     Part,
     PartResult,
     combine,
-    of_key,
     split,
     undecided_part,
     valid_part,

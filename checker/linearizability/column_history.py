@@ -122,7 +122,6 @@ def split_columns(
 
 
 def _by_part(parts: NDArray[np.int32], starts: Integers, indexes: Integers) -> Integers:
-    """Return the order by part, start and index."""
     if (starts[1:] >= starts[:-1]).all() and (indexes[1:] > indexes[:-1]).all():
         # Numbers of 16 bits are sorted five times as fast.
         few = int(parts.max(initial=0)) <= np.iinfo(np.uint16).max

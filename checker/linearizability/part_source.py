@@ -284,7 +284,6 @@ def _repeated(problem: Problem, model: Model) -> Problem:
 
 
 def _numbered_from_0(processes: Integers) -> Integers:
-    """Return processes numbered from 0; small numbers stay as they are."""
     low, high = int(processes.min(initial=0)), int(processes.max(initial=0))
     if low >= 0 and high <= len(processes):
         return processes

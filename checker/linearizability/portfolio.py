@@ -239,7 +239,6 @@ def _has_open_that_matter(source: PartSource) -> bool:
 
 
 def _outcome(verdict: Verdict) -> Outcome:
-    """Return the outcome of a step that looked at no configuration."""
     return Outcome(
         verdict=verdict,
         reason=None,

@@ -207,7 +207,6 @@ def _kind(f: Any) -> Any:
 
 
 def _left_behind(call: Call) -> set[tuple[Hashable, Any]]:
-    """Return the names and the last value that the call writes to each."""
     return set({name: value for f, name, value in _parts(call) if f in _WRITES}.items())
 
 

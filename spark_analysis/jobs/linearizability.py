@@ -142,7 +142,6 @@ def _parts(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, str | None,
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[tuple[tuple[str, str | None], pa.RecordBatch]]:
-    """Cut the batch where a part ends."""
     runs, parts = batch.column("run_id"), batch.column("part")
     begin = 0
     while begin < batch.num_rows:

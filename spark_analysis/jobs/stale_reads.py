@@ -102,7 +102,6 @@ def _item(column: str, *, plain: bool) -> Column:
 
 
 def _writes(registers: DataFrame) -> DataFrame:
-    """Return writes that may have happened, each with its value."""
     is_cas = sql.col("f") == "cas"
     return registers.where(
         (sql.col("f") != "read")

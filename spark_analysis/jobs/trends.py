@@ -100,7 +100,6 @@ def trend_changes(points: DataFrame) -> DataFrame:
 
 
 def _changes(points: pa.Table) -> pa.Table:
-    """Find the changes of one trend, in a worker of Spark."""
     rows = changes_of(points.sort_by([("age", "descending")]).to_pylist())
     return pa.Table.from_pylist(rows, table_of(Change).schema.remove_metadata())
 

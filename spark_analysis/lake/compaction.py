@@ -99,7 +99,6 @@ def _is_current(piece: _Piece) -> bool:
 
 
 def _groups(pieces: Sequence[_Piece], target_bytes: int) -> Iterator[list[_Piece]]:
-    """Group as many small pieces as fill a commit; a single one has nothing to be merged with."""
     small = [piece for piece in pieces if piece.size_bytes < target_bytes / 2]
     group: list[_Piece] = []
     for piece in small:

@@ -103,7 +103,6 @@ class Relations:
         sources: Sequence[PairedOperation],
         spoilers: Sequence[PairedOperation],
     ) -> list[PairedOperation]:
-        """Return sources that no spoiler certainly followed before the answer."""
         before = [spoiler for spoiler in spoilers if precedes(spoiler, operation)]
         return [
             source for source in sources if not any(precedes(source, spoiler) for spoiler in before)
@@ -199,7 +198,6 @@ def _impossible(spoiler: PairedOperation, operation: PairedOperation) -> str:
 
 
 def _led(count: int) -> str:
-    """Return the sources of an answer as the subject of a sentence."""
     if count == 0:
         return "the beginning, which alone leads to that answer,"
     if count == 1:

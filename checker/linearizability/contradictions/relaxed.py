@@ -126,7 +126,6 @@ class RelaxedHistory:
             return None
 
     def _checkpoint(self, members: Collection[int]) -> _Checkpoint:
-        """Return the last checkpoint before the invocation of every member."""
         if self._checkpoints is None:
             self._checkpoints = [_Checkpoint(0, frozenset((0,)), {})]
             if self._model.bounded_states:

@@ -79,7 +79,6 @@ def describe_violation(
 
 
 def _order(part: Part, problem: Problem, dead_end: Ending, state: int) -> dict[str, Any]:
-    """Return the end of one longest order."""
     places = order_of(problem, dead_end.decisions)
     return {
         "length": len(places),
@@ -89,7 +88,6 @@ def _order(part: Part, problem: Problem, dead_end: Ending, state: int) -> dict[s
 
 
 def _spoilers(problem: Problem, outcome: Outcome, culprit: PairedOperation) -> list[Relation]:
-    """Return for each final state the operation that left it."""
     spoilers: dict[int, Relation] = {}
     for dead_end in outcome.dead_ends[:STATES_MAX]:
         places = [place for place in dead_end.decisions if place != PASS]
@@ -195,7 +193,6 @@ def _contradiction(
 
 
 def _named(members: Sequence[PairedOperation], model: Model) -> str:
-    """Name members by their calls, or count them."""
     if len(members) > MEMBERS_NAMED_MAX:
         return f"{len(members):,} other operations"
     shown = [

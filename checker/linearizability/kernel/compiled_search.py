@@ -206,7 +206,6 @@ class CompiledSearch:
             self._memory = memory._replace(keys=keys, heads=heads)
 
     def _ration(self, until: int | None) -> int:
-        """Return the configurations until the next poll of the budget."""
         ends = [end for end in (until, self._configurations_max) if end is not None]
         if not ends:
             return POLL_INTERVAL

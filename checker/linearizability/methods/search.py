@@ -268,7 +268,6 @@ class Search:
         return True
 
     def _note_stop(self, rank: int, state: int, node: int, *, final: bool) -> None:
-        """Remember the furthest stop; where no order is found, none came further."""
         if rank > self._deepest_rank:
             self._deepest_rank = rank
             self._deepest.clear()
@@ -299,7 +298,6 @@ class Search:
         )
 
     def _decisions(self, node: int) -> tuple[Decision, ...]:
-        """Return the decisions on the way to a node, the first one first."""
         decisions: list[Decision] = []
         while node >= 0:
             node, decision = self._nodes[node]

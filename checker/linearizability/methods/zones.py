@@ -138,7 +138,6 @@ def _numbers(first: int, second: int, count: int) -> tuple[int, ...]:
 
 
 def _plain(written: Integers) -> bool:
-    """Return whether no operation wrote the initial value."""
     return not len(written) or int(written.min()) != INITIAL
 
 

@@ -99,7 +99,6 @@ class _Replay:
         return [place for place in self._order if place is not None]
 
     def _go_on(self) -> None:
-        """Pass every return at which the search decided nothing."""
         while self._rank < len(self._problem.ends) and not self._bound:
             rank = self._rank
             pure = self._problem.pure[self._call(self._problem.place_by_rank[rank])]
@@ -139,7 +138,6 @@ class _Replay:
                     found = True
 
     def _waiting(self, but: int | None) -> Iterator[Candidate]:
-        """Yield candidates that are not done and wait for no other."""
         if self._rank == len(self._problem.ends):
             return
         candidates = self._problem.candidates[self._rank]

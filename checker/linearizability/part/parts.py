@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from splitbrain.checker.findings import of_key
 from splitbrain.checker.linearizability.part.outcome import EXACT, PRECONDITIONS
 from splitbrain.checker.models.model import Model
 from splitbrain.checker.models.registry import MODELS, models_with
@@ -109,7 +110,6 @@ def split(operations: Iterable[PairedOperation], model: Model) -> list[Part]:
 
 
 def _fitting_models(functions: AbstractSet[str]) -> str:
-    """Advise on models for operations of these kinds."""
     fitting = models_with(functions)
     if fitting:
         return f"Choose --model {' or '.join(fitting)}, which knows all operations of the history."
@@ -167,11 +167,6 @@ def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
             for result in unknown[:PARTS_NAMED_MAX]
         ),
     )
-
-
-def of_key(key: str | None) -> str:
-    """Return the words for a part's key after "operations"."""
-    return "" if key is None else f" of key {key}"
 
 
 def _parts(count: int) -> str:

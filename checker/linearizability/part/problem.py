@@ -19,6 +19,7 @@ import heapq
 from collections.abc import Container, Hashable, Sequence
 from typing import Final, NamedTuple
 
+from splitbrain.checker.findings import end_of
 from splitbrain.checker.linearizability.part.open_groups import (
     NO_PREDECESSOR,
     OpenGroup,
@@ -148,10 +149,10 @@ class Problem:
         #: Places of completed operations by rank.
         self.place_by_rank: list[int] = sorted(
             (place for place, operation in enumerate(operations) if operation.type == "ok"),
-            key=lambda place: (_end(operations[place]), operations[place].index),
+            key=lambda place: (end_of(operations[place]), operations[place].index),
         )
         #: Return times by rank.
-        self.ends: list[int] = [_end(operations[place]) for place in self.place_by_rank]
+        self.ends: list[int] = [end_of(operations[place]) for place in self.place_by_rank]
         #: Greatest number of operations open at once.
         self.width = 0
         #: Bits by rank.
@@ -251,8 +252,3 @@ class Problem:
                 predecessors[place] = rank_by_place[last]
             last_by_process[operation.process] = place
         return predecessors
-
-
-def _end(operation: PairedOperation) -> int:
-    assert operation.end is not None, f"operation {operation.index} is ok and has no end"
-    return operation.end

@@ -32,8 +32,8 @@ MUTANTS: dict[ModuleType, dict[str, tuple[str, str]]] = {
             "expected = total if total else",
         ),
         "any balance is a number": (
-            "return is_number(balance)",
-            "return isinstance(balance, (int, float))",
+            "if not is_number(n)]",
+            "if not isinstance(n, (int, float))]",
         ),
         "nothing is below zero": ("if n < 0]", "if n < -9]"),
         "negative balances are always wrong": (
