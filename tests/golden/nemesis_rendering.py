@@ -1,8 +1,8 @@
 """Writes what a story of the nemesis has shown as text: a line for each thing, with its time.
 
-Times are ms since the start of the load. Links stand as ``1>23``: from n1 to n2 and n3. The part of
-which the display is told of an event is left out where it is the event in the usual words, and some phrases
-of the evidence are shortened (``_SHORT``).
+Times are ms since the start of the load. Links stand as ``1>23``: from n1 to n2 and n3. Words that
+the display is told of an event are left out where they are the usual ones, and some phrases of the
+evidence are shortened (``_SHORT``).
 """
 
 import re
