@@ -148,7 +148,7 @@ class AlarmSum(msgspec.Struct, kw_only=True):
 
 
 def summed(lines: Sequence[Line], kinds: Iterable[str]) -> AlarmSum:
-    """The sums of a ledger; of a run that was told twice the last line counts.
+    """Return the sums of a ledger; of a run that was told twice the last line counts.
 
     Args:
         lines: of the ledger.
@@ -184,7 +184,7 @@ def summed(lines: Sequence[Line], kinds: Iterable[str]) -> AlarmSum:
 
 
 def in_words(total: AlarmSum, lines: Sequence[Line]) -> list[str]:
-    """The sums as lines for people, what is not valid last, each with its reproduce line."""
+    """Return the sums as lines for people, what is not valid last, each with its reproduce line."""
     words = ", ".join(f"{count} {word}" for word, count in total.verdicts.items())
     told = [f"{total.runs} runs: {words}", *_bound(total), "", *_kind_table(total.kinds)]
     if total.misses:

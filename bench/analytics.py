@@ -34,7 +34,7 @@ _EVENTS_PER_SECOND = 9_000
 
 
 def make_run(root: Path, events: int) -> tuple[Path, int]:
-    """A run folder of about so many events, and how many they really are."""
+    """Return a run folder of about so many events, and how many they really are."""
     seconds = max(2.0, events / _EVENTS_PER_SECOND)
     faults = min(20, max(1, int(seconds / 5)))
     shape = Shape(seed=events, seconds=seconds, workers=50, pace_ms=5.0, faults=faults)

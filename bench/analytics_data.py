@@ -84,7 +84,7 @@ def write_tables(folder: Path, events: int) -> int:
 
 
 def make_load(number: int, size: int) -> Load:
-    """The operations of run ``number``."""
+    """Return the operations of run ``number``."""
     random = np.random.default_rng([17, number])
     client = np.arange(size) % CLIENTS
     latency = np.maximum(1, random.lognormal(1.5, 0.7, size) * _NS_PER_MS).astype(np.int64)

@@ -128,7 +128,7 @@ def _differing(measured: dict[str, dict[str, Any]], results: Path) -> list[str]:
 def in_one_order(
     frame: pd.DataFrame, order: tuple[str, ...], compared: tuple[str, ...]
 ) -> pd.DataFrame:
-    """The compared columns in one order and in plain types."""
+    """Return the compared columns in one order and in plain types."""
     chosen = frame[[*order, *compared]].copy()
     for name in chosen.columns:
         chosen[name] = (

@@ -110,7 +110,7 @@ def run_once(arguments: list[str], seed: int, runs_folder: Path) -> RunReport:
 
 
 def lost_percent(checkers: list[dict[str, Any]]) -> float | None:
-    """The largest share that a checker calls lost of what was acknowledged."""
+    """Return the largest share that a checker calls lost of what was acknowledged."""
     shares = [
         100 * figures["lost"] / figures["acknowledged"]
         for figures in (checker.get("figures", {}) for checker in checkers)

@@ -217,7 +217,7 @@ def _corpus() -> Iterator[tuple[str, str, list[PairedOperation]]]:
 
 
 def corpus_verdicts() -> dict[str, str]:
-    """The verdict of each recorded history."""
+    """Return the verdict of each recorded history."""
     return {
         name: "valid" if verdict["linearizable"] else "invalid"
         for verdicts in sorted(CORPUS.glob("*/verdicts.json"))

@@ -75,7 +75,7 @@ def _from_columns(history: Any, model: str, budget: CpuBudget) -> dict[str, Any]
 
 
 def _from_operations(operations: Any, model: str, budget: CpuBudget) -> dict[str, Any]:
-    """The whole check, explanation included."""
+    """Return the whole check, explanation included."""
     parts = split(operations, model_named(model))
     results = [check_part(part, model, budget) for part in parts]
     return {
@@ -130,7 +130,7 @@ class OwnRegister(KeyedModel):
     functions = frozenset({"read", "write", "cas"})
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
-        """The answer that the state gives, where there is one."""
+        """Return the answer that the state gives, where there is one."""
         if call.f == "read":
             return not call.known or call.result == state, state
         if call.f == "write":

@@ -68,7 +68,7 @@ class Asker:
 
 
 def creation(name: str) -> CreateTopicsRequest:
-    """A topic of one partition with one replica."""
+    """Return a topic of one partition with one replica."""
     topic = CreatableTopic(
         name=name, num_partitions=1, replication_factor=1, assignments=(), configs=()
     )
@@ -81,7 +81,7 @@ def is_created(answer: msgspec.Struct | None) -> bool:
 
 
 def config_change(number: int) -> IncrementalAlterConfigsRequest:
-    """A change that needs no broker: a default of all brokers."""
+    """Return a change that needs no broker: a default of all brokers."""
     return set_config(ResourceType.BROKER, "", "log.retention.ms", str(86_400_000 + number))
 
 

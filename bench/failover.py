@@ -45,7 +45,7 @@ def _line(result: Failover | None) -> str:
 
 
 def settings_of(system: str, profile: str | None, given: Sequence[str]) -> dict[str, str]:
-    """The profile's settings for this system, overridden by those given one by one.
+    """Return the profile's settings for this system, overridden by those given one by one.
 
     Raises:
         UsageError: the profile is unknown or not for this system; a setting has no value.

@@ -119,7 +119,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least this share of the values does not exceed.
+    """Return the smallest value that at least this share of the values does not exceed.
 
     Raises:
         ValueError: there are no values.

@@ -121,7 +121,7 @@ class _Watch:
 
 
 def present_epoch(cluster: Cluster) -> int:
-    """The highest epoch that the nodes tell of.
+    """Return the highest epoch that the nodes tell of.
 
     Raises:
         HarnessError: none tells one.

@@ -65,7 +65,7 @@ def tried_kinds() -> tuple[str, ...]:
 
 
 def kinds_of(number: int, kinds: Sequence[str]) -> tuple[str, ...]:
-    """The kinds of one run: drawn so that every few runs have had each of them once."""
+    """Return the kinds of one run: drawn so that every few runs have had each of them once."""
     each = -(-len(kinds) // _KINDS_EACH)
     block, place = divmod(number, each)
     deck = list(kinds)
@@ -206,7 +206,7 @@ class Campaign:
     def _told(
         self, number: int, arguments: tuple[str, ...], results: Results, took_s: float
     ) -> RunTold | None:
-        """The ledger's line; None of a run that somebody ended early."""
+        """Return the ledger's line; None of a run that somebody ended early."""
         if results.interrupted:
             return None
         verdict = verdict_word(results)

@@ -225,7 +225,7 @@ class FrameMaker:
             return encode_request(request, self._number(), "fuzz")
 
     def _claim(self) -> Request:
-        """A request of the quorum in a voter's name, in an epoch for which it is refused."""
+        """Return a request of the quorum in a voter's name, in an epoch for which it is refused."""
         stream, world = self._stream, self._world
         cluster_id = stream.choice((world.cluster_id, None, "other"))
         epoch, last_epoch = Epoch(stream.choice(_EPOCHS)), Epoch(stream.choice((0, -1, 9)))
@@ -246,7 +246,7 @@ class FrameMaker:
                 )
 
     def _asking(self) -> bytes:
-        """A request that every client may send to the quorum."""
+        """Return a request that every client may send to the quorum."""
         stream = self._stream
         cluster_id = stream.choice((self._world.cluster_id, None, "other"))
         stranger, nowhere = NodeId(stream.choice(_IDS)), DirectoryId(stream.choice(_UUIDS))

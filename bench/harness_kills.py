@@ -74,7 +74,7 @@ def faults_of(seed: int, number: int) -> str:
 
 
 def draw(options: argparse.Namespace, number: int) -> Kill:
-    """The kill of the given number in the campaign of the given seed."""
+    """Return the kill of the given number in the campaign of the given seed."""
     draws = random.Random(f"{options.seed}/{number}")
     steps = kill_moments.AMID_FAULTS if number % 2 else tuple(kill_moments.STEPS)
     return Kill(

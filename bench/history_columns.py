@@ -53,7 +53,7 @@ class HistoryColumns(msgspec.Struct, frozen=True):
         return msgspec.json.encode(fields) + b"\n"
 
     def to_kernel(self) -> ColumnParts:
-        """The form that our kernels take, split into parts.
+        """Return the form that our kernels take, split into parts.
 
         Raises:
             ValueError: an operation makes no sense to the model.
@@ -66,7 +66,7 @@ class HistoryColumns(msgspec.Struct, frozen=True):
         return parts
 
     def to_operations(self) -> list[PairedOperation]:
-        """The form that checkers of the project take."""
+        """Return the form that checkers of the project take."""
         columns = [self.columns[name].tolist() for name in NAMES]
         return [
             self._operation(place, *entry) for place, entry in enumerate(zip(*columns, strict=True))
@@ -110,7 +110,7 @@ class HistoryColumns(msgspec.Struct, frozen=True):
 
 
 def columns_of(name: str, operations: Sequence[PairedOperation], model: str) -> HistoryColumns:
-    """The columns of a history in the order of its operations; ``fail`` ones left out."""
+    """Return the columns of a history in the order of its operations; ``fail`` ones left out."""
     kinds = {f: number for number, f in enumerate(KINDS[model])}
     values: dict[Any, int] = {}
     keys: dict[str | None, int] = {}

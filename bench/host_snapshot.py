@@ -39,7 +39,7 @@ _MAY_GROW = frozenset({"images"})
 
 
 def take(client: DockerClient | None, marker: str, scratch: Path) -> Snapshot:
-    """A snapshot now.
+    """Return a snapshot now.
 
     Args:
         client: of the engine; None where there is none.
@@ -173,7 +173,7 @@ def _control_groups() -> dict[str, str]:
 
 
 def _addresses(subnet: str) -> list[str]:
-    """The subnet and its addresses, as rules write them."""
+    """Return the subnet and its addresses, as rules write them."""
     return [f"{address}/" for address in ipaddress.ip_network(subnet)] + [subnet]
 
 

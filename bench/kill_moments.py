@@ -75,7 +75,7 @@ AMID_FAULTS: Final = ("striking", "in a fault", "healing a fault")
 
 
 def draw(random_source: random.Random, steps: Sequence[str] = tuple(STEPS)) -> Moment:
-    """A moment, each of these steps as likely as any other."""
+    """Return a moment, each of these steps as likely as any other."""
     step = random_source.choice(steps)
     return Moment(step, random_source.uniform(0.0, STEPS[step][1]))
 
@@ -100,6 +100,6 @@ def await_moment(moment: Moment, runs_folder: Path, has_ended: Callable[[float],
 
 
 def run_folder(runs_folder: Path) -> Path | None:
-    """The folder of the only run below ``runs_folder``; None before it is made."""
+    """Return the folder of the only run below ``runs_folder``; None before it is made."""
     found = sorted(path.parent for path in runs_folder.glob("*/*/lock"))
     return found[0] if found else None

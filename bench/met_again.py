@@ -58,7 +58,7 @@ class LackingError(Exception):
 
 
 def failures_of(bug: str, runtime: str, place: Path, carry: Carry = run_once) -> Iterator[Met]:
-    """The failing runs of a bug's plan, seed after seed."""
+    """Yield the failing runs of a bug's plan, seed after seed."""
     wanted = Wanted(runtime=runtime, bugs=(bug,), tries=SEEDS_MAX, controls=0)
     (series,) = series_of(read_suite(SUITE).suite, wanted)
     for run in series.runs:
@@ -80,7 +80,7 @@ def fingerprints_in(results: Path) -> frozenset[str]:
 
 
 def runs_of(runtime: str, place: Path) -> tuple[list[Met], list[Met], dt.datetime]:
-    """The runs before the moment, those after it, and the moment.
+    """Return the runs before the moment, those after it, and the moment.
 
     Raises:
         LackingError: no second seed failed alike, or the other bug not in a way of its own.

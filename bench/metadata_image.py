@@ -67,7 +67,7 @@ def resident_mb() -> float:
 def topic_records(
     source: random.Random, number: int, partitions: int, directories: Sequence[str]
 ) -> list[MetadataRecord]:
-    """A topic and its partitions, drawn."""
+    """Return a topic and its partitions, drawn."""
     topic_id = source.randbytes(16).hex()
     records: list[MetadataRecord] = [TopicRecord(f"topic-{number:05}", topic_id)]
     for partition_id in range(partitions):
@@ -92,7 +92,7 @@ def topic_records(
 def load(
     source: random.Random, topics: int, partitions: int, brokers: int, watch: Stopwatch
 ) -> MetadataImage:
-    """The image, by way of encoded records, a topic at a time."""
+    """Return the image, by way of encoded records, a topic at a time."""
     directories = [source.randbytes(16).hex() for _ in range(brokers)]
     delta = MetadataDelta(MetadataImage())
     delta.replay(FeatureLevelRecord("metadata.version", 30))

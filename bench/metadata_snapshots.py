@@ -49,7 +49,7 @@ class Times(msgspec.Struct):
 
 
 def drawn_image(topics: int, partitions: int, brokers: int) -> MetadataImage:
-    """An image as of one offset for each of its records."""
+    """Return an image as of one offset for each of its records."""
     image = load(random.Random(1), topics, partitions, brokers, Stopwatch())
     end = topics * (partitions + 1) + 1
     return msgspec.structs.replace(

@@ -38,7 +38,7 @@ def comparison_swap(operator: ast.cmpop) -> Change:
 
 
 def constant_changes(node: ast.Constant) -> Iterator[Change]:
-    """An integer one more and one less; the other boolean; nothing for the rest."""
+    """Yield an integer one more and one less; the other boolean; nothing for the rest."""
     if isinstance(node.value, bool):
         yield Change("boolean", ast.Constant(not node.value))
     elif isinstance(node.value, int):
@@ -66,7 +66,7 @@ def function_swap(node: ast.Call) -> Change | None:
 
 
 def negation(condition: ast.expr) -> Change | None:
-    """The condition's opposite; None where another operator makes that very change."""
+    """Return the condition's opposite; None where another operator makes that very change."""
     match condition:
         case ast.UnaryOp(op=ast.Not()):
             return None

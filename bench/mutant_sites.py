@@ -76,7 +76,7 @@ def mutants_of(source: str, file: str) -> tuple[Mutant, ...]:
 
 
 def mutated(source: str, mutant: Mutant) -> ast.Module:
-    """The file's tree with this change, ready to be compiled.
+    """Return the file's tree with this change, ready to be compiled.
 
     Raises:
         ValueError: the text is another one than the mutant was made of.

@@ -271,7 +271,7 @@ class _Walk:
 
 
 def _children(node: object) -> Iterator[Slot]:
-    """The expressions right below a node, with where they hang."""
+    """Yield the expressions right below a node, with where they hang."""
     if not isinstance(node, ast.AST):
         return
     for field, held in ast.iter_fields(node):

@@ -132,7 +132,7 @@ class Campaign:
         return None
 
     def judge(self, mutant: Mutant) -> list[Entry]:
-        """The stages that were run for the mutant; none if all is known."""
+        """Return the stages that were run for the mutant; none if all is known."""
         fresh: list[Entry] = []
         is_killed = False
         for stage in self._options.stages:
@@ -220,7 +220,7 @@ def _stages(text: str) -> tuple[str, ...]:
 
 
 def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -31,5 +31,5 @@ class NullClients(msgspec.Struct, frozen=True):
     """Opens null clients, in this process or another."""
 
     def __call__(self, route: Route) -> Client:
-        """A fresh null client."""
+        """Return a fresh null client."""
         return NullClient(route)

@@ -67,7 +67,7 @@ def queue(count: int) -> list[PairedOperation]:
 
 
 def ids(count: int) -> list[PairedOperation]:
-    """An id in each operation."""
+    """Return an id in each operation."""
     return [_operation(place, place % 9, "generate", None, place) for place in range(count)]
 
 

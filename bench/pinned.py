@@ -101,7 +101,7 @@ def struck_by_time(
 
 
 def timed_copy(run: RunFolder, copy: Path) -> RunFolder:
-    """A folder of the same run whose faults strike by time; enough of it to be replayed."""
+    """Return a folder of the same run whose faults strike by time; enough of it to be replayed."""
     copy.mkdir(parents=True)
     for file in (run.plan, run.results):
         shutil.copy(file, copy / file.name)

@@ -143,7 +143,7 @@ def _is_linearizability(checker: str) -> bool:
 
 
 def results_of(orders: Sequence[Order], jobs: int) -> Iterator[RangeResult]:
-    """The results in the order of the orders, with so many processes."""
+    """Yield the results in the order of the orders, with so many processes."""
     if jobs == 1:
         yield from map(search, orders)
         return
@@ -152,7 +152,7 @@ def results_of(orders: Sequence[Order], jobs: int) -> Iterator[RangeResult]:
 
 
 def gathered(results: Sequence[RangeResult], kind: str, seeds_max: int) -> BugResult:
-    """The ranges of one bug as one result."""
+    """Return the ranges of one bug as one result."""
 
     def median(of: Callable[[RangeResult], int | None]) -> float | None:
         # A bug not found within a range took longer than the range; so does their median, then.
@@ -177,7 +177,7 @@ def gathered(results: Sequence[RangeResult], kind: str, seeds_max: int) -> BugRe
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -197,7 +197,7 @@ def arguments() -> argparse.Namespace:
 
 
 def _of_registers() -> list[str]:
-    """The bugs that nodes with registers can have, which are what is simulated here."""
+    """Return the bugs that nodes with registers can have, which are what is simulated here."""
     return [name for name, bug in planted_bugs().items() if bug.state_machine is None]
 
 
@@ -262,7 +262,7 @@ def _count(median: float | None) -> str:
 
 
 def _summarised(found: Sequence[BugResult], control: BugResult, seeds_max: int) -> int:
-    """The totals and the JSON line; 1 where the correct code alarms."""
+    """Return the totals and the JSON line; 1 where the correct code alarms."""
     safety = [one for one in found if one.kind != "liveness"]
     liveness = [one for one in found if one.kind == "liveness"]
     soon = sum(one.everything is not None and one.everything <= _SOON for one in safety)

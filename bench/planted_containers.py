@@ -108,7 +108,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def series_of(suite: Suite, wanted: Wanted) -> list[Series]:
-    """The series of a suite whose bug is asked for, with their seeds.
+    """Return the series of a suite whose bug is asked for, with their seeds.
 
     Raises:
         UsageError: there is no such bug, or none of them has a plan.
@@ -243,7 +243,7 @@ def lines_of(result: Shown) -> list[str]:
 
 
 def summary(results: Sequence[Shown], reasons: dict[str, str], wanted: Wanted) -> dict[str, Any]:
-    """The JSON line."""
+    """Return the JSON line."""
     planned = [result for result in results if result.expect == "invalid"]
     silent = [result for result in results if result.expect == "valid"]
 

@@ -322,7 +322,7 @@ def fuzz(seed: int, frames_count: int, folder: Path) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; its exit code."""
+    """Return the command; its exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=FRAMES_COUNT)
     parser.add_argument("--seed", type=int, default=1)

@@ -40,7 +40,7 @@ _CONFIGURATIONS_MAX = 200_000
 
 
 def random_history(random: Random, seed: int) -> list[PairedOperation]:
-    """A history of up to 200 operations, often spoiled in one answer."""
+    """Return a history of up to 200 operations, often spoiled in one answer."""
     options = HistoryOptions(
         operations=random.randint(5, 200),
         clients=random.randint(2, 8),

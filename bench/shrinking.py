@@ -92,7 +92,7 @@ def shrunk_of(order: Order) -> list[Shrunk]:
 
 
 def results_of(orders: Sequence[Order], jobs: int) -> Iterator[list[Shrunk]]:
-    """The results in the order of the bugs, with so many processes."""
+    """Yield the results in the order of the bugs, with so many processes."""
     if jobs == 1:
         yield from map(shrunk_of, orders)
         return
@@ -101,7 +101,7 @@ def results_of(orders: Sequence[Order], jobs: int) -> Iterator[list[Shrunk]]:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bugs", default="", help="comma-separated; all by default")
     parser.add_argument("--seeds-per-bug", type=int, default=3)
@@ -112,7 +112,7 @@ def arguments() -> argparse.Namespace:
 
 
 def _of_registers() -> list[str]:
-    """The bugs that nodes with registers can have, which are what is simulated here."""
+    """Return the bugs that nodes with registers can have, which are what is simulated here."""
     return [name for name, bug in planted_bugs().items() if bug.state_machine is None]
 
 
@@ -158,7 +158,7 @@ def _line(one: Shrunk) -> str:
 
 
 def _summarised(shrunk: Sequence[Shrunk], missed: Sequence[str]) -> int:
-    """The medians, and the JSON line; 1 where nothing was found."""
+    """Return the medians, and the JSON line; 1 where nothing was found."""
     if not shrunk:
         print(json.dumps({"bench": "shrinking", "shrunk": 0, "missed": list(missed)}))
         return 1

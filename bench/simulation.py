@@ -179,7 +179,7 @@ def growth(worlds: Sequence[Measured], size_of: Callable[[Measured], float]) -> 
 
 
 def swarm(seeds: int) -> dict[str, object]:
-    """The worlds that a sweep draws, each once, drawing and judging included.
+    """Return the worlds that a sweep draws, each once, drawing and judging included.
 
     Raises:
         SystemExit: the correct code raised an alarm.

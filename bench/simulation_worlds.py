@@ -29,7 +29,7 @@ _DRAW_STRIDE: Final = 1_000_003
 
 
 def fixed_world(*, rate: float, load_s: int = 30, clients: int = 5) -> Scenario:
-    """A world of three voters in trouble.
+    """Return a world of three voters in trouble.
 
     Args:
         rate: operations per second that all clients together are asked for.

@@ -17,7 +17,7 @@ from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
 
 
 def projection(outcome: SimulationOutcome) -> str:
-    """The digest, 16 hex digits."""
+    """Return the digest, 16 hex digits."""
     digest = hashlib.blake2b(digest_size=8)
     for part in _parts(outcome):
         # The order of a dictionary is no part of what happened.

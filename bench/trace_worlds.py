@@ -36,7 +36,7 @@ _DURATION_US: Final = 3_000_000
 
 
 def swarm_world(seed: int, bugs: tuple[str, ...] = (), state_machine: str = REGISTERS) -> Scenario:
-    """The world that a sweep draws for a seed."""
+    """Return the world that a sweep draws for a seed."""
     system = KraftSimulation()
     scenario = draw_scenario(
         seed, system=_SYSTEM, bugs=bugs, happenings=system.happenings, hints=system

@@ -102,7 +102,7 @@ def sub_seed(master_seed: int, name: str) -> int:
 
 
 def sub_seeds(master_seed: int) -> dict[str, int]:
-    """The sub-seeds of every purpose in ``SUB_SEED_NAMES``."""
+    """Return the sub-seeds of every purpose in ``SUB_SEED_NAMES``."""
     return {name: sub_seed(master_seed, name) for name in SUB_SEED_NAMES}
 
 
@@ -112,7 +112,7 @@ def voters(count: int) -> tuple[NodeName, ...]:
 
 
 def flat(plan: Plan) -> dict[str, Any]:
-    """The content of ``plan.json``, where the experiment's fields stand among the others."""
+    """Return the content of ``plan.json``, where the experiment's fields stand among the others."""
     content = msgspec.to_builtins(plan)
     # The names of the nodes tell how many there are.
     experiment = content.pop("experiment")
@@ -120,7 +120,7 @@ def flat(plan: Plan) -> dict[str, Any]:
 
 
 def encode_plan(plan: Plan) -> bytes:
-    """The plan as indented JSON."""
+    """Return the plan as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(flat(plan)), indent=2) + b"\n"
 
 
@@ -146,7 +146,7 @@ def decode_plan(data: bytes) -> Plan:
 
 
 def reproduce_command(plan: Plan, usual: Experiment | None = None) -> str:
-    """The command line that runs the plan again, fit for a shell.
+    """Return the command line that runs the plan again, fit for a shell.
 
     A pinned replay hit nodes that no option of a test can name, so it is replayed again.
 

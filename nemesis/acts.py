@@ -391,12 +391,12 @@ Place = NodeName | Link
 
 
 def places(act: Act) -> tuple[Place, ...]:
-    """The nodes or links that an act is done to."""
+    """Return the nodes or links that an act is done to."""
     return act.links if isinstance(act, LinkAct) else act.nodes
 
 
 def at(act: Act, kept: Sequence[Place]) -> Act:
-    """The same act, done to these of its nodes or links alone."""
+    """Return the same act, done to these of its nodes or links alone."""
     field = "links" if isinstance(act, LinkAct) else "nodes"
     return msgspec.structs.replace(act, **{field: tuple(kept)})
 

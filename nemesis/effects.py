@@ -83,7 +83,7 @@ class Record(msgspec.Struct, frozen=True):
     traits: FaultTraits | None = None
 
     def event(self, fault: Fault, time: int) -> FaultEvent:
-        """The line for the record.
+        """Return the line for the record.
 
         Args:
             fault: whose phase it is.

@@ -33,7 +33,7 @@ _replace: Final = msgspec.structs.replace
 
 
 def trimmed(scenario: Scenario, happened: Happened) -> Iterator[Scenario]:
-    """The scenario without what came after its failure; together, then each alone.
+    """Yield the scenario without what came after its failure; together, then each alone.
 
     The load goes on for a while after it: in a smaller scenario it may come later.
     """
@@ -50,7 +50,7 @@ def trimmed(scenario: Scenario, happened: Happened) -> Iterator[Scenario]:
 
 
 def ended(scenario: Scenario, happened: Happened) -> Scenario:
-    """The load ends with the failure, where that is before everything heals."""
+    """Return the load ends with the failure, where that is before everything heals."""
     return scenario if happened.failed_us is None else _ending(scenario, happened.failed_us)
 
 

@@ -249,7 +249,7 @@ class ClockStrobeOptions(msgspec.Struct, frozen=True):
 
 
 def read_options(kind: str, schema: type[_Options], options: Mapping[str, Any]) -> _Options:
-    """The options of a fault, defaults filled in; those that every fault may have left out.
+    """Return the options of a fault, defaults filled in; those that every fault may have left out.
 
     A time that the schema has in microseconds may be told in milliseconds: ``delay_ms = 1.5``.
 
@@ -294,22 +294,22 @@ def _from_ms(value: Any) -> int:
 
 
 def _in_records(name: str) -> str:
-    """The name of an option told in milliseconds, in microseconds."""
+    """Return the name of an option told in milliseconds, in microseconds."""
     return re.sub("_ms$", "_us", name)
 
 
 def _for_users(name: str) -> str:
-    """The name of an option as users write it, who say milliseconds."""
+    """Return the name of an option as users write it, who say milliseconds."""
     return re.sub("_us$", "_ms", name)
 
 
 def filled(options: msgspec.Struct) -> dict[str, Any]:
-    """The options as a record keeps them."""
+    """Return the options as a record keeps them."""
     return msgspec.structs.asdict(options)
 
 
 def described(schema: type[msgspec.Struct]) -> str:
-    """The options and their defaults in one clause, for tables of kinds; empty for none."""
+    """Return the options and their defaults in one clause, for tables of kinds; empty for none."""
     fields = msgspec.structs.fields(schema)
     return ", ".join(
         f"{_for_users(field.name)} = "
@@ -319,7 +319,7 @@ def described(schema: type[msgspec.Struct]) -> str:
 
 
 def _expected(said: str, type_: Any, *, is_told_in_ms: bool) -> str:
-    """A next step from what the decoder said."""
+    """Return a next step from what the decoder said."""
     if is_told_in_ms:
         said = re.sub(r"(?<=[<>]= )-?\d+", lambda bound: f"{in_ms(int(bound[0])):g}", said)
     choices = ", ".join(map(str, getattr(type_, "__args__", ())))

@@ -157,7 +157,7 @@ class FaultGate:
             raise SparedError(reason)
 
     def leave(self, index: int) -> None:
-        """The fault is over."""
+        """Note that the fault is over."""
         self._inside.pop(index, None)
 
     def _forgetful(self) -> list[NodeName]:

@@ -46,7 +46,7 @@ class Holds:
         self._changes = 0
 
     def admit(self, fault: int, act: Act, ended: Collection[NodeName] = ()) -> tuple[Act, ...]:
-        """The acts to be done for an act of a fault, given what the other faults hold.
+        """Return the acts to be done for an act of a fault, given what the other faults hold.
 
         It holds from now on; what it lets go it holds until it is ``done``.
 
@@ -74,7 +74,7 @@ class Holds:
                 self._held.pop(key, None)
 
     def changes(self) -> int:
-        """A number that grows with every act of any fault, as it is admitted."""
+        """Return a number that grows with every act of any fault, as it is admitted."""
         return self._changes
 
     def is_down(self, node: NodeName, *, but: int | None = None) -> bool:

@@ -292,7 +292,7 @@ def refuse_what_cannot_be_had(
 def _all_windows(
     kinds: int, random: RandomSource, time_limit_ms: int, pace: Pace
 ) -> list[tuple[Milliseconds, Milliseconds]]:
-    """The windows of all faults that may be in force side by side, by their start."""
+    """Return the windows of all faults that may be in force side by side, by their start."""
     lanes = [_windows(kinds, random, time_limit_ms, pace) for _ in range(pace.overlap)]
     return sorted(window for lane in lanes for window in lane)
 
@@ -326,7 +326,7 @@ def _windows(
 
 
 def _after_quiet(start_ms: int, fault_ms: int, phases: Sequence[Quiet]) -> Milliseconds:
-    """The start of a fault, moved behind every quiet phase that it would meet."""
+    """Return the start of a fault, moved behind every quiet phase that it would meet."""
     for phase in phases:
         if start_ms < phase.to_ms and start_ms + fault_ms > phase.from_ms:
             start_ms = phase.to_ms

@@ -58,7 +58,7 @@ class FileAwaited(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     timeout_ms: float = 30_000
 
     def awaited(self) -> Awaited:
-        """The same for a plan."""
+        """Return the same for a plan."""
         return Awaited(
             self.on, self.node, self.epoch, self.count, in_us(self.delay_ms), in_us(self.timeout_ms)
         )
@@ -95,7 +95,7 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def file_awaited(when: Awaited) -> FileAwaited:
-    """The happening that a fault of a plan waits for, as a plan file writes it."""
+    """Return the happening that a fault of a plan waits for, as a plan file writes it."""
     timeout_us = _TIME_MS_MAX * US_PER_MS if when.timeout_us is None else when.timeout_us
     return FileAwaited(
         when.on, when.node, when.epoch, when.count, in_ms(when.delay_us), in_ms(timeout_us)
@@ -157,7 +157,7 @@ def from_file_faults(
     places: Sequence[str] = (),
     observers: Sequence[NodeName] = (),
 ) -> tuple[Fault, ...]:
-    """A schedule of these faults, which must fit into the time limit.
+    """Return a schedule of these faults, which must fit into the time limit.
 
     Args:
         faults: in any order.
@@ -191,7 +191,7 @@ def from_file_faults(
 
 
 def with_options(schedule: Sequence[Fault], plan: PlanFile, name: str) -> tuple[Fault, ...]:
-    """A drawn schedule with the options that the plan file gives its kinds.
+    """Return a drawn schedule with the options that the plan file gives its kinds.
 
     Raises:
         UsageError: an option does not exist, or is of a kind that the plan does not draw.

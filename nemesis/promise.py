@@ -56,7 +56,7 @@ class Demand(msgspec.Struct, frozen=True):
 
 
 def majority_of(nodes: Sequence[NodeName]) -> int:
-    """The fewest voters that can elect."""
+    """Return the fewest voters that can elect."""
     return len(nodes) // 2 + 1
 
 

@@ -39,7 +39,7 @@ class Shrunk(msgspec.Struct, Generic[_Item], frozen=True):
 def ddmin(
     items: Sequence[_Item], first_failing: FirstFailing[_Item], budget: Budget
 ) -> Shrunk[_Item]:
-    """A part of the items of which it is still true, 1-minimal if the budget allows.
+    """Return a part of the items of which it is still true, 1-minimal if the budget allows.
 
     Args:
         items: of which it is true; their order is kept.
@@ -56,7 +56,7 @@ def simplest(
     fails: Callable[[_Value], bool],
     budget: Budget,
 ) -> _Value:
-    """The value after every simplification that keeps it true, until none does.
+    """Return the value after every simplification that keeps it true, until none does.
 
     Args:
         value: of which it is true.
@@ -121,7 +121,7 @@ class _Minimising(Generic[_Item]):
         )
 
     def _first(self, candidates: Sequence[tuple[int, ...]]) -> int | None:
-        """The first candidate of which it is true, among those not asked about before."""
+        """Return the first candidate of which it is true, among those not asked about before."""
         asked = [
             place for place, candidate in enumerate(candidates) if candidate not in self._refuted
         ]
@@ -144,7 +144,7 @@ class _Minimising(Generic[_Item]):
 
 
 def split(items: tuple[_Item, ...], parts_count: int) -> list[tuple[_Item, ...]]:
-    """The items as so many parts, in order, their lengths at most one apart; none is empty.
+    """Return the items as so many parts, in order, their lengths at most one apart; none is empty.
 
     Args:
         items: at least ``parts_count`` of them.
@@ -285,7 +285,7 @@ class SearchBudget:
         return self._clock() - self._began
 
     def exhausted(self) -> str | None:
-        """The reason to stop now, or None to go on."""
+        """Return the reason to stop now, or None to go on."""
         if self._is_stopped():
             return INTERRUPTED
         if self.broken is not None:

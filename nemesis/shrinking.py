@@ -53,7 +53,7 @@ class Smallest(msgspec.Struct, frozen=True):
 def shrink(
     start: Scenario, oracle: Oracle, budget: Budget, other_seeds: int = OTHER_SEEDS
 ) -> Smallest:
-    """The smallest plan found that fails in the same way; ``start`` itself where none does.
+    """Return the smallest plan found that fails in the same way; ``start`` itself where none does.
 
     Args:
         start: fails.
@@ -72,7 +72,7 @@ def shrink(
 
 
 def _by_runs(search: Search) -> Smallest:
-    """The faults, then all else; again only where another fault goes after that."""
+    """Return the faults, then all else; again only where another fault goes after that."""
     simplified: tuple[Fault, ...] | None = None
     while True:
         is_minimal = search.list(FAULTS_WITH_THEIR_LOAD)

@@ -41,7 +41,7 @@ class Streams(Protocol):
     """The random streams of one seed, by purpose."""
 
     def between(self, purpose: str, low: int, high: int) -> int:
-        """An integer from low to high, both included."""
+        """Return an integer from low to high, both included."""
         ...
 
     def chance(self, purpose: str, probability: float) -> bool:
@@ -297,7 +297,7 @@ def _kinds(drawing: Drawing) -> tuple[str, ...]:
 
 
 def log_spread(streams: Streams, purpose: str, low: int, high: int) -> int:
-    """An integer from low to high, its size spread about evenly over the doublings."""
+    """Return an integer from low to high, its size spread about evenly over the doublings."""
     doublings = max(0, (high // max(low, 1)).bit_length() - 1)
     base = low << streams.between(purpose, 0, doublings)
     return min(high, streams.between(purpose, base, 2 * base - 1))

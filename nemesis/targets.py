@@ -56,7 +56,7 @@ class ClusterView(msgspec.Struct, frozen=True):
 
 
 def random_target(count: int) -> str:
-    """The name of the target "``count`` nodes drawn from the seed"."""
+    """Return the name of the target "``count`` nodes drawn from the seed"."""
     return f"random:{count}"
 
 
@@ -71,7 +71,7 @@ def canonical(target: str) -> str:
 
 
 def shuffled(nodes: Sequence[NodeName], draw: int) -> tuple[NodeName, ...]:
-    """The nodes in the order that ``draw`` settles; every order occurs."""
+    """Return the nodes in the order that ``draw`` settles; every order occurs."""
     rest = list(nodes)
     order: list[NodeName] = []
     while rest:
@@ -146,7 +146,7 @@ def nodes_hit(fault: Fault, view: ClusterView) -> tuple[NodeName, ...] | None:
 
 
 def resolve(target: str, draw: int, view: ClusterView) -> tuple[NodeName, ...] | None:
-    """The nodes that the target means now, None where it does not exist (nobody leads).
+    """Return the nodes that the target means now, None where it does not exist (nobody leads).
 
     ``halves`` is the smaller half; the others are the other one.
     """

@@ -77,7 +77,7 @@ class _PatchedLoader(SourceFileLoader):
 
 
 def read_patch_file(path: Path) -> Patch:
-    """The patch of a file, named as the file is.
+    """Return the patch of a file, named as the file is.
 
     Raises:
         PatchError: the file cannot be read, or holds no patch.
@@ -91,7 +91,7 @@ def read_patch_file(path: Path) -> Patch:
 
 
 def install_patches(patches: Sequence[Patch]) -> None:
-    """Applies patches to what this process loads from now on; without any, does nothing.
+    """Apply patches to what this process loads from now on; without any, does nothing.
 
     Raises:
         PatchError: one does not fit, this process has a set already, or has loaded such a module.
@@ -142,7 +142,7 @@ def _take_out(rooms: Sequence[str]) -> dict[str, ModuleType]:
 
 
 def installed_patches() -> tuple[Patch, ...]:
-    """The patches of this process."""
+    """Return the patches of this process."""
     finders = [each for each in sys.meta_path if isinstance(each, PatchedModules)]
     return finders[0].patches if finders else ()
 

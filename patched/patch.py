@@ -50,7 +50,7 @@ class Patch(msgspec.Struct, frozen=True):
 
 
 def read_patch(name: str, text: str) -> Patch:
-    """The patch that a text holds, as ``git diff`` and ``diff -u`` write it.
+    """Return the patch that a text holds, as ``git diff`` and ``diff -u`` write it.
 
     Raises:
         PatchError: it is no unified diff, or does more than to change files that are there.
@@ -72,7 +72,7 @@ def read_patch(name: str, text: str) -> Patch:
 
 
 def apply_patch(name: str, source: str, part: FilePatch) -> str:
-    """The source of a file with its hunks applied; ``name`` is the patch's.
+    """Return the source of a file with its hunks applied; ``name`` is the patch's.
 
     Raises:
         PatchError: the old lines of a hunk do not stand in the source, or in several places.

@@ -47,7 +47,7 @@ class NoRunLockError(Exception):
 
 
 def open_run_lock(lock: Path, flags: int, user: int | None = None) -> int:
-    """A descriptor of a run's lock file, without creating, following or waiting.
+    """Return a descriptor of a run's lock file, without creating, following or waiting.
 
     Args:
         lock: its path, absolute and resolved.

@@ -44,7 +44,7 @@ class LinkTools(Protocol):
     """Demands of the arm on a runtime; all raise HarnessError where the environment fails."""
 
     def nodes(self) -> Sequence[NodeName]:
-        """The deployed nodes."""
+        """Return the deployed nodes."""
         ...
 
     def address(self, node: NodeName) -> str:
@@ -120,7 +120,7 @@ class Means:
         return "netem" in self._words and not (shape.duplicate and "queue" in self._words)
 
     def of(self, shape: Shape) -> list[str]:
-        """The means of each part, in words.
+        """Return the means of each part, in words.
 
         Raises:
             CapabilityError: the kernel lacks one.
@@ -196,7 +196,7 @@ class NetworkLinks:
             self._establish(chosen)
 
     def shaped(self) -> dict[Link, Shape]:
-        """The links that have a shape now, as the kernel and the queue's program tell it."""
+        """Return the links that have a shape now, as the kernel and the queue's program tell it."""
         nodes = list(self._tools.nodes())
         names = {self._tools.address(node): node for node in nodes}
         found: defaultdict[Link, dict[str, float]] = defaultdict(dict)
@@ -243,7 +243,7 @@ class NetworkLinks:
             on_all(sources.items(), lambda item: self._tools.answer_with_resets(*item))
 
     def reset_links(self) -> frozenset[Link]:
-        """The links whose connections are reset now, as the kernel tells it."""
+        """Return the links whose connections are reset now, as the kernel tells it."""
         nodes = list(self._tools.nodes())
         names = {self._tools.address(node): node for node in nodes}
         shown = on_all(nodes, self._tools.answered_with_resets)

@@ -42,7 +42,7 @@ class Owner(msgspec.Struct, frozen=True):
 
 
 def this_process() -> Owner:
-    """The process that asks."""
+    """Return the process that asks."""
     return _owner(os.getpid())
 
 

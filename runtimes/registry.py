@@ -63,7 +63,7 @@ def capabilities(name: str) -> frozenset[Capability]:
 
 
 def runtime(name: str) -> Runtime:
-    """A fresh runtime, ready to deploy one cluster.
+    """Return a fresh runtime, ready to deploy one cluster.
 
     Raises:
         UsageError: there is no runtime of that name.

@@ -53,7 +53,7 @@ def clock_environment(library: str, file: str, own: Mapping[str, str]) -> dict[s
 
 
 def offset_line(offset_us: int, drift_ppm: int = 0, elapsed_ns: int = 0) -> str:
-    """The file's content so long after a warp."""
+    """Return the file's content so long after a warp."""
     ahead_us = offset_us + elapsed_ns * drift_ppm // 1_000_000_000
     seconds, microseconds = divmod(abs(ahead_us), 1_000_000)
     return f"{'-' if ahead_us < 0 else '+'}{seconds}.{microseconds:06d}\n"

@@ -31,7 +31,7 @@ def names() -> tuple[str, ...]:
 
 
 def system(name: str) -> System:
-    """A fresh adapter for one run.
+    """Return a fresh adapter for one run.
 
     Raises:
         UsageError: no system has this name.

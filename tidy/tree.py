@@ -15,7 +15,7 @@ class Finding:
     sentence: str
 
     def __str__(self) -> str:
-        """The form that editors and CI servers make clickable."""
+        """Return the form that editors and CI servers make clickable."""
         return f"{self.path}:{self.line}: {self.sentence}"
 
 

@@ -48,7 +48,7 @@ class KeyRotation:
         self._used: dict[str, None] = {}
 
     def key(self, lane: int, n: int) -> str:
-        """The key of the n-th operation of any slot in this lane."""
+        """Return the key of the n-th operation of any slot in this lane."""
         generation = n // self.span
         name = f"{self._prefix}{lane}-{generation}"
         if self._early and (early := self._early[KeyPlace(lane, generation)]):

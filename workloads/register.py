@@ -48,7 +48,7 @@ class RegisterWorkload:
         return cls(seed, slots, readers=readers, unique_values=values == "unique")
 
     def operation(self, slot: int, n: int) -> Operation:
-        """The n-th operation of a slot."""
+        """Return the n-th operation of a slot."""
         draws = Draws(self._seed, slot, n)
         lane = draws.below(LANES)
         kind = draws.weighted(_READER_MIX if slot in self._readers else _MIX)
@@ -85,7 +85,7 @@ class RegisterWorkload:
         """Only those that vote are asked."""
 
     def options(self) -> dict[str, Any]:
-        """The options in force."""
+        """Return the options in force."""
         return {"values": "unique" if self._unique else "small"}
 
 

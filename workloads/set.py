@@ -43,7 +43,7 @@ class SetWorkload:
         return cls(seed, slots)
 
     def operation(self, slot: int, n: int) -> Operation:
-        """The n-th operation of a slot."""
+        """Return the n-th operation of a slot."""
         draws = Draws(self._seed, slot, n)
         lane = draws.below(LANES)
         kind = draws.weighted(_MIX)

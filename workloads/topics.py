@@ -63,7 +63,7 @@ class TopicsWorkload:
         return cls(seed, slots, readers=readers, brokers=brokers)
 
     def operation(self, slot: int, n: int) -> Operation:
-        """The n-th operation of a slot."""
+        """Return the n-th operation of a slot."""
         lane, kind = _drawn(self._seed, slot, n)
         key = self._keys.key(lane, n)
         if slot in self._readers or (slot in self._viewers and kind == "describe"):
@@ -86,11 +86,11 @@ class TopicsWorkload:
         return tuple(Operation("describe", key, None) for key in self._keys.used())
 
     def at_observer(self, final_read: Operation) -> Operation:
-        """A topic as a broker shows it."""
+        """Return a topic as a broker shows it."""
         return Operation("view", final_read.key, None)
 
     def options(self) -> dict[str, Any]:
-        """The options in force."""
+        """Return the options in force."""
         return {"brokers": self._brokers}
 
 

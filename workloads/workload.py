@@ -28,7 +28,7 @@ class Workload(Protocol):
     functions: Functions
 
     def operation(self, slot: int, n: int) -> Operation:
-        """The n-th operation of a worker slot.
+        """Return the n-th operation of a worker slot.
 
         A function of (seed, slot, n), the early rotation of keys apart.
         """
@@ -42,7 +42,7 @@ class Workload(Protocol):
         ...
 
     def final_reads(self) -> tuple[Operation, ...]:
-        """Reads to be made after the last heal, of everything that was touched."""
+        """Read to be made after the last heal, of everything that was touched."""
         ...
 
     def at_observer(self, final_read: Operation) -> Operation | None:
@@ -50,7 +50,7 @@ class Workload(Protocol):
         ...
 
     def options(self) -> dict[str, Any]:
-        """The options in force, defaults included, for ``plan.json``."""
+        """Return the options in force, defaults included, for ``plan.json``."""
         ...
 
 
@@ -64,12 +64,12 @@ class WorkloadKind(Protocol):
     def of(
         self, seed: int, slots: int, readers: frozenset[int], options: dict[str, str]
     ) -> Workload:
-        """A fresh one; arguments and errors as of ``workload``."""
+        """Return a fresh one; arguments and errors as of ``workload``."""
         ...
 
 
 def found_kinds() -> tuple[WorkloadKind, ...]:
-    """The workloads of this folder, sorted by the names of their modules."""
+    """Return the workloads of this folder, sorted by the names of their modules."""
     names = sorted(module.name for module in pkgutil.iter_modules(workloads.__path__))
     # This module is among them, and half made while it asks.
     modules = [import_module(f"{__package__}.{name}") for name in names]
@@ -93,7 +93,7 @@ def checkers_fitting(functions: AbstractSet[str]) -> tuple[str, ...]:
 def workload(
     name: str, *, seed: int, slots: int, readers: frozenset[int], options: dict[str, str]
 ) -> Workload:
-    """A fresh workload for one run.
+    """Return a fresh workload for one run.
 
     Args:
         name: one of ``workload_names()``.

@@ -136,7 +136,7 @@ def _counted(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 def _run_windows(
     run_id: str, faults: pd.DataFrame, told: pd.DataFrame, load: tuple[int, int]
 ) -> list[dict[str, object]]:
-    """The windows of one run, from sorted arrays."""
+    """Return the windows of one run, from sorted arrays."""
     asked = told["start_ns"].to_numpy("int64")
     ends = told["end_ns"].to_numpy("int64")
     epochs = told["position_epoch"].to_numpy("int64")

@@ -178,7 +178,7 @@ class Polars:
 
 
 def _spans(windows: pl.LazyFrame) -> dict[str, pl.LazyFrame]:
-    """The first and the last moment of each phase of each window."""
+    """Return the first and the last moment of each phase of each window."""
     start, end = pl.col("start"), pl.col("end")
     bounds = {
         "before": (pl.max_horizontal(start - CONTEXT_NS, "load_start", "free_from"), start),

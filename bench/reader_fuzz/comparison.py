@@ -197,7 +197,7 @@ def _differences(
 def _unlike(
     plain: Sequence[PlainOperation], given: Sequence[PairedOperation], model: str
 ) -> tuple[str, str] | None:
-    """The first difference between operations: its kind, and what differs."""
+    """Return the first difference between operations: its kind, and what differs."""
     if len(plain) != len(given):
         return "operations", f"{len(given)} operations instead of {len(plain)}"
     for place, (mine, theirs) in enumerate(zip(plain, given, strict=True)):
@@ -222,7 +222,7 @@ def _unlike(
 def _values(
     plain: Sequence[PlainOperation], given: Sequence[PairedOperation], model: str
 ) -> Iterator[tuple[Any, Any]]:
-    """The operations handed to the judging, beside those of the plain reader."""
+    """Yield the operations handed to the judging, beside those of the plain reader."""
     yield None, None
     for mine, theirs in zip(plain, given, strict=True):
         call = call_of(theirs, model_named(model))

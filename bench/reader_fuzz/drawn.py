@@ -149,7 +149,7 @@ class _Writer:
         self._order = random.random()
 
     def content(self, told: Sequence[Told]) -> bytes:
-        """The whole file."""
+        """Return the whole file."""
         random = self._random
         times = self._times(len(told))
         gap = random.choice((1, 1, 1, 3))
@@ -167,7 +167,7 @@ class _Writer:
         return text.encode()
 
     def _times(self, count: int) -> list[str | None]:
-        """The time of each event; None where the file has none."""
+        """Return the time of each event; None where the file has none."""
         if self._format in ("kv", "jepsen-log"):
             return [None] * count
         styles = list(_TIME_STYLES)
@@ -264,7 +264,7 @@ class _Writer:
 
 
 def _in_vector(random: Random, lines: list[str]) -> list[str]:
-    """A history kept as one vector."""
+    """Return a history kept as one vector."""
     if random.random() < 0.5 or ";" in lines[-1] or not lines[-1].endswith("}"):
         return ["[", *lines, "]"]
     lines = ["[" + lines[0], *lines[1:]]

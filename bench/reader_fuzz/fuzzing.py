@@ -33,7 +33,7 @@ class Tally(NamedTuple):
 
 
 def file_of(seed: int, number: int) -> DrawnFile:
-    """The file of that number."""
+    """Return the file of that number."""
     return drawn(seed, number, large=number % _LARGE_EVERY == _LARGE_EVERY - 1)
 
 
@@ -72,7 +72,7 @@ _TRIES_MAX = 1_500
 
 
 def shrunk(file: DrawnFile, finding: Finding, path: Path) -> DrawnFile:
-    """The smallest file found that shows a difference of the same kind in the same way.
+    """Return the smallest file found that shows a difference of the same kind in the same way.
 
     Args:
         file: a file that shows it.

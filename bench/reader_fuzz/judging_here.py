@@ -56,7 +56,7 @@ def in_blocks(file: DrawnFile) -> Generator[None]:
 
 
 def judged(path: Path, file: DrawnFile, way: Way) -> Results:
-    """The results of ``splitbrain check``.
+    """Return the results of ``splitbrain check``.
 
     Raises:
         HarnessError: the history is refused.

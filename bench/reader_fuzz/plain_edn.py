@@ -164,7 +164,7 @@ def _unicode(reading: _Text) -> str:
 
 
 def _joined(content: str) -> str:
-    """The text with halves of characters put together, as Java writes them."""
+    """Return the text with halves of characters put together, as Java writes them."""
     try:
         return content.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError as error:
@@ -201,7 +201,7 @@ def _atom(atom: str) -> Plain:
 
 
 def _name(name: str, *, first_free: bool = False) -> str:
-    """The name of a symbol, a tag or a keyword; only the last may begin with a digit."""
+    """Return the name of a symbol, a tag or a keyword; only the last may begin with a digit."""
     checked = f"x{name}" if first_free and name and name[0] not in ":#'@^`~\\" else name
     is_odd = any(unicodedata.category(letter)[0] in "CZ" for letter in name)
     if _NAME.fullmatch(checked) is None or re.match(r"[+.-][0-9]", checked) or is_odd:

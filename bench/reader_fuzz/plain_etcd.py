@@ -16,7 +16,7 @@ _UNKNOWN = ("Error", "ClientError", "Persisted", "PartialResponse")
 
 
 def read_etcd_plainly(content: bytes, *, skip_broken: bool = False) -> Reading:
-    """The operations of one file, by their call."""
+    """Return the operations of one file, by their call."""
     lines = content.split(b"\n")
     last = lines.pop()
     torn, broken = False, 0

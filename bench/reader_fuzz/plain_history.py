@@ -165,14 +165,14 @@ def _is_boolean(value: Plain) -> bool:
 
 
 def refused(why: str, doubts: Iterable[str] = ()) -> Reading:
-    """A file that holds no history."""
+    """Return a file that holds no history."""
     return Reading([], refused=why, doubts=frozenset(doubts))
 
 
 def reading_of(
     events: Sequence[PlainEvent], *, torn: bool, broken: int, doubts: Iterable[str]
 ) -> Reading:
-    """The operations of events, or why there are none."""
+    """Return the operations of events, or why there are none."""
     known = set(doubts)
     processes = {event.process for event in events}
     below_zero = any(kind in ("number", "whole") and name < 0 for kind, name in processes)

@@ -80,7 +80,7 @@ def _with_keys(lines: list[Line]) -> list[Line]:
 
 
 def _observed(line: Line, asked: Plain) -> Line:
-    """A completed compare-and-set as what it says: done, refused, or not known."""
+    """Return a completed compare-and-set as what it says: done, refused, or not known."""
     pair = items_of(asked)
     if line.type not in ("ok", "fail") or pair is None or len(pair) != _PAIR:
         return line

@@ -39,7 +39,7 @@ class Members(NamedTuple):
     pairs: list[tuple[str, Any]]
 
     def get(self, name: str) -> Any:
-        """The member of that name, the last of several; None where there is none."""
+        """Return the member of that name, the last of several; None where there is none."""
         return dict(self.pairs).get(name)
 
     @property
@@ -49,7 +49,7 @@ class Members(NamedTuple):
 
 
 def read_json(line: bytes) -> Any:
-    """The value of a line: ``Members``, ``Number``, lists, texts, booleans and None.
+    """Return the value of a line: ``Members``, ``Number``, lists, texts, booleans and None.
 
     Raises:
         PlainError: it is no JSON.
@@ -73,7 +73,7 @@ def _refuse(name: str) -> NoReturn:
 
 
 def plain_of(value: Any, *, apart: bool = False) -> Plain:
-    """A value that ``read_json`` gave as a plain one.
+    """Return a value that ``read_json`` gave as a plain one.
 
     Args:
         value: what was read.

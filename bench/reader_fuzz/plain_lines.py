@@ -46,7 +46,7 @@ class _File:
         raise NotImplementedError
 
     def event(self, line: bytes, *, first: bool) -> Line | None:
-        """The event of a line; None for a line without one.
+        """Return the event of a line; None for a line without one.
 
         Raises:
             PlainError: it is no line of the format.
@@ -102,7 +102,7 @@ class JsonLines(_File):
         return True
 
     def event(self, line: bytes, *, first: bool) -> Line | None:
-        """The event of an object."""
+        """Return the event of an object."""
         if not line.strip():
             return None
         fields = read_json(line)
@@ -149,12 +149,12 @@ class EdnLines(_File):
             return False
 
     def _inside(self, text: str) -> str:
-        """A line without the brackets of the vector that the whole history stands in."""
+        """Return a line without the brackets of the vector that the whole history stands in."""
         text = text.strip().removeprefix("[") if text.strip().startswith("[") else text.strip()
         return text.removesuffix("]") if text.endswith(("}]", "} ]")) or text == "]" else text
 
     def event(self, line: bytes, *, first: bool) -> Line | None:
-        """The event of a map."""
+        """Return the event of a map."""
         text = line.decode("utf-8")
         if first and text.strip().startswith("["):
             self.in_vector = True
@@ -232,7 +232,7 @@ class LogLines(_File):
             return False
 
     def event(self, line: bytes, *, first: bool) -> Line | None:
-        """The event of a line, None for one that is no operation."""
+        """Return the event of a line, None for one that is no operation."""
         found = _LOG_LINE.search(line.decode("utf-8"))
         if found is None or found["process"] == ":nemesis" or not _begins_a_message(found):
             return None
@@ -265,7 +265,7 @@ _FORMATS: dict[str, Callable[[], _File]] = {
 def read_plainly(
     content: bytes, history_format: str, *, skip_broken: bool = False, apart: bool = False
 ) -> Reading:
-    """The operations of a file that is not packed.
+    """Return the operations of a file that is not packed.
 
     Args:
         content: the file.
@@ -403,7 +403,7 @@ def _keyword(value: Plain) -> str:
 
 
 def _error(value: Plain) -> str | None:
-    """The name of an error; ``?`` where it has none that is plain."""
+    """Return the name of an error; ``?`` where it has none that is plain."""
     first = items_of(value)
     named = first[0] if first else value
     if named is None:

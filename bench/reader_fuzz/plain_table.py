@@ -24,7 +24,7 @@ _NEEDED = ("process", "f", "type", "start_ns")
 
 
 def read_table_plainly(path: Path, *, apart: bool = False) -> Reading:
-    """The operations of a table, in the order of their index or their start."""
+    """Return the operations of a table, in the order of their index or their start."""
     rows: list[dict[str, Any]] = _pq.read_table(path, partitioning=None).to_pylist()
     named = [row for row in rows if row.get("index") is not None]
     if len(named) < len(rows) and any("index" in row for row in rows):

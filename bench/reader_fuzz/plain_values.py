@@ -31,7 +31,7 @@ def boolean(value: bool) -> Plain:
 
 
 def text(value: str) -> Plain:
-    """A string."""
+    """Return a string."""
     return ("text", value)
 
 
@@ -61,23 +61,23 @@ def is_whole(digits: str) -> bool:
 
 
 def double(digits: str) -> Plain:
-    """A floating-point number of EDN; NaN equals itself, and no zero has a sign."""
+    """Return a floating-point number of EDN; NaN equals itself, and no zero has a sign."""
     value = float(digits)
     return ("double", "NaN" if math.isnan(value) else 0.0 if value == 0 else value)
 
 
 def decimal(digits: str) -> Plain:
-    """An exact number of EDN."""
+    """Return an exact number of EDN."""
     return ("decimal", Decimal(digits))
 
 
 def sequence(items: Iterable[Plain]) -> Plain:
-    """A list of values, in order."""
+    """Return a list of values, in order."""
     return ("list", tuple(items))
 
 
 def unordered(items: list[Plain]) -> Plain:
-    """A set.
+    """Return a set.
 
     Raises:
         PlainError: it holds a value twice.
@@ -88,12 +88,12 @@ def unordered(items: list[Plain]) -> Plain:
 
 
 def mapping(pairs: Iterable[tuple[Plain, Plain]]) -> Plain:
-    """A map; of equal keys the last one counts."""
+    """Return a map; of equal keys the last one counts."""
     return ("map", frozenset(dict(pairs).items()))
 
 
 def items_of(value: Plain) -> tuple[Plain, ...] | None:
-    """The items of a list; None for any other value."""
+    """Return the items of a list; None for any other value."""
     return value[1] if value is not None and value[0] == "list" else None
 
 

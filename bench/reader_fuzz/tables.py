@@ -18,7 +18,7 @@ _pq: Any = import_module("pyarrow.parquet")
 
 
 def table_of(random: Random, told: Sequence[Told]) -> bytes:
-    """The bytes of a table with a row for each operation, now and then one with a fault."""
+    """Return the bytes of a table with a row for each operation, now and then one with a fault."""
     rows: dict[str, int] = {}
     table: list[dict[str, Any]] = []
     start = random.choice((0, 10**18))
@@ -132,7 +132,7 @@ _GARBAGE = (b"{", b"]", b"null", b'"x"', b"{}", b"\xff", b"{:a}", b"[1,", b"\x00
 
 
 def damaged(random: Random, content: bytes, *, keep_meaning: bool = False) -> bytes:
-    """The file with one fault.
+    """Return the file with one fault.
 
     Args:
         random: where the fault is drawn from.

@@ -14,12 +14,12 @@ def _files(folder: Path, node: str) -> FolderFiles:
 
 
 def sizes(folder: Path, node: str) -> Mapping[str, int]:
-    """The node's plain files by their path below the data folder; bytes."""
+    """Return the node's plain files by their path below the data folder; bytes."""
     return _files(folder, node).sizes()
 
 
 def kept(folder: Path, node: str) -> Mapping[str, int]:
-    """The files that were kept; bytes."""
+    """Return the files that were kept; bytes."""
     return _files(folder, node).kept()
 
 

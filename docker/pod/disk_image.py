@@ -122,7 +122,7 @@ class Disk:
             yield
 
     def device(self) -> Path:
-        """The loop device as the kernel knows it."""
+        """Return the loop device as the kernel knows it."""
         device = disk_mounts.device_of(self.image)
         if device is None:
             raise OSError(errno.ENODEV, "its loop device is gone", str(self.image))

@@ -118,7 +118,7 @@ def _make_node(path: Path, kind: int, number: tuple[int, int]) -> None:
 
 
 def device_of(image: Path) -> Path | None:
-    """The loop device that this file is behind, None where there is none."""
+    """Return the loop device that this file is behind, None where there is none."""
     file = image.stat()
     for attribute in sorted(_BLOCK_DEVICES.glob("loop*/loop")):
         device = _loop_node(int(attribute.parent.name.removeprefix("loop")))

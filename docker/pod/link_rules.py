@@ -61,7 +61,7 @@ def iptables_rules(arriving: Mapping[str, Quality]) -> str:
 
 
 def nft_rules(arriving: Mapping[str, Quality]) -> str:
-    """The same for ``nft -f``."""
+    """Return the same for ``nft -f``."""
     # Naming the table before makes its removal succeed where it is not there.
     lines = [f"table inet {TABLE}", f"delete table inet {TABLE}"]
     if not arriving:
@@ -130,7 +130,7 @@ def departure_commands(device: str, leaving: Mapping[str, Quality]) -> list[str]
 
 
 def netem(quality: Quality) -> str:
-    """The words for netem. Only what has a delay can be overtaken."""
+    """Return the words for netem. Only what has a delay can be overtaken."""
     words = [f"netem limit {_NETEM_PACKETS} delay {int(quality.get('delay_us', 0))}us"]
     if quality.get("jitter_us"):
         words.append(f"{int(quality['jitter_us'])}us")

@@ -100,7 +100,7 @@ class Queue:
     """The kernel's queue, and the packets that wait."""
 
     def __init__(self, number: int) -> None:
-        """Raises OSError where the kernel refuses."""
+        """Raise OSError where the kernel refuses."""
         self._number = number
         self._chance = random.Random()
         self.table = Table()
@@ -243,7 +243,7 @@ def _packet(message: bytes) -> tuple[int | None, bytes]:
 
 
 def ask(request: dict[str, object]) -> dict[str, object] | None:
-    """The answer of the program that runs in this network; None: none runs."""
+    """Return the answer of the program that runs in this network; None: none runs."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
         line.settimeout(PATIENCE_S)
         try:

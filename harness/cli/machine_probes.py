@@ -68,7 +68,7 @@ def machine_probes(runs_folder: Path, *, spark: bool) -> list[Probe]:
 
 
 def look_at_python() -> Sequence[Finding]:
-    """The interpreter that runs this."""
+    """Return the interpreter that runs this."""
     version = platform.python_version()
     if sys.version_info < _PYTHON_MIN:
         return [Finding("python", "no", version, "Install Python 3.11 or later and `make setup`")]
@@ -76,7 +76,7 @@ def look_at_python() -> Sequence[Finding]:
 
 
 def look_at_engine() -> Sequence[Finding]:
-    """The container engine, by its version."""
+    """Return the container engine, by its version."""
     from splitbrain.runtimes.docker.engine import connect, engine_action
 
     client = connect()
@@ -201,7 +201,7 @@ def _refusal(command: list[str]) -> str | None:
 
 
 def look_at_java() -> Sequence[Finding]:
-    """The Java that Spark would run on, and Spark's own version."""
+    """Return the Java that Spark would run on, and Spark's own version."""
     from splitbrain.spark_analysis.jdk import find_jdk
 
     found = find_jdk(os.environ)
@@ -253,7 +253,7 @@ def look_at_assets() -> Sequence[Finding]:
 
 
 def look_at_browser() -> Sequence[Finding]:
-    """A browser for the tests that open reports; runs need none."""
+    """Return a browser for the tests that open reports; runs need none."""
     for name in _BROWSERS:
         if found := shutil.which(name):
             return [Finding("browser", "yes", found)]

@@ -35,7 +35,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 def choose() -> Choice:
-    """The first runtime that can be had, and which of the main job's faults it can make.
+    """Return the first runtime that can be had, and which of the main job's faults it can make.
 
     Raises:
         HarnessError: not one of them can be had; says why the last cannot.

@@ -66,7 +66,7 @@ def with_records(**usual: Any) -> Callable[[Callable[..., int]], Callable[..., i
 
 
 def _parameter(field: OptionField, usual: dict[str, Any]) -> inspect.Parameter:
-    """The field as the parser is to see it."""
+    """Return the field as the parser is to see it."""
     default, hint, how = usual.get(field.name, field.default), field.type, None
     if field.is_repeatable:
         default, hint, how = None, list[str] | None, Repeatable
@@ -89,7 +89,7 @@ def _parameter(field: OptionField, usual: dict[str, Any]) -> inspect.Parameter:
 
 
 def _read(field: OptionField, value: Any) -> Any:
-    """The value of a field from what the parser has read."""
+    """Return the value of a field from what the parser has read."""
     if not field.is_repeatable:
         return value
     return tuple(value or ()) if get_origin(field.type) is tuple else _pairs(field.flag, value)

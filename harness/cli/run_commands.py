@@ -25,7 +25,7 @@ _MODEL = "cas-register"
 
 
 def _drawn_seed() -> int:
-    """A small seed, easy to read aloud; it stands in the plan."""
+    """Return a small seed, easy to read aloud; it stands in the plan."""
     import secrets
 
     return secrets.randbelow(1_000_000)

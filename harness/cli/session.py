@@ -36,7 +36,7 @@ class Session:
         self._errors.print(printable(sentence))
 
     def told(self, results: Results) -> None:
-        """The verdict is known and written."""
+        """Note that the verdict is known and written."""
         self._results = results
 
     def given_up(self) -> str | None:

@@ -23,7 +23,7 @@ _SUGGESTION = re.compile(r"Did you mean (\S+)\?")
 
 
 def whole_number(type_: object, tokens: Sequence[Token]) -> int:
-    """The value of an option that counts; the parser would take 2.5 for 2.
+    """Return the value of an option that counts; the parser would take 2.5 for 2.
 
     Raises:
         UsageError: it is no whole number.
@@ -38,7 +38,7 @@ def whole_number(type_: object, tokens: Sequence[Token]) -> int:
 
 
 def number(type_: object, tokens: Sequence[Token]) -> float:
-    """The value of an option that measures.
+    """Return the value of an option that measures.
 
     Raises:
         UsageError: it is no number.
@@ -56,7 +56,7 @@ def number(type_: object, tokens: Sequence[Token]) -> float:
 def in_our_words(
     error: CycloptsError, arguments: Sequence[str], commands: Sequence[str]
 ) -> UsageError:
-    """The same refusal as a sentence of ours.
+    """Return the same refusal as a sentence of ours.
 
     Args:
         error: the parser's.

@@ -12,7 +12,7 @@ _MARKDOWN_SPECIAL = frozenset("\\`*_{}[]<>|#~&")
 
 
 def printable(text: str) -> str:
-    """The text with every character that is not printable shown as an escape."""
+    """Return the text with every character that is not printable shown as an escape."""
     return "".join(
         character
         if character.isprintable()
@@ -30,7 +30,7 @@ def markdown(text: str) -> str:
 
 
 def value_text(value: Any, length_max: int = 60) -> str:
-    """A JSON value in short, printable and at most ``length_max`` characters long."""
+    """Return a JSON value in short, printable and at most ``length_max`` characters long."""
     if isinstance(value, float):
         text = f"{value:,.3f}".rstrip("0").rstrip(".")
     elif isinstance(value, int) and not isinstance(value, bool):

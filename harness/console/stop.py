@@ -49,12 +49,12 @@ class Stop:
             return self._haste
 
     def hurry(self) -> None:
-        """The user wants to stop and not to wait."""
+        """Note that the user wants to stop and not to wait."""
         self.interrupt()
         self.haste.interrupt()
 
     def interrupt(self) -> None:
-        """The user wants to stop."""
+        """Note that the user wants to stop."""
         self.interrupted = True
         self._set()
 
@@ -81,7 +81,7 @@ class Stop:
             event.set()
 
     def forget_listeners(self) -> None:
-        """The event loop ends; nobody is to be told any more."""
+        """Note that the event loop ends; nobody is to be told any more."""
         with self._lock:
             self._listeners.clear()
 
@@ -117,7 +117,7 @@ def patiently(
 
 
 def within(action: Callable[[], _Result], timeout_s: float, what: str, target: str) -> _Result:
-    """The action's result, on a thread of its own that is given up when time is over.
+    """Return the action's result, on a thread of its own that is given up when time is over.
 
     For the runtime's and the adapter's acts at the end of a run: one that hangs must not keep the
     others from being done, nor the verdict from being told.

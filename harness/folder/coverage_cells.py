@@ -32,7 +32,7 @@ class CoverageCell(msgspec.Struct, frozen=True, order=True):
 
 
 def sum_coverage(runs: Iterable[Iterable[CoverageCell]]) -> tuple[CoverageCell, ...]:
-    """The cells of several runs added up, sorted."""
+    """Return the cells of several runs added up, sorted."""
     sums: dict[tuple[str, Role, EpochPhase, str], tuple[int, int]] = {}
     for cell in (cell for cells in runs for cell in cells):
         key = (cell.kind, cell.role, cell.phase, cell.workload)

@@ -18,12 +18,12 @@ def reads_speak_for(system: System) -> ReadsSpeakFor:
 
 
 def usable_checkers(names: Sequence[str], system: System) -> tuple[str, ...]:
-    """A workload's checkers, without those whose evidence the system does not give."""
+    """Return a workload's checkers, without those whose evidence the system does not give."""
     return tuple(name for name in names if can_judge(name, _declared(system)))
 
 
 def unusable_checkers(names: Sequence[str], system: System) -> dict[str, str]:
-    """The others, each with the reason: a clause."""
+    """Return the others, each with the reason: a clause."""
     words = {
         STATE_EVENTS: "its nodes tell no state events",
         COMMITTED_LOGS: "its data show no committed logs",
@@ -43,7 +43,7 @@ def _declared(system: System) -> set[str]:
 
 
 def workload_of(load: LoadOptions) -> Workload:
-    """The workload of a load, for what it declares.
+    """Return the workload of a load, for what it declares.
 
     Raises:
         UsageError: there is no such workload or option.
@@ -58,7 +58,7 @@ def checkers_of(load: LoadOptions) -> tuple[str, ...]:
 
 
 def checkers_not_asked(outcome: SimulationOutcome) -> dict[str, str]:
-    """The others, each with the reason: a clause.
+    """Return the others, each with the reason: a clause.
 
     Logs of nodes that were never wholly healed prove nothing of what was committed; a world that
     leaves some of them dead is not undecided for that. There the invariants watch every commit.

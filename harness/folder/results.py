@@ -147,7 +147,7 @@ class Results(msgspec.Struct, frozen=True):
         return bool(self.vacuous)
 
     def with_verdict(self, verdict: Verdict, *, harness_failed: bool) -> "Results":
-        """The same with this verdict, and the exit code that follows from all of it."""
+        """Return the same with this verdict, and the exit code that follows from all of it."""
         return msgspec.structs.replace(
             self,
             verdict=verdict,
@@ -161,7 +161,7 @@ class Results(msgspec.Struct, frozen=True):
         )
 
     def with_problem(self, problem: str, *, first: bool = False) -> "Results":
-        """The same with one more problem, said once."""
+        """Return the same with one more problem, said once."""
         others = tuple(known for known in self.problems if known != problem)
         problems = (problem, *others) if first else (*others, problem)
         return msgspec.structs.replace(self, problems=problems)
@@ -186,7 +186,7 @@ class Results(msgspec.Struct, frozen=True):
 def exit_code(
     verdict: Verdict, *, vacuous: bool, harness_failed: bool, interrupted: bool = False
 ) -> int:
-    """The exit code of design section 6: a violation always wins, also over a failed heal.
+    """Return the exit code of design section 6: a violation always wins, also over a failed heal.
 
     A run that the user ended early was judged as far as it went and proves nothing: unknown.
     """
@@ -217,7 +217,7 @@ def first_clauses(sentence: str) -> str:
 
 
 def leading_sentence(results: Results) -> str:
-    """The one sentence that explains the headline."""
+    """Return the one sentence that explains the headline."""
     headline = results.headline
     if headline == "HARNESS FAILED":
         return results.problems[0] if results.problems else "The harness failed without a reason."
@@ -275,7 +275,7 @@ def read(path: Path) -> Results:
 
 
 def worst(codes: Iterable[int]) -> int:
-    """The exit code of several runs: that of the worst of them."""
+    """Return the exit code of several runs: that of the worst of them."""
     return min(codes, key=_WORST_FIRST.index)
 
 
@@ -298,7 +298,7 @@ def write_verdict(results: Results, path: Path) -> Results:
 
 
 def _in_words(results: Results) -> Results:
-    """The same with nothing of the checkers' evidence but its sentences."""
+    """Return the same with nothing of the checkers' evidence but its sentences."""
     checkers = tuple(
         CheckResult(
             checker=str(result.checker),

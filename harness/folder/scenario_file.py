@@ -75,7 +75,7 @@ def read_named_scenario(path: Path) -> Scenario:
 
 
 def decode_scenario(content: bytes | str) -> Scenario:
-    """The scenario of a text.
+    """Return the scenario of a text.
 
     Raises:
         ValueError: it is none, one of another version, or of a world that cannot be.
@@ -93,7 +93,7 @@ def decode_scenario(content: bytes | str) -> Scenario:
 
 
 def read_recorded(folder: RunFolder) -> tuple[Scenario, SimulationRecord]:
-    """The scenario of a run folder, and what the run came to.
+    """Return the scenario of a run folder, and what the run came to.
 
     Raises:
         UsageError: one of them cannot be used, or was edited since the run.

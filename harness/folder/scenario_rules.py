@@ -200,7 +200,7 @@ def _unknown(content: object, struct: type[msgspec.Struct], place: str) -> Itera
 
 
 def _struct_of(type_: Any) -> type[msgspec.Struct] | None:
-    """The struct that a field holds, or holds a list of."""
+    """Return the struct that a field holds, or holds a list of."""
     for one in (type_, *get_args(type_)):
         if isinstance(one, type) and issubclass(one, msgspec.Struct):
             return one

@@ -32,7 +32,7 @@ class LivingRun:
         self._descriptor = descriptor
 
     def release(self) -> None:
-        """The run is over; harmless when called twice."""
+        """Note that the run is over; harmless when called twice."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -94,7 +94,7 @@ def is_alive(folder: RunFolder) -> bool:
 
 
 def _locked(lock: Path) -> int:
-    """A descriptor that holds the lock, and that no child process gets."""
+    """Return a descriptor that holds the lock, and that no child process gets."""
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
         # Somebody may be looking at it: that ends in a moment.

@@ -9,7 +9,7 @@ _GIT_TIMEOUT_S = 5.0
 
 
 def tool_version() -> str:
-    """The distribution's version."""
+    """Return the distribution's version."""
     try:
         return metadata.version("splitbrain")
     except metadata.PackageNotFoundError:
@@ -17,7 +17,7 @@ def tool_version() -> str:
 
 
 def tool_commit() -> str | None:
-    """The commit, with ``-dirty`` where files differ from it; None outside a work tree."""
+    """Return the commit, with ``-dirty`` where files differ from it; None outside a work tree."""
     if not (_ROOT / ".git").exists():
         return None
     try:

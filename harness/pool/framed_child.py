@@ -122,7 +122,7 @@ class FramedChild:
         self.is_gone |= chunk == b""
 
     def arrived(self) -> Iterator[Any]:
-        """The messages that were received whole, each once.
+        """Return the messages that were received whole, each once.
 
         Raises:
             Exception: what a broken child writes need not be a frame of ours.
@@ -163,7 +163,7 @@ class FramedChild:
 
 @functools.cache
 def _patch_folder() -> Path:
-    """A folder for the patches of this process, which goes with it."""
+    """Return a folder for the patches of this process, which goes with it."""
     folder = Path(tempfile.mkdtemp(prefix="splitbrain-patches-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -32,7 +32,7 @@ def write_frame(stream: IO[bytes], message: Any) -> None:
 
 
 def read_body(stream: BinaryIO) -> bytes | None:
-    """The next frame's pickle, None where the stream ends before it is whole."""
+    """Return the next frame's pickle, None where the stream ends before it is whole."""
     header = stream.read(_HEADER.size)
     if len(header) < _HEADER.size:
         return None
@@ -42,7 +42,7 @@ def read_body(stream: BinaryIO) -> bytes | None:
 
 
 def taken_messages(buffer: bytearray) -> Iterator[Any]:
-    """The messages that have arrived whole, each taken out of the buffer once it was given.
+    """Yield the messages that have arrived whole, each taken out of the buffer once it was given.
 
     The output of a broken child need not be a frame: unpickling may raise anything.
     """
@@ -62,7 +62,7 @@ def taken_messages(buffer: bytearray) -> Iterator[Any]:
 
 
 def take_over_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """The child's standard input and output, for frames alone.
+    """Return the child's standard input and output, for frames alone.
 
     Whatever else reads or prints finds nothing, and the standard error, from now on.
     """

@@ -29,7 +29,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 def with_cost(result: CheckResult, outcomes: "Sequence[PartOutcome]") -> CheckResult:
-    """The result with what it took, so that people see where the time goes."""
+    """Return the result with what it took, so that people see where the time goes."""
     cost: dict[str, Any] = {
         "seconds": round(sum(outcome.seconds for outcome in outcomes), 3),
         "memory-mib-max": round(max((outcome.memory_mib_max for outcome in outcomes), default=0)),

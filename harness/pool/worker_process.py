@@ -19,13 +19,13 @@ from splitbrain.history.process_budget import ProcessBudget
 
 
 def resolve(function: str) -> Callable[..., Any]:
-    """The function that ``module:name`` names."""
+    """Return the function that ``module:name`` names."""
     module, _, name = function.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
 def bodies_from(stream: BinaryIO) -> "queue.SimpleQueue[bytes]":
-    """The bodies of the frames as they come in; the process ends where they end."""
+    """Return the bodies of the frames as they come in; the process ends where they end."""
     bodies: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(stream, bodies), daemon=True).start()
     return bodies

@@ -222,7 +222,7 @@ def _worded(nodes: Iterable[NodeName], do: Callable[[NodeName], str]) -> Perform
 
 
 def _each(do: Callable[[Runtime, Any, NodeName], None]) -> Callable[[Runtime, Any], None]:
-    """An act that is done to one node after the other."""
+    """Return an act that is done to one node after the other."""
 
     def all_of_them(runtime: Runtime, act: Any) -> None:
         for node in act.nodes:

@@ -15,7 +15,7 @@ def first_of(error: BaseException) -> BaseException:
 
 
 def defect(error: BaseException, report_with: str = RUN_FOLDER) -> HarnessError:
-    """The failure of a run for what should never have been raised.
+    """Return the failure of a run for what should never have been raised.
 
     Args:
         error: what was raised, or a group of it.
@@ -31,6 +31,6 @@ def defect(error: BaseException, report_with: str = RUN_FOLDER) -> HarnessError:
 
 
 def failure(error: BaseException) -> HarnessError:
-    """The run's failure that an error or a group stands for: itself, or a defect of ours."""
+    """Return the run's failure that an error or a group stands for: itself, or a defect of ours."""
     first = first_of(error)
     return first if isinstance(first, HarnessError) else defect(first)

@@ -16,14 +16,14 @@ class DownNodes:
         self._changes: Counter[NodeName] = Counter()
 
     def expect(self, nodes: Iterable[NodeName]) -> None:
-        """These are about to be killed."""
+        """Note that these are about to be killed."""
         with self._lock:
             for node in nodes:
                 self._down.add(node)
                 self._changes[node] += 1
 
     def back(self, nodes: Iterable[NodeName]) -> None:
-        """These were seen running again."""
+        """Note that these were seen running again."""
         with self._lock:
             for node in nodes:
                 self._down.discard(node)

@@ -301,7 +301,7 @@ class Observer:
                 return self._at_reader(node)
 
     def _at_reader(self, node: NodeName) -> _Look:
-        """A node that was started on a changed file goes on with it, or refuses it."""
+        """Return a node that was started on a changed file goes on with it, or refuses it."""
         status = self._runtime.status(node)
         if status == "exited":
             code = self._runtime.exit_code(node)

@@ -135,7 +135,7 @@ class LoadPhase:
         )
 
     def _make_crew(self) -> Crew | None:
-        """The worker processes, if the load needs any."""
+        """Return the worker processes, if the load needs any."""
         workers = workers_for(self._load)
         if not workers or self._opener_for_workers is None:
             return None

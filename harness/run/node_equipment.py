@@ -12,7 +12,7 @@ from splitbrain.contracts.runtime import DISK_CAPABILITIES, Capability, Deployme
 
 
 def equipped(spec: DeploymentSpec, needed: AbstractSet[Capability]) -> DeploymentSpec:
-    """The same deployment with what these capabilities must have prepared."""
+    """Return the same deployment with what these capabilities must have prepared."""
     if needed & DISK_CAPABILITIES:
         spec = msgspec.structs.replace(spec, disks="own")
     if "clock" in needed:

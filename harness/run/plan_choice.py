@@ -37,7 +37,7 @@ def plan_faults(
     failover_ms: int = 0,
     observers: tuple[NodeName, ...] = (),
 ) -> tuple[tuple[Fault, ...], dict[str, dict[str, str]]]:
-    """The schedule of a list of fault kinds, a scripted plan, a plan file, or none.
+    """Return the schedule of a list of fault kinds, a scripted plan, a plan file, or none.
 
     The second value is what the plan sets, by system.
 

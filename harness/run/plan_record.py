@@ -26,7 +26,7 @@ from splitbrain.workloads.workload import Workload
 
 
 def plan_of(test: PlannedTest, name: str, run_id: RunId) -> Plan:
-    """The plan of a test that is about to run; the runtime's versions are not known yet."""
+    """Return the plan of a test that is about to run; the runtime's versions are not known yet."""
     return new_plan(
         msgspec.structs.replace(test.experiment, workload_options=test.workload.options()),
         test.system,
@@ -47,7 +47,7 @@ def new_plan(
     not_asked: Mapping[str, str] | None = None,
     **others: Any,
 ) -> Plan:
-    """The plan of a run that begins now.
+    """Return the plan of a run that begins now.
 
     Args:
         experiment: what is run, settled.

@@ -16,14 +16,14 @@ class Processes:
         self._next = list(range(slots))
 
     def fresh(self, slot: int) -> int:
-        """A process for the slot that no operation ran in before."""
+        """Return a process for the slot that no operation ran in before."""
         place = slot % self._slots
         process = self._next[place]
         self._next[place] += self._slots
         return process
 
     def upcoming(self, slots: Iterable[int]) -> tuple[int, ...]:
-        """The process that ``fresh`` would hand out next, for each of these slots."""
+        """Return the process that ``fresh`` would hand out next, for each of these slots."""
         return tuple(self._next[slot % self._slots] for slot in slots)
 
     def skip_to(self, process: int) -> None:

@@ -154,7 +154,7 @@ class Progress:
 
 
 def phase_sentence(phase: Phase) -> str:
-    """A step of a run in words."""
+    """Return a step of a run in words."""
     sentence = _PHASE_SENTENCES[phase.phase]
     if phase.node is not None:
         sentence += f": {phase.node}"
@@ -164,7 +164,7 @@ def phase_sentence(phase: Phase) -> str:
 
 
 def fault_sentence(event: FaultEvent) -> str:
-    """A step of a fault in words."""
+    """Return a step of a fault in words."""
     evidence = f" ({event.evidence})" if event.evidence else ""
     # An undone fault is called healed everywhere a user looks.
     said = "healed" if event.phase == "removed" else event.phase
@@ -172,7 +172,7 @@ def fault_sentence(event: FaultEvent) -> str:
 
 
 def stamped_line(seconds: float, line: str) -> str:
-    """A line with the time since the run's start before it."""
+    """Return a line with the time since the run's start before it."""
     return f"{seconds:7.1f} s  {line}"
 
 

@@ -20,7 +20,7 @@ _READ_BYTES_MAX: Final = 16 << 20
 
 
 def records_hit(runtime: Runtime, record_at: RecordAt, records: Sequence[Record]) -> list[str]:
-    """A clause for each changed file whose record can be named."""
+    """Return a clause for each changed file whose record can be named."""
     named: list[str] = []
     for one in records:
         if not isinstance(one, Changed) or one.change is None:

@@ -173,7 +173,7 @@ class _Run:
         return ""
 
     def farewell(self) -> str:
-        """The last sentence of a process that is left with nodes still there."""
+        """Return the last sentence of a process that is left with nodes still there."""
         return (
             "left at once. The watchdog stops the nodes, `splitbrain clean` removes them; "
             f"`splitbrain check {self._folder.root}` judges what was recorded."

@@ -107,7 +107,7 @@ class StateWatch:
             return dict(self._ends)
 
     def epoch(self) -> int:
-        """The highest epoch that any node was in."""
+        """Return the highest epoch that any node was in."""
         with self._lock:
             return self._epoch
 

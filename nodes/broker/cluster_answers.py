@@ -23,7 +23,7 @@ _CONTROLLERS: Final = 2
 def answer_cluster(
     asking: Asking, request: DescribeClusterRequest, version: int
 ) -> DescribeClusterResponse:
-    """The brokers that have the listener; fenced ones only if wanted."""
+    """Return the brokers that have the listener; fenced ones only if wanted."""
     if request.endpoint_type != _BROKERS:
         return _foreign(request, version)
     nodes = tuple(

@@ -120,7 +120,7 @@ class ControllerChannel:
         return [SendToController(self._last_number, self._controller_id, self._tried.request)]
 
     def _abandoned(self) -> list[Effect]:
-        """The request under way, where an answer to it could still come."""
+        """Return the request under way, where an answer to it could still come."""
         is_sent = self._tried is not None and self._tried.number is not None
         return [AbandonRequest(self._last_number)] if is_sent else []
 

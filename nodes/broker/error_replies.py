@@ -47,7 +47,7 @@ _TOPICS_SINCE: Final = 6
 
 
 def error_reply(header: RequestHeader, request: msgspec.Struct, code: ApiError) -> bytes:
-    """The frame that answers the request with this header; everything in it failed.
+    """Return the frame that answers the request with this header; everything in it failed.
 
     Raises:
         KeyError: the API is not one that a broker forwards.

@@ -78,7 +78,7 @@ def answer_metadata(asking: Asking, request: MetadataRequest, version: int) -> M
 
 
 def refused_metadata(request: MetadataRequest, code: ApiError) -> MetadataResponse:
-    """An answer without brokers: clients take it for none, and ask again later.
+    """Return an answer without brokers: clients take it for none, and ask again later.
 
     Each topic that was named carries the code, and so does the whole, where the version can say it.
     """

@@ -34,7 +34,7 @@ PAGE_PARTITIONS_MAX: Final = 2000
 def answer_partitions(
     asking: Asking, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
-    """The page that begins at the cursor."""
+    """Return the page that begins at the cursor."""
     cursor = request.cursor
     asked = {each.name for each in request.topics}
     names = sorted(

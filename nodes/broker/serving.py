@@ -34,7 +34,7 @@ ANSWERED: Final = frozenset(
 def answer(
     asking: Asking, api_key: ApiKey, request: Any, version: int, *, is_fenced: bool
 ) -> msgspec.Struct | None:
-    """The response's message; None where the client's connection is to be closed instead.
+    """Return the response's message; None where the client's connection is to be closed instead.
 
     Raises:
         ValueError: the API is not one of ``ANSWERED``.

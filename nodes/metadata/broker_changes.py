@@ -21,7 +21,7 @@ _SHUTTING_DOWN: Final = MappingProxyType({1: True, 0: None})
 
 
 def register(brokers: Brokers, record: RegisterBrokerRecord) -> None:
-    """A broker comes, or comes anew.
+    """Note that a broker comes, or comes anew.
 
     Raises:
         ContradictionError: its epoch is below that of an earlier registration.
@@ -36,7 +36,7 @@ def register(brokers: Brokers, record: RegisterBrokerRecord) -> None:
 
 
 def unregister(brokers: Brokers, record: UnregisterBrokerRecord) -> None:
-    """A broker goes.
+    """Note that a broker goes.
 
     Raises:
         ContradictionError: it is not registered with this epoch.
@@ -46,7 +46,7 @@ def unregister(brokers: Brokers, record: UnregisterBrokerRecord) -> None:
 
 
 def fence(brokers: Brokers, broker_id: int, epoch: int, *, is_fenced: bool) -> None:
-    """A broker is fenced, or no longer.
+    """Note that a broker is fenced, or no longer.
 
     Raises:
         ContradictionError: it is not registered with this epoch.

@@ -56,7 +56,7 @@ class MetadataDelta:
         _REPLAYS[type(record)](self, record)
 
     def apply(self, provenance: Provenance) -> MetadataImage:
-        """The next image, which reaches as far as ``provenance`` says.
+        """Return the next image, which reaches as far as ``provenance`` says.
 
         Raises:
             ContradictionError: a topic lacks a partition below another.
@@ -216,7 +216,7 @@ _REPLAYS: Final = MetadataDelta.REPLAYS
 
 
 def image_after(image: MetadataImage, settled: Settled) -> MetadataImage:
-    """The next image, once these records count.
+    """Return the next image, once these records count.
 
     Raises:
         ContradictionError: one cannot follow what was said before.
@@ -228,7 +228,7 @@ def image_after(image: MetadataImage, settled: Settled) -> MetadataImage:
 
 
 def image_of(content: Iterable[MetadataRecord], provenance: Provenance) -> MetadataImage:
-    """The image that a snapshot's records tell.
+    """Return the image that a snapshot's records tell.
 
     Raises:
         ContradictionError: one contradicts another.

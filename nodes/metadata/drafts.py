@@ -21,7 +21,7 @@ class Draft(Generic[Key, Value]):
         return tuple(self._changed)
 
     def get(self, key: Key) -> Value | None:
-        """The value as of now."""
+        """Return the value as of now."""
         return (self._base if self._copy is None else self._copy).get(key)
 
     def set(self, key: Key, value: Value) -> None:
@@ -37,7 +37,7 @@ class Draft(Generic[Key, Value]):
         return self._writable().pop(key)
 
     def result(self) -> Mapping[Key, Value]:
-        """The mapping of the next image: the same object if nothing changed."""
+        """Return the mapping of the next image: the same object if nothing changed."""
         return self._base if self._copy is None else self._copy
 
     def _writable(self) -> dict[Key, Value]:

@@ -55,7 +55,7 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
     ids_by_name: Mapping[str, str] = _NOTHING
 
     def named(self, name: str) -> TopicImage | None:
-        """The topic of this name."""
+        """Return the topic of this name."""
         topic_id = self.ids_by_name.get(name)
         return None if topic_id is None else self.by_id[topic_id]
 

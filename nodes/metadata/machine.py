@@ -60,7 +60,7 @@ class MetadataMachine:
         listener(batch.last_offset, batch.epoch, None)
 
     def freeze(self) -> Callable[[], Iterator[bytes]] | None:
-        """The image's records, to be told later; None within a transaction or a batch."""
+        """Return the image's records, to be told later; None within a transaction or a batch."""
         image = self._image
         has_all = image.provenance.end_offset == self.end_offset and image.provenance.ends_batch
         if self._buffer.opened_at is not None or not has_all:

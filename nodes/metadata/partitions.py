@@ -56,11 +56,11 @@ class Sharing:
         self._known: dict[Any, Any] = {}
 
     def number(self, number: int) -> int:
-        """The first number that was equal to this one."""
+        """Return the first number that was equal to this one."""
         return self._known.setdefault(number, number)
 
     def numbers(self, numbers: tuple[int, ...]) -> tuple[int, ...]:
-        """The first tuple that was equal to this one."""
+        """Return the first tuple that was equal to this one."""
         return self._known.get(numbers) or self._shared(numbers)
 
     def directories(self, directories: tuple[str, ...]) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ class Sharing:
 
 
 def new_partition(record: PartitionRecord, sharing: Sharing) -> PartitionState:
-    """The partition that the record tells, whole.
+    """Return the partition that the record tells, whole.
 
     Raises:
         ContradictionError: its replicas and directories do not match, or it makes no sense.
@@ -97,7 +97,7 @@ def new_partition(record: PartitionRecord, sharing: Sharing) -> PartitionState:
 def changed_partition(
     before: PartitionState, record: PartitionChangeRecord, sharing: Sharing
 ) -> PartitionState:
-    """The partition after the change.
+    """Return the partition after the change.
 
     Raises:
         ContradictionError: replicas and directories no longer match, or it makes no sense.
@@ -140,7 +140,7 @@ def without_eligible_leaders(before: PartitionState) -> PartitionState:
 
 
 def partition_record(topic_id: str, partition_id: int, state: PartitionState) -> PartitionRecord:
-    """The record that tells the partition, as it stands in a snapshot."""
+    """Return the record that tells the partition, as it stands in a snapshot."""
     return PartitionRecord(
         partition_id=partition_id,
         topic_id=topic_id,

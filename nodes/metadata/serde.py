@@ -87,12 +87,12 @@ _HEADS: Final[Mapping[type[MetadataRecord], tuple[bytes, ...]]] = MappingProxyTy
 
 
 def record_type_of(record: MetadataRecord) -> RecordType:
-    """The type that the record is of."""
+    """Return the type that the record is of."""
     return _BY_STRUCT[type(record)]
 
 
 def written_version(record: MetadataRecord) -> int:
-    """The version in which a real controller writes this record under metadata.version 30.
+    """Return the version in which a real controller writes this record under metadata.version 30.
 
     The highest, except for changes of a broker's registration: those are written in the lowest
     version that can say them.
@@ -104,7 +104,7 @@ def written_version(record: MetadataRecord) -> int:
 
 
 def encode_record(record: MetadataRecord, version: int | None = None) -> bytes:
-    """The record's bytes in ``version``; None for the one of ``written_version``.
+    """Return the record's bytes in ``version``; None for the one of ``written_version``.
 
     Raises:
         ValueError: there is no such version, it has no place for what the record says, or a value
@@ -121,7 +121,7 @@ def encode_record(record: MetadataRecord, version: int | None = None) -> bytes:
 
 
 def decode_record(data: bytes) -> MetadataRecord:
-    """The record in these bytes, all of which it must fill.
+    """Return the record in these bytes, all of which it must fill.
 
     Raises:
         UnknownRecordError: its type or its version is not known here.

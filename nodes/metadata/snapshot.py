@@ -23,12 +23,12 @@ _WRITTEN_FOR: Final = METADATA_VERSIONS[-1]
 
 
 def snapshot_id_of(image: MetadataImage) -> SnapshotId:
-    """The name of the image's snapshot."""
+    """Return the name of the image's snapshot."""
     return SnapshotId(image.provenance.end_offset, image.provenance.epoch)
 
 
 def encode_image(image: MetadataImage) -> Iterator[bytes]:
-    """The image's snapshot, batch by batch; equal images give equal bytes.
+    """Return the image's snapshot, batch by batch; equal images give equal bytes.
 
     Raises:
         ValueError: the image ends within a batch of the log, where no snapshot may.
@@ -49,7 +49,7 @@ def encode_image(image: MetadataImage) -> Iterator[bytes]:
 
 
 def decode_image(snapshot_id: SnapshotId, batches: Iterable[RecordBatch]) -> MetadataImage:
-    """The image that a snapshot tells.
+    """Return the image that a snapshot tells.
 
     Raises:
         RecordError: the snapshot is not whole, or holds what cannot be read.

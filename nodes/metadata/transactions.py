@@ -66,7 +66,7 @@ class Settled(msgspec.Struct, frozen=True):
 
 
 def read_batch(batch: RecordBatch) -> MetadataBatch:
-    """The metadata in a batch of the log; raft's own records are none.
+    """Return the metadata in a batch of the log; raft's own records are none.
 
     Raises:
         RecordError: a record cannot be read.

@@ -62,7 +62,7 @@ def error_of(request: QuorumRequest, voters: VoterSet, cluster_id: str, epoch: E
 def refusal(
     request: QuorumRequest, error: ErrorCode, leader_id: NodeId | None, epoch: Epoch
 ) -> Answer:
-    """The answer to a request that is refused with this error."""
+    """Return the answer to a request that is refused with this error."""
     match request:
         case VoteRequest():
             return VoteAnswer(error, leader_id, epoch, granted=False)
@@ -88,7 +88,7 @@ def refusal(
 def snapshot_refusal(
     error: ErrorCode, leader_id: NodeId | None, epoch: Epoch
 ) -> FetchSnapshotAnswer:
-    """The answer to a fetch of a snapshot that gets no bytes."""
+    """Return the answer to a fetch of a snapshot that gets no bytes."""
     return FetchSnapshotAnswer(error, leader_id, epoch, None, 0, 0, b"")
 
 

@@ -39,7 +39,7 @@ class DurableState:
     def enter_epoch(
         self, epoch: Epoch, *, leader_id: NodeId | None = None, voted: ReplicaKey | None = None
     ) -> None:
-        """Moves to a higher epoch.
+        """Move to a higher epoch.
 
         Raises:
             InvariantViolation: it is not higher (INV-04), or leaves too few for later elections
@@ -58,7 +58,7 @@ class DurableState:
         self._submit(state)
 
     def set_leader(self, leader_id: NodeId) -> None:
-        """Notes who leads the present epoch.
+        """Note who leads the present epoch.
 
         Raises:
             HaltRequested: somebody else leads it; a peer's claim or our own, one is a lie.

@@ -14,13 +14,13 @@ class ElectionTiming:
         self._defeats = 0
 
     def election_timeout(self) -> Microseconds:
-        """A new wait, uniform between the two settings."""
+        """Return a new wait, uniform between the two settings."""
         low = self._settings.election_timeout_ms_min
         high = self._settings.election_timeout_ms_max
         return Microseconds(int((low + (high - low) * self._random.random()) * 1000))
 
     def back_off_after_defeat(self) -> Microseconds:
-        """A new wait, uniform below a bound that doubles with every defeat in a row."""
+        """Return a new wait, uniform below a bound that doubles with every defeat in a row."""
         self._defeats += 1
         bound = min(
             self._settings.retry_back_off_ms << min(self._defeats, 16),
@@ -29,11 +29,11 @@ class ElectionTiming:
         return Microseconds(int(bound * self._random.random() * 1000))
 
     def forget_defeats(self) -> None:
-        """A leader was found: the next lost election is the first again."""
+        """Note that a leader was found: the next lost election is the first again."""
         self._defeats = 0
 
     def yield_time(self) -> Microseconds:
-        """A new wait, how long a preferred voter goes first; half an election timeout.
+        """Return a new wait, how long a preferred voter goes first; half an election timeout.
 
         That one has to write its vote to its disk meanwhile. How long messages take need not be
         covered: after the wait the others are asked again, and by then its request for a vote is

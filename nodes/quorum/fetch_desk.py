@@ -59,12 +59,12 @@ class FetchDesk:
             self._answer_if_due(connection, told)
 
     def closed(self, connection: ConnectionId) -> None:
-        """The connection is gone."""
+        """Note that the connection is gone."""
         self._parked.pop(connection, None)
         self._told.pop(connection, None)
 
     def take_all(self) -> list[RequestReceived]:
-        """Removes and returns what is parked: the leadership is over."""
+        """Remove and return what is parked: the leadership is over."""
         events = [parked.event for parked in self._parked.values()]
         self._parked.clear()
         return events

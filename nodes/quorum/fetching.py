@@ -12,7 +12,7 @@ from splitbrain.nodes.quorum.role import RoleContext
 
 
 def fetch_request(context: RoleContext) -> FetchRequest:
-    """A fetch from the log's end, in the present epoch."""
+    """Return a fetch from the log's end, in the present epoch."""
     log = context.log
     return FetchRequest(
         cluster_id=context.cluster_id,
@@ -45,7 +45,7 @@ def refusal_of_batches(log: LogPositions, answer: FetchAnswer) -> str | None:
 
 
 def epoch_starts(log: LogPositions, batches: tuple[BatchHeader, ...]) -> tuple[EpochStart, ...]:
-    """The epochs that begin with these batches.
+    """Return the epochs that begin with these batches.
 
     In a log that has lost its beginning the first batch begins one, also where it goes on with the
     epoch of the record before the log's start.

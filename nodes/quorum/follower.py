@@ -207,7 +207,7 @@ class Follower(Role):
         return True
 
     def _heard(self) -> None:
-        """The leader has answered well."""
+        """Note that the leader has answered well."""
         self._hears_leader = True
         self._end_reason = "fetch timeout"
         self._times_out_at = self.context.after(self.context.settings.fetch_timeout_ms)
@@ -219,7 +219,7 @@ class Follower(Role):
         return self._fetching is not None and self._fetching.is_whole
 
     def _begin_snapshot(self, snapshot_id: SnapshotId) -> bool:
-        """Fetches this snapshot from now on; False if no leader could mean that."""
+        """Fetch this snapshot from now on; False if no leader could mean that."""
         log = self.context.log
         if self._waits_for_disk:
             return True
@@ -261,7 +261,7 @@ class Follower(Role):
         self.report("append", offset=end, base_offset=base)
 
     def _truncate(self, diverging: tuple[Epoch, Offset]) -> bool:
-        """Drops what the leader does not have; False if the leader's word drops nothing."""
+        """Drop what the leader does not have; False if the leader's word drops nothing."""
         log = self.context.log
         end = truncation_offset(log, diverging)
         if end < log.high_watermark:
@@ -282,7 +282,7 @@ class Follower(Role):
         )
 
     def _go_on(self) -> None:
-        """Fetches if it may, and sets the next deadline."""
+        """Fetch if it may, and set the next deadline."""
         context = self.context
         if context.log.settled and context.requests.may_send(self._leader_id, context.now):
             wait_ms = context.settings.fetch_max_wait_ms

@@ -254,7 +254,7 @@ class Leader(Role):
         self._reads.answered(event.connection)
 
     def _go_on(self) -> None:
-        """Commits, answers and announces what it can by now, and sets the next deadline."""
+        """Commit, answer and announce what it can by now, and set the next deadline."""
         self._commit()
         for read in self._reads.take_ready():
             self.context.outbox.emit(
@@ -279,7 +279,7 @@ class Leader(Role):
         return Microseconds(heard + self.context.settings.check_quorum_timeout_ms * 1000)
 
     def _announce(self) -> Microseconds | None:
-        """Sends BeginQuorumEpoch to silent voters; returns when the next one is due."""
+        """Send BeginQuorumEpoch to silent voters; return when the next one is due."""
         requests = self.context.requests
         silence = self.context.settings.fetch_timeout_ms * 1000
         moments: list[Microseconds | None] = []

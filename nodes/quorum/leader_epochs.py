@@ -42,7 +42,7 @@ class LeaderEpochs:
         return self._starts[-1].epoch if self._starts else self._before
 
     def begin(self, start: EpochStart) -> None:
-        """Adds an epoch that begins at the log's end. Raises InvariantViolation (INV-22)."""
+        """Add an epoch that begins at the log's end. Raises InvariantViolation (INV-22)."""
         if self._starts and self._starts[-1].start_offset == start.start_offset == self._cut_at:
             # All records of that epoch are below the log's start.
             self._starts.pop()
@@ -58,18 +58,18 @@ class LeaderEpochs:
         self._starts.append(start)
 
     def truncate(self, end_offset: Offset) -> None:
-        """Drops the epochs that begin at or above ``end_offset``."""
+        """Drop the epochs that begin at or above ``end_offset``."""
         while self._starts and self._starts[-1].start_offset >= end_offset:
             self._starts.pop()
 
     def cut_start(self, start_offset: Offset, before: Epoch) -> None:
-        """The log starts here now; ``before`` is the epoch of the record before that."""
+        """Note that the log starts here now; ``before`` is the epoch of the record before that."""
         self._starts = list(starts_from(self.starts, start_offset))
         self._before = before
         self._cut_at = start_offset
 
     def restart(self, before: Epoch) -> None:
-        """The log is empty, and what it continues ends in this epoch."""
+        """Note that the log is empty, and what it continues ends in this epoch."""
         self._starts.clear()
         self._before = before
         self._cut_at = None
@@ -98,7 +98,7 @@ class LeaderEpochs:
 
 
 def starts_from(starts: tuple[EpochStart, ...], offset: Offset) -> tuple[EpochStart, ...]:
-    """The list of a log that begins at this offset: the epoch in force there begins there.
+    """Return the list of a log that begins at this offset: the epoch in force there begins there.
 
     That epoch stays even where the log has no record from there on.
     """

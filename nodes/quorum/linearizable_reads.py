@@ -60,11 +60,11 @@ class LinearizableReads:
                 read.offset = high_watermark
 
     def answered(self, connection: ConnectionId) -> None:
-        """A fetch answer of this leader leaves on the connection."""
+        """Note that a fetch answer of this leader leaves on the connection."""
         self._answered[connection] = self._asked_count
 
     def fetched(self, voter: NodeId, connection: ConnectionId) -> None:
-        """A fetch of a voter in this epoch arrived on the connection."""
+        """Note that a fetch of a voter in this epoch arrived on the connection."""
         confirmed = self._answered.get(connection, 0)
         self._confirmed[voter] = max(self._confirmed[voter], confirmed)
 
@@ -73,11 +73,11 @@ class LinearizableReads:
         return bool(self._pending) and self._confirmed[voter] < self._pending[-1].asked
 
     def closed(self, connection: ConnectionId) -> None:
-        """The connection is gone; a new one starts from nothing."""
+        """Note that the connection is gone; a new one starts from nothing."""
         self._answered.pop(connection, None)
 
     def take_ready(self) -> list[PendingRead]:
-        """Removes and returns the reads that may be answered, oldest first."""
+        """Remove and return the reads that may be answered, oldest first."""
         if not self._pending:
             return []
         counts = [*self._confirmed.values(), self._asked_count]
@@ -92,7 +92,7 @@ class LinearizableReads:
         return ready
 
     def take_all(self) -> list[PendingRead]:
-        """Removes and returns every read: the leadership is over."""
+        """Remove and return every read: the leadership is over."""
         reads = list(self._pending)
         self._pending.clear()
         return reads

@@ -18,7 +18,7 @@ class LogPositions:
     """Start, end, flushed end, high watermark and epochs of this replica's log."""
 
     def __init__(self, shape: LogShape, high_watermark: Offset) -> None:
-        """Takes what recovery found; all of it is durable.
+        """Take what recovery found; all of it is durable.
 
         Raises:
             StorageMismatch: the shape contradicts itself.
@@ -77,7 +77,7 @@ class LogPositions:
         return self.snapshots[0].epoch if self.start_offset > 0 else NO_EPOCH
 
     def append(self, end_offset: Offset, starts: tuple[EpochStart, ...]) -> int:
-        """Takes note of an append that moves the end; returns its submission number.
+        """Take note of an append that moves the end; return its submission number.
 
         Raises:
             InvariantViolation: INV-21 if the end does not rise.
@@ -90,7 +90,7 @@ class LogPositions:
         return self._submit()
 
     def truncate(self, end_offset: Offset) -> int:
-        """Takes note of a truncation; returns its submission number.
+        """Take note of a truncation; return its submission number.
 
         Raises:
             InvariantViolation: INV-21 if nothing would be dropped, INV-08 if a record below the
@@ -112,7 +112,7 @@ class LogPositions:
         return self._submit()
 
     def add_snapshot(self, snapshot_id: SnapshotId) -> None:
-        """Takes note of a durable snapshot of what is applied here.
+        """Take note of a durable snapshot of what is applied here.
 
         Raises:
             InvariantViolation: INV-28 if it is none of what is committed here, or not the newest.
@@ -142,7 +142,7 @@ class LogPositions:
         return first
 
     def replace(self, snapshot_id: SnapshotId) -> int:
-        """Takes note that a snapshot stands for the whole log; returns the submission number.
+        """Take note that a snapshot stands for the whole log; return the submission number.
 
         Raises:
             InvariantViolation: INV-08 if it ends below the high watermark.
@@ -161,7 +161,7 @@ class LogPositions:
         return self._submit()
 
     def flushed(self, submission: int) -> None:
-        """Takes note that everything up to this submission is durable.
+        """Take note that everything up to this submission is durable.
 
         Raises:
             InvariantViolation: INV-21 if nothing of that number was submitted.
@@ -172,7 +172,7 @@ class LogPositions:
             self.flushed_end_offset = self._in_flight.popleft()[1]
 
     def advance_high_watermark(self, offset: Offset) -> None:
-        """Raises InvariantViolation (INV-06) if it would fall or pass the log's end."""
+        """Raise InvariantViolation (INV-06) if it would fall or pass the log's end."""
         if not self.high_watermark <= offset <= self.end_offset:
             raise InvariantViolation(
                 "INV-06",
@@ -181,7 +181,7 @@ class LogPositions:
         self.high_watermark = offset
 
     def validate(self) -> None:
-        """Raises InvariantViolation (INV-21) if the positions contradict each other."""
+        """Raise InvariantViolation (INV-21) if the positions contradict each other."""
         in_order = (
             UNKNOWN_OFFSET <= self.high_watermark <= self.end_offset
             and self.start_offset <= self.flushed_end_offset <= self.end_offset

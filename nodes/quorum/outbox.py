@@ -40,7 +40,7 @@ class Outbox:
         self._effects.append(effect)
 
     def persist(self, state: QuorumState) -> None:
-        """Submits a quorum state; it takes the place of one submitted in the same step."""
+        """Submit a quorum state; it takes the place of one submitted in the same step."""
         self._effects = [e for e in self._effects if not isinstance(e, PersistQuorumState)]
         self.submitted_version += 1
         self._effects.append(PersistQuorumState(self.submitted_version, state))
@@ -58,7 +58,7 @@ class Outbox:
             self._effects.append(self._held.popleft()[1])
 
     def withdraw_request(self, correlation: CorrelationId) -> bool:
-        """Takes back a request that has not left yet; False if it has."""
+        """Take back a request that has not left yet; False if it has."""
         kept = deque(
             (version, message)
             for version, message in self._held

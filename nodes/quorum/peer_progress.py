@@ -31,12 +31,12 @@ class PeerProgress:
         self.last_caught_up: Microseconds | None = None
 
     def heard(self, now: Microseconds) -> None:
-        """It fetched; nothing is known of the offset yet."""
+        """Note that it fetched; nothing is known of the offset yet."""
         self.contacted(now)
         self.last_fetch = now
 
     def contacted(self, now: Microseconds) -> None:
-        """It fetched a snapshot: a sign of life, no more."""
+        """Note that it fetched a snapshot: a sign of life, no more."""
         self.last_heard = self.last_contact = now
 
     def reached(self, offset: Offset, log_end: Offset, now: Microseconds) -> None:
@@ -73,7 +73,7 @@ class PeerTable:
         return tuple(self._observers.values())
 
     def heard_from(self, key: ReplicaKey, now: Microseconds) -> PeerProgress:
-        """The entry of a replica that has just fetched; a new one for a new observer."""
+        """Return the entry of a replica that has just fetched; a new one for a new observer."""
         if self._voters.is_voter(key.node_id, key.directory_id):
             peer = self.others[key.node_id]
         else:
@@ -104,6 +104,6 @@ class PeerTable:
         return heard[needed_count - 1]
 
     def successors(self) -> tuple[ReplicaKey, ...]:
-        """The other voters, the one with the longest log first, then by node id."""
+        """Return the other voters, the one with the longest log first, then by node id."""
         ranked = sorted(self.others.values(), key=lambda p: (-p.end_offset, p.key.node_id))
         return tuple(peer.key for peer in ranked)

@@ -112,7 +112,7 @@ class Replica:
         now: Microseconds,
         high_watermark_hint: Offset = UNKNOWN_OFFSET,
     ) -> None:
-        """Takes what recovery found on disk; sends nothing before ``Started``.
+        """Take what recovery found on disk; send nothing before ``Started``.
 
         Raises:
             StorageMismatch: state and log cannot belong together (a log of a later epoch than the
@@ -236,7 +236,7 @@ class Replica:
         return effects
 
     def validate(self) -> None:
-        """Checks the replica against itself; for tests and simulation, after every step.
+        """Check the replica against itself; for tests and simulation, after every step.
 
         Raises:
             InvariantViolation: with the events that led to it.
@@ -279,7 +279,7 @@ class Replica:
     def _handle_completion(
         self, event: LogFlushed | QuorumStatePersisted | SnapshotWritten | SnapshotFrozen
     ) -> None:
-        """The disk is done with something."""
+        """Note that the disk is done with something."""
         match event:
             case LogFlushed():
                 self._context.log.flushed(event.submission)
@@ -419,7 +419,7 @@ class Replica:
                 role.request_failed(event.peer, outstanding, refused=False)
 
     def _learn_from_answer(self, peer: NodeId, answer: Answer) -> None:
-        """Takes a higher epoch, or a leader that was not known, from an answer.
+        """Take a higher epoch, or a leader that was not known, from an answer.
 
         A *granted* vote may name a leader that is dead, and so may any answer name this node,
         which no longer leads: neither is followed.

@@ -54,7 +54,7 @@ class RequestLedger:
         return attempt is not None and attempt <= now
 
     def send(self, peer: NodeId, request: Request, wait_ms: int = 0) -> None:
-        """Sends, and abandons what is still outstanding to that peer.
+        """Send, and abandon what is still outstanding to that peer.
 
         ``wait_ms``: how long the peer itself may take over the answer; added to the timeout.
         """
@@ -66,14 +66,14 @@ class RequestLedger:
         self._outbox.send(SendRequest(peer, correlation, request, timeout_ms))
 
     def back_off(self, peer: NodeId, now: Microseconds, duration: int | None = None) -> None:
-        """Sends nothing to the peer for a while (default: the retry back-off), in microseconds."""
+        """Send nothing to the peer for a while (default: the retry back-off), in microseconds."""
         wait = self._retry_back_off if duration is None else duration
         self._not_before[peer] = Microseconds(now + wait)
 
     def settle(
         self, peer: NodeId, correlation: CorrelationId, incarnation: Incarnation
     ) -> Outstanding | None:
-        """Takes the matching request off the ledger; None for a stale answer or failure."""
+        """Take the matching request off the ledger; None for a stale answer or failure."""
         outstanding = self._outstanding.get(peer)
         if outstanding is None or outstanding.correlation != correlation:
             return None
@@ -83,7 +83,7 @@ class RequestLedger:
         return outstanding
 
     def orphan_all(self) -> None:
-        """The role is over: forget its back-offs, and what it still waits for."""
+        """Note that the role is over: forget its back-offs, and what it still waits for."""
         self._not_before.clear()
         for peer in list(self._outstanding):
             outstanding = self._outstanding[peer]

@@ -57,7 +57,7 @@ class RoleChanges(Protocol):
         ...
 
     def become_follower(self, epoch: Epoch, leader_id: NodeId, reason: str) -> None:
-        """This leader of this epoch is known."""
+        """Note that this leader of this epoch is known."""
         ...
 
     def become_prospective(self, reason: str) -> None:
@@ -115,11 +115,11 @@ class RoleContext:
         return self.voters.me
 
     def after(self, wait_ms: int) -> Microseconds:
-        """The moment so many milliseconds from now."""
+        """Return the moment so many milliseconds from now."""
         return Microseconds(self.now + wait_ms * 1000)
 
     def moment(self, wait: Microseconds) -> Microseconds:
-        """The moment so many microseconds from now."""
+        """Return the moment so many microseconds from now."""
         return Microseconds(self.now + wait)
 
 
@@ -147,7 +147,7 @@ class Role:
         """Begins; the epoch and the leader are already submitted to the disk."""
 
     def leave(self) -> None:
-        """Ends; another role begins right after."""
+        """End; another role begins right after."""
 
     def timer_elapsed(self) -> None:
         """Time has passed, maybe up to ``deadline``."""
@@ -162,81 +162,81 @@ class Role:
         """A snapshot that was fetched is durable, or of no use; maybe one of an earlier role."""
 
     def connection_closed(self, connection: ConnectionId) -> None:
-        """An inbound connection is gone."""
+        """Note that an inbound connection is gone."""
 
     def vote_granted(self) -> None:
-        """This node has just voted, in the present epoch, for somebody else."""
+        """Note that this node has just voted, in the present epoch, for somebody else."""
 
     def pre_vote_requested(self, request: VoteRequest, *, granted: bool) -> None:
-        """A peer of this epoch asked whether it would be elected, and was answered."""
+        """Note that a peer of this epoch asked whether it would be elected, and was answered."""
 
     def epoch_begun(self) -> None:
         """The leader that this role names has announced itself."""
 
     def epoch_ended(self, request: EndQuorumEpochRequest) -> None:
-        """The leader of the present epoch resigns."""
+        """Note that the leader of the present epoch resigns."""
 
     def fetch_requested(self, event: RequestReceived, request: FetchRequest) -> None:
-        """A replica fetches; its epoch is the present one."""
+        """Note that a replica fetches; its epoch is the present one."""
         del request
         self.answer(event, self.fetch_refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER))
 
     def snapshot_requested(self, event: RequestReceived, request: FetchSnapshotRequest) -> None:
-        """A replica fetches a snapshot; its epoch is the present one."""
+        """Note that a replica fetches a snapshot; its epoch is the present one."""
         del request
         self.answer(event, self.snapshot_refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER))
 
     def describe_requested(self, event: RequestReceived) -> None:
-        """An administrator asks for the state of the quorum."""
+        """Note that an administrator asks for the state of the quorum."""
         epoch = self.context.durable.epoch
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
         answer = DescribeQuorumAnswer(error, self.leader_id, epoch, UNKNOWN_OFFSET, (), ())
         self.answer(event, answer)
 
     def vote_answered(self, peer: NodeId, answer: VoteAnswer) -> None:
-        """A vote request of this role is answered, in the present epoch."""
+        """Note that a vote request of this role is answered, in the present epoch."""
 
     def begin_answered(self, peer: NodeId, answer: BeginQuorumEpochAnswer) -> None:
-        """A BeginQuorumEpoch of this role is answered, in the present epoch."""
+        """Note that a BeginQuorumEpoch of this role is answered, in the present epoch."""
 
     def end_answered(self, peer: NodeId, answer: EndQuorumEpochAnswer) -> None:
-        """An EndQuorumEpoch of this role is answered, in the present epoch."""
+        """Note that an EndQuorumEpoch of this role is answered, in the present epoch."""
 
     def fetch_answered(self, peer: NodeId, answer: FetchAnswer, asked: FetchRequest) -> None:
-        """A fetch of this role is answered, in the present epoch."""
+        """Note that a fetch of this role is answered, in the present epoch."""
 
     def snapshot_answered(
         self, peer: NodeId, answer: FetchSnapshotAnswer, asked: FetchSnapshotRequest
     ) -> None:
-        """A fetch of a snapshot of this role is answered, in the present epoch."""
+        """Note that a fetch of a snapshot of this role is answered, in the present epoch."""
 
     def request_failed(self, peer: NodeId, outstanding: Outstanding, *, refused: bool) -> None:
-        """A request of this role will not be answered; refused: the peer does not run."""
+        """Note that a request of this role will not be answered; refused: the peer does not run."""
         del outstanding, refused
         self.context.requests.back_off(peer, self.context.now)
 
     def records_proposed(self, event: RecordsProposed) -> None:
-        """The layer above wants to append."""
+        """Note that the layer above wants to append."""
         self.context.outbox.emit(
             RejectProposal(event.proposal_id, self.leader_id, self.context.durable.epoch)
         )
 
     def read_requested(self, read_id: ReadId) -> None:
-        """The layer above wants to read linearizably."""
+        """Note that the layer above wants to read linearizably."""
         self.context.outbox.emit(RejectRead(read_id, self.leader_id, self.context.durable.epoch))
 
     def resign_requested(self) -> None:
-        """The layer above wants to stop."""
+        """Note that the layer above wants to stop."""
 
     def validate(self) -> None:
-        """Raises InvariantViolation if the role contradicts itself."""
+        """Raise InvariantViolation if the role contradicts itself."""
 
     def answer(self, event: RequestReceived, answer: Answer) -> None:
         """Answers a request once the present quorum state is durable."""
         self.context.outbox.send(SendAnswer(event.connection, event.correlation, answer))
 
     def fetch_refusal(self, error: ErrorCode) -> FetchAnswer:
-        """A fetch answer without records that says who leads."""
+        """Return a fetch answer without records that says who leads."""
         return FetchAnswer(
             error=error,
             leader_id=self.leader_id,
@@ -249,7 +249,7 @@ class Role:
         )
 
     def snapshot_refusal(self, error: ErrorCode) -> FetchSnapshotAnswer:
-        """An answer without bytes that says who leads."""
+        """Return an answer without bytes that says who leads."""
         return snapshot_refusal(error, self.leader_id, self.context.durable.epoch)
 
     def report(
@@ -260,7 +260,7 @@ class Role:
         base_offset: Offset | None = None,
         reason: str | None = None,
     ) -> None:
-        """Emits material for a state event."""
+        """Emit material for a state event."""
         context = self.context
         context.outbox.emit(
             ReportState(
@@ -276,7 +276,7 @@ class Role:
         )
 
     def advance_high_watermark(self, offset: Offset) -> None:
-        """Moves the high watermark up, never down, and says so."""
+        """Move the high watermark up, never down, and say so."""
         log = self.context.log
         before = max(log.high_watermark, log.start_offset)
         if offset <= before:

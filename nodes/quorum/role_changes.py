@@ -20,7 +20,7 @@ from splitbrain.nodes.quorum.voters import ReplicaKey
 
 
 def first_role(context: RoleContext) -> Role:
-    """The role of a node that has just started, from its quorum state.
+    """Return the role of a node that has just started, from its quorum state.
 
     A voter that led the epoch never leads it again (resigned); one that stood in it waits
     (unattached); one that followed follows on, for its leader may well be alive.
@@ -90,7 +90,7 @@ class RoleOwner:
         self._begin_role(Resigned(self._context, preferred), reason)
 
     def validate(self) -> None:
-        """Raises InvariantViolation if the role does not fit the node or contradicts itself."""
+        """Raise InvariantViolation if the role does not fit the node or contradicts itself."""
         if not self._context.voters.includes_me and self.role.name not in OBSERVER_ROLES:
             raise InvariantViolation("INV-20", f"an observer is {self.role.name}")
         if self._context.durable.epoch < self._context.log.last_epoch:
@@ -114,7 +114,7 @@ class RoleOwner:
         self._context.outbox.emit(Warn("does not stand", reason))
 
     def _end_role(self, after: RoleName, epoch: Epoch) -> Epoch:
-        """Checks the change and ends the present role; returns the epoch that it was in."""
+        """Check the change and end the present role; return the epoch that it was in."""
         old = self._context.durable.epoch
         check_transition(self.role.name, after, old, epoch)
         if not self._context.voters.includes_me and after not in OBSERVER_ROLES:

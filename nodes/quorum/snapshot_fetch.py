@@ -47,7 +47,7 @@ class SnapshotFetch:
         )
 
     def take(self, answer: FetchSnapshotAnswer, asked: FetchSnapshotRequest) -> Fit:
-        """Takes note of an answer."""
+        """Take note of an answer."""
         if self.is_whole or (asked.snapshot_id, asked.position) != (
             self.snapshot_id,
             self.position,

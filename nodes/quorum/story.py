@@ -27,7 +27,7 @@ class Story:
         self._steps.append((cause, now, event, effects))
 
     def lines(self) -> tuple[str, ...]:
-        """The steps in words, oldest first, effects indented below their event."""
+        """Return the steps in words, oldest first, effects indented below their event."""
         lines: list[str] = []
         for cause, now, event, effects in self._steps:
             lines.append(f"#{cause} at {now} us: {describe(event)}")

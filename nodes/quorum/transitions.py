@@ -75,7 +75,7 @@ OBSERVER_ROLES: Final = (RoleName.UNATTACHED, RoleName.FOLLOWER)
 
 
 def check_transition(before: RoleName, after: RoleName, old: Epoch, new: Epoch) -> None:
-    """Raises InvariantViolation (INV-20) for a change of role that the table does not allow."""
+    """Raise InvariantViolation (INV-20) for a change of role that the table does not allow."""
     rule = TRANSITIONS.get((before, after))
     if rule is None:
         raise InvariantViolation("INV-20", f"{before} may not become {after}")

@@ -42,18 +42,18 @@ class VoteRound:
         return min((moment for moment in moments if moment is not None), default=None)
 
     def ask(self) -> None:
-        """Sends to every silent voter that may be sent to now."""
+        """Send to every silent voter that may be sent to now."""
         for peer in self.silent:
             if self._context.requests.may_send(peer, self._context.now):
                 self._context.requests.send(peer, self._request(peer))
 
     def forget_refusal(self, peer: NodeId) -> None:
-        """The peer's refusal is out of date: it is asked again."""
+        """Note that the peer's refusal is out of date: it is asked again."""
         if peer in self.refused:
             self.refused.remove(peer)
 
     def record(self, voter: NodeId, *, granted: bool) -> None:
-        """Counts an answer, once per voter."""
+        """Count an answer, once per voter."""
         if voter not in self.granted and voter not in self.refused:
             (self.granted if granted else self.refused).append(voter)
 

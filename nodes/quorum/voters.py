@@ -25,7 +25,7 @@ class VoterSet:
     """The members of the quorum, as one replica knows them; never changes."""
 
     def __init__(self, voters: tuple[Voter, ...], me: ReplicaKey) -> None:
-        """Raises ValueError for an empty set or one that names a node twice."""
+        """Raise ValueError for an empty set or one that names a node twice."""
         self._by_id = {voter.node_id: voter for voter in voters}
         if not voters or len(self._by_id) != len(voters):
             raise ValueError("the voter set must name each of one or more voters exactly once")

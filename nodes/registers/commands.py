@@ -57,7 +57,7 @@ def encode_command(command: Command) -> bytes:
 
 
 def decode_command(payload: bytes) -> Command:
-    """The command in a record's payload.
+    """Return the command in a record's payload.
 
     Raises:
         UnknownCommandError: the payload has another version or is malformed.

@@ -57,7 +57,7 @@ _DECODER: Final[msgspec.msgpack.Decoder[_Record]] = msgspec.msgpack.Decoder(_Rec
 
 
 def image_values(image: RegisterImage) -> Iterator[bytes]:
-    """The records that tell the whole state."""
+    """Yield the records that tell the whole state."""
     for record in _records(image):
         yield bytes((FORMAT_VERSION,)) + _ENCODER.encode(record)
 

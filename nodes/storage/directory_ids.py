@@ -12,7 +12,7 @@ _TEXT_LENGTH = 22
 
 
 def to_kafka_text(directory_id: DirectoryId) -> str:
-    """The id as Kafka's files spell it (22 characters).
+    """Return the id as Kafka's files spell it (22 characters).
 
     Raises:
         ValueError: it is not 32 hex digits.
@@ -24,7 +24,7 @@ def to_kafka_text(directory_id: DirectoryId) -> str:
 
 
 def from_kafka_text(text: str) -> DirectoryId:
-    """The id that Kafka's spelling names.
+    """Return the id that Kafka's spelling names.
 
     Raises:
         ValueError: it is not the spelling of a 128-bit id.

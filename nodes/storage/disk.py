@@ -99,7 +99,7 @@ class DiskFileSystem:
         return DiskFile(path, os.open(path, flags, 0o644))
 
     def read(self, path: Path) -> bytes:
-        """The whole content."""
+        """Return the whole content."""
         return path.read_bytes()
 
     def exists(self, path: Path) -> bool:

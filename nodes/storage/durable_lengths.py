@@ -42,7 +42,7 @@ class DurableLengths:
     def __init__(
         self, table: Path, folder: Path, lock: AbstractContextManager[object] | None = None
     ) -> None:
-        """Opens the table, or makes it; lines of files that are gone are freed.
+        """Open the table, or make it; lines of files that are gone are freed.
 
         Args:
             table: where it is kept.
@@ -82,7 +82,7 @@ class DurableLengths:
         self._change(path, length=length)
 
     def truncated(self, path: Path, length: int) -> None:
-        """The file was cut (or grown) to this length."""
+        """Note that the file was cut (or grown) to this length."""
         with self._lock:
             line = self._lines.get(self._name(path))
             if line is not None and line[1].length > length:
@@ -98,7 +98,7 @@ class DurableLengths:
                 self._put(DurableLength(self._name(new), line.length, named=named))
 
     def removed(self, path: Path) -> None:
-        """The file is gone."""
+        """Note that the file is gone."""
         with self._lock:
             self._free_line(path)
 
@@ -202,7 +202,7 @@ class CountingFileSystem:
         return CountingFile(file, self._lengths)
 
     def read(self, path: Path) -> bytes:
-        """The whole content."""
+        """Return the whole content."""
         return self._filesystem.read(path)
 
     def exists(self, path: Path) -> bool:

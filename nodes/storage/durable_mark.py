@@ -109,7 +109,7 @@ def write_new_mark(filesystem: FileSystem, path: Path, mark: DurableMark) -> Non
 
 
 def read_mark(filesystem: FileSystem, path: Path) -> DurableMark:
-    """The newest mark in the file.
+    """Return the newest mark in the file.
 
     Raises:
         CorruptStorageError: the file is missing, or neither slot can be read.

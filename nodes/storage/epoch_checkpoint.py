@@ -20,7 +20,7 @@ _VERSION: Final = 0
 
 
 def encode_epochs(epochs: tuple[EpochStart, ...]) -> bytes:
-    """The file's content."""
+    """Return the file's content."""
     lines = [str(_VERSION), str(len(epochs))]
     lines += [f"{entry.epoch} {entry.start_offset}" for entry in epochs]
     return ("\n".join(lines) + "\n").encode()
@@ -36,7 +36,7 @@ def write_epochs(filesystem: FileSystem, path: Path, epochs: tuple[EpochStart, .
 
 
 def read_epochs(filesystem: FileSystem, path: Path) -> tuple[EpochStart, ...]:
-    """The entries, ascending in both fields.
+    """Return the entries, ascending in both fields.
 
     Raises:
         CorruptStorageError: the file is missing, unreadable or out of order.

@@ -62,7 +62,7 @@ class FileSystem(Protocol):
         ...
 
     def read(self, path: Path) -> bytes:
-        """The whole content.
+        """Return the whole content.
 
         Raises:
             FileNotFoundError: it does not exist.

@@ -29,7 +29,7 @@ _OFFSET_DIGITS: Final = 20
 
 
 def log_folder(folder: Path) -> Path:
-    """The log's folder within a data folder."""
+    """Return the log's folder within a data folder."""
     return folder / LOG_FOLDER
 
 

@@ -150,7 +150,7 @@ class LogScanner:
         return None
 
     def _entry_below(self, end_offset: int) -> EpochStart | None:
-        """The next entry of the checkpoint, if it starts below ``end_offset``."""
+        """Return the next entry of the checkpoint, if it starts below ``end_offset``."""
         if self._next_entry >= len(self._checkpoint):
             return None
         entry = self._checkpoint[self._next_entry]

@@ -48,7 +48,7 @@ class QuorumStateFile:
         return self._path
 
     def read(self) -> QuorumState | None:
-        """The last state that was made durable; None if the node has never had one.
+        """Return the last state that was made durable; None if the node has never had one.
 
         Raises:
             CorruptStorageError: the file is not what this node or Kafka writes.
@@ -75,7 +75,7 @@ class QuorumStateFile:
 
 
 def encode_quorum_state(state: QuorumState) -> bytes:
-    """The file's content, fields in Kafka's order."""
+    """Return the file's content, fields in Kafka's order."""
     directory_id = state.voted_directory_id or NO_DIRECTORY
     fields: dict[str, int | str] = {
         "leaderId": _NOBODY if state.leader_id is None else state.leader_id,
@@ -88,7 +88,7 @@ def encode_quorum_state(state: QuorumState) -> bytes:
 
 
 def decode_quorum_state(content: bytes, path: Path) -> QuorumState:
-    """The state in a file's content.
+    """Return the state in a file's content.
 
     Raises:
         CorruptStorageError: it is not what this node or Kafka writes; names ``path``.

@@ -80,7 +80,7 @@ def log_start(folder: Path, *, filesystem: FileSystem | None = None) -> Snapshot
 
 
 def records_in(content: bytes, first: int = 0) -> Iterator[LoggedRecord]:
-    """The records of a segment's intact batches, up to the first one that is not.
+    """Yield the records of a segment's intact batches, up to the first one that is not.
 
     Batches that end below ``first`` are passed over unchecked.
     """

@@ -161,7 +161,7 @@ def scan_log(
 def _cut_at(
     checkpoint: tuple[EpochStart, ...], snapshots: tuple[SnapshotId, ...]
 ) -> SnapshotId | None:
-    """The newest snapshot, where the log was cut at it: it agreed with it then."""
+    """Return the newest snapshot, where the log was cut at it: it agreed with it then."""
     is_cut = checkpoint and snapshots and checkpoint[0].start_offset == snapshots[-1].end_offset
     return snapshots[-1] if is_cut else None
 
@@ -246,7 +246,7 @@ def _segment_names(filesystem: FileSystem, log: Path) -> list[tuple[int, Path]]:
 
 
 def _hold_to_mark(scanner: LogScanner, mark: DurableMark) -> None:
-    """Raises CorruptStorageError if the log falls short of what was flushed."""
+    """Raise CorruptStorageError if the log falls short of what was flushed."""
     damage = scanner.damage
     end = scanner.end_position
     if end >= mark.position and scanner.end_offset >= mark.end_offset:

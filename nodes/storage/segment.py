@@ -213,7 +213,7 @@ def scan_batches(file: DataFile, size_bytes: int) -> Iterator[tuple[int, BatchHe
 
 
 def decoded_batches(segment: Segment) -> Iterator[RecordBatch]:
-    """A scanned segment's intact batches, in order.
+    """Yield a scanned segment's intact batches, in order.
 
     Raises:
         CorruptStorageError: one cannot be read any more.

@@ -54,14 +54,14 @@ class FoundSnapshots(NamedTuple):
 
 
 def snapshot_name(snapshot_id: SnapshotId) -> str:
-    """The file's name."""
+    """Return the file's name."""
     return (
         f"{snapshot_id.end_offset:0{_OFFSET_DIGITS}d}-{snapshot_id.epoch:0{_EPOCH_DIGITS}d}{SUFFIX}"
     )
 
 
 def snapshot_id_in(name: str) -> SnapshotId | None:
-    """The snapshot that a file of this name holds; None if it names none."""
+    """Return the snapshot that a file of this name holds; None if it names none."""
     offset, dash, epoch = name.removesuffix(SUFFIX).partition("-")
     digits = (len(offset), len(epoch)) == (_OFFSET_DIGITS, _EPOCH_DIGITS)
     if not (name.endswith(SUFFIX) and dash and digits and (offset + epoch).isascii()):
@@ -194,7 +194,7 @@ def write_snapshot(
 def read_snapshot(
     filesystem: FileSystem, folder: Path, snapshot_id: SnapshotId
 ) -> Iterator[RecordBatch]:
-    """The snapshot's batches, header and footer among them, each fully checked.
+    """Yield the snapshot's batches, header and footer among them, each fully checked.
 
     Raises:
         CorruptStorageError: at the first batch that is cut short or wrong.
@@ -233,7 +233,7 @@ def list_snapshots(filesystem: FileSystem, folder: Path) -> tuple[SnapshotId, ..
 def find_snapshots(
     filesystem: FileSystem, folder: Path, load: Load = check_whole
 ) -> FoundSnapshots:
-    """The newest snapshot that is whole, and what is wrong with newer ones.
+    """Return the newest snapshot that is whole, and what is wrong with newer ones.
 
     ``load`` is given the id and the batches of one after the other, newest first, until one is
     whole: it reads to the end, and what it makes of that one stands.

@@ -30,7 +30,7 @@ class BrokerCodec:
         self._versions = versions
 
     def decode_request(self, payload: bytes) -> ReceivedCall | bytes:
-        """A call for the broker, or the frame that answers.
+        """Return a call for the broker, or the frame that answers.
 
         The message of what is handed on is a ``nodes.broker.forwarding.Forwarding``.
 

@@ -84,7 +84,7 @@ class ClientConnection(asyncio.Protocol):
         self._lose("closed by this side")
 
     async def greeting(self) -> Hello:
-        """The node's first words; raises ``LostError`` where none came before the end."""
+        """Return the node's first words; raises ``LostError`` where none came before the end."""
         return await asyncio.shield(self._greeting)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

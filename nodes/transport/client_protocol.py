@@ -122,7 +122,7 @@ _HELLO_DECODER: Final = msgspec.msgpack.Decoder(Hello)
 
 
 def encode_frame(message: Hello | ClientRequest | ClientAnswer) -> bytes:
-    """The message with its length before it.
+    """Return the message with its length before it.
 
     Raises:
         ProtocolError: it has a value that msgpack cannot carry, or it is too long.
@@ -137,7 +137,7 @@ def encode_frame(message: Hello | ClientRequest | ClientAnswer) -> bytes:
 
 
 def decode_request(body: bytes) -> ClientRequest:
-    """The request in a frame's body; raises ``ProtocolError``."""
+    """Return the request in a frame's body; raises ``ProtocolError``."""
     try:
         return _REQUEST_DECODER.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -145,7 +145,7 @@ def decode_request(body: bytes) -> ClientRequest:
 
 
 def decode_answer(body: bytes) -> ClientAnswer:
-    """The answer in a frame's body; raises ``ProtocolError``."""
+    """Return the answer in a frame's body; raises ``ProtocolError``."""
     try:
         return _ANSWER_DECODER.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -153,7 +153,7 @@ def decode_answer(body: bytes) -> ClientAnswer:
 
 
 def decode_hello(body: bytes) -> Hello:
-    """The greeting in a connection's first frame; raises ``ProtocolError``."""
+    """Return the greeting in a connection's first frame; raises ``ProtocolError``."""
     try:
         hello = _HELLO_DECODER.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -166,7 +166,7 @@ def decode_hello(body: bytes) -> Hello:
 
 
 def decode_state(answer: ClientAnswer) -> NodeState:
-    """The result of a ``status`` request; raises ``ProtocolError``."""
+    """Return the result of a ``status`` request; raises ``ProtocolError``."""
     try:
         return msgspec.convert(answer.result, NodeState)
     except msgspec.ValidationError as error:

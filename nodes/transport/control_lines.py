@@ -61,7 +61,7 @@ class _Line:
         self._link.close()
 
     def answered(self, peer: NodeId, correlation: CorrelationId, answer: msgspec.Struct) -> None:
-        """The peer answered."""
+        """Note that the peer answered."""
         self._tell(answer)
 
     def failed(

@@ -100,7 +100,7 @@ class Doorkeeper:
         return True
 
     def left(self, guest: Guest) -> None:
-        """The connection is gone; harmless if it never stayed."""
+        """Note that the connection is gone; harmless if it never stayed."""
         self._guests.pop(guest, None)
 
     def grew(self, size_bytes: int) -> None:

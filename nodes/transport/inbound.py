@@ -27,7 +27,7 @@ class Cutter(Protocol):
         ...
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The frames that are whole now; raises one of the connection's ``refusals``."""
+        """Return the frames that are whole now; raises one of the connection's ``refusals``."""
         ...
 
 
@@ -74,7 +74,7 @@ class InboundConnection(asyncio.Protocol):
         raise NotImplementedError
 
     def opened(self, transport: asyncio.Transport) -> None:
-        """The connection may stay."""
+        """Note that the connection may stay."""
 
     def gone(self) -> None:
         """The connection that stayed is gone."""

@@ -80,7 +80,7 @@ class KafkaCodec:
     def decode_answer(
         self, correlation: int, request: msgspec.Struct, payload: bytes, version: int | None = None
     ) -> Any:
-        """The answer to this request, which went out in ``version``.
+        """Return the answer to this request, which went out in ``version``.
 
         Raises:
             WireError: it is malformed, or answers something else.
@@ -96,7 +96,7 @@ class KafkaCodec:
         return received.message
 
     def decode_request(self, payload: bytes) -> ReceivedCall | bytes:
-        """A request for the replica or for the layer above it, or the frame that answers.
+        """Return a request for the replica or for the layer above it, or the frame that answers.
 
         Raises:
             WireError: it is malformed or not served; the connection must be closed.

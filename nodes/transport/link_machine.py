@@ -76,7 +76,7 @@ class LinkCodec(Protocol[Asked_contra, Answered_co, Frame]):
         version: int | None = None,
         /,
     ) -> Answered_co:
-        """The answer to a request; raises WireError."""
+        """Return the answer to a request; raises WireError."""
         ...
 
 
@@ -84,7 +84,7 @@ class LinkOwner(Protocol[Answered_contra]):
     """Told once for each request what came of it, unless it was abandoned."""
 
     def answered(self, peer: NodeId, correlation: CorrelationId, answer: Answered_contra) -> None:
-        """The peer answered."""
+        """Note that the peer answered."""
         ...
 
     def failed(
@@ -200,7 +200,7 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
     # Events of the connection.
 
     def attempted(self) -> None:
-        """The pause is over; an attempt to connect begins."""
+        """Note that the pause is over; an attempt to connect begins."""
         self._failed_attempts_count += 1
 
     def accepted(self) -> None:
@@ -223,7 +223,7 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
             self._owner.failed(self._peer, outstanding.correlation, reason, refused=refused)
 
     def received(self, payload: Frame) -> None:
-        """A whole frame came on the connection."""
+        """Note that a whole frame came on the connection."""
         outstanding = self._outstanding
         if outstanding is None:
             self._drop()  # the peer answered what nobody asked

@@ -36,7 +36,7 @@ class InboundCodec(Protocol):
     """Reads what comes in, and writes its answers."""
 
     def decode_request(self, payload: bytes) -> ReceivedCall | bytes:
-        """A request, or the frame that answers; raises WireError."""
+        """Return a request, or the frame that answers; raises WireError."""
         ...
 
     def encode_answer(self, header: RequestHeader, answer: msgspec.Struct) -> bytes:
@@ -50,7 +50,7 @@ class RequestOwner(Protocol):
     def requested(
         self, connection: ConnectionId, correlation: CorrelationId, request: Request
     ) -> None:
-        """A peer asks; answered by ``PeerListener.answer``."""
+        """Note that a peer asks; answered by ``PeerListener.answer``."""
         ...
 
     def called(
@@ -64,7 +64,7 @@ class RequestOwner(Protocol):
         ...
 
     def disconnected(self, connection: ConnectionId) -> None:
-        """The connection is gone; an answer would be dropped."""
+        """Note that the connection is gone; an answer would be dropped."""
         ...
 
 
@@ -127,7 +127,7 @@ class _PeerConnection(InboundConnection):
             self._finish(self._listener.codec.encode_answer(current.header, answer))
 
     def _finish(self, frame: bytes) -> None:
-        """The request under way is answered by this frame."""
+        """Note that the request under way is answered by this frame."""
         self._current, self._current_bytes = None, 0
         self.write(frame)
 

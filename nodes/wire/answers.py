@@ -75,7 +75,7 @@ _Answered = TypeVar(
 
 
 def answer_to_kafka(answer: Answer, endpoints: Endpoints) -> msgspec.Struct:
-    """The answer as Kafka's response; ``endpoints`` says where voters listen."""
+    """Return the answer as Kafka's response; ``endpoints`` says where voters listen."""
     whole, partial = _errors(answer.error)
     nodes = _node_endpoints(answer.leader_id, endpoints)
     leader_id = _NOBODY if answer.leader_id is None else answer.leader_id
@@ -129,7 +129,7 @@ def answer_to_kafka(answer: Answer, endpoints: Endpoints) -> msgspec.Struct:
 
 
 def answer_from_kafka(message: msgspec.Struct) -> Answer:
-    """The answer that Kafka's response makes.
+    """Return the answer that Kafka's response makes.
 
     Raises:
         UnsupportedAnswerError: it points to a snapshot that cannot be.

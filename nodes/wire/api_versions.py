@@ -82,7 +82,7 @@ class ApiVersionsResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         }
 
     def as_told_in(self, version: int) -> "ApiVersionsResponse":
-        """The response without the features that a version may not tell."""
+        """Return the response without the features that a version may not tell."""
         if version >= _ZERO_LEVEL_SINCE:
             return self
         told = tuple(feature for feature in self.supported_features if feature.min_version > 0)
@@ -97,7 +97,7 @@ def served_versions(
     *,
     error: ErrorCode = ErrorCode.NONE,
 ) -> ApiVersionsResponse:
-    """The answer of a node that serves these versions and runs with these levels."""
+    """Return the answer of a node that serves these versions and runs with these levels."""
     return ApiVersionsResponse(
         error_code=error,
         api_keys=tuple(

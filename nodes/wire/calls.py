@@ -143,7 +143,7 @@ def api_key_of_call(message: msgspec.Struct) -> ApiKey:
 def encode_call(
     message: msgspec.Struct, version: int, correlation_id: int, client_id: str | None
 ) -> bytes:
-    """The frame of a request, size included.
+    """Return the frame of a request, size included.
 
     Raises:
         ValueError: the table has no such version, the version cannot say what the message says, or
@@ -189,7 +189,7 @@ def decode_head(payload: bytes) -> Head:
 
 
 def decode_call(payload: bytes, head: Head | None = None, *, exact: bool = True) -> ReceivedCall:
-    """The request in a frame without its size; an envelope's content is one too.
+    """Return the request in a frame without its size; an envelope's content is one too.
 
     Args:
         payload: the frame.
@@ -214,7 +214,7 @@ def decode_call(payload: bytes, head: Head | None = None, *, exact: bool = True)
 
 
 def encode_reply(message: msgspec.Struct, header: RequestHeader) -> bytes:
-    """The frame of the response to the request with this header, in the request's version.
+    """Return the frame of the response to the request with this header, in the request's version.
 
     Raises:
         ValueError: it is not a response of that API, or the version cannot say what it says.
@@ -233,7 +233,7 @@ def encode_reply(message: msgspec.Struct, header: RequestHeader) -> bytes:
 
 
 def read_correlation_id(payload: bytes) -> int:
-    """The number of the request that a response answers.
+    """Return the number of the request that a response answers.
 
     Raises:
         WireError: the frame is too short to have one.
@@ -244,7 +244,7 @@ def read_correlation_id(payload: bytes) -> int:
 
 
 def decode_reply(payload: bytes, api_key: ApiKey, version: int) -> ReceivedReply:
-    """The response in a frame; the asker knows what it asked, the frame does not say.
+    """Return the response in a frame; the asker knows what it asked, the frame does not say.
 
     Raises:
         WireError: it is malformed.
@@ -275,7 +275,7 @@ def _read_client_id(payload: bytes) -> tuple[str | None, int]:
 
 
 def _known_table(api_key: int, version: int) -> ApiTable | None:
-    """The table of a number from outside; None if there is none that has the version."""
+    """Return the table of a number from outside; None if there is none that has the version."""
     table = _BY_NUMBER.get(api_key)
     return table if table is not None and version in table.versions else None
 

@@ -30,7 +30,7 @@ class Kind(Protocol):
         ...
 
     def read(self, buffer: bytes, position: int, version: int) -> tuple[Any, int]:
-        """The value at ``position``, and the position after it; raises WireError."""
+        """Return the value at ``position``, and the position after it; raises WireError."""
         ...
 
 
@@ -97,7 +97,7 @@ class Packed:
             raise ValueError(f"{value!r} does not fit its field: {problem}") from problem
 
     def read(self, buffer: bytes, position: int, version: int) -> tuple[Any, int]:
-        """The value, and the position after it; raises WireError."""
+        """Return the value, and the position after it; raises WireError."""
         end = position + self.size_bytes
         if end > len(buffer):
             raise WireError(f"the message is cut short at byte {len(buffer)}")
@@ -217,7 +217,7 @@ class TupleOf:
     def read(
         self, buffer: bytes, position: int, version: int
     ) -> tuple[tuple[Any, ...] | None, int]:
-        """The items, and the position after the array; raises WireError."""
+        """Return the items, and the position after the array; raises WireError."""
         count, position = self._read_size(buffer, position)
         if count is None:
             if not self._nullable:

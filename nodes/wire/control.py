@@ -92,7 +92,7 @@ def control_type(record: Record) -> int:
 
 
 def decode_control(record: Record) -> LeaderChange | None:
-    """The leader change in a record of a control batch; None for every other type.
+    """Return the leader change in a record of a control batch; None for every other type.
 
     Raises:
         WireError: the key or a leader change's value is malformed.

@@ -102,7 +102,7 @@ class Column(NamedTuple):
 
 @cache
 def columns(message: type[msgspec.Struct]) -> tuple[Column, ...]:
-    """The fields of a message in the order of the wire.
+    """Return the fields of a message in the order of the wire.
 
     Raises:
         TypeError: a field that some version lacks, or a tagged one, has no default.
@@ -119,7 +119,7 @@ def columns(message: type[msgspec.Struct]) -> tuple[Column, ...]:
 
 
 def lowest_version(message: msgspec.Struct) -> int:
-    """The first version that has a place for all that the message says."""
+    """Return the first version that has a place for all that the message says."""
     said = (
         column.since
         for column in columns(type(message))
@@ -236,7 +236,7 @@ class _StructOf:
         return self._message(**fields), position
 
     def _lay_out(self, version: int) -> _Layout:
-        """A version's layout, made when it is first used."""
+        """Return a version's layout, made when it is first used."""
         there = [(column, kind) for column, kind in self._kinds if column.is_in(version)]
         placed = [(column.name, kind) for column, kind in there if column.tag is None]
         steps: list[_Run | _Single] = []
@@ -320,7 +320,7 @@ class _NullableSince:
 
 
 def _filled(hint: Any, message: Any) -> Any:
-    """A field's annotation, with the parameters of a generic struct in their places."""
+    """Return a field's annotation, with the parameters of a generic struct in their places."""
     given = get_args(message)
     return hint[given] if given and getattr(hint, "__parameters__", ()) else hint
 
@@ -350,7 +350,7 @@ def _column_kind(column: Column, *, flexible: bool) -> Kind:
 
 
 def _kind(hint: Any, *, flexible: bool) -> Kind:
-    """The kind that an annotation means.
+    """Return the kind that an annotation means.
 
     Raises:
         TypeError: it means none.

@@ -86,7 +86,7 @@ class EnvelopeRefusedError(WireError):
 def envelope_of(
     payload: bytes, principal: Principal, client_address: bytes, head: Head | None = None
 ) -> EnvelopeRequest:
-    """The envelope around a client's request: its frame without the size.
+    """Return the envelope around a client's request: its frame without the size.
 
     ``head``: the frame's header, where it was read before.
 
@@ -106,7 +106,7 @@ def envelope_of(
 
 
 def open_envelope(envelope: EnvelopeRequest) -> ForwardedCall:
-    """The request within, looked at in Kafka's order: principal, address, header, API, body.
+    """Return the request within, looked at in Kafka's order: principal, address, header, API, body.
 
     Raises:
         EnvelopeRefusedError: PRINCIPAL_DESERIALIZATION_FAILURE; INVALID_REQUEST for an address that
@@ -146,7 +146,7 @@ def seal_reply(
     *,
     endpoints: Mapping[NodeId, Endpoint] = _NO_ENDPOINTS,
 ) -> EnvelopeResponse:
-    """The envelope around the answer to the request with this header.
+    """Return the envelope around the answer to the request with this header.
 
     ``endpoints``: where voters listen, for the answer to a DescribeQuorum.
 
@@ -163,17 +163,17 @@ def seal_reply(
 
 
 def seal_frame(frame: bytes) -> EnvelopeResponse:
-    """The envelope around an answer that is a frame already, size included."""
+    """Return the envelope around an answer that is a frame already, size included."""
     return EnvelopeResponse(response_data=frame[_SIZE_BYTES:], error_code=ApiError.NONE)
 
 
 def refused_envelope(code: ApiError) -> EnvelopeResponse:
-    """The answer to an envelope that holds an error and no content."""
+    """Return the answer to an envelope that holds an error and no content."""
     return EnvelopeResponse(error_code=code)
 
 
 def _head(payload: bytes) -> Head:
-    """The header of a request of Kafka's; raises WireError."""
+    """Return the header of a request of Kafka's; raises WireError."""
     head = decode_head(payload)
     if head[0].api_key not in _KNOWN:
         raise WireError(f"there is no API {head[0].api_key}")

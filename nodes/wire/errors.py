@@ -78,7 +78,7 @@ class ApiError(IntEnum):
 
 
 def error_named(code: int) -> ErrorCode:
-    """The quorum's error of a number; UNKNOWN_SERVER_ERROR if it has no name for it."""
+    """Return the quorum's error of a number; UNKNOWN_SERVER_ERROR if it has no name for it."""
     try:
         return ErrorCode(code)
     except ValueError:

@@ -15,7 +15,7 @@ _SIZE: Final = Struct(">i")
 
 
 def frame(payload: bytes) -> bytes:
-    """The payload with its size before it, as it goes on the wire."""
+    """Return the payload with its size before it, as it goes on the wire."""
     return _SIZE.pack(len(payload)) + payload
 
 

@@ -74,7 +74,7 @@ def encode_request(
     version: int | None = None,
     leader: Endpoint | None = None,
 ) -> bytes:
-    """The frame of a request, in ``version`` (None: the highest that we speak).
+    """Return the frame of a request, in ``version`` (None: the highest that we speak).
 
     ``leader``: own quorum listener; BeginQuorumEpoch and EndQuorumEpoch tell it to the receiver.
 
@@ -112,7 +112,7 @@ def decode_request(payload: bytes, head: Head | None = None) -> ReceivedCall:
 
 
 def decode_forwarded(payload: bytes, head: Head) -> ReceivedCall:
-    """A request that a broker forwards: the quorum's own is the core's, any other Kafka's.
+    """Return a request that a broker forwards: the quorum's own is the core's, any other Kafka's.
 
     Raises:
         ForeignPartitionError: it is the quorum's, but not about the metadata partition alone.
@@ -128,7 +128,7 @@ def encode_answer(
     *,
     endpoints: Mapping[NodeId, Endpoint] = _NO_ENDPOINTS,
 ) -> bytes:
-    """The frame of the answer to the request with this header, in the request's version.
+    """Return the frame of the answer to the request with this header, in the request's version.
 
     ``endpoints``: where voters listen; the answer names the leader's, so that the asker finds it.
 
@@ -140,7 +140,7 @@ def encode_answer(
 
 
 def encode_api_versions(header: RequestHeader, serves: ApiVersionsResponse | None = None) -> bytes:
-    """The frame that answers an ApiVersions request, of whatever version it was.
+    """Return the frame that answers an ApiVersions request, of whatever version it was.
 
     ``serves``: what to tell; None for what a node of the quorum serves.
     """
@@ -151,7 +151,7 @@ def encode_api_versions(header: RequestHeader, serves: ApiVersionsResponse | Non
 
 
 def encode_refusal(header: RequestHeader, error: ErrorCode) -> bytes:
-    """The frame that answers a quorum request with an error and nothing else.
+    """Return the frame that answers a quorum request with an error and nothing else.
 
     Kafka answers so what it does not look into.
     """
@@ -161,7 +161,7 @@ def encode_refusal(header: RequestHeader, error: ErrorCode) -> bytes:
 
 
 def decode_answer(payload: bytes, api_key: ApiKey, version: int) -> ReceivedReply:
-    """The answer in a frame; the asker knows what it asked, the frame does not say.
+    """Return the answer in a frame; the asker knows what it asked, the frame does not say.
 
     A node that does not know the version of an ApiVersions request says so in version 0.
 

@@ -36,7 +36,7 @@ _KIND: Final = kind_of(Principal, flexible=True)
 
 
 def encode_principal(principal: Principal) -> bytes:
-    """The bytes of a principal.
+    """Return the bytes of a principal.
 
     Raises:
         ValueError: its type or name is longer than Kafka reads.
@@ -50,7 +50,7 @@ def encode_principal(principal: Principal) -> bytes:
 
 
 def decode_principal(content: bytes) -> Principal:
-    """The principal in these bytes; as in Kafka, what follows it is not looked at.
+    """Return the principal in these bytes; as in Kafka, what follows it is not looked at.
 
     Raises:
         WireError: they are no principal of a known version.

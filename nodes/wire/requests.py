@@ -56,7 +56,7 @@ class OtherPartition(Exception):
 
 
 def request_to_kafka(request: Request, leader: Endpoint | None) -> msgspec.Struct:
-    """The request as Kafka's message.
+    """Return the request as Kafka's message.
 
     ``leader``: own listener, which BeginQuorumEpoch and EndQuorumEpoch tell.
     """
@@ -88,7 +88,7 @@ def request_to_kafka(request: Request, leader: Endpoint | None) -> msgspec.Struc
 
 
 def request_from_kafka(message: msgspec.Struct) -> Request:
-    """The request that Kafka's message makes.
+    """Return the request that Kafka's message makes.
 
     Raises:
         OtherPartition: it is not about the metadata partition alone.
@@ -120,12 +120,12 @@ def request_from_kafka(message: msgspec.Struct) -> Request:
 
 
 def named_topics(partition: P) -> tuple[kafka.Topic[P], ...]:
-    """The topics of a message that names them, with the one partition in them."""
+    """Return the topics of a message that names them, with the one partition in them."""
     return (kafka.Topic(topic_name=METADATA_TOPIC, partitions=(partition,)),)
 
 
 def sole_partition(topics: Topics[P]) -> P:
-    """The one partition of a message.
+    """Return the one partition of a message.
 
     Raises:
         OtherPartition: there is another one, or none.
@@ -147,7 +147,7 @@ def sole_partition(topics: Topics[P]) -> P:
 
 
 def _first_field(message: msgspec.Struct) -> str | int:
-    """A topic's name or id, a partition's number: Kafka has three names for either."""
+    """Return a topic's name or id, a partition's number: Kafka has three names for either."""
     return getattr(message, message.__struct_fields__[0])
 
 
@@ -173,7 +173,7 @@ def _told_epoch(epoch: Epoch) -> int:
 
 
 def _last_epoch(told: int, end_offset: int) -> Epoch:
-    """The epoch of the last record before an offset, which is none of an empty log."""
+    """Return the epoch of the last record before an offset, which is none of an empty log."""
     return NO_EPOCH if told == end_offset == 0 else Epoch(told)
 
 
@@ -291,12 +291,12 @@ def _fetch_snapshot_from_kafka(message: kafka.FetchSnapshotRequest) -> FetchSnap
 
 
 def snapshot_id_to_kafka(snapshot_id: SnapshotId) -> kafka.SnapshotId:
-    """A snapshot's name on the wire."""
+    """Return a snapshot's name on the wire."""
     return kafka.SnapshotId(end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
 
 
 def snapshot_id_from_kafka(message: kafka.SnapshotId) -> SnapshotId:
-    """The snapshot that a message names."""
+    """Return the snapshot that a message names."""
     return SnapshotId(Offset(message.end_offset), Epoch(message.epoch))
 
 

@@ -35,7 +35,7 @@ class SnapshotError(WireError):
 def encode_snapshot(
     snapshot_id: SnapshotId, timestamp_ms: int, values: Iterable[bytes]
 ) -> Iterator[bytes]:
-    """The snapshot, batch by batch.
+    """Return the snapshot, batch by batch.
 
     Args:
         snapshot_id: its epoch is that of all batches.
@@ -72,7 +72,7 @@ class SnapshotReader:
     """Gives a snapshot's records, and vouches for the snapshot being whole."""
 
     def __init__(self, snapshot_id: SnapshotId, batches: Iterable[RecordBatch]) -> None:
-        """Reads the header from the first of ``batches``, which were checked and decoded.
+        """Read the header from the first of ``batches``, which were checked and decoded.
 
         Raises:
             SnapshotError: there is no header.

@@ -43,7 +43,7 @@ def encode_signed(value: int) -> bytes:
 
 
 def decode_unsigned(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
-    """The unsigned integer at ``position`` and the position after it.
+    """Return the unsigned integer at ``position`` and the position after it.
 
     Raises:
         WireError: the buffer ends within it, or it is longer than 64 bits.
@@ -68,7 +68,7 @@ def decode_unsigned(buffer: bytes | memoryview, position: int) -> tuple[int, int
 
 
 def decode_signed(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
-    """The zig-zag integer at ``position`` and the position after it.
+    """Return the zig-zag integer at ``position`` and the position after it.
 
     Raises:
         WireError: the buffer ends within it, or it is longer than 64 bits.
@@ -80,7 +80,7 @@ def decode_signed(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
 
 
 def skip_tagged_fields(buffer: bytes, position: int) -> int:
-    """The position after a section of tagged fields, whatever they are.
+    """Return the position after a section of tagged fields, whatever they are.
 
     Raises:
         WireError: the section runs past the end of the buffer.

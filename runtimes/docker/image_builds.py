@@ -108,7 +108,7 @@ def import_base(client: DockerClient, tag: str, script: Path, packages: Sequence
 
 
 def fetch_wheels(requirements: Path, cache: Path) -> Path:
-    """A folder with the packages of a lock file, unpacked, for the images' Python; cached.
+    """Return a folder with the packages of a lock file, unpacked, for the images' Python; cached.
 
     Raises:
         HarnessError: a package could not be fetched or does not have the locked hash.
@@ -195,7 +195,7 @@ def prune(client: DockerClient, name: str, keep: int) -> None:
 
 
 def _context(folder: Path, extra: Mapping[str, Path]) -> io.BytesIO:
-    """A build context: reproducible owners and times, no caches."""
+    """Return a build context: reproducible owners and times, no caches."""
 
     def cleaned(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
         if "__pycache__" in entry.name:

@@ -58,7 +58,7 @@ def digest(parts: Iterable[str | Path]) -> str:
 
 
 def source_files(path: Path) -> list[Path]:
-    """The file itself, or the files below a folder, sorted, without caches."""
+    """Return the file itself, or the files below a folder, sorted, without caches."""
     if path.is_file():
         return [path]
     return sorted(

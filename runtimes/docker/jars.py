@@ -25,7 +25,7 @@ _ACTION: Final = "fetch the image's jars"
 
 
 def fetch_jars(folder: Path, cache: Path) -> Path:
-    """A folder with the jars of an image's ``pom.xml``, each with the locked hash; cached.
+    """Return a folder with the jars of an image's ``pom.xml``, each with the locked hash; cached.
 
     Args:
         folder: of the image, with ``pom.xml`` and ``jars.lock``.

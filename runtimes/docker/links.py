@@ -54,7 +54,7 @@ class PodLinks(ProbedLinks):
         )
 
     def cut(self) -> frozenset[Link]:
-        """The links that are cut now, as the kernel tells it."""
+        """Return the links that are cut now, as the kernel tells it."""
         by_address = {pod.address: name for name, pod in self._pods.items()}
         listings = on_all(
             self._pods.items(), lambda item: (item[0], item[1].firewall("list").split())
@@ -79,7 +79,7 @@ class PodLinks(ProbedLinks):
     # --- tools --------------------------------------------------------------------------------
 
     def nodes(self) -> Sequence[NodeName]:
-        """The deployed nodes."""
+        """Return the deployed nodes."""
         return list(self._pods)
 
     def address(self, node: NodeName) -> str:

@@ -52,7 +52,7 @@ class RunMark(msgspec.Struct, frozen=True, order=True):
         return {**self.labels(), NODE_LABEL: node, ROLE_LABEL: role, DATA_LABEL: data_path}
 
     def filters(self, *labels: str) -> dict[str, list[str]]:
-        """The engine's filter for what is this run's and carries further labels as well."""
+        """Return the engine's filter for what is this run's and carries further labels as well."""
         return {"label": [f"{RUN_LABEL}={self.run_id}", f"{LOCK_LABEL}={self.lock}", *labels]}
 
     def network(self) -> str:
@@ -98,5 +98,5 @@ def mark_of_labels(labels: Mapping[str, str]) -> RunMark:
 
 
 def mark_of_run(run_id: RunId, lock: Path, owner: str = "") -> RunMark:
-    """The mark of a run by its lock file, which need not be absolute."""
+    """Return the mark of a run by its lock file, which need not be absolute."""
     return RunMark(run_id, str(lock.resolve()), owner)

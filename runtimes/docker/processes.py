@@ -200,7 +200,7 @@ class DockerProcesses:
 def enforced_share(
     process: int, proc: Path = Path("/proc"), cgroups: Path = CGROUPS
 ) -> float | None:
-    """The share of one processor that a process's control group may have.
+    """Return the share of one processor that a process's control group may have.
 
     0: no limit; None: the kernel's files are not to be seen here.
     """

@@ -108,7 +108,7 @@ class DockerRuntime:
         self._tags |= Images(self._client).ensure(images)
 
     def place(self, node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placement:
-        """A pod: the wanted ports and fixed paths, reached by its name."""
+        """Return a pod: the wanted ports and fixed paths, reached by its name."""
         # its subfolders are mounted into the pod
         return Placement(
             listen_host="0.0.0.0",  # noqa: S104 - all of the pod's own network, nothing else
@@ -267,7 +267,7 @@ class DockerRuntime:
         self._pod_links.change("restore", links)
 
     def cut_links(self) -> frozenset[Link]:
-        """The links that are cut now, as the kernel tells it."""
+        """Return the links that are cut now, as the kernel tells it."""
         return self._pod_links.cut()
 
     def heal_all(self) -> None:

@@ -89,7 +89,7 @@ def is_leaving(process: int, controller: str, proc: Path = Path("/proc")) -> boo
 
 
 def ask_engine(container: Container) -> tuple[float, int] | None:
-    """The same figures from the engine; None while the container does not run."""
+    """Return the same figures from the engine; None while the container does not run."""
     engine: Any = container
     statistics: dict[str, Any] = engine.stats(stream=False, one_shot=True)
     memory: dict[str, Any] = statistics.get("memory_stats") or {}

@@ -28,7 +28,7 @@ class TakenAddress:
 
 
 def take_address(ports: Iterable[int]) -> TakenAddress:
-    """An address on which nobody listens at these ports.
+    """Return an address on which nobody listens at these ports.
 
     Raises:
         HarnessError: none was found.

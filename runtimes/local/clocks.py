@@ -48,7 +48,7 @@ def clock_library() -> Path | None:
 def clocks_of(
     mode: Mode, folder: Callable[[NodeName], Path], ask: Callable[..., Any]
 ) -> "LocalClocks | LackingClocks":
-    """The clocks of a runtime's nodes, or what refuses them with the reason."""
+    """Return the clocks of a runtime's nodes, or what refuses them with the reason."""
     library = clock_library()
     if mode.way == "processes":
         problem = f"a node has a clock of its own only in namespaces ({mode.words()})"
@@ -82,7 +82,7 @@ class LocalClocks:
         self._clocked: set[NodeName] = set()
 
     def equip(self, node: NodeSpec) -> NodeSpec:
-        """The node with a program that reads its own clock."""
+        """Return the node with a program that reads its own clock."""
         file = self._folder(node.name) / _FILE
         wall_clocks.write_clock(file, wall_clocks.TRUE_TIME)
         self._clocked.add(node.name)
@@ -169,7 +169,7 @@ class LocalClocks:
             self.unwarp(node)
 
     def forget(self) -> None:
-        """The nodes are gone: write nothing more. Safe to call twice."""
+        """Note that the nodes are gone: write nothing more. Safe to call twice."""
         for node in sorted(self._clocked):
             self._stop(node)
         self._clocked.clear()
@@ -216,7 +216,7 @@ class _Ticker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Returns when nothing more is written."""
+        """Return when nothing more is written."""
         self._is_over.set()
         self._thread.join()
 

@@ -70,7 +70,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def encoded(message: Call | Answer | HostPlan) -> bytes:
-    """A message with its length before it."""
+    """Return a message with its length before it."""
     content = msgspec.msgpack.encode(message)
     return LENGTH.pack(len(content)) + content
 

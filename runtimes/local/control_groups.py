@@ -78,7 +78,7 @@ class NodeGroups:
         (group / "cpu.cfs_quota_us").write_text(str(-1 if quota is None else quota))
 
     def cpu_share(self, node: NodeName) -> float | None:
-        """The share that the kernel enforces; None: no limit."""
+        """Return the share that the kernel enforces; None: no limit."""
         group = self._groups[node]["cpu"]
         if (group / "cpu.max").is_file():
             quota, period = (group / "cpu.max").read_text().split()

@@ -82,7 +82,7 @@ def start_host(
 def _spawn(
     way: Way, spec: DeploymentSpec, folder: Path, descriptors: Sequence[int]
 ) -> subprocess.Popen[bytes]:
-    """The host, which gets these descriptors, the first of them for control."""
+    """Return the host, which gets these descriptors, the first of them for control."""
     marks = {
         sweep.RUN_VARIABLE: str(spec.run_id),
         # Without links: a sweep follows none.

@@ -37,7 +37,7 @@ class HostLinks(ProbedLinks):
         self._addresses: dict[NodeName, str] = {}
 
     def nodes(self) -> Sequence[NodeName]:
-        """The deployed nodes."""
+        """Return the deployed nodes."""
         return self._nodes()
 
     def address(self, node: NodeName) -> str:

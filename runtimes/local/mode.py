@@ -41,7 +41,7 @@ class Mode(msgspec.Struct, frozen=True):
     reason: str = ""
 
     def words(self) -> str:
-        """The mode in words, for people."""
+        """Return the mode in words, for people."""
         if self.way == "namespaces":
             return f"namespaces with {self.firewall}" if self.firewall else "namespaces"
         because = f": {self.reason}" if self.reason else ""
@@ -49,7 +49,7 @@ class Mode(msgspec.Struct, frozen=True):
 
 
 def wanted_mode(way: Way | None = None) -> Mode:
-    """The mode to use: the one that is asked for, else namespaces where they can be had.
+    """Return the mode to use: the one that is asked for, else namespaces where they can be had.
 
     Args:
         way: what the caller insists on; None: what the environment says, else what works.
@@ -101,7 +101,7 @@ def possible_mode() -> Mode:
 
 
 def program_environment() -> dict[str, str]:
-    """The environment of programs of this room: they find the project's packages."""
+    """Return the environment of programs of this room: they find the project's packages."""
     path = os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path}
 
@@ -132,6 +132,6 @@ def refuse_missing(images: Sequence[ImageSource]) -> None:
 
 
 def how_to_get(missing: Sequence[HostProgram]) -> str:
-    """The remedy, a clause that begins a sentence."""
+    """Return the remedy, a clause that begins a sentence."""
     packages = " ".join(dict.fromkeys(program.package for program in missing))
     return f"On Debian `apt-get install {packages}` installs what is missing"

@@ -97,11 +97,11 @@ class Firewall:
         run_tool(self.dialect.load, rules, XTABLES_LOCKFILE=self._lock)
 
     def dropped(self) -> frozenset[str]:
-        """The addresses that are dropped now, as the kernel tells it."""
+        """Return the addresses that are dropped now, as the kernel tells it."""
         return self._addresses("drop")
 
     def refused(self) -> frozenset[str]:
-        """The addresses whose connections are reset now, as the kernel tells it."""
+        """Return the addresses whose connections are reset now, as the kernel tells it."""
         return self._addresses("reject")
 
     def _addresses(self, verdict: str) -> frozenset[str]:
@@ -111,7 +111,7 @@ class Firewall:
 
 
 def working_firewall(lock: str) -> Firewall:
-    """The first program that can set rules in the caller's network namespace.
+    """Return the first program that can set rules in the caller's network namespace.
 
     Args:
         lock: file that the older interface locks, in a folder that the caller may write to.
@@ -135,7 +135,7 @@ class NodeNetwork:
     """One node's network namespace."""
 
     def __init__(self, address: str) -> None:
-        """Makes the namespace; the caller's thread is back in its own afterwards."""
+        """Make the namespace; the caller's thread is back in its own afterwards."""
         self.address = address
         mine = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -208,13 +208,13 @@ class NodeNetwork:
             self._sources, self._resets = sources, resets
 
     def dropped(self) -> frozenset[str]:
-        """The addresses that the kernel drops."""
+        """Return the addresses that the kernel drops."""
         if self._firewall is None:
             return frozenset()
         return self._threads.submit(self._firewall.dropped).result()
 
     def refused(self) -> frozenset[str]:
-        """The addresses whose connections the kernel resets."""
+        """Return the addresses whose connections the kernel resets."""
         if self._firewall is None:
             return frozenset()
         return self._threads.submit(self._firewall.refused).result()

@@ -47,7 +47,7 @@ class Loss(msgspec.Struct, frozen=True):
     vanished: bool = False
 
     def words(self) -> str:
-        """The loss, for people."""
+        """Return the loss, for people."""
         name = self.path.rpartition("/")[2]
         if self.vanished:
             return f"all of {name}, whose name was not flushed"

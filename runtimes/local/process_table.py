@@ -59,7 +59,7 @@ def all_processes() -> Iterator[Process]:
 
 
 def descendants(number: int) -> list[int]:
-    """The living descendants of a process, parents before children."""
+    """Return the living descendants of a process, parents before children."""
     children: dict[int, list[Process]] = {}
     for each in all_processes():
         children.setdefault(each.parent, []).append(each)
@@ -92,7 +92,7 @@ def user_of(number: int) -> int | None:
 
 
 def environment(number: int) -> dict[str, str]:
-    """The environment that a process was started with; empty where it is not to be seen."""
+    """Return the environment that a process was started with; empty where it is not to be seen."""
     try:
         content = (_PROC / str(number) / "environ").read_bytes()
     except OSError:

@@ -65,7 +65,7 @@ class LocalProcesses:
         return {node: self.folders(node) for node in nodes}
 
     def folders(self, node: NodeName) -> tuple[str, ...]:
-        """The control groups of a node that was prepared; none where there are none."""
+        """Return the control groups of a node that was prepared; none where there are none."""
         return () if self._groups is None else self._groups.folders(node)
 
     def remove_groups(self) -> None:
@@ -106,7 +106,7 @@ class LocalProcesses:
         self._do(action, node, lambda: groups.limit_cpu(node, None))
 
     def throttled(self, node: NodeName) -> float | None:
-        """The share that the kernel enforces now; None: no limit, or no control group."""
+        """Return the share that the kernel enforces now; None: no limit, or no control group."""
         groups = self._groups
         if groups is None or "cpu" not in self._bases():
             return None

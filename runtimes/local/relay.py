@@ -85,7 +85,7 @@ class _End(asyncio.Protocol):
             self._other.send(data)
 
     def eof_received(self) -> bool:
-        """The other side may still answer, until it has ended too."""
+        """Note that the other side may still answer, until it has ended too."""
         self.has_ended = True
         if self._other is not None:
             self._other.end()

@@ -293,7 +293,7 @@ class LocalRuntime:
         self._link().call(f"{method} links", "the nodes' firewalls", method, pairs)
 
     def cut_links(self) -> frozenset[Link]:
-        """The links that are cut now, as the kernel tells it."""
+        """Return the links that are cut now, as the kernel tells it."""
         pairs = self._link().call("list cut links", "the nodes' firewalls", "cut_links")
         return frozenset(Link(NodeName(source), NodeName(to)) for source, to in pairs)
 

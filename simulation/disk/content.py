@@ -102,12 +102,12 @@ class Content:
         self.resized = self.resized or unsynced.resized
 
     def patch(self, unsynced: Unsynced) -> Patch:
-        """The bytes that a sync takes along now."""
+        """Return the bytes that a sync takes along now."""
         size_bytes = len(self.current) if unsynced.resized else None
         return Patch(size_bytes, self._parts(_merged(unsynced.ranges, SECTOR_BYTES)))
 
     def settle(self, patch: Patch) -> None:
-        """The disk has taken a sync's bytes."""
+        """Note that the disk has taken a sync's bytes."""
         durable = self.durable
         if patch.size_bytes is not None:
             _resize(durable, patch.size_bytes)
@@ -184,7 +184,7 @@ class Content:
 
 
 def _merged(ranges: Sequence[Range], block_bytes: int) -> list[Range]:
-    """The blocks that hold these bytes as ascending ranges that do not touch."""
+    """Return the blocks that hold these bytes as ascending ranges that do not touch."""
     result: list[Range] = []
     for start, end in sorted(ranges):
         first = start - start % block_bytes

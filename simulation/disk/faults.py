@@ -70,11 +70,11 @@ class DiskFaults:
         self.capacity_bytes = None
 
     def tell_anew(self) -> None:
-        """A process has ended: what strikes the next one is evidence of its own."""
+        """Note that a process has ended: what strikes the next one is evidence of its own."""
         self._lasting = None
 
     def strikes(self, action: str, path: str) -> int | None:
-        """The errno with which this action fails now; None: it does not."""
+        """Return the errno with which this action fails now; None: it does not."""
         for armed in self._armed:
             if armed.action == action and path.endswith(armed.suffix):
                 if armed.left is not None:
@@ -97,7 +97,7 @@ class DiskFaults:
     def failure(
         self, action: str, path: Path, error_number: int, position: int | None = None
     ) -> OSError:
-        """The error to raise for a failed action, noted."""
+        """Return the error to raise for a failed action, noted."""
         self.note(f"{action}-failed", str(path), position, error_number)
         return OSError(error_number, errno.errorcode[error_number], str(path))
 

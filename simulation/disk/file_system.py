@@ -207,7 +207,7 @@ class MemoryFileSystem(FilesInMemory):
         return None
 
     def snapshot(self) -> DiskSnapshot:
-        """The durable state: what the worst crash would leave."""
+        """Return the durable state: what the worst crash would leave."""
         durable = self._names.durable
         files = tuple((path, bytes(durable[path].durable)) for path in sorted(durable))
         return DiskSnapshot(files, tuple(self._folders))

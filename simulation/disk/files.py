@@ -131,7 +131,7 @@ class FilesInMemory:
         return MemoryFile(self, path, content)
 
     def read(self, path: Path) -> bytes:
-        """The whole content."""
+        """Return the whole content."""
         content = self._content(path)
         self.refuse_read(path, 0)
         return bytes(content.current)

@@ -131,7 +131,7 @@ class SyncStep:
         self._content.give_back(self._unsynced)
 
     def settle(self) -> None:
-        """The disk has it."""
+        """Note that the disk has it."""
         self._content.settle(self._patch)
 
     def covers(self, content: Content, position: int) -> bool:
@@ -194,7 +194,7 @@ class SyncFolderStep:
         self._names.give_back(self.path, self._changes)
 
     def settle(self) -> None:
-        """The disk has them."""
+        """Note that the disk has them."""
         self._names.settle(self._changes)
 
 
@@ -219,7 +219,7 @@ class RotStep:
         self._content.flip(self._position, self._mask)
 
     def settle(self) -> None:
-        """It is on the disk already."""
+        """Note that it is on the disk already."""
 
 
 class JobLog:

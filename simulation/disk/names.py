@@ -49,7 +49,7 @@ class Names:
             _assign(self.current, path, before)
 
     def take_pending(self, folder: str) -> list[NameChange]:
-        """The changes that a sync of the folder covers; they wait no more."""
+        """Return the changes that a sync of the folder covers; they wait no more."""
         return self.pending.pop(folder, [])
 
     def give_back(self, folder: str, changes: list[NameChange]) -> None:
@@ -58,7 +58,7 @@ class Names:
             self.pending[folder] = changes + self.pending.get(folder, [])
 
     def settle(self, changes: list[NameChange]) -> None:
-        """The disk has taken these changes."""
+        """Note that the disk has taken these changes."""
         for change in changes:
             for path, _, after in change.entries:
                 _assign(self.durable, path, after)
@@ -98,7 +98,7 @@ class Names:
 
 
 def folder_of(path: str) -> str:
-    """The path of the folder that holds this path."""
+    """Return the path of the folder that holds this path."""
     return path.rpartition("/")[0] or "/"
 
 

@@ -144,7 +144,7 @@ class Strays:
         )
 
     def sent(self, peer: NodeId, message: msgspec.Struct) -> None:
-        """The present process sends a request to a voter."""
+        """Note that the present process sends a request to a voter."""
         match message:
             case BrokerHeartbeatRequest():
                 if self._is_one_in(_HEARTBEATS):

@@ -53,13 +53,13 @@ class SimulatedKraftClient:
         self._step(machine.Closed())
 
     def answered(self, message: Any) -> None:
-        """The node sent something."""
+        """Note that the node sent something."""
         self._step(
             machine.Greeted() if isinstance(message, Greeting) else machine.Answered(message)
         )
 
     def lost(self, reason: str, *, refused: bool) -> None:
-        """The connection is gone; whether anything was sent, the machine knows."""
+        """Note that the connection is gone; whether anything was sent, the machine knows."""
         self._step(machine.Lost())
 
     def _step(self, event: machine.Event) -> None:

@@ -121,7 +121,7 @@ class KraftCluster:
         return self._hosts[node].ended
 
     def leader(self) -> LeaderView:
-        """The running leader of the highest epoch."""
+        """Return the running leader of the highest epoch."""
         best: tuple[int, NodeName] | None = None
         for name, host in self._hosts.items():
             if host.serves and host.node.replica.role == "leader":
@@ -139,7 +139,7 @@ class KraftCluster:
         return self._oracle.may_forget(self._hosts[node])
 
     def open_client(self, slot: int, route: Route) -> SimulatedKraftClient:
-        """A fresh client."""
+        """Return a fresh client."""
         self._client_count += 1
         voters = self.nodes[: self._voter_count]
         name = f"c{slot}.{self._client_count}"
@@ -173,7 +173,7 @@ class KraftCluster:
         self._oracle.healed([self._hosts[name].node_id for name in among])
 
     def finish(self) -> None:
-        """The run is over; raises ViolationError."""
+        """Note that the run is over; raises ViolationError."""
         self._oracle.finished()
 
     def epoch(self, node: NodeName) -> int:
@@ -228,7 +228,7 @@ class KraftCluster:
         return tuple(neutral(record) for record in logged)
 
     def lie(self) -> str | None:
-        """The first fault by which a disk told its node what no format can detect."""
+        """Return the first fault by which a disk told its node what no format can detect."""
         return self._oracle.ghost.lie
 
     def figures(self) -> dict[str, int]:

@@ -40,7 +40,7 @@ class Copies:
             self._records = list(records)
 
     def forget(self) -> None:
-        """The disk was wiped."""
+        """Note that the disk was wiped."""
         self._records.clear()
 
     def below(self, snapshot_id: SnapshotId) -> Sequence[LoggedRecord] | None:

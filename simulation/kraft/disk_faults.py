@@ -65,7 +65,7 @@ class DiskFaults:
         return f"{spare_bytes} bytes are left"
 
     def fail_calls(self, action: str, count: int | None) -> str:
-        """The next calls fail, once each or all of them.
+        """Return the next calls fail, once each or all of them.
 
         Reads are those of the log; what a failed sync should have written is forgotten.
         """

@@ -26,7 +26,7 @@ def state_in(
     snapshot_id: SnapshotId,
     make_machine: Callable[[], _Machine],
 ) -> _Machine:
-    """The state that a durable snapshot of a data folder tells.
+    """Return the state that a durable snapshot of a data folder tells.
 
     Raises:
         WireError: there is none, or it is not whole.
@@ -48,7 +48,7 @@ def state_in(
 def newest_whole(
     disk: MemoryFileSystem, folder: Path, make_machine: Callable[[], StateMachine]
 ) -> SnapshotId | None:
-    """The snapshot that a life would begin with, whatever its log is."""
+    """Return the snapshot that a life would begin with, whatever its log is."""
     for snapshot_id in reversed(_named(disk, folder)):
         try:
             state_in(disk, folder, snapshot_id, make_machine)

@@ -134,7 +134,7 @@ class Machine:
             return 0
 
     def started(self) -> None:
-        """A life has begun."""
+        """Note that a life has begun."""
         disk_is_new = self._directory_id != self.host.directory_ids[-1]
         self.log = self.read_log()
         if self.disk_past.rotted_while_booting and self._log_left and not disk_is_new:
@@ -154,7 +154,7 @@ class Machine:
         self._held = None
 
     def ended(self) -> None:
-        """A life is over; the disk is as the end left it."""
+        """Note that a life is over; the disk is as the end left it."""
         if self.log is not None:
             self.left, self._log_left = self.log.entries, self.log
             self.promised_below_mark = min(self.promised, self.mark())
@@ -167,7 +167,7 @@ class Machine:
             self.promised_below_mark = min(self.promised_below_mark, self.mark())
 
     def judged(self) -> None:
-        """The end of the last life has been looked at."""
+        """Note that the end of the last life has been looked at."""
         self.disk_past.life_ended()
 
 
@@ -281,13 +281,13 @@ class Ghost:
         return agreed
 
     def proposed(self, epoch: int, base_offset: int, count: int) -> None:
-        """A leader appended records of its own."""
+        """Note that a leader appended records of its own."""
         now = self.world.now
         for offset in range(base_offset, base_offset + count):
             self._proposals.setdefault((epoch, offset), now)
 
     def commit(self, log: ShadowLog, end_offset: int, epoch: int) -> None:
-        """A leader's high watermark passed these records in its epoch."""
+        """Note that a leader's high watermark passed these records in its epoch."""
         first = len(self.committed)
         if end_offset <= first:
             return

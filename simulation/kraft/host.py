@@ -227,7 +227,7 @@ class Host:
     # Calls of the network; implements ``contracts.simulation.ServerEnd``.
 
     def requested(self, connection: int, source: str, message: Any) -> None:
-        """A peer or a client sent something."""
+        """Note that a peer or a client sent something."""
         number = self._life_number
         if isinstance(message, PeerRequest):
             self._enter(number, lambda: self._take_peer(ConnectionId(connection), message))
@@ -239,7 +239,7 @@ class Host:
             )
 
     def disconnected(self, connection: int) -> None:
-        """The other end is gone."""
+        """Note that the other end is gone."""
         number = self._life_number
 
         def tell() -> None:
@@ -260,17 +260,17 @@ class Host:
     # Messages between its node and controllers.
 
     def calls(self, peer: NodeId, message: msgspec.Struct) -> None:
-        """The node is about to call a controller."""
+        """Note that the node is about to call a controller."""
         self.oracle.calls(self, message)
         if self._strays is not None:
             self._strays.sent(peer, message)
 
     def called(self, call: ReceivedCall) -> object:
-        """A call reached the node; what is returned comes back with its answer."""
+        """Return a call reached the node; what is returned comes back with its answer."""
         return self.oracle.called(self, call)
 
     def told(self, call: ReceivedCall, answer: msgspec.Struct, token: object) -> None:
-        """The node answered it."""
+        """Note that the node answered it."""
         self.oracle.told(self, call, answer, token)
 
     # How a life goes.
@@ -307,7 +307,7 @@ class Host:
         )
 
     def _begin(self) -> None:
-        """The listeners open, and the node begins."""
+        """Note that the listeners open, and the node begins."""
         assert self._life is not None
         self._is_booting = False
         self.disk.complete_job()
@@ -349,7 +349,7 @@ class Host:
         life.node.handle(request, reply)
 
     def _end_by_itself(self, exit_code: int, reason: str) -> None:
-        """The node has ended; its process winds up in a turn of its own."""
+        """Note that the node has ended; its process winds up in a turn of its own."""
         if exit_code != exit_codes.STOPPED or not self._is_asked:
             self.ended = f"exit code {exit_code}: {reason}"
         number = self._life_number

@@ -41,18 +41,18 @@ class Invariant:
     def violated(
         self, problem: str, machine: Machine | None = None, *, kind: str | None = None
     ) -> ViolationError:
-        """The error to raise; ``kind`` where the id alone does not say what went wrong."""
+        """Return the error to raise; ``kind`` where the id alone does not say what went wrong."""
         name = None if machine is None else machine.host.name
         return ViolationError(self.id, problem, name, kind=kind)
 
     def started(self, machine: Machine) -> None:
-        """A life begins."""
+        """Note that a life begins."""
 
     def ended(self, machine: Machine) -> None:
-        """A life is over."""
+        """Note that a life is over."""
 
     def took(self, machine: Machine, event: Any) -> None:
-        """A node is about to take one of ``events``."""
+        """Note that a node is about to take one of ``events``."""
 
     def before(self, machine: Machine, effect: Any) -> None:
         """One of ``before_effects`` is about to be performed."""
@@ -63,16 +63,16 @@ class Invariant:
     def replied(
         self, machine: Machine, request: ClientRequest, answer: ClientAnswer, floor: int
     ) -> None:
-        """A client was answered; a read must reflect its key as of ``floor``."""
+        """Note that a client was answered; a read must reflect its key as of ``floor``."""
 
     def calls(self, machine: Machine, message: Any) -> None:
-        """A broker or a controller is about to ask a controller something."""
+        """Note that a broker or a controller is about to ask a controller something."""
 
     def called(self, machine: Machine, message: Any) -> None:
-        """A controller is asked something by a broker."""
+        """Note that a controller is asked something by a broker."""
 
     def told(self, machine: Machine, message: Any, answer: Any, asked: "Asked") -> None:
-        """It was answered."""
+        """Note that it was answered."""
 
     def finished(self) -> None:
-        """The run is over."""
+        """Note that the run is over."""

@@ -40,7 +40,7 @@ class Answers(Invariant):
     """Knows what was committed while a call was answered."""
 
     def images(self, asked: Asked) -> Iterator[MetadataImage]:
-        """The committed metadata that whoever answered may have seen, oldest first."""
+        """Yield the committed metadata that whoever answered may have seen, oldest first."""
         ledger = self.ghost.ledger
         if isinstance(ledger, MetadataLedger):
             end = len(self.ghost.committed)

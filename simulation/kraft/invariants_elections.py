@@ -215,7 +215,7 @@ class DurableBeforeSaid(Invariant):
 
 
 def cast_vote(machine: Machine, effect: SendAnswer | SendRequest) -> tuple[int, ReplicaKey] | None:
-    """The vote that this message gives, if it gives one: to a candidate, or to itself."""
+    """Return the vote that this message gives, if it gives one: to a candidate, or to itself."""
     if isinstance(effect, SendRequest):
         request = effect.request
         if isinstance(request, VoteRequest) and not request.pre_vote:

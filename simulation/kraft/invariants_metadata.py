@@ -64,7 +64,7 @@ class CommittedBatches(Invariant):
                 self.look(machine, batch)
 
     def look(self, machine: Machine, batch: _Batch) -> None:
-        """A batch is committed, and all before it."""
+        """Note that a batch is committed, and all before it."""
 
     def _batch(self, ledger: MetadataLedger, base_offset: int, end: int) -> _Batch:
         entries = self.ghost.committed[base_offset:end]

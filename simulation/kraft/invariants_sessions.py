@@ -92,7 +92,7 @@ class OneLeadership(Answers):
     def appended(
         self, machine: Machine, leadership: _Leadership, record: Any, last_offset: int
     ) -> None:
-        """A leader wrote a record, in a batch that ends with ``last_offset``."""
+        """Note that a leader wrote a record, in a batch that ends with ``last_offset``."""
 
 
 class LeaversAreMissed(OneLeadership):

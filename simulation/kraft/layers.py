@@ -32,7 +32,7 @@ LayerMaker = Callable[[FileSystem, Path], Layer]
 
 
 def state_machine_of(scenario: Scenario) -> StateMachineName:
-    """The state machine that a scenario names.
+    """Return the state machine that a scenario names.
 
     Raises:
         UsageError: there is none of that name.
@@ -46,7 +46,7 @@ def state_machine_of(scenario: Scenario) -> StateMachineName:
 
 
 def quorum_s_part(scenario: Scenario) -> Mapping[str, str]:
-    """The settings of a scenario that are the quorum's, or nobody's.
+    """Return the settings of a scenario that are the quorum's, or nobody's.
 
     Raises:
         ValueError: a setting of controllers or brokers is none.

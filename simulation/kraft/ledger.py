@@ -36,7 +36,7 @@ class Versions:
         self.values: list[bytes] = []
 
     def add(self, offset: int, value: bytes) -> None:
-        """It has this value from this offset on."""
+        """Note that it has this value from this offset on."""
         self.offsets.append(offset)
         self.values.append(value)
 
@@ -101,7 +101,7 @@ class Ledger:
 
     @staticmethod
     def make_machine() -> RegisterMachine:
-        """A machine without a state, as nodes have it."""
+        """Return a machine without a state, as nodes have it."""
         return RegisterMachine()
 
     def is_of(self, request: ClientRequest, offset: int, payload: bytes) -> bool:
@@ -125,7 +125,7 @@ class Ledger:
                 return None
 
     def difference(self, state: StateMachine, end_offset: int) -> str | None:
-        """A key of which a state tells another thing than all below ``end_offset`` does."""
+        """Return a key of which a state tells another thing than all below ``end_offset`` does."""
         assert isinstance(state, RegisterMachine)
         for key in self.known_keys():
             told = encoded(state.read(key)), encoded(state.read_set(key))

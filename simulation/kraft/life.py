@@ -139,5 +139,5 @@ def make_life(
 
 
 def _raise(error: Exception) -> None:
-    """A defect of the node is a finding: the world ends with it."""
+    """Note that a defect of the node is a finding: the world ends with it."""
     raise error

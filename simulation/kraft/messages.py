@@ -68,7 +68,7 @@ def _name(message: object) -> str:
 
 
 def _is_idle(message: object) -> bool:
-    """A fetch that has nothing to tell, or is not answered with anything."""
+    """Return a fetch that has nothing to tell, or is not answered with anything."""
     match message:
         case FetchAnswer():
             told = (message.batches, message.diverging, message.snapshot_id, message.error.value)

@@ -59,7 +59,7 @@ class MetadataLedger:
 
     @staticmethod
     def make_machine() -> MetadataMachine:
-        """A machine without a state, as nodes have it."""
+        """Return a machine without a state, as nodes have it."""
         return MetadataMachine()
 
     def apply(self, offset: int, payload: bytes) -> None:

@@ -66,7 +66,7 @@ class Oracle:
         return self.ghost.may_forget(self.ghost.machines[host.node_id])
 
     def harmed(self, host: Host, reason: str) -> None:
-        """A fault is about to change what this machine's disk holds, or has.
+        """Note that a fault is about to change what this machine's disk holds, or has.
 
         Told before and after bytes change; not of faults that only make a node stop, or slow: those
         lose nothing that was promised. Where faults may go beyond the promise and this one does,
@@ -93,7 +93,7 @@ class Oracle:
         self.ghost.healed = tuple(among)
 
     def finished(self) -> None:
-        """The run is over.
+        """Note that the run is over.
 
         Raises:
             ViolationError: an invariant of the whole run does not hold.
@@ -104,7 +104,7 @@ class Oracle:
     # Calls of hosts.
 
     def started(self, host: Host) -> None:
-        """A life begins, recovered."""
+        """Note that a life begins, recovered."""
         machine = self.ghost.machines[host.node_id]
         self.ghost.counts["lives"] += 1
         machine.started()
@@ -112,7 +112,7 @@ class Oracle:
             invariant.started(machine)
 
     def ended(self, host: Host) -> None:
-        """A life is over, or could not begin; the disk is as the end left it."""
+        """Note that a life is over, or could not begin; the disk is as the end left it."""
         machine = self.ghost.machines[host.node_id]
         machine.ended()
         newest = newest_whole(host.disk, host.folder, self.ghost.codec.make_machine)
@@ -123,7 +123,7 @@ class Oracle:
         machine.judged()
 
     def taking(self, host: Host, event: Event) -> None:
-        """The node is about to take an event."""
+        """Note that the node is about to take an event."""
         kind = type(event)
         if kind is RequestReceived:
             assert isinstance(event, RequestReceived)
@@ -138,7 +138,7 @@ class Oracle:
             took(self.ghost.machines[host.node_id], event)
 
     def before(self, host: Host, effect: effects.Effect) -> None:
-        """An effect is about to be performed."""
+        """Note that an effect is about to be performed."""
         looks = self._before.get(type(effect))
         if looks is not None:
             machine = self.ghost.machines[host.node_id]
@@ -146,7 +146,7 @@ class Oracle:
                 look(machine, effect)
 
     def after(self, host: Host, effect: effects.Effect) -> None:
-        """An effect was performed."""
+        """Note that an effect was performed."""
         looks = self._after.get(type(effect))
         if looks is not None:
             machine = self.ghost.machines[host.node_id]
@@ -160,7 +160,7 @@ class Oracle:
     def replied(
         self, host: Host, request: ClientRequest, answer: ClientAnswer, token: object
     ) -> None:
-        """The node answered it."""
+        """Note that the node answered it."""
         if request.kind == "status":
             return
         assert isinstance(token, int)
@@ -189,14 +189,14 @@ class Oracle:
         return Asked(host.clock.now(), host.node.parts.applier.machine.end_offset)
 
     def told(self, host: Host, call: ReceivedCall, answer: msgspec.Struct, token: object) -> None:
-        """The node answered it."""
+        """Note that the node answered it."""
         assert isinstance(token, Asked)
         machine = self.ghost.machines[host.node_id]
         for told in self._told:
             told(machine, call.message, answer, token)
 
     def calls(self, host: Host, message: msgspec.Struct) -> None:
-        """The node is about to call a controller."""
+        """Note that the node is about to call a controller."""
         machine = self.ghost.machines[host.node_id]
         for calls in self._calls:
             calls(machine, message)

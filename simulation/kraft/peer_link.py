@@ -69,7 +69,7 @@ class Carried:
     def encode_request(
         self, correlation: CorrelationId, request: Any, version: int | None = None
     ) -> PeerRequest:
-        """The request on its way."""
+        """Return the request on its way."""
         frame = None
         if self._is_framed:
             frame = self._codec.encode_request(correlation, request, version)
@@ -82,7 +82,7 @@ class Carried:
         message: PeerAnswer,
         version: int | None = None,
     ) -> Any:
-        """The answer to a request; raises WireError."""
+        """Return the answer to a request; raises WireError."""
         if message.frame is not None:
             payload = message.frame[SIZE_BYTES:]
             return self._codec.decode_answer(correlation, request, payload, version)
@@ -175,17 +175,17 @@ class SimulatedPeerLink:
     # Calls of its connections, maybe of one that was dropped since.
 
     def answered(self, end: "_End", message: PeerAnswer) -> None:
-        """The peer answered."""
+        """Note that the peer answered."""
         self._enter(lambda: self._machine.received(message) if end is self._end else None)
 
     def lost(self, end: "_End", reason: str, *, refused: bool) -> None:
-        """The connection is gone."""
+        """Note that the connection is gone."""
         self._enter(
             lambda: self._machine.lost(reason, refused=refused) if end is self._end else None
         )
 
     def opened(self, end: "_End") -> None:
-        """It is made, whether or not anybody behind it answers."""
+        """Note that it is made, whether or not anybody behind it answers."""
         self._enter(lambda: self._machine.accepted() if end is self._end else None)
 
 
@@ -196,9 +196,9 @@ class _End:
         self._link = link
 
     def answered(self, message: PeerAnswer) -> None:
-        """The peer answered."""
+        """Note that the peer answered."""
         self._link.answered(self, message)
 
     def lost(self, reason: str, *, refused: bool) -> None:
-        """The connection is gone."""
+        """Note that the connection is gone."""
         self._link.lost(self, reason, refused=refused)

@@ -153,7 +153,7 @@ class SimulatedPeers:
         self._world.network.answer(self._me, int(connection), PeerAnswer(correlation, reply, frame))
 
     def forget(self, connection: ConnectionId) -> None:
-        """A peer's connection is gone."""
+        """Note that a peer's connection is gone."""
         self._inbound.pop(connection, None)
         self._calls.pop(connection, None)
 

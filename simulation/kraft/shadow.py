@@ -98,7 +98,7 @@ class ShadowLog:
         self._walk(raw, path, end - len(raw))
 
     def truncate(self, end_offset: int) -> None:
-        """The records from here on are gone."""
+        """Note that the records from here on are gone."""
         del self.entries[end_offset:]
         self.agreed = min(self.agreed, end_offset)
         while self._places and self._places[-1].base_offset >= end_offset:
@@ -169,7 +169,7 @@ class ShadowLog:
             self._bases.pop(0)
 
     def replace(self, snapshot_id: SnapshotId, committed: Sequence[Entry]) -> None:
-        """The log is empty and starts where the snapshot ends."""
+        """Note that the log is empty and starts where the snapshot ends."""
         end = snapshot_id.end_offset
         self.entries = list(committed[:end])
         self.agreed = 0

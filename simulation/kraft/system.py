@@ -241,7 +241,7 @@ class KraftSimulation:
         return 3_000 * int(settings.get("fetch_timeout_ms", "500"))
 
     def planted(self, scenario: Scenario) -> SimulatedSystem:
-        """The same with a copy of the nodes that has the scenario's planted bugs.
+        """Return the same with a copy of the nodes that has the scenario's planted bugs.
 
         Raises:
             UsageError: there is no such bug, or it does not go with the others.

@@ -52,7 +52,7 @@ class SimulatedNetwork:
     # Calls of places.
 
     def listen(self, place: str, server: ServerEnd) -> None:
-        """A process takes connections at this place until ``crash``."""
+        """Note that a process takes connections at this place until ``crash``."""
         self._listening[place] = server
 
     def connect(
@@ -106,7 +106,7 @@ class SimulatedNetwork:
         self._carry(known, message, arrive, forth=False)
 
     def close(self, connection: SimulatedConnection) -> None:
-        """The opener closes; called through the connection."""
+        """Note that the opener closes; called through the connection."""
         if connection.client is None:
             return
         connection.client = None
@@ -115,7 +115,7 @@ class SimulatedNetwork:
         self._carry(connection, None, lambda: self._end_server(connection), forth=True)
 
     def crash(self, place: str) -> None:
-        """The process at this place is gone, with both ends of its connections."""
+        """Note that the process at this place is gone, with both ends of its connections."""
         self._listening.pop(place, None)
         for connection in list(self._connections.values()):
             if connection.place == place and connection.server is not None:
@@ -354,7 +354,7 @@ class SimulatedNetwork:
         world.after(self._delay(), lambda: self._end_server(connection))
 
     def _tell_opened(self, connection: SimulatedConnection) -> None:
-        """The opener's machine learns that the connection is made, before any answer."""
+        """Note that the opener's machine learns that the connection is made, before any answer."""
         opened, connection.opened = connection.opened, None
         if opened is not None:
             self._carry(connection, None, opened, forth=False)

@@ -21,7 +21,7 @@ class Streams:
         self._streams: dict[str, random.Random] = {}
 
     def stream(self, purpose: str) -> random.Random:
-        """The stream of one purpose; the same object each time."""
+        """Return the stream of one purpose; the same object each time."""
         stream = self._streams.get(purpose)
         if stream is None:
             # A string is seeded through SHA-512, not through the interpreter's own hash.
@@ -29,7 +29,7 @@ class Streams:
         return stream
 
     def between(self, purpose: str, low: int, high: int) -> int:
-        """An integer from low to high, both included."""
+        """Return an integer from low to high, both included."""
         stream = self._streams.get(purpose) or self.stream(purpose)
         return low + int(stream.random() * (high - low + 1))
 

@@ -177,7 +177,7 @@ class SimulatedWorld(Scheduler):
             self.story[number] = record
 
     def violation(self, error: ViolationError) -> Violation:
-        """The violation as a record, as of now."""
+        """Return the violation as a record, as of now."""
         return Violation(
             error.invariant, error.problem, self.now, self.step, error.node, error.kind
         )

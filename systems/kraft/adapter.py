@@ -72,11 +72,11 @@ class KraftSystem:
         return {patch.name: patch.text for patch in patches}
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
-        """Registers and sets, or topics."""
+        """Registers and set, or topics."""
         return WORKLOADS["metadata" if state_machine == "metadata" else "registers"]
 
     def observers(self, options: Experiment) -> Sequence[NodeName]:
-        """The brokers.
+        """Return the brokers.
 
         Raises:
             UsageError: there cannot be so many.
@@ -139,7 +139,7 @@ class KraftSystem:
         return LeaderView(node, states[node].epoch)
 
     def open_client(self, runtime: Endpoints, route: Route) -> KraftClient:
-        """A fresh client; connects at its first operation."""
+        """Return a fresh client; connects at its first operation."""
         return KraftClient(
             lambda node: runtime.endpoint(node, CLIENT_PORT), self._voters(runtime), route
         )
@@ -209,7 +209,7 @@ class KraftSystem:
         )
 
     def record_at(self, file: str, before: bytes) -> str | None:
-        """The record of the log at the byte behind ``before``; None for other files."""
+        """Return the record of the log at the byte behind ``before``; None for other files."""
         return committed.record_at(file, before)
 
     def versions(self) -> dict[str, str]:
@@ -229,7 +229,7 @@ class KraftSystem:
         }
 
     def simulation(self) -> SimulatedSystem:
-        """The same nodes on a virtual clock."""
+        """Return the same nodes on a virtual clock."""
         # Runs in containers need none of it.
         from splitbrain.simulation.kraft.system import KraftSimulation
 
@@ -258,14 +258,14 @@ class KraftSystem:
 
 
 def _claim(states: Mapping[NodeName, NodeState]) -> NodeName | None:
-    """The node that claims to lead the highest epoch that any answer knows."""
+    """Return the node that claims to lead the highest epoch that any answer knows."""
     epoch = max((state.epoch for state in states.values()), default=-1)
     claims = [n for n, state in states.items() if state.role == "leader" and state.epoch == epoch]
     return claims[0] if claims else None
 
 
 def _last_claim(states: Mapping[NodeName, NodeState]) -> NodeName | None:
-    """The node that claims to lead the highest epoch of all that are claimed."""
+    """Return the node that claims to lead the highest epoch of all that are claimed."""
     claims = [(state.epoch, node) for node, state in states.items() if state.role == "leader"]
     return max(claims)[1] if claims else None
 

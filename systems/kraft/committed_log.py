@@ -249,7 +249,7 @@ def _content(said: MetadataRecord | None, known: Mapping[str, str]) -> Content:
 
 
 def record_at(file: str, before: bytes) -> str | None:
-    """The record that the byte after ``before`` belongs to; None where the file is no log.
+    """Return the record that the byte after ``before`` belongs to; None where the file is no log.
 
     Told from the bytes before it alone, so that damage at that byte does not matter. Must never
     judge: what is behind the byte may be damaged, cut off or older.

@@ -62,7 +62,7 @@ def unanswered(operation: Operation, error: str, node: str) -> Completion:
 
 
 def certainly_not(error: str, node: str | None) -> Completion:
-    """The operation did not happen and never will."""
+    """Return the operation did not happen and never will."""
     return Completion("fail", error=error, node=node)
 
 
@@ -85,7 +85,7 @@ def _was_refused(operation: Operation, answer: ClientAnswer) -> bool:
 
 
 def _result(operation: Operation, answer: ClientAnswer) -> Any:
-    """The completed value as ``contracts.operations`` has it."""
+    """Return the completed value as ``contracts.operations`` has it."""
     result = answer.result
     if operation.f == "view":
         return [result, answer.offset]

@@ -50,7 +50,7 @@ def planted_bugs() -> Mapping[str, PlantedBug]:
 
 
 def described(patch: Patch) -> PlantedBug:
-    """The bug of a patch, by the lines above its diff.
+    """Return the bug of a patch, by the lines above its diff.
 
     Raises:
         msgspec.ValidationError: a label is missing or unknown, or cannot have its value.
@@ -63,7 +63,7 @@ def described(patch: Patch) -> PlantedBug:
 
 
 def patches_of(names: Sequence[str], state_machine: str) -> tuple[Patch, ...]:
-    """The patches that plant bugs, but for those that this process has.
+    """Return the patches that plant bugs, but for those that this process has.
 
     Args:
         names: in kebab case, as on the command line.

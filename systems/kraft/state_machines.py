@@ -38,7 +38,7 @@ def node_name(node_id: int) -> NodeName:
 
 
 def state_machine_of(options: Experiment) -> StateMachineName:
-    """The state machine chosen, or the usual one."""
+    """Return the state machine chosen, or the usual one."""
     return "metadata" if options.state_machine == "metadata" else "registers"
 
 
@@ -63,7 +63,7 @@ def broker_ids(options: Experiment) -> range:
 
 
 def node_settings(options: Experiment) -> dict[str, str]:
-    """The settings that are the nodes' own."""
+    """Return the settings that are the nodes' own."""
     if state_machine_of(options) != "metadata":
         return dict(options.settings)
     settings = {name: text for name, text in options.settings.items() if name != BROKERS}

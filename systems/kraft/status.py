@@ -66,7 +66,7 @@ class _Frames:
         self._ready: list[bytes] = []
 
     def next(self) -> bytes:
-        """The next body; raises OSError (TimeoutError) or ProtocolError."""
+        """Return the next body; raises OSError (TimeoutError) or ProtocolError."""
         while not self._ready:
             remaining_s = self._deadline - time.monotonic()
             if remaining_s <= 0:

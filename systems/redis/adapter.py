@@ -49,7 +49,7 @@ class RedisSystem:
         return {}
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
-        """Registers and sets."""
+        """Registers and set."""
         return ("register", "set")
 
     def observers(self, options: Experiment) -> Sequence[NodeName]:
@@ -113,7 +113,7 @@ class RedisSystem:
         return LeaderView(node, epoch)
 
     def open_client(self, runtime: Endpoints, route: Route) -> RedisClient:
-        """A fresh client; connects at its first operation."""
+        """Return a fresh client; connects at its first operation."""
         return RedisClient(runtime.endpoint, self._membership, route, self._settings)
 
     def state_event_file(self, run_folder: Path, node: NodeName) -> Path | None:

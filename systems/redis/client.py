@@ -55,7 +55,7 @@ class Sentinels:
     """
 
     def __init__(self, endpoint: Endpoint, membership: Membership, first: NodeName) -> None:
-        """Connects at the first question, to the Sentinel of ``first``."""
+        """Connect at the first question, to the Sentinel of ``first``."""
         nodes = [member.node for member in membership.members]
         place = nodes.index(first)
         self._order = nodes[place:] + nodes[:place]
@@ -218,7 +218,7 @@ class RedisClient:
         return completion
 
     async def _connect(self, node: NodeName, deadline: float) -> RespConnection:
-        """The open connection to this node, or a new one that has shown a sign of life.
+        """Return the open connection to this node, or a new one that has shown a sign of life.
 
         In front of a node there may be a proxy that accepts connections for a dead one. So nothing
         that matters is sent before the node has said its role.

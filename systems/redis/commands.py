@@ -73,7 +73,7 @@ def is_known(operation: Operation) -> bool:
 
 
 def commands(operation: Operation) -> tuple[Command, ...]:
-    """The commands of an operation of a known kind, sent in one piece."""
+    """Return the commands of an operation of a known kind, sent in one piece."""
     return _COMMANDS[operation.f](operation.key or "", operation.value)
 
 
@@ -105,7 +105,7 @@ def read_by_primary(replies: Sequence[Reply]) -> bool:
 
 
 def result(operation: Operation, replies: Sequence[Reply]) -> Any:
-    """The completed value as ``contracts.operations`` has it; ``replies`` hold no error.
+    """Return the completed value as ``contracts.operations`` has it; ``replies`` hold no error.
 
     Raises:
         UnexpectedReplyError: the reply is none of this operation.

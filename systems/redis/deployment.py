@@ -95,7 +95,7 @@ def deployment(
 def server_configuration(
     membership: Membership, member: Member, placement: Placement, in_force: Settings
 ) -> str:
-    """The first ``redis.conf`` of a node."""
+    """Return the first ``redis.conf`` of a node."""
     first = membership.members[0]
     lines = [
         f"bind {placement.listen_host}",
@@ -117,7 +117,7 @@ def server_configuration(
 def sentinel_configuration(
     membership: Membership, member: Member, placement: Placement, in_force: Settings
 ) -> str:
-    """The first ``sentinel.conf`` of a node."""
+    """Return the first ``sentinel.conf`` of a node."""
     first, *replicas = membership.members
     others = [other for other in membership.members if other != member]
     group = f"{MASTER_NAME} {first.host} {first.server_port} {in_force.sentinel['quorum']}"

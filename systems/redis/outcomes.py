@@ -97,5 +97,5 @@ def unanswered(operation: Operation, error: str, node: str) -> Completion:
 
 
 def certainly_not(error: str, node: str | None) -> Completion:
-    """The operation did not happen and never will."""
+    """Return the operation did not happen and never will."""
     return Completion("fail", error=error, node=node)

@@ -58,7 +58,7 @@ class ReplyParser:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[Reply]:
-        """The replies that these bytes complete, in their order.
+        """Return the replies that these bytes complete, in their order.
 
         Raises:
             ProtocolError: the bytes are no replies.
@@ -76,7 +76,7 @@ class ReplyParser:
         return replies
 
     def _reply(self, start: int) -> tuple[Reply, int]:
-        """The reply that begins at ``start``, and where it ends."""
+        """Return the reply that begins at ``start``, and where it ends."""
         end = self._buffer.find(_LINE_END, start)
         if end < 0:
             raise _IncompleteError
@@ -125,7 +125,7 @@ def _number(line: bytes) -> int:
 
 
 def _length(line: bytes) -> int:
-    """A length, -1 for null."""
+    """Return a length, -1 for null."""
     length = _number(line)
     if not -1 <= length <= _LENGTH_MAX:
         raise ProtocolError(f"{length} is no length")
@@ -133,7 +133,7 @@ def _length(line: bytes) -> int:
 
 
 def text(reply: Reply) -> str:
-    """A string reply as text, whichever kind of string it is; empty for all else."""
+    """Return a string reply as text, whichever kind of string it is; empty for all else."""
     if isinstance(reply, bytes):
         return reply.decode(errors="replace")
     return reply if isinstance(reply, str) else ""
@@ -148,7 +148,7 @@ def pairs(reply: Reply) -> dict[str, str]:
 
 
 def info_fields(reply: Reply) -> dict[str, str]:
-    """The ``name:value`` lines of an INFO reply."""
+    """Return the ``name:value`` lines of an INFO reply."""
     lines = text(reply).splitlines()
     return dict(line.split(":", 1) for line in lines if ":" in line and not line.startswith("#"))
 
@@ -215,7 +215,7 @@ class RespConnection:
 
 
 async def connect(address: Address, timeout_s: float) -> RespConnection:
-    """A connection on which nothing was sent yet.
+    """Return a connection on which nothing was sent yet.
 
     Raises:
         NotSentError: nobody listens, or not in time.

@@ -76,7 +76,7 @@ class Node:
     """The two programs of one node."""
 
     def __init__(self, data: Path) -> None:
-        """Starts nothing yet."""
+        """Start nothing yet."""
         self._data = data
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 

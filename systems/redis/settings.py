@@ -45,7 +45,7 @@ class Membership(msgspec.Struct, frozen=True):
     members: tuple[Member, ...]
 
     def node_at(self, host: str, port: str) -> NodeName | None:
-        """The node whose server the others know by this address."""
+        """Return the node whose server the others know by this address."""
         for member in self.members:
             if (member.host, str(member.server_port)) == (host, port):
                 return member.node
@@ -111,7 +111,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 def settings(given: Mapping[str, str], nodes: int) -> Settings:
-    """The settings in force in a cluster of so many nodes.
+    """Return the settings in force in a cluster of so many nodes.
 
     Raises:
         UsageError: a name does not exist or a value does not fit.

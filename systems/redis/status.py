@@ -76,7 +76,7 @@ def ask(endpoint: Endpoint, node: NodeName, timeout_s: float) -> NodeView | None
 def exchange(
     address: Address, questions: Sequence[Sequence[str]], deadline: float
 ) -> list[resp.Reply] | None:
-    """A reply to each question, None if they do not come before the deadline (monotonic)."""
+    """Return a reply to each question, None if they do not come before the deadline (monotonic)."""
     parser = resp.ReplyParser()
     replies: list[resp.Reply] = []
     try:

@@ -20,7 +20,7 @@ class ClientOpener(Protocol):
     """Opens clients in a worker process; must pickle."""
 
     def __call__(self, route: Route) -> Client:
-        """A fresh client; connects at its first operation."""
+        """Return a fresh client; connects at its first operation."""
         ...
 
 
@@ -73,7 +73,7 @@ class Failure(msgspec.Struct, frozen=True):
         return cls(error.action, error.target, error.problem, error.next_step)
 
     def error(self) -> HarnessError:
-        """The error again."""
+        """Return the error again."""
         return HarnessError(self.action, self.target, self.problem, self.next_step)
 
 

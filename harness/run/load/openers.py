@@ -65,6 +65,6 @@ class SystemClients(msgspec.Struct, frozen=True):
     endpoints: FixedEndpoints
 
     def __call__(self, route: Route) -> Client:
-        """A fresh client; connects at its first operation."""
+        """Return a fresh client; connects at its first operation."""
         # Clients ask a runtime for nothing but addresses; the protocol has no narrower name yet.
         return self.system.open_client(cast("Runtime", self.endpoints), route)

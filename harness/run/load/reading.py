@@ -38,7 +38,7 @@ def readers(
     operations: Sequence[Operation],
     workload: Workload,
 ) -> list[tuple[Route, Sequence[Operation]]]:
-    """The readers, each with what it is to read; the one that follows the leader first.
+    """Return the readers, each with what it is to read; the one that follows the leader first.
 
     Args:
         nodes: those that vote and are to be read.
@@ -88,7 +88,7 @@ class Reading:
         return self._tries * _RETRY_PAUSE_US
 
     def took(self, completion: Completion) -> None:
-        """The next operation was asked for once."""
+        """Note that the next operation was asked for once."""
         is_settled = completion.type == "ok"
         self._tries += 1
         if not is_settled and self._tries < self._patience.tries:

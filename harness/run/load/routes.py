@@ -13,7 +13,7 @@ from splitbrain.contracts.system import ROUTE_KINDS, Route
 def routes(
     nodes: Sequence[NodeName], slots: int, observers: Sequence[NodeName] = ()
 ) -> list[Route]:
-    """The route of each slot: following and pinned in turn, each over the nodes round robin.
+    """Return the route of each slot: following and pinned in turn, each over the nodes round robin.
 
     Where there are nodes that do not vote, it is they whom slots are pinned to.
     """

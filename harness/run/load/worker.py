@@ -161,7 +161,7 @@ class Worker:
 
 
 def read_message(stream: BinaryIO) -> Any:
-    """The next frame's message, None at the end of the stream."""
+    """Return the next frame's message, None at the end of the stream."""
     body = read_body(stream)
     return None if body is None else pickle.loads(body)  # noqa: S301 - from our own parent
 

@@ -76,7 +76,7 @@ class Arms:
         return do(self, act)
 
     def take_crash(self) -> NodeCrashed | None:
-        """The node's step that the last acts ended, if they did; once."""
+        """Return the node's step that the last acts ended, if they did; once."""
         crash, self._crash = self._crash, None
         return crash
 
@@ -139,7 +139,7 @@ _Do = Callable[[Arms, Any], _Said]
 
 
 def _each(do: Callable[[Arms, Any, NodeName], _Said]) -> _Do:
-    """An act that is done to one node after the other."""
+    """Return an act that is done to one node after the other."""
 
     def all_of_them(arms: Arms, act: Any) -> _Said:
         told = ((node, do(arms, act, node)) for node in act.nodes)

@@ -79,7 +79,7 @@ def keep_sweep_run(
 def plan_of_scenario(
     scenario: Scenario, name: str, run_id: RunId, system: System, not_asked: Mapping[str, str]
 ) -> Plan:
-    """The plan of a drawn or shrunk world; its faults stand in ``scenario.json`` alone.
+    """Return the plan of a drawn or shrunk world; its faults stand in ``scenario.json`` alone.
 
     Args:
         scenario: the world.
@@ -167,7 +167,7 @@ def write_run(
 
 
 def scheduled(scenario: Scenario) -> tuple[Fault, ...]:
-    """The scenario's faults as lines of a schedule, in the order of their index."""
+    """Return the scenario's faults as lines of a schedule, in the order of their index."""
     return tuple(sorted(scenario.faults, key=lambda fault: fault.index))
 
 
@@ -189,7 +189,7 @@ def course(outcome: SimulationOutcome) -> tuple[Phase, ...]:
 
 
 def story(outcome: SimulationOutcome) -> list[Any]:
-    """The records of the timeline in the order of their time, the violation among them."""
+    """Return the records of the timeline in the order of their time, the violation among them."""
     records: list[Any] = list(outcome.story)
     violation = outcome.violation
     if violation is not None and not any(

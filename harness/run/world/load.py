@@ -144,7 +144,7 @@ class SimulatedLoad:
         self._slots = [slot(number, route) for number, route in placed]
 
     def begin(self) -> None:
-        """The timetable starts now."""
+        """Note that the timetable starts now."""
         for slot in self._slots:
             self._schedule_next(slot)
 

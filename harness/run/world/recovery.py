@@ -240,7 +240,7 @@ class Recovery:
             arms.out_of_service[node] = None
 
     def _draw_majority(self) -> tuple[NodeName, ...]:
-        """A smallest majority of the voters that still know what they promised, drawn.
+        """Return a smallest majority of the voters that still know what they promised, drawn.
 
         By another draw with who leads now, or without: both are harder than it being anybody.
         """

@@ -47,7 +47,7 @@ class Contacts:
         return contacts
 
     def hear(self, incarnation: Incarnation, now: Microseconds) -> None:
-        """An incarnation gave a sign of life; true or not, its session begins anew."""
+        """Note that an incarnation gave a sign of life; true or not, its session begins anew."""
         self._heard.pop(incarnation, None)
         self._heard[incarnation] = now
 
@@ -74,7 +74,7 @@ class Contacts:
         return None
 
     def end_session(self, incarnation: Incarnation) -> None:
-        """The session is over and was dealt with."""
+        """Note that the session is over and was dealt with."""
         self._heard.pop(incarnation, None)
 
     def registered(self, broker_id: int, offset: Offset) -> None:
@@ -90,7 +90,7 @@ class Contacts:
         return self._registered.get(broker_id, Offset(epoch))
 
     def report(self, broker_id: int, offset: Offset) -> None:
-        """The broker has applied everything up to this offset."""
+        """Note that the broker has applied everything up to this offset."""
         self._reported[broker_id] = offset
 
     def begin_shutdown(self, broker_id: int, offset: Offset) -> None:
@@ -98,7 +98,7 @@ class Contacts:
         self._shutdowns.setdefault(broker_id, offset)
 
     def end_shutdown(self, broker_id: int) -> None:
-        """The broker is fenced: there is nothing to wait for any more."""
+        """Note that the broker is fenced: there is nothing to wait for any more."""
         self._shutdowns.pop(broker_id, None)
 
     def shutdown_offset(self, broker_id: int) -> Offset | None:
@@ -117,7 +117,7 @@ class Contacts:
         )
 
     def forget(self, broker_id: int) -> None:
-        """The broker's incarnation is no more; its session ends by itself."""
+        """Note that the broker's incarnation is no more; its session ends by itself."""
         self._reported.pop(broker_id, None)
         self._shutdowns.pop(broker_id, None)
         self._registered.pop(broker_id, None)

@@ -22,7 +22,7 @@ _HALF_BITS: Final = 64
 
 
 def registered(image: MetadataImage, broker_id: int, epoch: int) -> RegisterBrokerRecord:
-    """The broker's registration with this epoch.
+    """Return the broker's registration with this epoch.
 
     Raises:
         Refusal: it has another epoch, or none.

@@ -52,7 +52,7 @@ def register_controller(
 def answered_controller(
     code: ApiError, message: str | None = None
 ) -> ControllerRegistrationResponse:
-    """The response; a real one that says nothing says it with an empty string."""
+    """Return the response; a real one that says nothing says it with an empty string."""
     return ControllerRegistrationResponse(
         throttle_time_ms=0, error_code=code, error_message=message or ""
     )
@@ -67,7 +67,7 @@ def describe_cluster(
     listener: str,
     leader_id: int | None,
 ) -> DescribeClusterResponse:
-    """The controllers that are reached on the listener that the request came on.
+    """Return the controllers that are reached on the listener that the request came on.
 
     Any controller answers, from an image of what is committed. Brokers are not told here: those
     are asked of brokers. A leader that has not registered is not named.

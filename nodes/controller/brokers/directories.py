@@ -44,7 +44,7 @@ def assign_replicas(view: View, request: AssignReplicasToDirsRequest, _version: 
 
 
 def answered_assignment(code: ApiError) -> AssignReplicasToDirsResponse:
-    """The response where nothing was looked at."""
+    """Return the response where nothing was looked at."""
     return AssignReplicasToDirsResponse(throttle_time_ms=0, error_code=code, directories=())
 
 

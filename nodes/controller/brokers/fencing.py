@@ -52,7 +52,7 @@ def unregister_broker(view: View, request: UnregisterBrokerRequest, _version: in
 
 
 def answered_unregistration(code: ApiError, message: str | None = None) -> UnregisterBrokerResponse:
-    """The response; a real one that says nothing says it with an empty string."""
+    """Return the response; a real one that says nothing says it with an empty string."""
     return UnregisterBrokerResponse(
         throttle_time_ms=0, error_code=code, error_message=message or ""
     )

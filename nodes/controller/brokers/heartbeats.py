@@ -92,7 +92,7 @@ def answered_heartbeat(
     is_fenced: bool = True,
     should_shut_down: bool = False,
 ) -> BrokerHeartbeatResponse:
-    """The response."""
+    """Return the response."""
     return BrokerHeartbeatResponse(
         throttle_time_ms=0,
         error_code=code,

@@ -41,7 +41,7 @@ def allocate_producer_ids(
 def answered_producer_ids(
     code: ApiError, first: int = 0, count: int = 0
 ) -> AllocateProducerIdsResponse:
-    """The response."""
+    """Return the response."""
     return AllocateProducerIdsResponse(
         throttle_time_ms=0, error_code=code, producer_id_start=first, producer_id_len=count
     )

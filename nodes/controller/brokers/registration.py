@@ -22,7 +22,7 @@ from splitbrain.nodes.wire.families.brokers import (
 
 
 def register_broker(view: View, request: BrokerRegistrationRequest, _version: int) -> Decision:
-    """The broker's registration, preceded by what an earlier incarnation leaves behind.
+    """Return the broker's registration, preceded by what an earlier incarnation leaves behind.
 
     Raises:
         Refusal: it may not register.
@@ -66,7 +66,7 @@ def register_broker(view: View, request: BrokerRegistrationRequest, _version: in
 
 
 def answered_registration(code: ApiError, epoch: int = -1) -> BrokerRegistrationResponse:
-    """The response."""
+    """Return the response."""
     return BrokerRegistrationResponse(throttle_time_ms=0, error_code=code, broker_epoch=epoch)
 
 

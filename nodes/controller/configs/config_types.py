@@ -76,7 +76,7 @@ def config_table(definitions: Iterable[ConfigDefinition]) -> Mapping[str, Config
 
 
 def parse_config(definition: ConfigDefinition, text: str) -> ConfigValue:
-    """The value that the text stands for.
+    """Return the value that the text stands for.
 
     Raises:
         Refusal: INVALID_CONFIG, it stands for none, or for one that is refused.
@@ -107,7 +107,7 @@ def parse_configs(
 
 
 def config_text(value: ConfigValue) -> str:
-    """The value as Kafka writes it."""
+    """Return the value as Kafka writes it."""
     match value:
         case bool():
             return str(value).lower()
@@ -120,12 +120,12 @@ def config_text(value: ConfigValue) -> str:
 
 
 def bad_value(name: str, value: object, problem: str) -> Refusal:
-    """The refusal of a value, in Kafka's words."""
+    """Return the refusal of a value, in Kafka's words."""
     return bad_config(f"Invalid value {value} for configuration {name}: {problem}")
 
 
 def bad_config(problem: str) -> Refusal:
-    """The refusal of a configuration."""
+    """Return the refusal of a configuration."""
     return Refusal(ApiError.INVALID_CONFIG, problem)
 
 

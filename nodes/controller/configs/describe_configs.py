@@ -211,7 +211,7 @@ def _cluster_configs(own: Mapping[str, str]) -> Iterator[DescribedConfig]:
 
 
 def _normal(definition: ConfigDefinition, text: str | None) -> str | None:
-    """The value as it is written once it was read."""
+    """Return the value as it is written once it was read."""
     if text is None:
         return None
     try:

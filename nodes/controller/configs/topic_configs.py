@@ -91,7 +91,7 @@ class Synonym(NamedTuple):
     factor: int | None = None
 
     def converted(self, text: str) -> str:
-        """The value as the topic's config has it; hours and minutes become milliseconds."""
+        """Return the value as the topic's config has it; hours and minutes become milliseconds."""
         if self.factor is None:
             return text
         try:

@@ -105,7 +105,7 @@ def _found(image: MetadataImage, name: str, partition_id: int) -> PartitionAt:
 
 
 def _moved(state: PartitionState, replicas: Sequence[int]) -> Target:
-    """The partition with all new replicas added, and what then goes still there."""
+    """Return the partition with all new replicas added, and what then goes still there."""
     removing = tuple(sorted(set(state.replicas) - set(replicas)))
     adding = tuple(sorted(set(replicas) - set(state.replicas)))
     return Target(
@@ -117,7 +117,7 @@ def _moved(state: PartitionState, replicas: Sequence[int]) -> Target:
 
 
 def _called_off(image: MetadataImage, at: PartitionAt) -> Target:
-    """The partition as it was before its move."""
+    """Return the partition as it was before its move."""
     state = at.state
     if not state.adding_replicas and not state.removing_replicas:
         raise Refusal(ApiError.NO_REASSIGNMENT_IN_PROGRESS)

@@ -89,7 +89,7 @@ def check_chosen_isr(image: MetadataImage, replicas: Sequence[int], partition_id
 def new_partition(
     image: MetadataImage, topic_id: str, partition_id: int, replicas: Sequence[int]
 ) -> PartitionRecord:
-    """The record of a new partition; at least one replica must be active.
+    """Return the record of a new partition; at least one replica must be active.
 
     Active replicas are in sync from the start, and the first of them leads.
     """

@@ -37,7 +37,7 @@ _EPOCHS_SINCE = 3
 
 
 def alter_partitions(view: View, request: AlterPartitionRequest, version: int) -> Decision:
-    """The ISRs that the broker proposes, each with its own outcome.
+    """Return the ISRs that the broker proposes, each with its own outcome.
 
     Raises:
         Refusal: the broker is not registered with this epoch.
@@ -65,7 +65,7 @@ def alter_partitions(view: View, request: AlterPartitionRequest, version: int) -
 def answered_alteration(
     code: ApiError, topics: tuple[AlteredTopic, ...] = ()
 ) -> AlterPartitionResponse:
-    """The response."""
+    """Return the response."""
     return AlterPartitionResponse(throttle_time_ms=0, error_code=code, topics=topics)
 
 
@@ -109,7 +109,7 @@ def _problem(
     proposal: PartitionToAlter,
     in_sync: tuple[InSyncBroker, ...],
 ) -> ApiError:
-    """The first thing that is wrong with the proposal; NONE if nothing is."""
+    """Return the first thing that is wrong with the proposal; NONE if nothing is."""
     if (
         proposal.leader_epoch > state.leader_epoch
         or proposal.partition_epoch > state.partition_epoch

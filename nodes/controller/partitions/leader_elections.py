@@ -81,7 +81,7 @@ def elect_leaders(view: View, request: ElectLeadersRequest, _version: int) -> De
 def answered_elections(
     code: ApiError, topics: tuple[ElectedTopic, ...] = ()
 ) -> ElectLeadersResponse:
-    """The response."""
+    """Return the response."""
     return ElectLeadersResponse(
         throttle_time_ms=0, error_code=code, replica_election_results=topics
     )
@@ -90,7 +90,7 @@ def answered_elections(
 def refused_elections(
     request: ElectLeadersRequest, version: int, code: ApiError, message: str | None
 ) -> ElectLeadersResponse:
-    """The response where nothing was looked at: each partition that was named failed.
+    """Return the response where nothing was looked at: each partition that was named failed.
 
     The first version says it of the partitions alone.
     """

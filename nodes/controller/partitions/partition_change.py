@@ -69,7 +69,7 @@ def partition_change(
     target: Target = AS_IT_IS,
     may_lead: Callable[[int], bool] | None = None,
 ) -> PartitionChangeRecord | None:
-    """The record that makes the partition what it shall be; None if it is that already.
+    """Return the record that makes the partition what it shall be; None if it is that already.
 
     A broker may lead if ``may_lead`` says so (by default, if it is active) and its replica's
     directory is online.
@@ -129,7 +129,7 @@ def _assignment(at: PartitionAt, target: Target) -> _Assignment:
 def _elect(
     present: int, goal: _Assignment, election: Election, can_lead: Callable[[int], bool]
 ) -> tuple[int, bool]:
-    """The leader, and whether it has everything that was committed."""
+    """Return the leader, and whether it has everything that was committed."""
 
     def is_in_sync(broker_id: int) -> bool:
         return broker_id in goal.isr and can_lead(broker_id)

@@ -66,7 +66,7 @@ class _Ring:
         self._round = 0
 
     def next(self, current: int) -> int | None:
-        """The next broker of this round; None once all have come up in it."""
+        """Return the next broker of this round; None once all have come up in it."""
         if not self._brokers:
             return None
         if self._round != current:
@@ -91,7 +91,7 @@ class _Rack:
         self.unfenced = _Ring((each.broker_id for each in brokers if not each.is_fenced), random)
 
     def next(self, current: int) -> int | None:
-        """The next broker of this round, fenced ones last."""
+        """Return the next broker of this round, fenced ones last."""
         broker = self.unfenced.next(current)
         return self._fenced.next(current) if broker is None else broker
 

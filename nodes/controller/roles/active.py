@@ -161,7 +161,7 @@ class ActiveController:
         return Prepared(records, delta.apply(Provenance(last_offset, self._epoch)))
 
     def appended(self, prepared: Prepared) -> None:
-        """The records are in the leader's log."""
+        """Note that the records are in the leader's log."""
         self._image = prepared.image
 
     def _view(self, now: Microseconds, next_offset: Offset) -> View:

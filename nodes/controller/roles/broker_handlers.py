@@ -61,7 +61,7 @@ _DECIDERS: Final[Mapping[ApiKey, Handler]] = MappingProxyType(
 
 
 def _answering(api_key: ApiKey, decide: Handler) -> Handler:
-    """The handler, with refusals as answers: nothing is raised."""
+    """Return the handler, with refusals as answers: nothing is raised."""
 
     def handle(view: View, request: Any, version: int) -> Decision:
         try:

@@ -20,7 +20,7 @@ Refuse = Callable[[Any, int, ApiError, str | None], msgspec.Struct]
 def refuse(
     api_key: ApiKey, request: msgspec.Struct, version: int, code: ApiError, message: str | None
 ) -> msgspec.Struct:
-    """The answer that says the same of every item of the request.
+    """Return the answer that says the same of every item of the request.
 
     Raises:
         KeyError: a controller does not serve that API.

@@ -35,7 +35,7 @@ def read(
     request: msgspec.Struct,
     version: int,
 ) -> msgspec.Struct | None:
-    """The answer from what is committed; None if only the active controller can give it."""
+    """Return the answer from what is committed; None if only the active controller can give it."""
     reader = _READERS.get(api_key)
     if reader is None:
         return None

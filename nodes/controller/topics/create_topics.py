@@ -88,7 +88,7 @@ def _check_partition_count(view: View, topics: list[CreatableTopic]) -> None:
 
 
 def _answered(view: View, topic: CreatableTopic, batch: RecordBatch) -> CreatedTopic:
-    """The answer for one topic, whose records go into the batch if it is accepted."""
+    """Return the answer for one topic, whose records go into the batch if it is accepted."""
     try:
         _check_name(view.image, topic.name)
         config_records = _config_records(view.image, topic)

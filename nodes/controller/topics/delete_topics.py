@@ -81,7 +81,7 @@ def _once(items: tuple[TopicToDelete, ...], asked: _Asked) -> Iterator[TopicToDe
 
 
 def _found(topics: TopicsImage, item: TopicToDelete, asked: _Asked) -> TopicImage | None:
-    """The topic to delete; None if it is answered for where its name is asked.
+    """Return the topic to delete; None if it is answered for where its name is asked.
 
     Raises:
         Refusal: it is not deleted.

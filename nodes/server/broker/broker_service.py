@@ -114,7 +114,7 @@ class BrokerService:
     # Requests.
 
     def handle(self, request: ClientRequest, reply: Reply) -> None:
-        """A client of ours asks about topics."""
+        """Note that a client of ours asks about topics."""
         if self._stopping:
             reply(ClientAnswer(request.id, "stopping", definite=True, reason="the broker stops"))
         elif request.kind == "describe-topic":
@@ -143,7 +143,7 @@ class BrokerService:
         header: RequestHeader,
         message: msgspec.Struct,
     ) -> None:
-        """A client of Kafka's asks."""
+        """Note that a client of Kafka's asks."""
 
         def reply(answer: msgspec.Struct | bytes | None) -> None:
             self._needs.surroundings.reply_to_call(connection, correlation, answer)
@@ -195,7 +195,7 @@ class BrokerService:
         """Nothing: an image is published once all that is committed is in it."""
 
     def advanced(self) -> None:
-        """The image has everything that is committed."""
+        """Note that the image has everything that is committed."""
         self._publish()
 
     def passed_over(self, end_offset: int) -> None:

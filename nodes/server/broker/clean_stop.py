@@ -34,7 +34,7 @@ class CleanStop:
         self._path = folder / CLEAN_STOP_FILE
 
     def take(self) -> int:
-        """The epoch of the life before, -1 if it did not end cleanly; it is there no more.
+        """Return the epoch of the life before, -1 if it did not end cleanly; it is there no more.
 
         Raises:
             OSError: the file cannot be read or taken away.
@@ -50,7 +50,7 @@ class CleanStop:
             return NO_EPOCH
 
     def write(self, broker_epoch: int) -> None:
-        """The life ends cleanly. Blocks on the disk.
+        """Note that the life ends cleanly. Blocks on the disk.
 
         Raises:
             OSError: it cannot be written.

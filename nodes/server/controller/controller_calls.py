@@ -50,7 +50,7 @@ def opened(
     served: Collection[ApiKey],
     endpoints: Mapping[NodeId, Endpoint],
 ) -> Call | None:
-    """The call in an envelope; None if the envelope is refused, which is answered.
+    """Return the call in an envelope; None if the envelope is refused, which is answered.
 
     Args:
         envelope: what a broker sent.

@@ -88,7 +88,7 @@ class ControllerService:
         """Nothing: who leads is heard of in time."""
 
     def handle(self, request: ClientRequest, reply: Reply) -> None:
-        """A client of ours asks about topics."""
+        """Note that a client of ours asks about topics."""
         self._topics.handle(request, reply)
 
     def completed(self, state: NodeState) -> NodeState:
@@ -102,7 +102,7 @@ class ControllerService:
         header: RequestHeader,
         message: msgspec.Struct,
     ) -> None:
-        """A broker or a client of Kafka's asks on the quorum's listener."""
+        """Note that a broker or a client of Kafka's asks on the quorum's listener."""
 
         def answer(reply: msgspec.Struct) -> None:
             self._needs.surroundings.reply_to_call(connection, correlation, reply)
@@ -131,7 +131,7 @@ class ControllerService:
     def described(
         self, connection: ConnectionId, correlation: CorrelationId, answer: DescribeQuorumAnswer
     ) -> bool:
-        """The replica describes the quorum; whether that was asked in an envelope."""
+        """Return the replica describes the quorum; whether that was asked in an envelope."""
         call = self._describing.pop((connection, correlation), None)
         if call is not None:
             call.reply(answer)
@@ -167,7 +167,7 @@ class ControllerService:
         """Nothing: what waits, waits for an offset."""
 
     def advanced(self) -> None:
-        """The image has everything that is committed."""
+        """Note that the image has everything that is committed."""
         self._leading.advanced()
         self._topics.advanced()
         self._registrar.look()
@@ -176,7 +176,7 @@ class ControllerService:
         """Nothing: who takes a snapshot does not lead, and nobody waits for a record."""
 
     def role_changed(self) -> None:
-        """The replica's role is another, or is held in another epoch."""
+        """Note that the replica's role is another, or is held in another epoch."""
         self._leading.role_changed()
         self._registrar.look()
 

@@ -43,7 +43,7 @@ class EventQueue:
         self._ask_for_turn()
 
     def take_all(self) -> tuple[Event, ...]:
-        """The events that wait, oldest first; they wait no more."""
+        """Return the events that wait, oldest first; they wait no more."""
         waiting, self._waiting = self._waiting, deque()
         return tuple([each.event for each in waiting])
 

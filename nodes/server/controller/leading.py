@@ -130,7 +130,7 @@ class Leading:
         self._claim_if_due()
 
     def role_changed(self) -> None:
-        """The replica's role is another, or is held in another epoch."""
+        """Note that the replica's role is another, or is held in another epoch."""
         replica = self._needs.replica
         leads = replica.role == RoleName.LEADER.value and replica.epoch == self._active_epoch
         if self._active is not None and not leads:

@@ -17,7 +17,7 @@ _PLAINTEXT: Final = 0
 def own_registration(
     identity: StorageIdentity, incarnation_id: str
 ) -> ControllerRegistrationRequest:
-    """The request of this life, 32 hex digits its ``incarnation_id``."""
+    """Return the request of this life, 32 hex digits its ``incarnation_id``."""
     listeners = tuple(
         AdvertisedListener(
             name=QUORUM_LISTENER,

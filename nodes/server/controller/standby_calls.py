@@ -11,7 +11,7 @@ from splitbrain.nodes.wire.errors import ApiError
 def answer_as_standby(
     call: Call, identity: Identity, image: MetadataImage, replica: Replica
 ) -> None:
-    """The answer from what is committed, where that is enough; else whom to ask."""
+    """Note that the answer from what is committed, where that is enough; else whom to ask."""
     answer = read(identity, image, call.api_key, call.message, call.version)
     if answer is None:
         refuse_as_standby(call, replica)

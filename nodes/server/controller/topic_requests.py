@@ -65,7 +65,7 @@ def creation(name: str, partitions: int, timeout_ms: int) -> CreateTopicsRequest
 
 
 def deletion(name: str, timeout_ms: int) -> DeleteTopicsRequest:
-    """The request of Kafka's that deletes one topic, up to version 5."""
+    """Return the request of Kafka's that deletes one topic, up to version 5."""
     return DeleteTopicsRequest(topic_names=(name,), timeout_ms=timeout_ms)
 
 
@@ -174,7 +174,7 @@ class TopicRequests:
         self._reads.rejected(effect)
 
     def advanced(self) -> None:
-        """The image has everything that is committed."""
+        """Note that the image has everything that is committed."""
         self._reads.answer_applied()
 
     def stop(self) -> None:

@@ -41,7 +41,7 @@ class Applier(Generic[Machine]):
         self.new_bytes = 0
 
     def freeze(self) -> FrozenState | None:
-        """The state as it is now, by name; None where no snapshot may end here."""
+        """Return the state as it is now, by name; None where no snapshot may end here."""
         values = self.machine.freeze()
         if values is None or self._epoch == NO_EPOCH:
             return None

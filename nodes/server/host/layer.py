@@ -29,15 +29,15 @@ class Service(Protocol):
     """Answers those who ask of a node what its state machine knows."""
 
     def start(self) -> None:
-        """The node begins to work; its listeners are open."""
+        """Note that the node begins to work; its listeners are open."""
         ...
 
     def handle(self, request: ClientRequest, reply: Reply) -> None:
-        """A client of ours asks; ``reply`` is called once, at once or later."""
+        """Note that a client of ours asks; ``reply`` is called once, at once or later."""
         ...
 
     def completed(self, state: NodeState) -> NodeState:
-        """The node's state, with what the service knows of it."""
+        """Return the node's state, with what the service knows of it."""
         ...
 
     def called(
@@ -47,13 +47,13 @@ class Service(Protocol):
         header: RequestHeader,
         message: msgspec.Struct,
     ) -> None:
-        """A broker or a client of Kafka's asks on the quorum's listener."""
+        """Note that a broker or a client of Kafka's asks on the quorum's listener."""
         ...
 
     def described(
         self, connection: ConnectionId, correlation: CorrelationId, answer: DescribeQuorumAnswer
     ) -> bool:
-        """The replica describes the quorum; whether the service itself had asked for it."""
+        """Return the replica describes the quorum; whether the service itself had asked for it."""
         ...
 
     def versions(self) -> ApiVersionsResponse:
@@ -69,11 +69,11 @@ class Service(Protocol):
         ...
 
     def confirmed(self, effect: AnswerRead) -> None:
-        """A read may be answered."""
+        """Note that a read may be answered."""
         ...
 
     def read_rejected(self, effect: RejectRead) -> None:
-        """A read cannot be answered here."""
+        """Note that a read cannot be answered here."""
         ...
 
     def applied(self, offset: int, epoch: int, result: Any) -> None:
@@ -81,15 +81,15 @@ class Service(Protocol):
         ...
 
     def advanced(self) -> None:
-        """The machine has applied all that is committed."""
+        """Note that the machine has applied all that is committed."""
         ...
 
     def passed_over(self, end_offset: int) -> None:
-        """A snapshot took the place of the records below this offset."""
+        """Note that a snapshot took the place of the records below this offset."""
         ...
 
     def role_changed(self) -> None:
-        """The replica's role is another, or is held in another epoch."""
+        """Note that the replica's role is another, or is held in another epoch."""
         ...
 
     def figures(self) -> Mapping[str, float]:
@@ -97,7 +97,7 @@ class Service(Protocol):
         ...
 
     def leave(self, left: Callable[[], None]) -> None:
-        """The node was asked to stop: ``left`` is called once it may, at once or soon."""
+        """Note that the node was asked to stop: ``left`` is called once it may, at once or soon."""
         ...
 
     def stop(self) -> None:

@@ -13,11 +13,11 @@ class Measurements(Protocol):
     """Gets each measurement once; never raises."""
 
     def leader_known(self, duration_us: int) -> None:
-        """A leader is known again; for so long none was."""
+        """Note that a leader is known again; for so long none was."""
         ...
 
     def snapshot_written(self, duration_us: int) -> None:
-        """A snapshot of the node's own is durable; it took so long."""
+        """Note that a snapshot of the node's own is durable; it took so long."""
         ...
 
     def event_handled(self, waited_us: int, worked_us: int) -> None:

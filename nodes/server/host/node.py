@@ -275,7 +275,7 @@ class Node:
         self.surroundings.state_events.close()
 
     def handle(self, request: ClientRequest, reply: Reply) -> None:
-        """A client of ours asks: how the node is, or what its service answers."""
+        """Note that a client of ours asks: how the node is, or what its service answers."""
         if request.kind == "status":
             state = self.service.completed(self.state())
             reply(ClientAnswer(request.id, "ok", definite=True, result=state))
@@ -319,7 +319,7 @@ class Node:
     def requested(
         self, connection: ConnectionId, correlation: CorrelationId, request: Request
     ) -> None:
-        """A peer asks something."""
+        """Note that a peer asks something."""
         self.feed(RequestReceived(connection, correlation, request))
 
     def called(
@@ -329,15 +329,15 @@ class Node:
         header: RequestHeader,
         message: msgspec.Struct,
     ) -> None:
-        """A broker, or a client of Kafka's, asks what is no matter of the quorum."""
+        """Note that a broker, or a client of Kafka's, asks what is no matter of the quorum."""
         self.service.called(connection, correlation, header, message)
 
     def disconnected(self, connection: ConnectionId) -> None:
-        """A peer's connection is gone."""
+        """Note that a peer's connection is gone."""
         self.feed(ConnectionClosed(connection))
 
     def answered(self, peer: NodeId, correlation: CorrelationId, answer: Answer) -> None:
-        """A peer answered."""
+        """Note that a peer answered."""
         self._troubles.pop(peer, None)
         self.feed(AnswerReceived(peer, correlation, self.parts.incarnation, answer))
         self._stop_if_idle()

@@ -116,7 +116,7 @@ class SnapshotFiles:
             self._drop()
 
     def take_loaded(self, snapshot_id: SnapshotId) -> LoadedSnapshot:
-        """The state of the snapshot that was frozen last, once."""
+        """Return the state of the snapshot that was frozen last, once."""
         loaded, self._loaded = self._loaded, None
         assert loaded is not None
         assert loaded.snapshot_id == snapshot_id
@@ -244,7 +244,7 @@ class SnapshotFiles:
 
 
 def _filled(answer: FetchSnapshotAnswer, read: tuple[bytes, int] | None) -> FetchSnapshotAnswer:
-    """The answer with what was read of the file; None: it is gone."""
+    """Return the answer with what was read of the file; None: it is gone."""
     if read is None:
         return _refused(answer, ErrorCode.SNAPSHOT_NOT_FOUND)
     data, size_bytes = read

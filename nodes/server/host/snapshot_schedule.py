@@ -17,7 +17,7 @@ class SnapshotSchedule:
         self._since = now
 
     def began(self, now: Microseconds) -> None:
-        """A snapshot was begun, or the state was loaded from one."""
+        """Note that a snapshot was begun, or the state was loaded from one."""
         self._since = now
 
     def is_due(self, new_bytes: int, now: Microseconds) -> bool:

@@ -62,7 +62,7 @@ class StateMachine(Protocol):
         ...
 
     def freeze(self) -> StateValues | None:
-        """The state as it is now; None where no snapshot may end here."""
+        """Return the state as it is now; None where no snapshot may end here."""
         ...
 
     def digest(self) -> str:

@@ -124,7 +124,7 @@ def _serve(configuration: NodeConfiguration, settings: QuorumSettings) -> int:
 
 
 def _refuse(lines: LogLines, exit_code: int, error: Exception) -> int:
-    """The node could not start: say why."""
+    """Return the node could not start: say why."""
     lines.write("error", "fatal", reason=str(error))
     _say(error)
     return exit_code

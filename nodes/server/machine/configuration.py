@@ -84,7 +84,7 @@ def read_configuration(path: Path) -> NodeConfiguration:
 
 
 def encode_configuration(configuration: NodeConfiguration) -> bytes:
-    """The file's content, indented for people."""
+    """Return the file's content, indented for people."""
     return msgspec.json.format(msgspec.json.encode(configuration), indent=2) + b"\n"
 
 

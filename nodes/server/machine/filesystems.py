@@ -10,7 +10,7 @@ from splitbrain.nodes.storage.filesystem import FileSystem
 
 
 def open_filesystem(configuration: NodeConfiguration) -> tuple[FileSystem, DurableLengths | None]:
-    """The file system for the data folder, and the table of durable lengths, if one is kept.
+    """Return the file system for the data folder, and the table of durable lengths, if one is kept.
 
     The caller closes the table when the last file is closed.
 

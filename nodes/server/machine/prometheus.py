@@ -75,11 +75,11 @@ class PrometheusMeasurements:
         return prometheus_client.generate_latest(self._registry)
 
     def leader_known(self, duration_us: int) -> None:
-        """A leader is known again."""
+        """Note that a leader is known again."""
         self._elections.observe(duration_us / _US_PER_MS)
 
     def snapshot_written(self, duration_us: int) -> None:
-        """A snapshot is durable."""
+        """Note that a snapshot is durable."""
         self._snapshots.observe(duration_us / _US_PER_MS)
 
     def event_handled(self, waited_us: int, worked_us: int) -> None:

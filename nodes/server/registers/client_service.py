@@ -104,11 +104,11 @@ class ClientService:
         self.proposals.applied(offset, epoch, result)
 
     def advanced(self) -> None:
-        """The machine has applied all that is committed."""
+        """Note that the machine has applied all that is committed."""
         self.reads.answer_applied()
 
     def passed_over(self, end_offset: int) -> None:
-        """A snapshot took the place of the commands below this offset."""
+        """Note that a snapshot took the place of the commands below this offset."""
         self.proposals.passed_over(end_offset)
 
     def role_changed(self) -> None:
@@ -154,7 +154,7 @@ class ClientService:
 
 
 def look_into(machine: RegisterMachine) -> Look:
-    """Reads registers and sets as they are when it is asked."""
+    """Read registers and set as they are when it is asked."""
 
     def look(request: ClientRequest) -> Seen:
         read = machine.read_set if request.kind == "read-set" else machine.read
@@ -164,7 +164,7 @@ def look_into(machine: RegisterMachine) -> Look:
 
 
 def register_layer() -> Layer:
-    """Registers and sets above the log."""
+    """Registers and set above the log."""
     machine = RegisterMachine()
 
     def make_service(needs: ServiceNeeds) -> ClientService:

@@ -44,7 +44,7 @@ class PendingWrite(msgspec.Struct):
 
 
 def command_of(request: ClientRequest) -> Command:
-    """The command that a request carries.
+    """Return the command that a request carries.
 
     Raises:
         InvalidRequestError: its value does not fit its kind.
@@ -113,14 +113,14 @@ class Proposals:
             self._propose(RecordsProposed(proposal_id, payloads))
 
     def accepted(self, effect: AcceptProposal) -> None:
-        """The batch is in the leader's log, no more."""
+        """Note that the batch is in the leader's log, no more."""
         batch = self._proposed.pop(effect.proposal_id, [])
         for offset, pending in enumerate(batch, effect.base_offset):
             pending.epoch = effect.epoch
             self._appended.setdefault(offset, []).append(pending)
 
     def rejected(self, effect: RejectProposal) -> None:
-        """The batch was certainly not appended."""
+        """Note that the batch was certainly not appended."""
         for pending in self._proposed.pop(effect.proposal_id, []):
             _answer(
                 pending,
@@ -135,7 +135,7 @@ class Proposals:
             )
 
     def applied(self, offset: int, epoch: int, result: Applied | None) -> None:
-        """A committed record was applied; ``result`` is None for a control record."""
+        """Note that a committed record was applied; ``result`` is None for a control record."""
         for pending in self._appended.pop(offset, ()):
             if pending.epoch == epoch and result is not None:
                 _answer_ok(pending, offset, succeeded=result.succeeded)
@@ -172,7 +172,7 @@ class Proposals:
                 del self._appended[offset]
 
     def stop(self) -> None:
-        """The node ends: nobody is left without an answer."""
+        """Note that the node ends: nobody is left without an answer."""
         for batch in (self._gathered, *self._proposed.values()):
             for pending in batch:
                 _answer(

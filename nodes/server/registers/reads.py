@@ -122,7 +122,7 @@ class Reads:
         self._confirmed = [group for group in self._confirmed if group.reads]
 
     def stop(self) -> None:
-        """The node ends: nobody is left without an answer."""
+        """Note that the node ends: nobody is left without an answer."""
         groups = [self._gathered, *self._asked.values()]
         groups += [group.reads for group in self._confirmed]
         for reads in groups:

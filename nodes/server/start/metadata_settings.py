@@ -10,7 +10,7 @@ from splitbrain.nodes.server.start.controller_settings import (
 
 
 def quorums_part(settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings that are neither a controller's nor a broker's; those are checked.
+    """Return the settings that are neither a controller's nor a broker's; those are checked.
 
     Raises:
         ValueError: names one of theirs that is no whole number, too small, or given twice.

@@ -54,7 +54,7 @@ def quorum_settings(settings: Mapping[str, str]) -> QuorumSettings:
 
 
 def _value(name: str, field: str, text: str) -> int | bool:
-    """The setting's value; raises ValueError."""
+    """Return the setting's value; raises ValueError."""
     if field in _SWITCHES:
         if text not in ("true", "false"):
             raise ValueError(f"setting {name!r} is {text!r}, not true or false")
