@@ -22,7 +22,8 @@ class EngineRelay:
         self._listener: socket.socket | None = None
         self._open: set[socket.socket] = set()
         self._threads: list[threading.Thread] = []
-        self._lock = threading.Lock()
+        #: Pods are made side by side, and each of their threads may cut.
+        self._cutting = threading.Lock()
 
     @property
     def host(self) -> str:
@@ -34,25 +35,28 @@ class EngineRelay:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(self._path))
         self._listener.listen(64)
-        self._start(self._accept, self._listener)
+        self._acceptor = self._start(self._accept, self._listener)
 
     def cut(self) -> None:
         """End every connection, and take no new one."""
-        if self._listener is not None:
+        with self._cutting:
+            if self._listener is None:
+                return
             # A thread that waits in accept is woken by the shutdown, not by the close.
             self._listener.shutdown(socket.SHUT_RDWR)
+            # Until it has ended it may still add a connection that it has just taken.
+            self._acceptor.join()
             self._listener.close()
             self._listener = None
             self._path.unlink()
-        with self._lock:
-            ends, self._open = self._open, set()
-        for end in ends:
-            _shut(end)
-        for thread in self._threads:
-            thread.join()
-        self._threads.clear()
-        for end in ends:
-            end.close()
+            for end in self._open:
+                _shut(end)
+            for thread in self._threads:
+                thread.join()
+            self._threads.clear()
+            for end in self._open:
+                end.close()
+            self._open.clear()
 
     def __enter__(self) -> Self:
         self.mend()
@@ -66,10 +70,11 @@ class EngineRelay:
     ) -> None:
         self.cut()
 
-    def _start(self, target: object, *arguments: object) -> None:
+    def _start(self, target: object, *arguments: object) -> threading.Thread:
         thread = threading.Thread(target=target, args=arguments, daemon=True)  # type: ignore[arg-type]
         self._threads.append(thread)
         thread.start()
+        return thread
 
     def _accept(self, listener: socket.socket) -> None:
         while True:
@@ -79,8 +84,7 @@ class EngineRelay:
                 return
             far = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             far.connect(_ENGINE)
-            with self._lock:
-                self._open |= {near, far}
+            self._open |= {near, far}
             self._start(self._pass_on, near, far)
             self._start(self._pass_on, far, near)
 
