@@ -23,8 +23,6 @@ PYTEST := $(BIN)/python -m pytest
 UNIT := not containers and not spark and not browser and not slow
 # What gates a change beyond these; `make nightly` has the rest.
 COSTLY := not ($(UNIT)) and not nightly
-# Folders whose longer tests start processes of their own, and that may share the cores as well.
-SHARING := tests/spark tests/integration tests/bad_input tests/unit
 VENDOR := harness/report/vendor
 
 # The type checker comes whole in its wheel; it need not ask the network for newer versions.
@@ -120,16 +118,16 @@ tidy: setup
 unit: setup
 	@$(PYTEST) -q --numprocesses auto -m "$(UNIT)"
 
-# What needs no engine goes first and on all cores; containers and links measure time, so they run
-# alone. A file stays on one core: it has one Spark session, or one cluster.
+# What needs no engine goes first. A file stays with one worker: it has one Spark session, or one
+# cluster. Most tests of containers wait for the engine, so a worker more than there are cores.
 test: setup format lint types contracts tidy ## all that gates a change: containers, Spark and browser too
 	@bash docker/engine.sh
 	bash docker/chromium.sh
 	bash docker/system_packages.sh "have wrong clocks on local nodes" libfaketime
 	$(BIN)/python -m splitbrain.harness.cli.images
 	$(PYTEST) -q --numprocesses auto -m "$(UNIT)"
-	$(PYTEST) -q --numprocesses auto --dist loadfile -m "$(COSTLY)" --durations=8 $(SHARING)
-	$(PYTEST) -m "$(COSTLY)" --durations=15 $(addprefix --ignore=,$(SHARING))
+	$(PYTEST) -q --numprocesses $$(($$(nproc) + 1)) --dist loadfile -m "$(COSTLY) and not alone" --durations=20
+	$(PYTEST) -m "$(COSTLY) and alone" --durations=10
 
 # Each part is done whatever became of the others, and the last line names those that failed.
 # The gate itself (`make test`) is not among them: it has run before anything comes here.

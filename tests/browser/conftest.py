@@ -1,4 +1,4 @@
-"""One browser for all reports."""
+"""One browser for the reports of a module."""
 
 import shutil
 from collections.abc import Iterator
@@ -9,7 +9,9 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.browser.opened_reports import BROWSERS, FLAGS
 
 
-@pytest.fixture(scope="session")
+# Not for the session: playwright's loop stays open in its thread, and later tests of the same
+# worker begin their own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A running Chromium; playwright's own builds are not used."""
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)

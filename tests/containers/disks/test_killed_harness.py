@@ -19,7 +19,7 @@ from tests.awaiting import await_true
 from tests.containers.disks.own_disks import container_of, loop_devices, mounts
 from tests.containers.web_servers import resources
 
-pytestmark = [pytest.mark.containers, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.containers, pytest.mark.alone, pytest.mark.timeout(180)]
 
 PROJECT = Path(__file__).parents[3]
 

@@ -21,7 +21,7 @@ from tests.awaiting import await_true
 from tests.containers.web_servers import NAMES, resources, specification, states
 from tests.runtimes.node_programs import link
 
-pytestmark = [pytest.mark.containers, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.containers, pytest.mark.alone, pytest.mark.timeout(300)]
 
 ROOT = Path(__file__).parents[3]
 

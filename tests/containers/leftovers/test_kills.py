@@ -11,7 +11,7 @@ from docker import DockerClient
 from bench.kill_moments import Moment
 from bench.killed_runs import Campaign, Kill
 
-pytestmark = [pytest.mark.containers, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.containers, pytest.mark.alone, pytest.mark.timeout(300)]
 
 DEPLOYING = Kill(Moment("deploying", 0.6), "with its watchdog", 1, 2.0, "none")
 IN_A_PARTITION = Kill(Moment("in a fault", 0.1), "alone", 2, 8.0, "partition:leader")

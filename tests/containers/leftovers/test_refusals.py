@@ -33,6 +33,7 @@ from tests.containers.web_servers import NAMES, resources, specification, states
 
 pytestmark = [
     pytest.mark.containers,
+    pytest.mark.alone,
     pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

@@ -17,7 +17,7 @@ from splitbrain.runtimes.watchdog import LOG_NAME
 from tests.awaiting import await_true
 from tests.containers.web_servers import resources
 
-pytestmark = [pytest.mark.containers, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.containers, pytest.mark.alone, pytest.mark.timeout(180)]
 
 PROJECT = Path(__file__).parents[3]
 
