@@ -1,9 +1,9 @@
 """Committed logs of the nodes: their agreement, and whether they hold an acknowledged operation.
 
 An operation's record is found by its position, where the system returned one, else by (kind, key,
-value), which identifies it only if no other operation asked for the same. Must never take a record
-below a snapshot for absent, a node without a dump for an empty one, or a record at or above a
-node's own commit position for a committed one: such a tail may be cut off.
+value), which identifies it only if no other operation asked for the same. A record below a snapshot
+is not absent, a node without a dump is no empty one, and a record at or above a node's own commit
+position is not committed: such a tail may be cut off.
 """
 
 from collections import Counter
@@ -69,12 +69,7 @@ class NodeLog:
 
 
 class CommittedLogs:
-    """Dumps of all nodes of a run.
-
-    Args:
-        logs: dumps by node.
-        operations: all operations of the run, to count equal changes.
-    """
+    """Dumps of all nodes of a run, and all its operations, to count equal changes."""
 
     def __init__(
         self, logs: Mapping[str, CommittedLog], operations: Iterable[PairedOperation]
@@ -115,13 +110,10 @@ def committed_records(log: CommittedLog) -> list[CommittedRecord]:
 
 
 def differing_offsets(logs: Mapping[str, CommittedLog]) -> list[int]:
-    """Return the offsets at which committed logs differ, ascending.
+    """Return the offsets at which committed logs differ, observers' included, ascending.
 
     They differ where epochs or digests do, and where a log lacks another one's record within its
     own bounds, so that neither a snapshot covers it nor the node is only behind.
-
-    Args:
-        logs: dumps by node, observers included.
     """
     committed = {node: committed_records(logs[node]) for node in sorted(logs)}
     first_at: dict[int, CommittedRecord] = {}

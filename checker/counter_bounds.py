@@ -31,13 +31,7 @@ def check(
     *,
     members: frozenset[str] = frozenset(),
 ) -> CheckResult:
-    """Judge all counters of a history.
-
-    Args:
-        operations: others than ``add``, ``add-and-get`` and ``read`` are ignored.
-        budget: polled; ``unknown`` when it ends.
-        members: see ``Evidence.members``.
-    """
+    """Judge all counters of a history; ``members`` as in ``Evidence``."""
     findings = Findings("counter-bounds", budget, ("too-low", "too-high"))
     relevant = [o for o in operations if o.f in _ADDS | _READS and o.type != "fail"]
 
@@ -98,11 +92,7 @@ def _judge_counter(
 ) -> int:
     """Note answers out of bounds, and count those that another member may explain instead.
 
-    Args:
-        members: all operations on the counter.
-        reads: those of them that answered.
-        findings: where violations go.
-        may_lack: an acknowledged add may be held only by a member that was not read.
+    That is where an acknowledged add may be held only by a member that was not read.
     """
     amounts = [(add, number_of(add, add.argument)) for add in members if add.f in _ADDS]
     sure = [(end_of(add), n) for add, n in amounts if add.type == "ok"]

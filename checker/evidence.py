@@ -66,12 +66,7 @@ def describe_operation(operation: PairedOperation) -> str:
 
 
 def unread(members: Iterable[str], answers: Iterable[PairedOperation]) -> tuple[str, ...]:
-    """Return the members that answered none of these final operations, sorted.
-
-    Args:
-        members: see ``Evidence.members``.
-        answers: operations on one object; only successful final ones count.
-    """
+    """Return the members that answered none of these operations at the end, sorted."""
     answered = {answer.node for answer in answers if answer.final and answer.type == "ok"}
     return tuple(sorted(set(members) - answered))
 
@@ -79,14 +74,10 @@ def unread(members: Iterable[str], answers: Iterable[PairedOperation]) -> tuple[
 def wrong_for_good(
     reads: Sequence[PairedOperation], wrong: Collection[int]
 ) -> tuple[PairedOperation, ...]:
-    """Return the wrong reads of one object that no right read follows.
+    """Return the wrong ones of the completed reads of one object that no right read follows.
 
     Empty where a final read is right: earlier wrong answers were then about data not there yet, or
-    no longer.
-
-    Args:
-        reads: completed reads.
-        wrong: indexes of wrong reads.
+    no longer. ``wrong`` are indexes.
     """
     right = [read for read in reads if read.index not in wrong]
     if any(read.final for read in right):

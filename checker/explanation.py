@@ -49,11 +49,8 @@ def build_graph(
 ) -> "nx.MultiDiGraph[int]":
     """Return the graph of some operations and their relations; real-time edges are added here.
 
-    Args:
-        operations: only the first ``NODES_MAX`` are used.
-        relations: edges besides real time; those of absent operations are left out.
-        culprit: index of the operation that could not be placed.
-        describe: an operation in a few words.
+    Only the first ``NODES_MAX`` operations are used; relations of absent ones are left out. The
+    culprit is the index of the operation that could not be placed.
     """
     shown = sorted(operations[:NODES_MAX], key=lambda o: (o.start, o.index))
     graph: nx.MultiDiGraph[int] = nx.MultiDiGraph()

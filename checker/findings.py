@@ -26,11 +26,7 @@ class Undecided(Exception):
 class Findings:
     """Findings of one checker in one history.
 
-    Args:
-        checker: its name, for the result.
-        budget: polled by ``poll``.
-        kinds: kinds of violations, most telling first.
-        harmless: kinds that are observations only.
+    ``kinds`` are those of violations, most telling first; ``harmless`` ones are observations only.
     """
 
     def __init__(
@@ -82,11 +78,9 @@ class Findings:
         )
 
     def conclude(self, judge: Callable[[], tuple[dict[str, Any], str, str | None]]) -> CheckResult:
-        """Run the judgement and make its result.
+        """Make the result of a judgement, which notes findings.
 
-        Args:
-            judge: notes findings; returns figures, the reason for ``valid``, and the reason for
-                ``unknown``, if so.
+        It returns figures, the reason for ``valid``, and the reason for ``unknown``, if so.
         """
         figures: dict[str, Any] = {}
         well = unfinished = ""

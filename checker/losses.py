@@ -2,8 +2,8 @@
 
 A loss falls to the fault in force at that moment, else to the nearest one; a fault that hit the
 acknowledging node comes before one that hit others. That says where to look and proves no cause.
-Faults that found no target are left out. ``lists`` of a result names every loss, its violations
-describe only the first. Must never drop a loss because its node or fault is unknown.
+Faults that found no target are left out. ``lists`` of a result names every loss, also those of an
+unknown node or fault; its violations describe only the first.
 """
 
 from collections.abc import Sequence
@@ -27,11 +27,7 @@ class Attribution(msgspec.Struct, frozen=True):
 
 
 def attribute(windows: Sequence[FaultWindow], time: int, node: str | None) -> Attribution | None:
-    """Return the fault to which a moment on a node falls; None if there was no fault at all.
-
-    Preferred is a fault in force that hit the node, then any fault in force, then the nearest one
-    that hit the node, before or after, and only where none ever did, the nearest of other nodes.
-    """
+    """Return the fault to which a moment on a node falls; None if there was no fault at all."""
     hit = [window for window in windows if node in window.nodes]
     for candidates in (hit, windows):
         for window in reversed(candidates):

@@ -6,9 +6,9 @@ and every member that may hold it was read. Logs that differ at one offset are a
 own, even if the nodes did not converge: a divergence never does. A change that a majority holds and
 a single voter lacks is an observation, node by node.
 
-Must never call lost a change that cannot be told apart or that no dump covers: those are counted as
-untold; where there are no others the verdict is ``unknown``. Source: issue 3, item 8. The figures
-are held equal to the Spark job's by a test of that room.
+A change that cannot be told apart or that no dump covers is untold, never lost; where there are no
+others the verdict is ``unknown``. Source: issue 3, item 8. The figures are held equal to the Spark
+job's by a test of that room.
 """
 
 from collections.abc import Collection, Hashable, Sequence

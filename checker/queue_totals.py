@@ -74,11 +74,8 @@ def check(
 ) -> CheckResult:
     """Judge all queues of a history.
 
-    Args:
-        operations: others than ``enqueue``, ``dequeue`` and ``drain`` are ignored.
-        budget: polled; ``unknown`` when it ends.
-        members: see ``Evidence.members``.
-        duplicates_allowed: a duplicate is an observation, for queues that deliver at least once.
+    ``members`` as in ``Evidence``. A duplicate may be allowed, and is then an observation, for
+    queues that deliver at least once.
     """
     kinds, harmless = ("lost", "phantom"), ("duplicated",)
     findings = Findings(

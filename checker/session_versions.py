@@ -66,9 +66,7 @@ _Order = dict[Hashable, dict[Hashable, _Word]]
 def judge_versions(members: Sequence[PairedOperation], findings: Findings) -> str | None:
     """Judge a register; return the reason why it cannot be judged, if so.
 
-    Args:
-        members: ``read``, ``write`` and ``cas`` of one key by index, not failed.
-        findings: where violations go.
+    ``members`` are ``read``, ``write`` and ``cas`` of one key by index, not failed.
     """
     written = Counter(value for o in members if (value := written_by(o)) is not NOTHING)
     repeated = next((value for value, times in written.items() if times > 1), NOTHING)

@@ -68,12 +68,7 @@ def has_positions(members: Sequence[PairedOperation]) -> bool:
 
 
 def judge_positions(members: Sequence[PairedOperation], findings: Findings) -> None:
-    """Judge a register that ``has_positions``.
-
-    Args:
-        members: ``read``, ``write`` and ``cas`` of one key by index, not failed.
-        findings: where violations go.
-    """
+    """Judge a register that ``has_positions``; ``members`` as in ``judge_versions``."""
     changes = _changes(members)
     known: dict[int, _Known] = {}
     for operation in members:

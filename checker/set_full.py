@@ -5,14 +5,12 @@ An element is *known* from the moment at which its add was acknowledged or a rea
 a member* if that member's final reads miss it and another one's show it, in whatever order they
 came; *stale* if a read invoked after it was known misses it but it comes back; *never read* if no
 read was invoked after it was known; a *duplicate* if one read shows it twice; a *phantom* if a read
-shows it without a request to add it, or although its add certainly did not happen.
-
-A lost element is only *perhaps elsewhere*, and so ``unknown``, while a member that may hold it was
-not read at the end: see ``checker.evidence``.
+shows it without a request to add it, or although its add certainly did not happen. A lost element
+is only *perhaps elsewhere*, and so ``unknown``, while a member that may hold it was not read at the
+end: see ``checker.evidence``.
 
 Linear in the total of elements read (and n log n in the number of reads); no list of sightings is
-kept: see ``checker.set_sightings``. Must never call an element lost that was neither acknowledged
-nor seen. Sources: Jepsen's set-full; issue 7, item 9.
+kept: see ``checker.set_sightings``. Sources: Jepsen's set-full; issue 7, item 9.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence

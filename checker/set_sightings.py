@@ -2,10 +2,8 @@
 
 Work per element read is done by set operations, never by a loop of ours: a read of a hundred
 thousand elements is one difference of two sets. A loop runs over first sights and over elements
-missing at the end only, so the work is linear in the total of elements read, whatever is lost.
-
-Equal times are concurrent: a read is *due* to show an element only if it was invoked after the
-element was known. Source: issue 7, item 9.
+missing at the end only. Equal times are concurrent: a read is *due* to show an element only if it
+was invoked after the element was known. Source: issue 7, item 9.
 """
 
 from bisect import bisect_right
@@ -40,13 +38,7 @@ class Sightings(msgspec.Struct, frozen=True):
 
 
 class FinalReads:
-    """Final reads of one set, by the member that answered.
-
-    Args:
-        reads: completed reads of one set; those that are not final, or of an unknown member, are
-            left out.
-        poll: see ``Poll``.
-    """
+    """Final reads of one set, by the member that answered; unknown members are left out."""
 
     def __init__(self, reads: Sequence[PairedOperation], poll: Poll) -> None:
         by_node: dict[str, list[tuple[PairedOperation, set[Hashable]]]] = {}
@@ -61,11 +53,8 @@ class FinalReads:
     ) -> tuple[dict[str, PairedOperation], dict[str, PairedOperation]]:
         """Return the members with a final read that shows the element, and those without.
 
-        Each comes with the last of its final reads that says so.
-
-        Args:
-            element: known, and missing somewhere.
-            since: when it was known; only reads invoked after it must show it, ns.
+        Each comes with the last of its final reads that says so. Only reads invoked after the time
+        at which the element was known must show it, ns.
         """
         showing: dict[str, PairedOperation] = {}
         lacking: dict[str, PairedOperation] = {}
@@ -97,12 +86,9 @@ def elements_of(read: PairedOperation) -> list[Hashable]:
 def count_sightings(
     reads: Sequence[PairedOperation], acknowledged: Mapping[Hashable, int], poll: Poll
 ) -> Sightings:
-    """Compare every element with every read that was due to show it.
+    """Compare every element with every completed read of a set that was due to show it.
 
-    Args:
-        reads: completed reads of one set.
-        acknowledged: element -> when its add was acknowledged, ns.
-        poll: see ``Poll``.
+    ``acknowledged`` has the time at which each element's add was acknowledged, ns.
     """
     first, repeating = _first_sights(reads, poll)
     known = dict(acknowledged)

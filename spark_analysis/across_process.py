@@ -1,8 +1,7 @@
 """All runs of a lake: ``python -m splitbrain.spark_analysis.across_process REQUEST OWNER``.
 
-Reads an ``AcrossRequest`` from a file and prints ``Findings`` as its last line, both JSON. Output
-is bounded at any size of the lake: each table is cut at its most telling rows, and says how many
-there were. Ends with 0, or with 3 or 64 and one sentence on standard error.
+Answers an ``AcrossRequest`` with ``Findings``, see ``owned_process.answer``. Output is bounded at
+any size of the lake: each table is cut at its most telling rows, and says how many there were.
 """
 
 import datetime as dt

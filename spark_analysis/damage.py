@@ -48,12 +48,12 @@ class Damage:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Return the sentences in the order of their discovery."""
+        """Sentences in the order of their discovery."""
         return tuple(sentence for _, sentence in self._found)
 
     @property
     def kinds(self) -> tuple[DamageKind, ...]:
-        """Return the kinds, sorted, each once."""
+        """Kinds, sorted, each once."""
         return tuple(sorted({kind for kind, _ in self._found}))
 
     def state(self, *, is_open: bool) -> str:

@@ -41,12 +41,9 @@ def struct_type(table: Table) -> StructType:
 
 
 def conform(frame: DataFrame, table: Table, *, kept: Sequence[str] = ()) -> DataFrame:
-    """Return the frame's columns in the declared order and types; a missing one is Spark's error.
+    """Return the frame's columns as the table declares them, then the kept ones.
 
-    Args:
-        frame: any rows with at least these columns.
-        table: declares them.
-        kept: further columns that stay, behind those of the table.
+    A missing column is Spark's error.
     """
     return frame.select(
         *(sql.col(f"`{field.name}`").cast(field.dataType) for field in struct_type(table)), *kept
@@ -58,13 +55,9 @@ _NS_PER_MS: Final = 1e6
 
 
 def rows_of(result: DataFrame, row: type[_Row], *order: str | Column, limit: int) -> list[_Row]:
-    """Return the first rows of a result, by way of Arrow; moments in ms, values decoded.
+    """Return at most so many rows of a result as records, by way of Arrow.
 
-    Args:
-        result: with at least the columns of the row.
-        row: record of a row.
-        order: columns.
-        limit: greatest number of rows that leave Spark.
+    Moments become ms, values are decoded.
     """
     columns = columns_of(row)
     shown = [
@@ -123,8 +116,7 @@ class Counted(NamedTuple):
 def few_or_many(frame: DataFrame) -> Counted:
     """Compute rows that are nearly always few beside the tables that they are to be joined with.
 
-    Spark plans a join before it knows their number and would move the large table as well, so they
-    are computed at once.
+    Spark plans a join before it knows their number and would move the large table as well.
     """
     rows = frame.localCheckpoint()
     return Counted(rows, rows.limit(FEW_ROWS + 1).count())

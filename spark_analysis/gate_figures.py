@@ -1,9 +1,8 @@
 """Figures of the release gate: jobs' results of all selected runs to one small table.
 
-``figure_catalogue`` defines the figures. Every figure of one selection comes from one aggregation,
-and only the small table leaves Spark. Latencies are counted by whole microsecond first, so that an
-exact quantile of all operations of all runs needs no sort of them. Must never judge: bounds belong
-to the policy, and no data is null, never zero.
+Every figure of one selection comes from one aggregation, and only the small table leaves Spark.
+Latencies are counted by whole microsecond first, so that an exact quantile of all operations of all
+runs needs no sort of them. No data is null, never zero.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -51,15 +50,12 @@ _US_PER_MS: Final = 1e3
 
 
 def gate_figures(tables: RunTables, runs: DataFrame, subjects: Sequence[Subject]) -> DataFrame:
-    """Return the value of every subject.
+    """Return a row of ``FIGURES`` for every subject, in no order.
 
     Args:
         tables: of the selected runs and no others.
         runs: rows of ``SELECTED_RUNS``, one per run.
         subjects: figures of ``figure_catalogue``, at least one.
-
-    Returns:
-        Rows of ``FIGURES``, in no order.
     """
     measures = _Measures(tables, runs)
     groups: dict[tuple[str, tuple[Condition, ...]], list[Subject]] = {}

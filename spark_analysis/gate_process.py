@@ -1,8 +1,7 @@
 """Figures of the gate: ``python -m splitbrain.spark_analysis.gate_process REQUEST OWNER``.
 
-Reads a ``FiguresRequest`` from a file and prints a ``FiguresAnswer`` as its last line, both JSON.
-Only here the gate knows where tables come from: run folders, ingested if necessary, and runs of
-lakes. Ends with 0, or with 3 and one sentence on standard error, and when its owner dies.
+Answers a ``FiguresRequest`` with a ``FiguresAnswer``, see ``owned_process.answer``. Only here the
+gate knows where tables come from: run folders, ingested if necessary, and runs of lakes.
 """
 
 import functools

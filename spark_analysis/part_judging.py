@@ -93,7 +93,6 @@ def _operation(
     epoch: int | None,
     offset: int | None,
 ) -> PairedOperation:
-    """Make an operation of ``COLUMNS``."""
     position = None if epoch is None or offset is None else (epoch, offset)
     return PairedOperation(
         index=index,

@@ -1,9 +1,9 @@
 """Parts of a run over Spark: ``python -m splitbrain.spark_analysis.parts_process REQUEST OWNER``.
 
 For histories that no longer fit one process: the run is ingested batch by batch, and each part is
-judged by the checker in a process of its own (``jobs.linearizability``). Reads a ``PartsRequest``
-from a file, stores the rows of ``PartVerdict`` among the results of the run, and prints a
-``PartsAnswer`` as its last line. Ends with 0, or with 3 or 64 and one sentence on standard error.
+judged by the checker in a process of its own (``jobs.linearizability``). Answers a ``PartsRequest``
+with a ``PartsAnswer``, see ``owned_process.answer``; the verdicts are stored among the run's
+results.
 """
 
 import sys

@@ -1,7 +1,6 @@
 """Record of a run and of its judgement: rows of ``runs``, ``verdicts``, ``coverage``.
 
-Reads ``plan.json`` and ``results.json`` as far as they can be read. Must never judge: it repeats
-the results.
+Reads ``plan.json`` and ``results.json`` as far as they can be read, and repeats the results.
 """
 
 import datetime as dt

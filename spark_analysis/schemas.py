@@ -3,11 +3,10 @@
 Tables of an ingest are declared here; those of the jobs' results follow from their rows in
 ``contracts.analysis`` (``table_of``). All times are nanoseconds since the run's start where a name
 ends in ``_ns``, and milliseconds as a double where it ends in ``_ms``. Values of operations are
-JSON with sorted keys, so that equal values are equal strings. Every table begins with ``run_id``:
-the jobs work on one run or on many; results across runs alone have none. A change of a table raises
-its version; Parquet files carry name and version in their metadata, and
-``spark_analysis.lake.upgrades`` converts older versions. Must never be inferred from data, nor need
-Spark: an ingest works without it (``spark_analysis.frames`` is Spark's side).
+JSON with sorted keys, so that equal values are equal strings. Every table begins with ``run_id``;
+results across runs alone have none. A change of a table raises its version, which Parquet files
+carry in their metadata, and ``spark_analysis.lake.upgrades`` converts older versions. Needs no
+Spark: an ingest works without it.
 """
 
 import datetime as dt

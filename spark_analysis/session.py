@@ -2,8 +2,8 @@
 
 Starting takes 4 to 5 s on an idle machine, so callers start it after the final reads and share one
 session. A local one must never listen on another interface than loopback; the driver of a cluster
-listens on the one address that leads to the master. Must never leave files outside its own
-temporary folder, and never change the environment of this process for longer than the start.
+listens on the one address that leads to the master. Leaves files in its own temporary folder alone,
+and changes the environment of this process for the start alone.
 """
 
 import contextlib
@@ -91,11 +91,7 @@ def spark_session(
 
 @contextlib.contextmanager
 def one_sentence(action: str, target: str, next_step: str) -> Iterator[None]:
-    """Turn any error of Spark or a disk inside the block into one of the harness.
-
-    Raises:
-        HarnessError: one sentence instead of two screens of stack.
-    """
+    """Turn an error of Spark or a disk inside the block into a ``HarnessError`` of one sentence."""
     try:
         yield
     except (PySparkException, Py4JError, OSError) as error:

@@ -23,15 +23,10 @@ PART_FILE: Final = "part-00000.parquet"
 
 
 class TableWriter:
-    """Writer of rows in row groups, those of one run after those of another.
+    """Writer of rows in row groups, those of one run after those of another; replaces the file.
 
     Rows wait as Arrow columns, an eighth of their size as Python objects, so that many small runs
-    share a row group.
-
-    Args:
-        table: schema of the rows.
-        file: replaced.
-        batch_rows: greatest number of waiting rows, and about the size of a row group.
+    share a row group. ``batch_rows`` wait at most, which is about the size of a row group.
     """
 
     def __init__(self, table: Table, file: Path, batch_rows: int = BATCH_ROWS) -> None:

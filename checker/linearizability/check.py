@@ -1,8 +1,7 @@
 """Judge of a history's parts; the entrance to this room.
 
 A caller with many parts hands each to a worker that it can kill (``split``, ``check_part``,
-``combine``); for a small history ``check`` does it all. A budget that ends gives ``unknown`` with
-the reason, never ``valid``.
+``combine``); for a small history ``check`` does it all.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,7 @@
 """Operations alike to a model, told apart by the codes of their columns.
 
 A history of a million operations has few distinct ones where it has few values: the model is asked
-about each once, by one operation that stands for all of them. Process and time are ignored: only
-models that do not look at them may be asked, see ``reads_columns``.
+about each once, by one operation that stands for all of them, whatever its process and time.
 """
 
 from functools import cached_property
@@ -78,12 +77,7 @@ def distinct(columns: OperationColumns, *, with_keys: bool) -> Distinct | None:
 
 
 class NumberedCalls:
-    """Calls of a history by number; made when the first part is searched.
-
-    Args:
-        columns: the history, without failed operations.
-        model: see ``reads_columns``.
-    """
+    """Calls of a history without failed operations; made when the first part is searched."""
 
     def __init__(self, columns: OperationColumns, model: Model) -> None:
         self._columns = columns

@@ -83,12 +83,7 @@ def split_columns(
     """Split a history into parts; None where operations have to be looked at one by one.
 
     That is where the model may look at more than the columns hold, and where an operation makes no
-    sense: the reader of operations names it and says why.
-
-    Args:
-        columns: the history.
-        model: what they are judged by.
-        problem_with: problem of an operation's values, None for nothing.
+    sense, by ``problem_with`` too: the reader of operations names it and says why.
     """
     if not reads_columns(model):
         return None

@@ -3,7 +3,7 @@
 A part comes as operations, to be explained too, or as columns of a long history, for a verdict
 alone. Either form is made of the other only on demand. Reads and writes of one register without an
 order are narrowed to the operations of the values around the contradiction: taking away all
-operations of a value cannot make a contradiction of others. Must never judge.
+operations of a value cannot make a contradiction of others.
 """
 
 from collections.abc import Hashable, Sequence
@@ -34,13 +34,7 @@ _CONTEXT: Final = 100
 
 
 def narrowed(part: Part, columns: RegisterColumns, values: Sequence[int]) -> Part:
-    """Return a part without order, narrowed to its contradiction.
-
-    Args:
-        part: found to have no order by zones.
-        columns: see ``register_columns``.
-        values: values that contradict each other.
-    """
+    """Return a part without order, narrowed to values that contradict each other."""
     if len(part.operations) <= EXPLAINED_MAX:
         return part
     members = np.isin(columns.values, values)
@@ -63,9 +57,7 @@ def initial_value(model: Model) -> Hashable:
 def register_columns(operations: Sequence[PairedOperation], model: Model) -> RegisterColumns | None:
     """Return the columns of a part that only reads and writes a register; None for any other.
 
-    Args:
-        operations: ``ok`` and ``info`` operations by start, equal ones by index.
-        model: names the two kinds, see ``Model.register_functions``.
+    The operations are ``ok`` and ``info`` ones by start, equal ones by index.
     """
     if model.register_functions is None:
         return None
@@ -155,14 +147,7 @@ class ObjectSource:
 
 
 class ColumnSource:
-    """Part given as columns.
-
-    Args:
-        history: the columns of all parts.
-        places: the part's operations, by start, equal ones by index; none of them failed.
-        numbered: the calls of the whole history, shared by its parts.
-        model: judges the part.
-    """
+    """Part given as columns: places in the history, by start, equal ones by index, none failed."""
 
     def __init__(
         self,

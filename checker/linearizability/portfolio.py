@@ -2,19 +2,18 @@
 
 ``STEPS`` is the one list of algorithms, in the order in which most parts are decided soonest:
 
-1. Zones, where a register is only read and written: no search at all. 2. The order of the positions
-that a system returned, where it returned any. 3. A search for a while: in Python, since importing
-numba costs more than most parts do, or
-   compiled where there is enough to judge.
-4. Is there an answer that nothing can lead to (``reachability``)? Where states are bounded. 5.
-Where operations are open: the search in which they may take effect any number of times. It
-   cannot drown in the ways to use them, and if even that has no order, none exists. An order found
-   that way proves nothing.
-6. The exact search as long as the budget lasts; compiled where numba is installed, and then depth
-   first and rank by rank in turns, see ``exhaustive``.
+- Zones, where a register is only read and written: no search at all.
+- The order of the positions that a system returned, where it returned any.
+- A search for a while: in Python, since importing numba costs more than most parts do, or compiled
+  where there is enough to judge.
+- Reachability, where states are bounded: is there an answer that nothing can lead to?
+- Where operations are open: the search in which they may take effect any number of times. It
+  cannot drown in the ways to use them, and if even that has no order, none exists. An order found
+  that way proves nothing.
+- The exact search as long as the budget lasts, compiled where numba is installed.
 
 A step answers with a ``Decision`` or leaves the part to the next one. Verdicts do not depend on
-numba. Must never call ``valid`` what only a relaxed question allowed.
+numba.
 """
 
 from collections.abc import Callable, Sequence
@@ -125,11 +124,7 @@ class Portfolio:
         return Search(source.problem, self.budget, configurations_max).run()
 
     def searched(self, *, repeated: bool = False) -> tuple[str, Outcome]:
-        """Search as long as the budget lasts; return the algorithm and its outcome.
-
-        Args:
-            repeated: see ``PartSource.repeated``.
-        """
+        """Search as long as the budget lasts; return the algorithm and its outcome."""
         source = self.source
         if COMPILED:
             from splitbrain.checker.linearizability.kernel.compiled_search import DoesNotFit

@@ -10,11 +10,7 @@ from splitbrain.checker.linearizability.kernel.kernel_cache import is_compiled
 
 
 def compile_ahead() -> None:
-    """Run everything that is compiled on two operations.
-
-    Raises:
-        ImportError: numba is not installed.
-    """
+    """Run everything that is compiled on two operations; ``ImportError`` without numba."""
     from splitbrain.checker.linearizability.kernel.columns import PartColumns
     from splitbrain.checker.linearizability.kernel.compiled_search import (
         CompiledModel,

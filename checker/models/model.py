@@ -125,11 +125,7 @@ class Model:
         """Those open calls of a part that can be taken to never have happened.
 
         Sound only if no known answer can have been enabled by the call, also not through another
-        open call. Refusals and reads of absence are answers too.
-
-        Args:
-            open_calls: distinct calls of the part's ``info`` operations.
-            known_calls: distinct calls of its ``ok`` operations.
+        open call. Refusals and reads of absence are answers too. All calls are distinct.
         """
         del known_calls
         return frozenset(call for call in open_calls if self.is_pure(call))

@@ -1,5 +1,6 @@
 """Jobs: functions from DataFrames to one DataFrame of a row in ``contracts.analysis``.
 
-A job starts nothing and writes nothing, works on any number of runs at once (every result is by
-``run_id``) and is held equal to a plain-Python reference in the tests.
+A parameter that is named like a table of ``schemas`` has its rows, of any number of runs at once
+(every result is by ``run_id``; runs of a lake also have their ``system``). A result is in no order.
+A job starts nothing, writes nothing and is held equal to a plain-Python reference in the tests.
 """

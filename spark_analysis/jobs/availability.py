@@ -47,17 +47,7 @@ def fault_windows(
     slot_ns: int = SLOT_NS,
     context_ns: int = CONTEXT_NS,
 ) -> DataFrame:
-    """Compute availability, failover and recovery of every fault that was injected.
-
-    Args:
-        operations: rows of ``OPERATIONS``.
-        faults: rows of ``FAULTS``; few.
-        slot_ns: length of a slot.
-        context_ns: length of before and after.
-
-    Returns:
-        Rows of ``ServiceWindow``, in no order; none for runs without load.
-    """
+    """Return a ``ServiceWindow`` of every fault that was injected; none for runs without load."""
     load = operations.where(~sql.col("final"))
     acknowledged = load.where((sql.col("type") == "ok") & is_write()).select(
         "run_id",
@@ -79,14 +69,7 @@ def fault_windows(
 
 
 def longest_unavailability(operations: DataFrame) -> DataFrame:
-    """Find the longest time without an acknowledged write, of each run that tried to write.
-
-    Args:
-        operations: rows of ``OPERATIONS``.
-
-    Returns:
-        Rows of ``Unavailability``; of equal gaps the earliest.
-    """
+    """Return the ``Unavailability`` of each run that tried to write; of equal gaps the earliest."""
     writes = operations.where(~sql.col("final") & is_write())
     acknowledged = writes.where(sql.col("type") == "ok").select(
         "run_id", sql.col("end_ns").alias("at")

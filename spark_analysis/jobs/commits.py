@@ -3,9 +3,8 @@
 Definitions, used by the jobs and by their reference in the tests:
 
 - A write is *acknowledged* where it ended ok, unless it was refused (a compare-and-set met another
-  value, a create found what it was to make, a delete found nothing): it changed nothing, whether
-  the log has a record of it or not. Writes of which the workload declares that they leave no record
-  are not looked for either (``frames.is_write``).
+  value, a create found what it was to make, a delete found nothing) or is declared to leave no
+  record (``frames.is_write``).
 - A node *holds* a write where its committed log has a record of the same epoch, offset, kind, key
   and value; where the system gave no position, of the same kind, key and value. A write below
   the log's start offset is in the node's snapshot and counts as held.
@@ -19,8 +18,8 @@ Definitions, used by the jobs and by their reference in the tests:
   ``duplicate`` where one was acknowledged elsewhere, else ``never-invoked``. A history that was
   torn off may lack the invocations of the last tenth of a second.
 
-The verdict on lost commits belongs to ``checker``, which for sets looks at the final reads too and
-counts equal writes without a position; these are the figures at any size.
+``checker.lost_commits`` looks at the final reads of sets too and counts equal writes without a
+position; these are the figures at any size.
 """
 
 from typing import Final
@@ -48,28 +47,12 @@ _NAMED_MAX: Final = 1_000
 
 
 def acknowledged_writes(operations: DataFrame) -> DataFrame:
-    """Return the operations whose effect the committed logs must show.
-
-    Args:
-        operations: rows of ``OPERATIONS``.
-
-    Returns:
-        The rows of ``OPERATIONS`` that are acknowledged writes.
-    """
+    """Return the rows of operations whose effect the committed logs must show."""
     return operations.where((sql.col("type") == "ok") & has_record())
 
 
 def lost_commits(operations: DataFrame, committed: DataFrame, logs: DataFrame) -> DataFrame:
-    """Find acknowledged writes that no majority of the nodes can hold.
-
-    Args:
-        operations: rows of ``OPERATIONS``.
-        committed: rows of ``COMMITTED``.
-        logs: rows of ``LOGS``, one per node of the run.
-
-    Returns:
-        Rows of ``LostCommit``, in no order.
-    """
+    """Return a ``LostCommit`` of each acknowledged write that no majority of the nodes can hold."""
     bits = _bits_of_nodes(logs).localCheckpoint()
     nodes = _nodes_of_runs(logs, bits)
     # Where most logs are missing nothing is certain, and no write need be looked at.
@@ -108,15 +91,7 @@ def lost_commits(operations: DataFrame, committed: DataFrame, logs: DataFrame) -
 
 
 def phantom_commits(operations: DataFrame, committed: DataFrame) -> DataFrame:
-    """Find committed records, of any node, that no operation explains.
-
-    Args:
-        operations: rows of ``OPERATIONS``.
-        committed: rows of ``COMMITTED``.
-
-    Returns:
-        Rows of ``PhantomCommit``, in no order.
-    """
+    """Return a ``PhantomCommit`` of each committed record, of any node, without operation."""
     writes = _as_records(operations.where(is_write()))
     placed = (sql.col("type") == "ok") & sql.col("offset").isNotNull()
     records = committed.where(sql.col("f").isNotNull())

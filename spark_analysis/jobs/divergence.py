@@ -3,10 +3,8 @@
 Two dumped logs are compared from the later of their starts up to the earlier of their ends: earlier
 records are in a snapshot, and a node that is behind differs in nothing. They **differ** at an
 offset where they hold records of different epoch or digest, or where one alone holds a record: a
-committed log has no holes that another one lacks. A log that was not dumped is compared with none.
-
-Offsets on which all nodes agree, which is nearly all of them, are never paired. The verdict belongs
-to ``checker``; these are the figures at any size.
+committed log has no holes that another one lacks. Offsets on which all nodes agree, which is nearly
+all of them, are never paired.
 """
 
 from pyspark.sql import DataFrame
@@ -18,15 +16,7 @@ from splitbrain.spark_analysis.schemas import table_of
 
 
 def first_divergences(committed: DataFrame, logs: DataFrame) -> DataFrame:
-    """Find the first difference of each pair of logs that differ.
-
-    Args:
-        committed: rows of ``COMMITTED``, control records included.
-        logs: rows of ``LOGS``, one per node of the run.
-
-    Returns:
-        Rows of ``Divergence``, in no order; ``a`` is the node of the lesser name.
-    """
+    """Return the first ``Divergence`` of each pair of logs; ``a`` has the node of lesser name."""
     extent = sql.struct("node", "start_offset", "end_offset")
     extents = (
         logs.where(sql.col("start_offset").isNotNull())

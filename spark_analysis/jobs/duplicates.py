@@ -20,15 +20,7 @@ _CONTENT: Final = ("run_id", "f", "key", "value")
 
 
 def duplicates(operations: DataFrame, committed: DataFrame) -> DataFrame:
-    """Find writes and elements that are there more often than they may be.
-
-    Args:
-        operations: rows of ``OPERATIONS``.
-        committed: rows of ``COMMITTED``.
-
-    Returns:
-        Rows of ``Duplicate``, in no order: one per node and write, one per read and element.
-    """
+    """Return a ``Duplicate`` for each node and write, and for each read and element."""
     found = _committed_twice(operations, committed).unionByName(
         _read_twice(operations), allowMissingColumns=True
     )
@@ -86,14 +78,10 @@ def _read_twice(operations: DataFrame) -> DataFrame:
 
 
 def _as_json(array: str, texts: str) -> Column:
-    """Return the JSON of each element.
+    """Return the JSON of each element of an array, given as JSON and as Spark reads its texts.
 
     The texts have lost the quotes, a variant the digits of a number beyond 38: so the first shows
     how an element is written, the second whether it is a text.
-
-    Args:
-        array: column of the JSON of an array.
-        texts: column of the same elements as Spark reads texts.
     """
     variants = sql.try_parse_json(array).try_cast("array<variant>")
 

@@ -36,16 +36,7 @@ _NS_PER_MS: Final = 1e6
 def election_timeline(
     state_events: DataFrame, faults: DataFrame, operations: DataFrame
 ) -> DataFrame:
-    """Return every reign with its circumstances.
-
-    Args:
-        state_events: rows of ``STATE_EVENTS``; events that were never stamped are left out.
-        faults: rows of ``FAULTS``.
-        operations: rows of ``OPERATIONS``, for the end of the run.
-
-    Returns:
-        Rows of ``Reign``, in no order.
-    """
+    """Return every ``Reign`` with its circumstances; the operations tell the end of the run."""
     in_run = Window.partitionBy("run_id").orderBy("start_ns", "epoch", "node")
     earlier_end = sql.max("end_ns").over(in_run.rowsBetween(Window.unboundedPreceding, -1))
     gap = sql.greatest(sql.col("start_ns") - sql.col("earlier_end"), sql.lit(0))
@@ -64,24 +55,12 @@ def election_timeline(
 
 
 def reigns_of(timeline: DataFrame) -> DataFrame:
-    """Return ``leadership.reigns`` from rows of ``Reign``.
-
-    Returns:
-        Rows of ``Leader``, in no order.
-    """
+    """Return the rows of ``Leader`` in those of ``Reign``."""
     return conform(timeline.withColumnRenamed("leader", "node"), table_of(Leader))
 
 
 def without_fault(timeline: DataFrame, faults: DataFrame) -> DataFrame:
-    """Return the reigns that began without a fault.
-
-    Args:
-        timeline: rows of ``Reign``.
-        faults: rows of ``FAULTS``; those that were never injected provoke nothing.
-
-    Returns:
-        Rows of ``Reign``, in no order.
-    """
+    """Return the rows of ``Reign`` without a fault; one never injected provokes nothing."""
     in_force = faults.where(sql.col("invoked_ns").isNotNull()).select(
         sql.col("run_id").alias("fault_run"),
         "invoked_ns",

@@ -18,17 +18,11 @@ _QUANTILES: Final = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
 
 
 def latency_quantiles(operations: DataFrame) -> DataFrame:
-    """Compute exact latency quantiles by operation kind, second of the invocation and outcome.
+    """Return exact ``Latency`` by operation kind, second of the invocation and outcome.
 
     The second of the *invocation* shows a stall where the client met it, not where it ended. A
     quantile p of n sorted values stands at rank p * (n - 1), linear between neighbours. Open
     operations (info) are counted and have no latency.
-
-    Args:
-        operations: rows of ``OPERATIONS``.
-
-    Returns:
-        Rows of ``Latency``, in no order.
     """
     latency_ns = sql.col("end_ns") - sql.col("start_ns")
     grouped = (
@@ -58,15 +52,9 @@ def _quantile(numbers: str, share: float) -> Column:
 
 
 def throughput(operations: DataFrame) -> DataFrame:
-    """Count operations of every kind that ended ok, fail and info, by second.
+    """Return the ``Throughput`` of every second in which an operation ended.
 
-    The second is that of the completion; of the invocation for operations that are open.
-
-    Args:
-        operations: rows of ``OPERATIONS``.
-
-    Returns:
-        Rows of ``Throughput``, in no order; seconds in which nothing ended are left out.
+    Operations that are open count in the second of their invocation.
     """
     second = _second(sql.coalesce("end_ns", "start_ns"))
     counted = (

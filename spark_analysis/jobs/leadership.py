@@ -30,16 +30,7 @@ _BOUNDARIES: Final = ("started", "role", *_LAST_WORDS)
 
 
 def reigns(state_events: DataFrame, faults: DataFrame, operations: DataFrame) -> DataFrame:
-    """Return every reign of every node.
-
-    Args:
-        state_events: rows of ``STATE_EVENTS``; events that were never stamped are left out.
-        faults: rows of ``FAULTS``.
-        operations: rows of ``OPERATIONS``, for the end of the run.
-
-    Returns:
-        Rows of ``Leader``, in no order.
-    """
+    """Return every ``Leader``, each a reign of a node."""
     return conform(ended_reigns(state_events, faults, operations), table_of(Leader))
 
 
@@ -77,14 +68,9 @@ def ended_reigns(state_events: DataFrame, faults: DataFrame, operations: DataFra
 
 
 def leader_overlaps(leaders: DataFrame) -> DataFrame:
-    """Return pairs of reigns of different nodes, in one epoch or at one time.
+    """Return a ``LeaderOverlap`` for reigns of different nodes, in one epoch or at one time.
 
-    Args:
-        leaders: rows of ``Leader``.
-
-    Returns:
-        Rows of ``LeaderOverlap``, in no order; ``a`` has the lower epoch, in one epoch the
-        earlier start, at one time the lesser name.
+    ``a`` has the lower epoch, in one epoch the earlier start, at one time the lesser name.
     """
     names = ("node", "epoch", "start_ns", "end_ns")
     a = leaders.withColumnsRenamed({name: f"{name}_a" for name in names})

@@ -2,9 +2,9 @@
 
 A part is what the model judges apart, within a run. Parts are dealt to slots by size: in the order
 of size, each goes to the slot that its share of all operations before it falls into. A part larger
-than a slot's fair share has a slot of its own; small ones are packed; slots with large parts come
-first, and so do large parts within a slot. Operations are sorted on Spark's side, on disk where
-they must be, so a Python worker holds one part at a time.
+than a slot's fair share has a slot of its own; small ones are packed; large parts come first.
+Operations are sorted on Spark's side, on disk where they must be, so a Python worker holds one part
+at a time.
 
 A part is judged in a child process (``spark_analysis.part_process``) with a budget that it polls; a
 part that hangs, crashes or eats memory is ``unknown`` and harms no other.
@@ -43,19 +43,17 @@ def part_verdicts(
     slots: int | None = None,
     judge: str = _JUDGE,
 ) -> DataFrame:
-    """Judge every part of every run.
+    """Return the ``PartVerdict`` of every part of every run.
+
+    A part with an operation that makes no sense to the model is ``unknown``.
 
     Args:
-        operations: rows of ``OPERATIONS`` of runs that the model fits.
+        operations: of runs that the model fits.
         model_name: a built-in model: workers do not have a user's own.
         time_budget_s: for each part.
         memory_budget_mib: for each part, resident.
         slots: Spark partitions that parts are dealt to; None: ``SLOTS_A_CORE`` for each core.
         judge: module whose process judges, see ``PartProcess``; another one in tests.
-
-    Returns:
-        Rows of ``PartVerdict``, in no order. A part with an operation that the model does not
-        know or that makes no sense to it is ``unknown``.
 
     Raises:
         UsageError: no such built-in model, or it splits a history neither by key nor not at all.

@@ -47,15 +47,7 @@ _CELL: Final = ("system", "version", "workload", "fault", "planted")
 
 
 def outcome_matrix(runs: DataFrame, faults: DataFrame) -> DataFrame:
-    """Count the outcomes of runs by system, version, workload and kind of fault.
-
-    Args:
-        runs: rows of ``RUNS`` with the column ``system``.
-        faults: rows of ``FAULTS`` of the same runs.
-
-    Returns:
-        Rows of ``Cell``, in no order.
-    """
+    """Return a ``Cell`` of each system, version, workload and kind of fault."""
     kinds = (
         faults.where(sql.col("invoked_ns").isNotNull())
         .select("run_id", sql.col("kind").alias("fault"))
@@ -104,16 +96,9 @@ def _urgency() -> Column:
 
 
 def run_fingerprints(verdicts: DataFrame, runs: DataFrame) -> DataFrame:
-    """Return the findings of each run's checkers, by fingerprint.
+    """Return each ``RunFingerprint`` of the runs' findings once.
 
     An invalid run without an invalid checker counts as a finding of ``run``, as at the gate.
-
-    Args:
-        verdicts: rows of ``VERDICTS``.
-        runs: rows of ``RUNS``.
-
-    Returns:
-        Rows of ``RunFingerprint``, each once, in no order.
     """
     told = verdicts.where(sql.col("verdict") == Verdict.INVALID.value).select(
         "run_id", "checker", "violations"
@@ -131,7 +116,6 @@ def run_fingerprints(verdicts: DataFrame, runs: DataFrame) -> DataFrame:
 
 
 def _fingerprinted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Compute the fingerprints in a worker of Spark."""
     # The worker's schema must not carry the declared metadata.
     schema = table_of(RunFingerprint).schema.remove_metadata()
     for batch in batches:
@@ -159,16 +143,7 @@ def fingerprint_of_row(checker: str, violations: str) -> Fingerprint:
 
 
 def failures_since(fingerprints: DataFrame, runs: DataFrame, since: dt.datetime) -> DataFrame:
-    """Classify every failure as new, known or resolved.
-
-    Args:
-        fingerprints: rows of ``RunFingerprint``.
-        runs: rows of ``RUNS`` of the same runs.
-        since: first moment of the later runs, with a time zone.
-
-    Returns:
-        Rows of ``Failure``, in no order.
-    """
+    """Return a ``Failure`` of each fingerprint, by a moment with a time zone."""
     started = sql.col("started_at")
     is_since = sql.coalesce(started >= sql.lit(since), sql.expr("false"))
     latest = sql.struct(started, sql.col("run_id"))
@@ -193,15 +168,7 @@ def failures_since(fingerprints: DataFrame, runs: DataFrame, since: dt.datetime)
 
 
 def flakes(fingerprints: DataFrame, runs: DataFrame) -> DataFrame:
-    """Count how often each plan that failed fails again.
-
-    Args:
-        fingerprints: rows of ``RunFingerprint``.
-        runs: rows of ``RUNS`` of the same runs with the column ``system``.
-
-    Returns:
-        Rows of ``Flake``, in no order; none for runs without a plan.
-    """
+    """Return a ``Flake`` of each plan that failed; none for runs without a plan."""
     told = runs.where(sql.col("outcome").isin("valid", "invalid")).where(
         sql.col("plan_digest").isNotNull()
     )
@@ -233,14 +200,7 @@ NO_CLASS = "none"
 
 
 def client_errors(operations: DataFrame) -> DataFrame:
-    """Count operations that did not end ok, by kind, node, outcome and class of error.
-
-    Args:
-        operations: rows of ``OPERATIONS``; final reads count too.
-
-    Returns:
-        Rows of ``ClientError``, in no order.
-    """
+    """Return a ``ClientError`` of each kind, node, outcome and class of error."""
     found = (
         operations.where(sql.col("type") != "ok")
         .withColumn("error", sql.coalesce("error", sql.lit(NO_CLASS)))

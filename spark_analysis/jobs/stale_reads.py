@@ -33,14 +33,7 @@ _BEFORE_ALL_NS: Final = -1
 
 
 def stale_reads(operations: DataFrame) -> DataFrame:
-    """Find every stale read.
-
-    Args:
-        operations: rows of ``OPERATIONS``; only registers are looked at.
-
-    Returns:
-        Rows of ``StaleRead``, in no order.
-    """
+    """Return every ``StaleRead``; only registers are looked at."""
     registers = operations.where(sql.col("f").isin("read", "write", "cas")).withColumn(
         # One null that is equal to itself.
         "key",

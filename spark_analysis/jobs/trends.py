@@ -34,16 +34,7 @@ _NS_PER_MS: Final = 1e6
 
 
 def trend_points(operations: DataFrame, windows: DataFrame, runs: DataFrame) -> DataFrame:
-    """Return the measures of every run.
-
-    Args:
-        operations: rows of ``OPERATIONS``.
-        windows: rows of ``ServiceWindow``, see ``jobs.availability.fault_windows``.
-        runs: rows of ``RUNS`` of the same runs with the column ``system``.
-
-    Returns:
-        Rows of ``Point``, in no order.
-    """
+    """Return a ``Point`` of each measure of every run, from the rows of ``ServiceWindow``."""
     by_fault = (
         windows.where("verified")
         .groupBy("run_id")
@@ -83,14 +74,7 @@ def trend_points(operations: DataFrame, windows: DataFrame, runs: DataFrame) -> 
 
 
 def trend_changes(points: DataFrame) -> DataFrame:
-    """Find where the level of each trend changed, each trend by itself, in parallel.
-
-    Args:
-        points: rows of ``Point``.
-
-    Returns:
-        Rows of ``Change``, in no order.
-    """
+    """Return each ``Change`` of level, each trend by itself, in parallel."""
     newest = Window.partitionBy(*TREND).orderBy(sql.desc("started_at"), sql.desc("run_id"))
     recent = points.withColumn("age", sql.row_number().over(newest)).where(
         sql.col("age") <= POINTS_MAX
@@ -123,14 +107,7 @@ def changes_of(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def fault_coverage(coverage: DataFrame) -> DataFrame:
-    """Add up the counts of all runs.
-
-    Args:
-        coverage: rows of ``COVERAGE`` of a lake, with their partition ``system``.
-
-    Returns:
-        Rows of ``Met``, in no order.
-    """
+    """Return in ``Met`` the sums over all runs of a lake."""
     added = coverage.groupBy("system", "workload", "kind", "role", "phase").agg(
         sql.count_distinct("run_id").alias("runs"),
         sql.sum("faults").alias("faults"),

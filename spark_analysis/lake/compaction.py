@@ -51,10 +51,7 @@ def compact(
 ) -> Compacted:
     """Merge small commits, partition by partition; safe beside ingests and other compactions.
 
-    Args:
-        store: the lake's files.
-        target_bytes: of data files in one new commit, about.
-        batch_rows: rows of a table in memory.
+    New commits have about ``target_bytes`` of data files; ``batch_rows`` of a table are in memory.
 
     Raises:
         OSError: the lake cannot be read or written.

@@ -1,8 +1,7 @@
 """Lake on Spark's own file systems: HDFS, S3, Azure, Google, any that it can open.
 
 Files are made on this machine and copied there by the JVM of a Spark session, with its settings and
-credentials: the same session can then read every written file, without further set-up. Must never
-rely on renaming or replacing.
+credentials: the same session can then read every written file, without further set-up.
 """
 
 import contextlib
@@ -18,11 +17,7 @@ from splitbrain.spark_analysis.lake.store import StoredFile
 
 
 class HadoopStore:
-    """Lake behind a URI, reached by a session.
-
-    Args:
-        session: its JVM and Hadoop settings are used.
-        uri: the lake's root.
+    """Lake behind a URI, reached by a session, with its JVM and Hadoop settings.
 
     Raises:
         OSError: Spark knows no such file system, or cannot reach it.

@@ -2,8 +2,7 @@
 
 A second ingest changes nothing. A crash leaves files that no commit names: the lake is as it was,
 or has the commits that were made. Two ingests at one time both succeed; of a run that both read,
-one reading counts for every reader. Damaged runs are read as far as possible, and are marked. Must
-never change the runs' own files.
+one reading counts for every reader. Damaged runs are read as far as possible, and are marked.
 """
 
 import time

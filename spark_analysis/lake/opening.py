@@ -1,7 +1,7 @@
 """Opening of a lake: a folder of this machine without Spark, anything else with it.
 
-Also reads small tables as plain rows, for the gate, which needs a handful. Rows come as they were
-written: a column that an older version of the table lacked is not in them.
+Also reads small tables as plain rows, for the gate. Rows come as they were written: a column that
+an older version of the table lacked is not in them.
 """
 
 import contextlib
@@ -23,9 +23,6 @@ _UNKNOWN_SCHEME = "No FileSystem for scheme"
 @contextlib.contextmanager
 def open_store(uri: str) -> Iterator[Store]:
     """Yield the files of a lake; a Spark session is started for a lake that is not on this machine.
-
-    Args:
-        uri: a folder, or any URI that Spark can open.
 
     Raises:
         UsageError: it names no place, a file, or a kind of place that Spark does not know.
@@ -67,11 +64,7 @@ class PlainTables(NamedTuple):
 
 
 def read_plainly(uri: str, tables: Sequence[str]) -> PlainTables:
-    """Read tables of a lake as it is now; all are empty where there is no lake.
-
-    Args:
-        uri: folder or URI.
-        tables: their names; all their rows are held in memory.
+    """Read whole tables of a lake as it is now; all are empty where there is no lake.
 
     Raises:
         UsageError: it names no place that Spark knows.

@@ -1,8 +1,8 @@
 """Reader of a lake's tables as DataFrames: the runs that count, in today's schemas.
 
 Every table has, behind its own columns, the partitions ``system`` and ``day`` of its run: a
-condition on them leaves out whole folders. The schema is never read from the files. A table is
-opened from the commits' lists of files, never by listing folders.
+condition on them leaves out whole folders. A table is opened from the commits' lists of files,
+never by listing folders.
 """
 
 import functools
@@ -44,12 +44,7 @@ class LakeTables(NamedTuple):
 
 
 def open_lake(session: SparkSession, store: Store, *, older: Versions = OLDER) -> LakeTables:
-    """Open the lake as it is now; later commits are not seen.
-
-    Args:
-        session: reads the files.
-        store: the lake's files.
-        older: versions of tables that are upgraded.
+    """Open the lake as it is now, tables upgraded from older versions; later commits are not seen.
 
     Raises:
         HarnessError: there is no run in it, or a later version wrote it.

@@ -115,10 +115,7 @@ class Cleaned(NamedTuple):
 def clean(store: Store, *, grace_s: float = GRACE_S, now_s: float | None = None) -> Cleaned:
     """Remove garbage older than the grace; safe beside ingests, compactions and other cleanings.
 
-    Args:
-        store: the lake's files.
-        grace_s: by the clock of the store.
-        now_s: the time, seconds; by default this machine's.
+    The grace is by the clock of the store, ``now_s`` by default this machine's time.
 
     Raises:
         OSError: the lake cannot be read or written.

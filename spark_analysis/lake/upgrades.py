@@ -193,15 +193,7 @@ def upgraded(
     *,
     kept: Sequence[str] = (),
 ) -> DataFrame:
-    """Return rows of an older version as rows of today's.
-
-    Args:
-        rows: as that version declared them.
-        table: today's.
-        version: that they were written with.
-        older: every version between.
-        kept: further columns that stay, behind those of the table.
-    """
+    """Return rows of an older version as rows of today's table, then the kept columns."""
     for step in range(version, table.version):
         rows = older[table.name, step].to_next(rows)
     return conform(rows, table, kept=kept)

@@ -8,10 +8,8 @@ and whenever they were open.
 The members and the freed ones are one more history, put to the search. Where states are bounded,
 the search in which the freed ones repeat is asked first: it cannot drown in ways to use them, and
 its refutation is one. Equal freed ones beyond those that the members can need are left out, so that
-a question costs as much as its members, however long the history is. Must never say "contradict"
-where some were left out and only the exact search found no order.
-
-Source: issue 7, item 6.
+a question costs as much as its members, however long the history is; then it stays undecided if
+only the exact search found no order. Source: issue 7, item 6.
 """
 
 from collections import Counter
@@ -32,14 +30,7 @@ EQUAL_FREED_MAX: Final = 64
 
 
 class AnyTimeHistory:
-    """One part; answers questions about sets of some of its operations.
-
-    Args:
-        operations: ``ok`` and ``info`` operations of one part, by start, equal ones by index.
-        candidates: places of those that may be asked about.
-        model: judges them.
-        budget: polled during every search.
-    """
+    """One part, by start, equal ones by index; answers questions about some of its places."""
 
     def __init__(
         self,

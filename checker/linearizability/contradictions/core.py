@@ -76,14 +76,9 @@ def find_core(
     budget: Budget,
     sources: Sequence[PairedOperation] = (),
 ) -> Core:
-    """Return the core to show.
+    """Return the core to show, which contains the last operation: it could not be placed.
 
-    Args:
-        operations: operations of one part, by start, that have no order.
-        last: the operation that could not be placed; it stays in the core.
-        model: judges them.
-        budget: no further question is asked once it is exhausted.
-        sources: operations that could have led to the answer of the last one.
+    ``sources`` could have led to its answer. The operations of the part, by start, have no order.
     """
     while_open = core_while_open(operations, last, model, budget)
     preferred = [*(while_open.operations if while_open.minimal else ()), *sources]
@@ -119,12 +114,7 @@ def core_at_any_time(
 ) -> Core | None:
     """Return a minimal core for others that may happen at any time; None if none is small enough.
 
-    Args:
-        operations: see ``find_core``, like the next three.
-        last: the operation that could not be placed.
-        model: judges them.
-        budget: no further question is asked once it is exhausted.
-        preferred: looked at first, then the nearest.
+    The preferred operations are looked at first, then the nearest. See ``find_core``.
     """
     place = _place(operations, last)
     first = {member.index for member in preferred}

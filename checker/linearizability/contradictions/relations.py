@@ -51,9 +51,7 @@ class Relations:
     ) -> list[Relation]:
         """Return relations that follow from the answers of the contradicting operations.
 
-        Args:
-            core: operations whose answers count; completed ones are known to have happened.
-            others: all operations that may explain an answer, those of the core included.
+        ``others`` are all operations that may explain an answer, those of the core included.
         """
         relations: list[Relation] = []
         for operation in core:

@@ -74,11 +74,8 @@ class _Checkpoint(NamedTuple):
 class RelaxedHistory:
     """One part up to the return of one operation; answers questions about any set of members.
 
-    Args:
-        operations: ``ok`` and ``info`` operations of one part, by start, equal ones by index.
-        last: the operation at whose return the walk ends; completed.
-        model: judges them.
-        budget: polled during every walk.
+    The operations are ``ok`` and ``info`` ones by start, equal ones by index; the last is
+    completed.
     """
 
     def __init__(

@@ -1,8 +1,4 @@
-"""Evidence as data from a search that found no order.
-
-JSON-ready and bounded at any length of the history. Must never claim more than the search or the
-minimizer showed.
-"""
+"""Evidence as data from a search that found no order; JSON-ready and bounded at any length."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -30,12 +30,7 @@ def returned_at(operation: PairedOperation) -> int:
 
 
 def columns_of(operations: Sequence[PairedOperation], calls: Sequence[int]) -> PartColumns:
-    """Return the columns of one part.
-
-    Args:
-        operations: by start, equal ones by index, none of them ``fail``.
-        calls: the number of each operation's call.
-    """
+    """Return the columns of operations by start, equal ones by index, without ``fail``."""
     table = [
         (o.start, returned_at(o), o.process, call)
         for o, call in zip(operations, calls, strict=True)

@@ -45,13 +45,7 @@ class DoesNotFit(Exception):
 
 
 class CompiledModel:
-    """Calls and transitions as arrays; shared by all parts whose calls it numbers.
-
-    Args:
-        model: asked for unknown transitions.
-        calls: distinct calls by number.
-        transitions: the model's steps by state and call.
-    """
+    """Calls and transitions as arrays; shared by all parts whose calls it numbers."""
 
     def __init__(self, model: Model, calls: list[Call], transitions: Transitions) -> None:
         self.model = model
@@ -105,13 +99,9 @@ class LaidOut(NamedTuple):
 def lay_out(
     columns: PartColumns, model: CompiledModel, unlimited: Container[int], *, guided: bool
 ) -> LaidOut:
-    """Return the arrays that the kernel works on.
+    """Return the arrays that the kernel works on; rule 7 if guided and the model's states are few.
 
-    Args:
-        columns: the part.
-        model: its calls and transitions.
-        unlimited: places of ``info`` operations that may take effect any number of times.
-        guided: use rule 7 if the model's states are few.
+    ``info`` operations at the unlimited places may take effect any number of times.
 
     Raises:
         DoesNotFit: the part is too wide.

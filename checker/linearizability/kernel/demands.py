@@ -78,13 +78,7 @@ def all_steps(transitions: Transitions, calls_count: int) -> AllSteps | None:
 
 
 def demands_of(steps: AllSteps, starts: Integers, calls: Integers) -> Demands:
-    """Return the demands and producers of one part.
-
-    Args:
-        steps: of its calls.
-        starts: invocation times of completed operations, by rank.
-        calls: their calls, by rank.
-    """
+    """Return the demands and producers of a part, given times of invocation and calls by rank."""
     states = len(steps.table)
     demanded = steps.allowed_by[calls]
     ranks = np.flatnonzero(demanded != _NOT_ALONE)

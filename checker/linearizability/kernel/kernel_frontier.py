@@ -178,12 +178,9 @@ def _lacks(layout: Layout, memory: Memory, limit: int) -> int:
 
 @compiled
 def frontier(layout: Layout, memory: Memory, limit: int) -> int:
-    """Go on until an order is found, none is left, or something is lacking.
+    """Go on until an order is found, none is left, something is lacking, or at the limit.
 
-    Args:
-        layout: the part; at least one operation.
-        memory: state of the sweep; its stack begins with one configuration.
-        limit: configurations after which to return.
+    The part has an operation, and the stack of the memory begins with one configuration.
     """
     control, stack = memory.control, memory.stack
     while True:

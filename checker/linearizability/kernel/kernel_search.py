@@ -86,12 +86,9 @@ def lacks(layout: Layout, memory: Memory, limit: int) -> int:
 
 @compiled
 def search(layout: Layout, memory: Memory, limit: int) -> int:
-    """Go on until an order is found, none is left, or something is lacking.
+    """Go on until an order is found, none is left, something is lacking, or at the limit.
 
-    Args:
-        layout: the part.
-        memory: state of the search; its stack begins with one configuration.
-        limit: configurations after which to return.
+    The stack of the memory begins with one configuration.
     """
     control = memory.control
     while control[STACKED] > 0:

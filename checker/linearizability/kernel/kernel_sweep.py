@@ -52,12 +52,8 @@ def predecessors(
 ) -> None:
     """Find by place the place that its process completed at the moment of the invocation.
 
-    Args:
-        starts: by place, ascending.
-        ends: by place.
-        processes: by place, numbered from 0.
-        last: -1 for each process; used up.
-        before: filled, -1 for none.
+    Processes are numbered from 0; ``last`` is -1 for each and used up; ``before`` is filled, with
+    -1 for none.
     """
     for place in range(len(starts)):
         latest = last[processes[place]]
@@ -80,19 +76,10 @@ def sweep(
     fresh: NumberCells,
     overwrites: IntegerCells,
 ) -> int:
-    """Give out slots and list the candidates; returns the width, or ``TOO_WIDE``.
+    """Give out slots and list the candidates; return the width, or ``TOO_WIDE``.
 
-    Args:
-        starts: of completed operations, ascending.
-        ends: by rank, ascending.
-        ranks: by order of start.
-        overwrite: by rank, whether rule 3 applies to it without waiting.
-        bit: filled, as all that follow; see ``Layout``.
-        candidates_at: from where in ``candidates``.
-        candidates: by rank.
-        fresh_at: from where in ``fresh``.
-        fresh: by rank.
-        overwrites: by rank.
+    ``ranks`` are by order of start, ``overwrite`` tells by rank whether rule 3 applies without
+    waiting. All arrays from ``bit`` on are filled, see ``Layout``.
     """
     free = (1 << WIDTH_MAX) - 1
     width = 0

@@ -194,14 +194,9 @@ def note_stop(memory: Memory, rank: int, state: int, node: int, final: bool) -> 
 
 @part_of_compiled
 def expand(layout: Layout, memory: Memory, place: int, first: int, node: int) -> int:
-    """Put all ways of a configuration on the stack; return the new height.
+    """Put all ways of a configuration on the stack, from ``first`` on; return the new height.
 
-    Args:
-        layout: the part.
-        memory: its stack holds the configuration, all of whose transitions are known.
-        place: place of the configuration; may be overwritten.
-        first: place of its first way.
-        node: its node.
+    All its transitions are known. Its own place may be overwritten.
     """
     row = memory.stack[place]
     rank, state, done, available = row[RANK], row[STATE], row[DONE], row[AVAILABLE]

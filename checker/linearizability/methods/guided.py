@@ -4,10 +4,8 @@ Operations that may change the state are put in the order of their positions; th
 their answers fit first, within the limits of time. If every completed operation has a place that
 way, the order is a proof, and one more walk through it checks that. If not, nothing is proved:
 positions may be wrong, or missing, and a search has to decide. Operations with neither answer nor
-position are taken to never have happened.
-
-Equal times are treated as ordered here, which is stricter than they are. Must never say "invalid".
-Source: issue 7, item 4; Elle's and Jepsen's use of versions.
+position are taken to never have happened. Equal times are treated as ordered here, which is
+stricter than they are. Source: issue 7, item 4; Elle's and Jepsen's use of versions.
 """
 
 from collections.abc import Sequence
@@ -24,9 +22,7 @@ from splitbrain.history.records import PairedOperation
 def order_by_positions(operations: Sequence[PairedOperation], model: Model) -> list[int] | None:
     """Return places in an order that satisfies the model and time; None if positions lead to none.
 
-    Args:
-        operations: ``ok`` and ``info`` operations of one part, by start.
-        model: judges them.
+    The operations are ``ok`` and ``info`` ones of one part, by start.
     """
     if not any(operation.position is not None for operation in operations):
         return None

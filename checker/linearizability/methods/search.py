@@ -53,10 +53,7 @@ Known = tuple[int, int, int]
 class Search:
     """One search of one problem; ``run`` it once.
 
-    Args:
-        problem: the compiled part.
-        budget: polled every ``POLL_INTERVAL`` configurations.
-        configurations_max: give up after as many, None for no limit.
+    It polls the budget every ``POLL_INTERVAL`` configurations, and gives up after so many.
     """
 
     def __init__(

@@ -1,7 +1,6 @@
 """Split of a history into parts that are judged apart, and the join of their results.
 
 Parts and results cross process borders: the harness judges each part in a worker that it can kill.
-Must never split what the model does not declare independent (its ``partition``).
 """
 
 from collections.abc import Iterable, Sequence
