@@ -102,6 +102,25 @@ def warm_up() -> None:
     _from_columns(history, "register", CpuBudget(60, 1 << 20))
 
 
+class OwnRegister(KeyedModel):
+    """A register with compare-and-set, told in a few lines."""
+
+    name = "own-register"
+    functions = frozenset({"read", "write", "cas"})
+
+    def step(self, state: Any, call: Call) -> tuple[bool, Any]:
+        """Return the answer that the state gives, where there is one."""
+        if call.f == "read":
+            return not call.known or call.result == state, state
+        if call.f == "write":
+            return True, call.argument
+        expected, new = call.argument
+        matches = state == expected
+        if call.known and matches != call.result[2]:
+            return False, state
+        return True, new if matches else state
+
+
 def main() -> None:
     """Answer for every file."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -121,22 +140,3 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-
-
-class OwnRegister(KeyedModel):
-    """A register with compare-and-set, told in a few lines."""
-
-    name = "own-register"
-    functions = frozenset({"read", "write", "cas"})
-
-    def step(self, state: Any, call: Call) -> tuple[bool, Any]:
-        """Return the answer that the state gives, where there is one."""
-        if call.f == "read":
-            return not call.known or call.result == state, state
-        if call.f == "write":
-            return True, call.argument
-        expected, new = call.argument
-        matches = state == expected
-        if call.known and matches != call.result[2]:
-            return False, state
-        return True, new if matches else state
