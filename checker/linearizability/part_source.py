@@ -13,10 +13,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from splitbrain.checker.linearizability.column_calls import NumberedCalls
-from splitbrain.checker.linearizability.kernel.columns import NEVER, PartColumns, returned_at
-from splitbrain.checker.linearizability.kernel.columns import columns_of as part_columns_of
+from splitbrain.checker.linearizability.kernel.columns import (
+    INITIAL,
+    NEVER,
+    PartColumns,
+    RegisterColumns,
+    columns_of,
+    returned_at,
+)
 from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
-from splitbrain.checker.linearizability.methods.zones import INITIAL, RegisterColumns
 from splitbrain.checker.linearizability.part.parts import Part
 from splitbrain.checker.linearizability.part.problem import Problem, Transitions
 from splitbrain.checker.models.model import Call, Model, freeze
@@ -126,7 +131,7 @@ class ObjectSource:
     @cached_property
     def columns(self) -> PartColumns:
         """Columns for the compiled search."""
-        return part_columns_of(self.operations, self.problem.call_by_place)
+        return columns_of(self.operations, self.problem.call_by_place)
 
     @property
     def calls(self) -> list[Call]:

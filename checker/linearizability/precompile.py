@@ -11,14 +11,14 @@ from splitbrain.checker.linearizability.kernel.kernel_cache import is_compiled
 
 def compile_ahead() -> None:
     """Run everything that is compiled on two operations; ``ImportError`` without numba."""
-    from splitbrain.checker.linearizability.kernel.columns import PartColumns
+    from splitbrain.checker.linearizability.kernel.columns import PartColumns, RegisterColumns
     from splitbrain.checker.linearizability.kernel.compiled_search import (
         CompiledModel,
         CompiledSearch,
     )
     from splitbrain.checker.linearizability.kernel.kernel_layout import FREE
-    from splitbrain.checker.linearizability.kernel.kernel_memo import rehash
-    from splitbrain.checker.linearizability.methods.zones import RegisterColumns, agree_at_once
+    from splitbrain.checker.linearizability.kernel.kernel_rules import rehash
+    from splitbrain.checker.linearizability.methods.zones import agree_at_once
     from splitbrain.checker.linearizability.part.problem import Transitions
     from splitbrain.checker.models.model import Call
     from splitbrain.checker.models.registry import model_named

@@ -4,12 +4,16 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
 from splitbrain.history.records import PairedOperation
 
 #: Return time of an operation that never returned.
 NEVER: Final = np.iinfo(np.int64).max
+#: A time before all, and the value of a register then.
+BEFORE_ALL: Final = np.iinfo(np.int64).min
+INITIAL: Final = -1
 
 
 class PartColumns(NamedTuple):
@@ -22,6 +26,19 @@ class PartColumns(NamedTuple):
     processes: Integers
     #: Numbers of calls.
     calls: Integers
+
+
+class RegisterColumns(NamedTuple):
+    """Reads and writes of one register, those without answer included, by invocation."""
+
+    starts: Integers
+    #: ``NEVER`` where there is no answer.
+    ends: Integers
+    #: Any processes, numbered from 0.
+    processes: Integers
+    is_write: NDArray[np.bool_]
+    #: Values numbered from 0, or ``INITIAL``; arbitrary for a read without answer.
+    values: Integers
 
 
 def returned_at(operation: PairedOperation) -> int:

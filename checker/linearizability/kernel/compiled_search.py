@@ -20,7 +20,7 @@ from splitbrain.checker.linearizability.kernel.compiled_layout import (
 )
 from splitbrain.checker.linearizability.kernel.kernel_frontier import frontier
 from splitbrain.checker.linearizability.kernel.kernel_layout import Layout, Memory
-from splitbrain.checker.linearizability.kernel.kernel_memo import rehash
+from splitbrain.checker.linearizability.kernel.kernel_rules import rehash
 from splitbrain.checker.linearizability.kernel.kernel_search import search
 from splitbrain.checker.linearizability.kernel.kernel_sweep import WIDTH_MAX
 from splitbrain.checker.linearizability.part.outcome import PASS, Decision, Ending, Outcome

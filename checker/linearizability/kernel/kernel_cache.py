@@ -15,11 +15,9 @@ KERNEL_FILES: Final = (
     "jit.py",
     "kernel_frontier.py",
     "kernel_layout.py",
-    "kernel_memo.py",
     "kernel_rules.py",
     "kernel_search.py",
     "kernel_sweep.py",
-    "kernel_ways.py",
     "kernel_zones.py",
 )
 #: Functions that take long to compile, by file.

@@ -45,10 +45,13 @@ from splitbrain.checker.linearizability.kernel.kernel_layout import (
     Layout,
     Memory,
 )
-from splitbrain.checker.linearizability.kernel.kernel_memo import is_new, slot_of
-from splitbrain.checker.linearizability.kernel.kernel_rules import all_known, satisfied
-from splitbrain.checker.linearizability.kernel.kernel_search import lacks
-from splitbrain.checker.linearizability.kernel.kernel_ways import expand
+from splitbrain.checker.linearizability.kernel.kernel_rules import (
+    all_known,
+    is_new,
+    satisfied,
+    slot_of,
+)
+from splitbrain.checker.linearizability.kernel.kernel_search import expand, lacks
 
 #: Number of nodes below which none are forgotten.
 _COMPACT_MIN: Final = 4096

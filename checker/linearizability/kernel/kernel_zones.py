@@ -4,9 +4,9 @@ Only confirms an order; anything else (a contradiction, a value written twice, v
 that would take long) is left to ``linearizability.methods.zones``, which names it. Needs numba.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
-from splitbrain.checker.linearizability.kernel.columns import NEVER
+from splitbrain.checker.linearizability.kernel.columns import BEFORE_ALL, NEVER, RegisterColumns
 from splitbrain.checker.linearizability.kernel.jit import compiled, part_of_compiled
 from splitbrain.checker.linearizability.kernel.kernel_layout import FlagCells, IntegerCells
 
@@ -14,31 +14,36 @@ from splitbrain.checker.linearizability.kernel.kernel_layout import FlagCells, I
 _STEPS_PER_OPERATION: Final = 16
 
 
-@part_of_compiled
-def _gather(
-    starts: IntegerCells,
-    ends: IntegerCells,
-    processes: IntegerCells,
-    is_write: FlagCells,
-    values: IntegerCells,
-    last_end: IntegerCells,
-    first_return: IntegerCells,
-    last_start: IntegerCells,
-    written: FlagCells,
-) -> bool:
-    """Fill first return and last invocation of every value; False if the case is not simple.
+class ZoneMemory(NamedTuple):
+    """Arrays that are filled on the way, of times but for ``written``."""
 
-    The initial value, -1, is the last entry and counts as written.
-    """
-    now = starts[0]
-    for place in range(len(starts)):
-        start, end = starts[place], ends[place]
-        process, value = processes[place], values[place]
+    #: By process, ``BEFORE_ALL`` at first.
+    last_end: IntegerCells
+    #: By value, the initial one last: ``NEVER`` at first, and ``BEFORE_ALL`` for the initial one.
+    first_return: IntegerCells
+    #: By value, ``BEFORE_ALL`` at first.
+    last_start: IntegerCells
+    #: By value, whether it was written; at first the initial one alone.
+    written: FlagCells
+    #: Forward zones in order.
+    begins: IntegerCells
+    ends: IntegerCells
+
+
+@part_of_compiled
+def _gather(register: RegisterColumns, memory: ZoneMemory) -> bool:
+    """Fill first return and last invocation of every value; False if the case is not simple."""
+    last_end, first_return = memory.last_end, memory.first_return
+    last_start, written = memory.last_start, memory.written
+    now = register.starts[0]
+    for place in range(len(register.starts)):
+        start, end = register.starts[place], register.ends[place]
+        process, value = register.processes[place], register.values[place]
         if start < now or last_end[process] == start:
             return False
         now = start
         last_end[process] = end
-        if is_write[place]:
+        if register.is_write[place]:
             # Written twice, or read by an operation that returned before.
             if written[value] or first_return[value] < start:
                 return False
@@ -51,22 +56,16 @@ def _gather(
 
 
 @part_of_compiled
-def _forward_by_begin(
-    first_return: IntegerCells,
-    last_start: IntegerCells,
-    written: FlagCells,
-    begins: IntegerCells,
-    ends: IntegerCells,
-    never: int,
-) -> int:
+def _forward_by_begin(memory: ZoneMemory) -> int:
     """Put the forward zones in order; return their number, or -1 if that takes too long."""
+    written, begins, ends = memory.written, memory.begins, memory.ends
     steps = _STEPS_PER_OPERATION * len(written)
     count = 0
     for at in range(len(written)):
         # The initial value comes first: it was written before everything.
         value = len(written) - 1 if at == 0 else at - 1
-        begin, end = first_return[value], last_start[value]
-        if end == never:
+        begin, end = memory.first_return[value], memory.last_start[value]
+        if end == BEFORE_ALL:
             continue
         if not written[value]:
             return -1
@@ -85,20 +84,14 @@ def _forward_by_begin(
 
 
 @part_of_compiled
-def _lies_within(
-    first_return: IntegerCells,
-    last_start: IntegerCells,
-    begins: IntegerCells,
-    ends: IntegerCells,
-    count: int,
-    never: int,
-) -> bool:
+def _lies_within(memory: ZoneMemory, count: int) -> bool:
     """Return whether a value lies strictly within a forward zone, or that takes too long."""
+    first_return, begins, ends = memory.first_return, memory.begins, memory.ends
     steps = _STEPS_PER_OPERATION * len(first_return)
     around = 0
     for value in range(len(first_return)):
-        begin, end = first_return[value], last_start[value]
-        if end == never or begin < end:
+        begin, end = first_return[value], memory.last_start[value]
+        if end == BEFORE_ALL or begin < end:
             continue
         while around < count and begins[around] < end:
             around += 1
@@ -113,45 +106,14 @@ def _lies_within(
 
 
 @compiled
-def zones_agree(
-    starts: IntegerCells,
-    ends: IntegerCells,
-    processes: IntegerCells,
-    is_write: FlagCells,
-    values: IntegerCells,
-    last_end: IntegerCells,
-    first_return: IntegerCells,
-    last_start: IntegerCells,
-    written: FlagCells,
-    begins: IntegerCells,
-    forward_ends: IntegerCells,
-    never: int,
-) -> bool:
-    """Return whether all reads and writes certainly have an order.
-
-    Args:
-        starts: of the operations, at least one; so are the next four, see ``RegisterColumns``.
-        ends: ``NEVER`` without answer.
-        processes: from 0.
-        is_write: or a read.
-        values: from 0, -1 for the initial one.
-        last_end: by process, a time before all; used up.
-        first_return: by value, the initial one last: ``NEVER``, and ``never`` for the initial one.
-        last_start: by value, ``never``; used up.
-        written: by value, whether it was written before all: the initial one alone.
-        begins: by value, used up.
-        forward_ends: by value, used up.
-        never: a time before all.
-    """
-    simple = _gather(
-        starts, ends, processes, is_write, values, last_end, first_return, last_start, written
-    )
-    if not simple:
+def zones_agree(register: RegisterColumns, memory: ZoneMemory) -> bool:
+    """Return whether all reads and writes certainly have an order; there is at least one."""
+    if not _gather(register, memory):
         return False
-    count = _forward_by_begin(first_return, last_start, written, begins, forward_ends, never)
+    count = _forward_by_begin(memory)
     if count < 0:
         return False
     for place in range(1, count):
-        if begins[place] < forward_ends[place - 1]:
+        if memory.begins[place] < memory.ends[place - 1]:
             return False
-    return not _lies_within(first_return, last_start, begins, forward_ends, count, never)
+    return not _lies_within(memory, count)

@@ -20,28 +20,16 @@ import sys
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from splitbrain.checker.linearizability.kernel.columns import NEVER
+from splitbrain.checker.linearizability.kernel.columns import (
+    BEFORE_ALL,
+    INITIAL,
+    NEVER,
+    RegisterColumns,
+)
 from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
 
-#: Value of a register before any write.
-INITIAL: Final = -1
-_BEFORE_ALL: Final = np.iinfo(np.int64).min
 _FEW_PROCESSES: Final = np.iinfo(np.uint16).max
-
-
-class RegisterColumns(NamedTuple):
-    """Reads and writes of one register, those without answer included, by invocation."""
-
-    starts: Integers
-    #: ``NEVER`` where there is no answer.
-    ends: Integers
-    #: Any processes, numbered from 0.
-    processes: Integers
-    is_write: NDArray[np.bool_]
-    #: Values numbered from 0, or ``INITIAL``; arbitrary for a read without answer.
-    values: Integers
 
 
 class ZoneVerdict(NamedTuple):
@@ -71,11 +59,11 @@ def judge_zones_plainly(columns: RegisterColumns) -> ZoneVerdict | None:
     # From here on a value has one write or none; the last entry is the initial value's.
     reads = ~is_write & (ends != NEVER)
     first_return = np.full(count + 1, NEVER, dtype=np.int64)
-    last_start = np.full(count + 1, _BEFORE_ALL, dtype=np.int64)
+    last_start = np.full(count + 1, BEFORE_ALL, dtype=np.int64)
     write_start = np.full(count + 1, NEVER, dtype=np.int64)
     first_return[written] = ends[is_write]
     last_start[written] = write_start[written] = columns.starts[is_write]
-    first_return[INITIAL] = write_start[INITIAL] = _BEFORE_ALL
+    first_return[INITIAL] = write_start[INITIAL] = BEFORE_ALL
     read = values[reads]
     was_read = np.zeros(count + 1, dtype=np.bool_)
     was_read[read] = True
@@ -90,28 +78,25 @@ def judge_zones_plainly(columns: RegisterColumns) -> ZoneVerdict | None:
 
 def agree_at_once(columns: RegisterColumns) -> bool:
     """Return whether compiled code confirms an order at once."""
-    from splitbrain.checker.linearizability.kernel.kernel_zones import zones_agree
+    from splitbrain.checker.linearizability.kernel.kernel_zones import ZoneMemory, zones_agree
 
     count = int(columns.values.max(initial=INITIAL)) + 2
-    first_return = np.full(count, NEVER, dtype=np.int64)
-    first_return[INITIAL] = _BEFORE_ALL
-    written = np.zeros(count, dtype=np.bool_)
-    written[INITIAL] = True
-    return zones_agree(
-        *columns,
-        last_end=np.full(int(columns.processes.max()) + 1, _BEFORE_ALL, dtype=np.int64),
-        first_return=first_return,
-        last_start=np.full(count, _BEFORE_ALL, dtype=np.int64),
-        written=written,
+    memory = ZoneMemory(
+        last_end=np.full(int(columns.processes.max()) + 1, BEFORE_ALL, dtype=np.int64),
+        first_return=np.full(count, NEVER, dtype=np.int64),
+        last_start=np.full(count, BEFORE_ALL, dtype=np.int64),
+        written=np.zeros(count, dtype=np.bool_),
         begins=np.empty(count, dtype=np.int64),
-        forward_ends=np.empty(count, dtype=np.int64),
-        never=_BEFORE_ALL,
+        ends=np.empty(count, dtype=np.int64),
     )
+    memory.first_return[INITIAL] = BEFORE_ALL
+    memory.written[INITIAL] = True
+    return zones_agree(columns, memory)
 
 
 def _contradiction(first_return: Integers, last_start: Integers, count: int) -> ZoneVerdict:
     """Find the first two values that cannot stand in either order, if any."""
-    happened = last_start != _BEFORE_ALL
+    happened = last_start != BEFORE_ALL
     # An open write that nobody read has no return; it contradicts nobody.
     happened[:count] &= first_return[:count] != NEVER
     forward = np.flatnonzero(happened & (first_return < last_start))

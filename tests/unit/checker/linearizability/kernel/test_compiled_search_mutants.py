@@ -10,10 +10,8 @@ import pytest
 from splitbrain.checker.linearizability.kernel import (
     compiled_search,
     kernel_frontier,
-    kernel_memo,
     kernel_rules,
     kernel_search,
-    kernel_ways,
 )
 from splitbrain.checker.linearizability.kernel.columns import columns_of
 from splitbrain.checker.linearizability.kernel.compiled_search import CompiledModel, CompiledSearch
@@ -29,7 +27,7 @@ from tests.unit.checker.small_histories import random_history
 
 HISTORIES = 6000
 #: Modules compiled as one, those first that others import from.
-KERNEL = (kernel_memo, kernel_rules, kernel_ways, kernel_search, kernel_frontier)
+KERNEL = (kernel_rules, kernel_search, kernel_frontier)
 #: Every fourth history is of the second, in which a call may lead to several states.
 MODEL_NAMES = ("cas-register", "cas-register", "cas-register", "multi-register")
 #: The second write was invoked after the first and cannot have stood before the cas.
@@ -95,7 +93,7 @@ MUTANTS = {
     "the memo forgets the state": ("| (stack[top, STATE] << 1) |", "|"),
     "the memo forgets the rank": ("key = (stack[top, RANK] << 32) |", "key ="),
     "the memo forgets what was used": (
-        "if (least - one[row, column + word]) & guard != guard:",
+        "if (least - first[row, column + word]) & guard != guard:",
         "if False:",
     ),
     "info before its invocation": ("layout.group_starts[next_one] > layout.ends[rank]", "False"),
@@ -136,7 +134,7 @@ def interpreted(found: str, put: str) -> ModuleType:
     """All that is compiled as one module, a piece of its source replaced, not compiled."""
     sources = [
         re.sub(
-            r"^from [\w.]+\.kernel_(memo|rules|search|ways) import .*?$",
+            r"^from [\w.]+\.kernel_(rules|search) import .*?$",
             "",
             re.sub(r"import \([^)]*\)", lambda names: " ".join(names[0].split()), source),
             flags=re.MULTILINE,

@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 
 from splitbrain.checker.linearizability.kernel import kernel_zones
+from splitbrain.checker.linearizability.kernel.columns import RegisterColumns
 from splitbrain.checker.linearizability.methods import zones
-from splitbrain.checker.linearizability.methods.zones import (
-    RegisterColumns,
-    agree_at_once,
-    judge_zones_plainly,
-)
+from splitbrain.checker.linearizability.methods.zones import agree_at_once, judge_zones_plainly
 from splitbrain.checker.linearizability.part_source import register_columns
 from splitbrain.checker.models.registry import MODELS
 from splitbrain.history.records import PairedOperation
@@ -67,7 +64,7 @@ MUTANTS = {
     "open reads answer": ("elif end == NEVER:", "elif False:"),
     "values from nowhere": ("if not written[value]:", "if False:"),
     "zones in the order of their values": ("while place > 0", "while place > 10**6"),
-    "overlapping zones allowed": ("begins[place] < forward_ends[place - 1]", "False"),
+    "overlapping zones allowed": ("memory.begins[place] < memory.ends[place - 1]", "False"),
     "nothing within a zone is seen": ("begin < ends[around - 1])", "False)"),
     "a value at the edge is within": ("begin < ends[around - 1])", "begin <= ends[around - 1])"),
     "the nearest zone is never the one before": ("begins[around - 1] >= end:", "False:"),
