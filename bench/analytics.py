@@ -25,7 +25,7 @@ from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.spark_analysis.jobs.availability import fault_windows, longest_unavailability
 from splitbrain.spark_analysis.jobs.commits import lost_commits, phantom_commits
 from splitbrain.spark_analysis.jobs.latency import latency_quantiles, throughput
-from splitbrain.spark_analysis.jobs.leadership import leader_overlaps, reigns
+from splitbrain.spark_analysis.jobs.leadership import election_timeline, leader_overlaps, reigns_of
 from splitbrain.spark_analysis.session import spark_session
 from tests.spark.run_folders import Shape, World
 
@@ -52,7 +52,9 @@ def jobs_of(tables: RunTables) -> dict[str, Callable[[], DataFrame]]:
         "longest unavailability": lambda: longest_unavailability(operations),
         "lost commits": lambda: lost_commits(operations, committed, logs),
         "phantom commits": lambda: phantom_commits(operations, committed),
-        "leader overlaps": lambda: leader_overlaps(reigns(state_events, faults, operations)),
+        "leader overlaps": lambda: leader_overlaps(
+            reigns_of(election_timeline(state_events, faults, operations))
+        ),
     }
 
 

@@ -11,33 +11,8 @@ import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from splitbrain.contracts.analysis.run import (
-    ClientError,
-    ClientErrors,
-    Divergence,
-    Divergences,
-    Duplicate,
-    Duplicates,
-    ErrorClass,
-    Latency,
-    Leader,
-    LeaderOverlap,
-    Lost,
-    LostCommit,
-    OkLatency,
-    Phantom,
-    PhantomCommit,
-    Reign,
-    Reigns,
-    Row,
-    RunAnalysis,
-    ServiceWindow,
-    Span,
-    StaleRead,
-    StaleReads,
-    Throughput,
-    Unavailability,
-)
+from splitbrain.contracts.analysis import run as rows
+from splitbrain.contracts.analysis.run import Row, RunAnalysis
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.frames import RunTables, figures, open_tables, rows_of, store_result
 from splitbrain.spark_analysis.ingest import ingest
@@ -49,9 +24,8 @@ from splitbrain.spark_analysis.jobs.commits import (
 )
 from splitbrain.spark_analysis.jobs.divergence import first_divergences
 from splitbrain.spark_analysis.jobs.duplicates import duplicates
-from splitbrain.spark_analysis.jobs.elections import election_timeline, reigns_of
 from splitbrain.spark_analysis.jobs.latency import latency_quantiles, throughput
-from splitbrain.spark_analysis.jobs.leadership import leader_overlaps
+from splitbrain.spark_analysis.jobs.leadership import election_timeline, leader_overlaps, reigns_of
 from splitbrain.spark_analysis.jobs.outcomes import client_errors
 from splitbrain.spark_analysis.jobs.stale_reads import stale_reads
 from splitbrain.spark_analysis.schemas import table_of
@@ -74,19 +48,19 @@ Results = Mapping[type[Row], DataFrame]
 
 #: Jobs by the rows that they find, from a run's tables and the results of the jobs above.
 JOBS: Final[dict[type[Row], Callable[[RunTables, Results], DataFrame]]] = {
-    Latency: lambda run, _: latency_quantiles(run.operations),
-    Throughput: lambda run, _: throughput(run.operations),
-    ServiceWindow: lambda run, _: fault_windows(run.operations, run.faults),
-    Unavailability: lambda run, _: longest_unavailability(run.operations),
-    LostCommit: lambda run, _: lost_commits(run.operations, run.committed, run.logs),
-    PhantomCommit: lambda run, _: phantom_commits(run.operations, run.committed),
-    Reign: lambda run, _: election_timeline(run.state_events, run.faults, run.operations),
-    Leader: lambda _, found: reigns_of(found[Reign]),
-    LeaderOverlap: lambda _, found: leader_overlaps(found[Leader]),
-    Divergence: lambda run, _: first_divergences(run.committed, run.logs),
-    Duplicate: lambda run, _: duplicates(run.operations, run.committed),
-    StaleRead: lambda run, _: stale_reads(run.operations),
-    ClientError: lambda run, _: client_errors(run.operations),
+    rows.Latency: lambda run, _: latency_quantiles(run.operations),
+    rows.Throughput: lambda run, _: throughput(run.operations),
+    rows.ServiceWindow: lambda run, _: fault_windows(run.operations, run.faults),
+    rows.Unavailability: lambda run, _: longest_unavailability(run.operations),
+    rows.LostCommit: lambda run, _: lost_commits(run.operations, run.committed, run.logs),
+    rows.PhantomCommit: lambda run, _: phantom_commits(run.operations, run.committed),
+    rows.Reign: lambda run, _: election_timeline(run.state_events, run.faults, run.operations),
+    rows.Leader: lambda _, found: reigns_of(found[rows.Reign]),
+    rows.LeaderOverlap: lambda _, found: leader_overlaps(found[rows.Leader]),
+    rows.Divergence: lambda run, _: first_divergences(run.committed, run.logs),
+    rows.Duplicate: lambda run, _: duplicates(run.operations, run.committed),
+    rows.StaleRead: lambda run, _: stale_reads(run.operations),
+    rows.ClientError: lambda run, _: client_errors(run.operations),
 }
 
 
@@ -163,89 +137,91 @@ def _session(given: SparkSession | None) -> Iterator[SparkSession]:
 # --- the summary ------------------------------------------------------------------------------
 
 
-def _throughput(found: Results, _: Counts) -> list[Throughput]:
+def _throughput(found: Results, _: Counts) -> list[rows.Throughput]:
     """Return every second, also those in which nothing ended."""
-    shown = rows_of(found[Throughput], Throughput, "second", limit=ROWS_MAX)
+    shown = rows_of(found[rows.Throughput], rows.Throughput, "second", limit=ROWS_MAX)
     by_second = {row.second: row for row in shown}
     seconds = range(shown[0].second, shown[-1].second + 1) if shown else ()
-    return [by_second.get(second) or Throughput(second, 0, 0, 0) for second in seconds]
+    return [by_second.get(second) or rows.Throughput(second, 0, 0, 0) for second in seconds]
 
 
-def _unavailability(found: Results) -> Unavailability | None:
-    return next(iter(rows_of(found[Unavailability], Unavailability, "start_ns", limit=1)), None)
+def _unavailability(found: Results) -> rows.Unavailability | None:
+    return next(
+        iter(rows_of(found[rows.Unavailability], rows.Unavailability, "start_ns", limit=1)), None
+    )
 
 
-def _span(found: Results, _: Counts) -> Span | None:
+def _span(found: Results, _: Counts) -> rows.Span | None:
     gap = _unavailability(found)
-    return gap and Span(gap.start_ms, gap.end_ms)
+    return gap and rows.Span(gap.start_ms, gap.end_ms)
 
 
-def _overlaps(found: Results, _: Counts) -> list[LeaderOverlap]:
+def _overlaps(found: Results, _: Counts) -> list[rows.LeaderOverlap]:
     order = ("epoch_a", "epoch_b", "start_ns")
-    overlaps = rows_of(found[LeaderOverlap], LeaderOverlap, *order, limit=ROWS_MAX)
+    overlaps = rows_of(found[rows.LeaderOverlap], rows.LeaderOverlap, *order, limit=ROWS_MAX)
     return sorted(overlaps, key=lambda row: not row.same_epoch)
 
 
-def _lost(found: Results, counts: Counts) -> Lost:
-    lost = found[LostCommit]
-    examples = rows_of(lost, LostCommit, "position_offset", "index", limit=EXAMPLES_MAX)
+def _lost(found: Results, counts: Counts) -> rows.Lost:
+    lost = found[rows.LostCommit]
+    examples = rows_of(lost, rows.LostCommit, "position_offset", "index", limit=EXAMPLES_MAX)
     missing = lost.count() if counts.logs else None
-    return Lost(counts.acknowledged, missing, examples, counts.nodes, counts.logs)
+    return rows.Lost(counts.acknowledged, missing, examples, counts.nodes, counts.logs)
 
 
-def _phantom(found: Results, counts: Counts) -> Phantom:
-    phantom = found[PhantomCommit]
-    examples = rows_of(phantom, PhantomCommit, "offset", "epoch", limit=EXAMPLES_MAX)
-    return Phantom(counts.committed, phantom.count() if counts.logs else None, examples)
+def _phantom(found: Results, counts: Counts) -> rows.Phantom:
+    phantom = found[rows.PhantomCommit]
+    examples = rows_of(phantom, rows.PhantomCommit, "offset", "epoch", limit=EXAMPLES_MAX)
+    return rows.Phantom(counts.committed, phantom.count() if counts.logs else None, examples)
 
 
-def _reigns(found: Results, _: Counts) -> Reigns:
-    reigns = found[Reign]
+def _reigns(found: Results, _: Counts) -> rows.Reigns:
+    reigns = found[rows.Reign]
     ended = reigns.groupBy("ended").agg(_rows().alias("count")).orderBy(sql.desc("count"), "ended")
     order = (sql.desc("leaderless_ms"), "start_ns", "epoch")
-    return Reigns(
+    return rows.Reigns(
         **figures(reigns, count=_rows(), leaderless_max_ms=sql.max("leaderless_ms")),
         ended={row["ended"]: row["count"] for row in ended.collect()},
         examples=rows_of(
-            reigns.where(sql.col("leaderless_ms") > 0), Reign, *order, limit=EXAMPLES_MAX
+            reigns.where(sql.col("leaderless_ms") > 0), rows.Reign, *order, limit=EXAMPLES_MAX
         ),
     )
 
 
-def _divergences(found: Results, counts: Counts) -> Divergences:
-    differing = found[Divergence]
-    examples = rows_of(differing, Divergence, "offset", "node_a", "node_b", limit=EXAMPLES_MAX)
-    return Divergences(differing.count() if counts.logs > 1 else None, examples)
+def _divergences(found: Results, counts: Counts) -> rows.Divergences:
+    differing = found[rows.Divergence]
+    examples = rows_of(differing, rows.Divergence, "offset", "node_a", "node_b", limit=EXAMPLES_MAX)
+    return rows.Divergences(differing.count() if counts.logs > 1 else None, examples)
 
 
-def _duplicates(found: Results, counts: Counts) -> Duplicates:
-    twice = found[Duplicate]
+def _duplicates(found: Results, counts: Counts) -> rows.Duplicates:
+    twice = found[rows.Duplicate]
     kinds = {kind: sql.count_if(sql.col("kind") == kind) for kind in ("committed", "read")}
     count = figures(twice, **kinds)
     order = ("kind", "first_offset", "index", "node", "key", "value")
-    return Duplicates(
+    return rows.Duplicates(
         count["committed"] if counts.logs else None,
         count["read"],
-        rows_of(twice, Duplicate, *order, limit=EXAMPLES_MAX),
+        rows_of(twice, rows.Duplicate, *order, limit=EXAMPLES_MAX),
     )
 
 
-def _stale_reads(found: Results, _: Counts) -> StaleReads:
-    stale = found[StaleRead]
-    return StaleReads(
+def _stale_reads(found: Results, _: Counts) -> rows.StaleReads:
+    stale = found[rows.StaleRead]
+    return rows.StaleReads(
         **figures(
             stale,
             count=_rows(),
             age_max_ms=sql.max("age_ms"),
             age_max_versions=sql.max("age_versions"),
         ),
-        examples=rows_of(stale, StaleRead, sql.desc("age_ms"), "index", limit=EXAMPLES_MAX),
+        examples=rows_of(stale, rows.StaleRead, sql.desc("age_ms"), "index", limit=EXAMPLES_MAX),
     )
 
 
-def _client_errors(found: Results, _: Counts) -> ClientErrors:
+def _client_errors(found: Results, _: Counts) -> rows.ClientErrors:
     by_class = (
-        found[ClientError]
+        found[rows.ClientError]
         .groupBy("type", "error")
         .agg(
             sql.sum("count").alias("count"),
@@ -253,10 +229,10 @@ def _client_errors(found: Results, _: Counts) -> ClientErrors:
             sql.max("last_ns").alias("last_ns"),
         )
     )
-    return ClientErrors(
-        **figures(found[ClientError], count=sql.coalesce(sql.sum("count"), sql.lit(0))),
+    return rows.ClientErrors(
+        **figures(found[rows.ClientError], count=sql.coalesce(sql.sum("count"), sql.lit(0))),
         classes=rows_of(
-            by_class, ErrorClass, sql.desc("count"), "type", "error", limit=CLASSES_MAX
+            by_class, rows.ErrorClass, sql.desc("count"), "type", "error", limit=CLASSES_MAX
         ),
     )
 
@@ -268,19 +244,19 @@ def _rows() -> Column:
 #: Makers of the parts of ``RunAnalysis``, from the results.
 PARTS: Final[dict[str, Callable[[Results, Counts], Any]]] = {
     "latency": lambda found, _: rows_of(
-        found[Latency].where("type = 'ok'"), OkLatency, "f", "second", limit=ROWS_MAX
+        found[rows.Latency].where("type = 'ok'"), rows.OkLatency, "f", "second", limit=ROWS_MAX
     ),
     "throughput": _throughput,
     "windows": lambda found, _: rows_of(
-        found[ServiceWindow], ServiceWindow, "start_ns", "index", limit=ROWS_MAX
+        found[rows.ServiceWindow], rows.ServiceWindow, "start_ns", "index", limit=ROWS_MAX
     ),
     "longest_unavailability_ms": lambda found, _: (gap := _unavailability(found)) and gap.gap_ms,
     "unavailability": _span,
-    "elections": lambda found, _: found[Leader].select("epoch").distinct().count(),
+    "elections": lambda found, _: found[rows.Leader].select("epoch").distinct().count(),
     "lost": _lost,
     "phantom": _phantom,
     "leaders": lambda found, _: rows_of(
-        found[Leader], Leader, "start_ns", "epoch", "node", limit=ROWS_MAX
+        found[rows.Leader], rows.Leader, "start_ns", "epoch", "node", limit=ROWS_MAX
     ),
     "leader_overlaps": _overlaps,
     "reigns": _reigns,

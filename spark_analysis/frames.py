@@ -23,15 +23,7 @@ from splitbrain.contracts.analysis.run import Moment, Row, Value
 from splitbrain.history.functions import USUAL
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.ingest import table_folder
-from splitbrain.spark_analysis.schemas import (
-    COMMITTED,
-    FAULTS,
-    LOGS,
-    OPERATIONS,
-    STATE_EVENTS,
-    Table,
-    columns_of,
-)
+from splitbrain.spark_analysis.schemas import INGESTED_TABLES, Table, columns_of
 from splitbrain.spark_analysis.table_writer import PART_FILE
 
 
@@ -147,7 +139,7 @@ def has_record() -> Column:
 
 
 class RunTables(NamedTuple):
-    """Ingested tables of any number of runs."""
+    """Ingested tables of any number of runs, as in ``INGESTED_TABLES``."""
 
     operations: DataFrame
     faults: DataFrame
@@ -164,9 +156,7 @@ def open_tables(session: SparkSession, run_folders: Sequence[Path]) -> RunTables
         paths = [str(table_folder(folder, table).absolute()) for folder in folders]
         return session.read.schema(struct_type(table)).parquet(*paths)
 
-    return RunTables(
-        *(open_table(table) for table in (OPERATIONS, FAULTS, STATE_EVENTS, COMMITTED, LOGS))
-    )
+    return RunTables(*map(open_table, INGESTED_TABLES))
 
 
 def store_result(

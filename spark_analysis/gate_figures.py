@@ -5,7 +5,7 @@ Latencies are counted by whole microsecond first, so that an exact quantile of a
 runs needs no sort of them. No data is null, never zero.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, reduce
 from typing import Final
 
@@ -27,15 +27,29 @@ from splitbrain.spark_analysis.figure_catalogue import (
     WINDOW_FIGURES,
 )
 from splitbrain.spark_analysis.frames import RunTables
-from splitbrain.spark_analysis.gate_selection import Columns, Selection, one_row
 from splitbrain.spark_analysis.jobs.availability import fault_windows
 from splitbrain.spark_analysis.jobs.commits import phantom_commits
 from splitbrain.spark_analysis.jobs.divergence import first_divergences
 from splitbrain.spark_analysis.jobs.duplicates import duplicates
-from splitbrain.spark_analysis.jobs.elections import election_timeline, reigns_of, without_fault
 from splitbrain.spark_analysis.jobs.latency import throughput
-from splitbrain.spark_analysis.jobs.leadership import leader_overlaps
+from splitbrain.spark_analysis.jobs.leadership import (
+    election_timeline,
+    leader_overlaps,
+    reigns_of,
+    without_fault,
+)
 from splitbrain.spark_analysis.jobs.stale_reads import stale_reads
+
+#: One row per selected run, with the columns for conditions on runs.
+SELECTED_RUNS: Final = StructType(
+    [
+        StructField(name, StringType(), nullable=False)
+        for name in ("run_id", "system", "version", "workload", "runtime")
+    ]
+)
+
+#: Value and samples of each figure, as columns of one row.
+Columns = dict[str, tuple[Column, Column]]
 
 #: One row per subject; ``value`` is null without samples.
 FIGURES: Final = StructType(
@@ -68,8 +82,34 @@ def gate_figures(tables: RunTables, runs: DataFrame, subjects: Sequence[Subject]
     return reduce(DataFrame.unionByName, frames)
 
 
-class _Measures(Selection):
-    """All figures of a family in one row, under any conditions."""
+class _Measures:
+    """All figures of a family in one row, under any conditions; each job is planned once."""
+
+    def __init__(self, tables: RunTables, runs: DataFrame) -> None:
+        self.tables = tables
+        self._runs = runs
+        self._planned: dict[str, DataFrame] = {}
+
+    def _once(self, name: str, plan: Callable[[], DataFrame]) -> DataFrame:
+        """Return a job's result, computed once for all selections."""
+        if name not in self._planned:
+            self._planned[name] = plan().localCheckpoint(eager=False)
+        return self._planned[name]
+
+    def _chosen(
+        self, frame: DataFrame, conditions: Sequence[Condition], **columns: str
+    ) -> DataFrame:
+        """Return rows that meet the conditions; ``columns`` maps other dimensions to columns."""
+        on_runs = [condition for condition in conditions if condition.dimension not in columns]
+        for condition in conditions:
+            if condition.dimension in columns:
+                frame = frame.where(_holds(condition, columns[condition.dimension]))
+        if not on_runs:
+            return frame
+        runs = self._runs
+        for condition in on_runs:
+            runs = runs.where(_holds(condition, condition.dimension))
+        return frame.join(sql.broadcast(runs.select("run_id")), "run_id", "left_semi")
 
     def of(self, family: str, conditions: Sequence[Condition]) -> DataFrame:
         """Return one row with columns ``<figure>`` and ``<figure>.samples``."""
@@ -80,8 +120,8 @@ class _Measures(Selection):
 
     def latency(self, conditions: Sequence[Condition]) -> DataFrame:
         """Return figures of ok operations."""
-        counted = self.once("latency", lambda: _counted_latencies(self.tables.operations))
-        chosen = self.chosen(counted, conditions, operation="f")
+        counted = self._once("latency", lambda: _counted_latencies(self.tables.operations))
+        chosen = self._chosen(counted, conditions, operation="f")
         pooled = chosen.agg(
             sql.percentile("us", [0.5, 0.95, 0.99], sql.col("count")).alias("quantiles"),
             sql.max("us").alias("longest"),
@@ -93,7 +133,7 @@ class _Measures(Selection):
             .agg(sql.max("p99").alias("worst"))
         )
         quantiles, samples = sql.col("quantiles"), sql.col("samples")
-        return one_row(
+        return _one_row(
             pooled.crossJoin(worst),
             {
                 "latency_p50_ms": (quantiles[0] / _US_PER_MS, samples),
@@ -106,10 +146,10 @@ class _Measures(Selection):
 
     def windows(self, conditions: Sequence[Condition]) -> DataFrame:
         """Return figures of faults that were seen to bite."""
-        windows = self.once(
+        windows = self._once(
             "windows", lambda: fault_windows(self.tables.operations, self.tables.faults)
         )
-        chosen = self.chosen(windows.where("verified"), conditions, fault="kind")
+        chosen = self._chosen(windows.where("verified"), conditions, fault="kind")
         columns: Columns = {}
         aggregates: list[Column] = []
         for name in ("failover", "recovery"):
@@ -131,14 +171,14 @@ class _Measures(Selection):
         samples = sql.col("availability_samples")
         columns["availability_min"] = (sql.col("least"), samples)
         columns["availability_mean"] = (sql.col("mean"), samples)
-        return one_row(chosen.agg(*aggregates), columns)
+        return _one_row(chosen.agg(*aggregates), columns)
 
     def throughput(self, conditions: Sequence[Condition]) -> DataFrame:
         """Return figures of acknowledged throughput."""
-        by_second = self.once("throughput", lambda: throughput(self.tables.operations))
+        by_second = self._once("throughput", lambda: throughput(self.tables.operations))
         seconds = sql.max("second") - sql.min("second") + 1
         by_run = (
-            self.chosen(by_second, conditions)
+            self._chosen(by_second, conditions)
             .groupBy("run_id")
             .agg((sql.sum("ok") / seconds).alias("rate"))
         )
@@ -148,7 +188,7 @@ class _Measures(Selection):
             sql.count("rate").alias("samples"),
         )
         samples = sql.col("samples")
-        return one_row(
+        return _one_row(
             figures,
             {
                 "throughput_mean": (sql.col("mean"), samples),
@@ -159,7 +199,7 @@ class _Measures(Selection):
     def outcome(self, conditions: Sequence[Condition]) -> DataFrame:
         """Return shares of the operations that did not end ok."""
         operations = self.tables.operations
-        counted = self.once(
+        counted = self._once(
             "outcomes",
             lambda: operations.groupBy("run_id", "f").agg(
                 *(sql.count_if(sql.col("type") == kind).alias(kind) for kind in ("fail", "info")),
@@ -168,9 +208,9 @@ class _Measures(Selection):
         )
         sums = [sql.sum(name).alias(name) for name in ("fail", "info", "count")]
         samples = sql.col("count")
-        return one_row(
+        return _one_row(
             # Without operations the sum is null.
-            self.chosen(counted, conditions, operation="f").agg(*sums),
+            self._chosen(counted, conditions, operation="f").agg(*sums),
             {
                 "operations_failed": (sql.col("fail") / samples, samples),
                 "operations_open": (sql.col("info") / samples, samples),
@@ -180,15 +220,15 @@ class _Measures(Selection):
     def found(self, family: str, conditions: Sequence[Condition]) -> DataFrame:
         """Return figures of a job's findings: null if it could find nothing, else zero or more."""
         job, values = FOUND[family]
-        row = self.chosen(self.once(family, lambda: job(self)), conditions).agg(
+        row = self._chosen(self._once(family, lambda: job(self)), conditions).agg(
             *(sql.expr(value).alias(name) for name, value in values.items())
         )
         told_by = {one.name: one.samples_of for one in FOUND_FIGURES if one.name in values}
         for told in set(told_by.values()):
-            runs = self.chosen(self.once(told, partial(TOLD[told], self.tables)), conditions)
+            runs = self._chosen(self._once(told, partial(TOLD[told], self.tables)), conditions)
             row = row.crossJoin(runs.agg(sql.count("run_id").alias(told)))
         samples = {name: sql.col(f"`{told}`") for name, told in told_by.items()}
-        return one_row(
+        return _one_row(
             row,
             {
                 name: (sql.when(count > 0, sql.coalesce(name, sql.lit(0))), count)
@@ -199,9 +239,27 @@ class _Measures(Selection):
     def timeline(self) -> DataFrame:
         """Return rows of ``Reign``."""
         run = self.tables
-        return self.once(
+        return self._once(
             "timeline", lambda: election_timeline(run.state_events, run.faults, run.operations)
         )
+
+
+def _one_row(frame: DataFrame, columns: Mapping[str, tuple[Column, Column]]) -> DataFrame:
+    """Return value and samples of each figure in one row; the sum of no samples is null."""
+    return frame.select(
+        *(
+            sql.struct(
+                value.cast("double").alias("value"),
+                sql.coalesce(samples, sql.lit(0)).cast("long").alias("samples"),
+            ).alias(name)
+            for name, (value, samples) in columns.items()
+        )
+    )
+
+
+def _holds(condition: Condition, column: str) -> Column:
+    equal = sql.col(column) == sql.lit(condition.value)
+    return equal if condition.is_equal else ~equal
 
 
 def _dumped(tables: RunTables, logs: int) -> DataFrame:

@@ -16,8 +16,7 @@ from pyspark.sql import functions as sql
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.figure import FiguresAnswer, FiguresRequest, SelectedRun
 from splitbrain.spark_analysis.frames import RunTables, open_tables
-from splitbrain.spark_analysis.gate_figures import gate_figures
-from splitbrain.spark_analysis.gate_selection import SELECTED_RUNS
+from splitbrain.spark_analysis.gate_figures import SELECTED_RUNS, gate_figures
 from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.spark_analysis.lake.reader import PARTITIONS, lake_at
 from splitbrain.spark_analysis.owned_process import answer

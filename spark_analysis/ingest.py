@@ -8,9 +8,7 @@ ingest repairs a crash in the middle. Damaged files are read as far as possible,
 ``Ingested.damage`` names the rest.
 """
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
@@ -20,30 +18,14 @@ from splitbrain.history.functions import Functions
 from splitbrain.history.plan import decode_plan
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.damage import Damage
-from splitbrain.spark_analysis.run_rows import (
-    Row,
-    committed_rows,
-    fault_rows,
-    operation_rows,
-    state_event_rows,
-)
-from splitbrain.spark_analysis.schemas import (
-    COMMITTED,
-    FAULTS,
-    LOGS,
-    OPERATIONS,
-    STATE_EVENTS,
-    Table,
-)
+from splitbrain.spark_analysis.run_rows import ingested_rows
+from splitbrain.spark_analysis.schemas import INGESTED_TABLES, OPERATIONS, Table
 from splitbrain.spark_analysis.table_writer import (
     BATCH_ROWS,
     PART_FILE,
     replace_file,
     replace_table,
 )
-
-#: Tables that an ingest makes.
-INGESTED_TABLES: Final = (OPERATIONS, FAULTS, STATE_EVENTS, COMMITTED, LOGS)
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -119,21 +101,13 @@ def _ingest(folder: RunFolder, sources: tuple[Source, ...], batch_rows: int) -> 
     damage = Damage()
     rows: dict[str, int] = {}
 
-    def fill(table: Table, content: Iterable[Row]) -> None:
+    for table, content in ingested_rows(folder, functions, nodes, damage):
         with replace_table(table, table_folder(folder, table), batch_rows=batch_rows) as writer:
             for row in content:
                 writer.add((run_id, *row))
             if refused := writer.end_of_run():
                 damage.add("values-refused", refused_rows(table, refused))
         rows[table.name] = writer.row_count
-
-    fill(OPERATIONS, operation_rows(folder, functions, damage))
-    fill(FAULTS, fault_rows(folder, damage))
-    fill(STATE_EVENTS, state_event_rows(folder, nodes, damage))
-    # One pass fills two tables: the logs' records, and their bounds.
-    logs: list[Row] = []
-    fill(COMMITTED, committed_rows(folder, nodes, logs, damage))
-    fill(LOGS, logs)
     return Ingested(
         run_id=run_id,
         tables={table.name: table.version for table in INGESTED_TABLES},

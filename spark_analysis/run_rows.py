@@ -5,7 +5,7 @@ broken lines, a log dump that stops before its end, a file that cannot be read. 
 no rows. Must never hold a whole file, except the few faults of a run.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -25,6 +25,14 @@ from splitbrain.history.reader import HistoryReader
 from splitbrain.history.records import Event, PairedOperation
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.damage import Damage
+from splitbrain.spark_analysis.schemas import (
+    COMMITTED,
+    FAULTS,
+    LOGS,
+    OPERATIONS,
+    STATE_EVENTS,
+    Table,
+)
 
 #: Values in the order of the table's columns, without the run id.
 Row = tuple[Any, ...]
@@ -53,11 +61,24 @@ class _MetricLine(msgspec.Struct, frozen=True):
     system: dict[str, float] | None = None
 
 
-def operation_rows(folder: RunFolder, functions: Functions, damage: Damage) -> Iterator[Row]:
-    """Yield rows of ``operations``, in the order of completion, those never completed last.
+def ingested_rows(
+    folder: RunFolder, functions: Functions, nodes: Sequence[str], damage: Damage
+) -> Iterator[tuple[Table, Iterable[Row]]]:
+    """Yield the rows of each of ``INGESTED_TABLES``; those of one are used up before the next.
 
     ``functions`` are those that the plan declares, none where it declares none.
     """
+    yield OPERATIONS, operation_rows(folder, functions, damage)
+    yield FAULTS, fault_rows(folder, damage)
+    yield STATE_EVENTS, state_event_rows(folder, nodes, damage)
+    # One pass fills two tables: the logs' records, and their bounds.
+    logs: list[Row] = []
+    yield COMMITTED, committed_rows(folder, nodes, logs, damage)
+    yield LOGS, logs
+
+
+def operation_rows(folder: RunFolder, functions: Functions, damage: Damage) -> Iterator[Row]:
+    """Yield rows of ``operations``, in the order of completion, those never completed last."""
     for operation in _operations(folder, damage):
         yield _operation_row(operation, functions)
 
@@ -160,7 +181,7 @@ def _fault_row(index: int, story: Sequence[FaultEvent]) -> Row:
     )
 
 
-def state_event_rows(folder: RunFolder, nodes: list[str], damage: Damage) -> Iterator[Row]:
+def state_event_rows(folder: RunFolder, nodes: Sequence[str], damage: Damage) -> Iterator[Row]:
     """Yield rows of ``state_events``, node by node, in the order in which they arrived."""
     for node in nodes:
         for event in json_lines(folder.state_events(NodeName(node)), StateEvent, damage):
@@ -181,7 +202,7 @@ def state_event_rows(folder: RunFolder, nodes: list[str], damage: Damage) -> Ite
 
 
 def committed_rows(
-    folder: RunFolder, nodes: list[str], logs: list[Row], damage: Damage
+    folder: RunFolder, nodes: Sequence[str], logs: list[Row], damage: Damage
 ) -> Iterator[Row]:
     """Yield rows of ``committed``; append one row of ``logs`` per node to ``logs``."""
     for node in nodes:

@@ -266,3 +266,7 @@ RUNS: Final = declare(
     _optional("unavailability_max_ms", _DOUBLE),  # without an acknowledged write
     _optional("reproduce", _STRING),  # the command line that runs it again
 )
+
+#: Tables that an ingest makes of a run folder, and all that a lake has.
+INGESTED_TABLES: Final = (OPERATIONS, FAULTS, STATE_EVENTS, COMMITTED, LOGS)
+LAKE_TABLES: Final = (*INGESTED_TABLES, METRICS, VERDICTS, COVERAGE, RUNS)

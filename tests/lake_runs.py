@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.lake.snapshot import read_snapshot
 from splitbrain.spark_analysis.lake.store import Store
-from splitbrain.spark_analysis.lake.writing import LAKE_TABLES
+from splitbrain.spark_analysis.schemas import LAKE_TABLES
 from tests.synthetic_runs import NODES, Flaw, SyntheticRun
 
 #: Rows of one run by table, each in the order of its text.

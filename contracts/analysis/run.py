@@ -160,7 +160,7 @@ class LeaderOverlap(Row, frozen=True):
 
 
 class Reign(Row, frozen=True):
-    """A leader's time in its epoch, and how it ended; see ``jobs.elections``."""
+    """A leader's time in its epoch, and how it ended; see ``jobs.leadership``."""
 
     table = "elections/1"
     epoch: int

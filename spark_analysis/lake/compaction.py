@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from splitbrain.spark_analysis.lake.commits import DataFile, Partition, RunEntry, new_commit_id
 from splitbrain.spark_analysis.lake.snapshot import Snapshot, read_snapshot
 from splitbrain.spark_analysis.lake.store import Store
-from splitbrain.spark_analysis.lake.writing import LAKE_TABLES, PartitionWriter, commit
-from splitbrain.spark_analysis.schemas import Table
+from splitbrain.spark_analysis.lake.writing import PartitionWriter, commit
+from splitbrain.spark_analysis.schemas import LAKE_TABLES, Table
 from splitbrain.spark_analysis.table_writer import BATCH_ROWS
 
 #: Size of a compaction's commits in data files; commits of at least half of it are left alone.

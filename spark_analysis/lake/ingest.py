@@ -18,7 +18,7 @@ from splitbrain.spark_analysis.lake.commits import Commit, Partition, RunEntry, 
 from splitbrain.spark_analysis.lake.snapshot import Snapshot, read_snapshot
 from splitbrain.spark_analysis.lake.sources import find_missing, only_results, sources_of, unchanged
 from splitbrain.spark_analysis.lake.store import Store
-from splitbrain.spark_analysis.lake.writing import LAKE_TABLES, PartitionWriter, commit
+from splitbrain.spark_analysis.lake.writing import PartitionWriter, commit
 from splitbrain.spark_analysis.run_record import (
     Identity,
     coverage_rows,
@@ -27,23 +27,14 @@ from splitbrain.spark_analysis.run_record import (
     run_row,
     verdict_rows,
 )
-from splitbrain.spark_analysis.run_rows import (
-    Row,
-    committed_rows,
-    fault_rows,
-    metric_rows,
-    operation_rows,
-    state_event_rows,
-)
+from splitbrain.spark_analysis.run_rows import Row, ingested_rows, metric_rows
 from splitbrain.spark_analysis.schemas import (
-    COMMITTED,
     COVERAGE,
-    FAULTS,
+    LAKE_TABLES,
     LOGS,
     METRICS,
     OPERATIONS,
     RUNS,
-    STATE_EVENTS,
     VERDICTS,
     Table,
 )
@@ -231,18 +222,16 @@ def _read_run(
             damage.add("values-refused", refused_rows(table, refused))
         return written
 
-    nodes, logs = list(identity.nodes), list[Row]()
     functions = {} if identity.plan is None else identity.plan.functions
-    operations = 0 if is_pruned else fill(OPERATIONS, operation_rows(folder, functions, damage))
-    fill(FAULTS, fault_rows(folder, damage))
-    fill(STATE_EVENTS, state_event_rows(folder, nodes, damage))
-    fill(COMMITTED, committed_rows(folder, nodes, logs, damage))
-    if not is_pruned:
-        fill(LOGS, logs)
+    counts: dict[str, int] = {}
+    for table, rows in ingested_rows(folder, functions, identity.nodes, damage):
+        if not is_pruned or table not in (OPERATIONS, LOGS):
+            counts[table.name] = fill(table, rows)
     fill(METRICS, metric_rows(folder, damage))
     conclusions = read_conclusions(folder, damage)
     fill(VERDICTS, verdict_rows(conclusions))
     fill(COVERAGE, coverage_rows(conclusions))
+    operations = counts.get(OPERATIONS.name, 0)
     row = run_row(identity, conclusions, damage, is_open=candidate.is_open, operations=operations)
     fill(RUNS, [row])
     state = damage.state(is_open=candidate.is_open)

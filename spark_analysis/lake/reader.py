@@ -21,8 +21,7 @@ from splitbrain.spark_analysis.lake.hadoop_store import HadoopStore
 from splitbrain.spark_analysis.lake.snapshot import LiveFile, Snapshot, read_snapshot
 from splitbrain.spark_analysis.lake.store import LocalStore, Store, local_root
 from splitbrain.spark_analysis.lake.upgrades import OLDER, Versions, table_as_written, upgraded
-from splitbrain.spark_analysis.lake.writing import LAKE_TABLES
-from splitbrain.spark_analysis.schemas import Table
+from splitbrain.spark_analysis.schemas import LAKE_TABLES, Table
 
 #: Columns from the folders' names.
 PARTITIONS: Final = ("system", "day")

@@ -24,33 +24,11 @@ from splitbrain.spark_analysis.lake.commits import (
 from splitbrain.spark_analysis.lake.snapshot import GRACE_S
 from splitbrain.spark_analysis.lake.store import Store
 from splitbrain.spark_analysis.run_rows import Row
-from splitbrain.spark_analysis.schemas import (
-    COMMITTED,
-    COVERAGE,
-    FAULTS,
-    LOGS,
-    METRICS,
-    OPERATIONS,
-    RUNS,
-    STATE_EVENTS,
-    VERDICTS,
-    Table,
-)
+from splitbrain.spark_analysis.schemas import Table
 from splitbrain.spark_analysis.table_writer import TableWriter
 
 #: Greatest age of a commit in the making: then a cleaning may take its files for garbage.
 _COMMIT_TIME_MAX_S: Final = GRACE_S / 2
-LAKE_TABLES: Final = (
-    OPERATIONS,
-    FAULTS,
-    STATE_EVENTS,
-    COMMITTED,
-    LOGS,
-    METRICS,
-    VERDICTS,
-    COVERAGE,
-    RUNS,
-)
 
 
 class PartitionWriter:

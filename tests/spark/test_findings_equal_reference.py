@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from splitbrain.spark_analysis.frames import RunTables, open_tables
 from splitbrain.spark_analysis.ingest import ingest
-from splitbrain.spark_analysis.jobs import divergence, duplicates, elections
+from splitbrain.spark_analysis.jobs import divergence, duplicates, leadership
 from splitbrain.spark_analysis.jobs.outcomes import client_errors
 from tests.spark import reference_findings as reference
 from tests.spark.reference import Run
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 def test_election_timeline_equals_reference(tables: RunTables, references: dict[str, Run]) -> None:
-    rows = elections.election_timeline(tables.state_events, tables.faults, tables.operations)
+    rows = leadership.election_timeline(tables.state_events, tables.faults, tables.operations)
     found = [tuple(row) for row in rows.collect()]
     expected = {
         (run_id, *row)
@@ -44,8 +44,8 @@ def test_elections_without_fault_equal_reference(session: SparkSession, tmp_path
         folders.append(world.write(tmp_path / f"run-{seed}"))
         ingest(folders[-1])
     tables = open_tables(session, folders)
-    timeline = elections.election_timeline(tables.state_events, tables.faults, tables.operations)
-    found = [tuple(row) for row in elections.without_fault(timeline, tables.faults).collect()]
+    timeline = leadership.election_timeline(tables.state_events, tables.faults, tables.operations)
+    found = [tuple(row) for row in leadership.without_fault(timeline, tables.faults).collect()]
     expected = {
         (folder.name, *row) for folder in folders for row in reference.without_fault(Run(folder))
     }

@@ -124,7 +124,8 @@ def test_phantom_commits_equal_reference(tables: RunTables, references: dict[str
 
 
 def test_reigns_and_overlaps_equal_reference(tables: RunTables, references: dict[str, Run]) -> None:
-    leaders = leadership.reigns(tables.state_events, tables.faults, tables.operations)
+    timeline = leadership.election_timeline(tables.state_events, tables.faults, tables.operations)
+    leaders = leadership.reigns_of(timeline)
     assert sorted(tuple(row) for row in leaders.collect()) == sorted(
         (run_id, *reign) for run_id, run in references.items() for reign in reference.reigns(run)
     )

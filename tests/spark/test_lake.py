@@ -26,8 +26,15 @@ from splitbrain.spark_analysis.lake.reader import open_lake, open_table
 from splitbrain.spark_analysis.lake.snapshot import clean, read_snapshot
 from splitbrain.spark_analysis.lake.store import LocalStore, Store
 from splitbrain.spark_analysis.lake.upgrades import OLDER, Older
-from splitbrain.spark_analysis.lake.writing import LAKE_TABLES, commit
-from splitbrain.spark_analysis.schemas import FAULTS, RUNS, STATE_EVENTS, Table, declare
+from splitbrain.spark_analysis.lake.writing import commit
+from splitbrain.spark_analysis.schemas import (
+    FAULTS,
+    LAKE_TABLES,
+    RUNS,
+    STATE_EVENTS,
+    Table,
+    declare,
+)
 from tests.lake_runs import Content, content_of, make_run, rows_of, write_results
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]

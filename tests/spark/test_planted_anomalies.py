@@ -115,7 +115,7 @@ def test_one_overlap_in_an_epoch_among_many_elections_is_found_and_nothing_else(
     world.lead_as_well(other, reign.epoch, reign.start + 20 * MS)
     tables = tables_of(session, world, tmp_path)
 
-    leaders = leadership.reigns(tables.state_events, tables.faults, tables.operations)
+    leaders = leaders_of(tables)
     found = leadership.leader_overlaps(leaders)
 
     (row,) = found.where("same_epoch").collect()
@@ -127,6 +127,11 @@ def test_one_overlap_in_an_epoch_among_many_elections_is_found_and_nothing_else(
     assert leaders.select("epoch").distinct().count() == len(world.reigns)
 
 
+def leaders_of(tables: RunTables) -> DataFrame:
+    events, faults = tables.state_events, tables.faults
+    return leadership.reigns_of(leadership.election_timeline(events, faults, tables.operations))
+
+
 def test_two_leaders_of_one_epoch_one_after_the_other_are_an_overlap(
     session: SparkSession, tmp_path: Path
 ) -> None:
@@ -135,7 +140,7 @@ def test_two_leaders_of_one_epoch_one_after_the_other_are_an_overlap(
     world.lead_as_well(world.nodes[1], reign.epoch, 10 * MS)
     tables = tables_of(session, world, tmp_path)
 
-    leaders = leadership.reigns(tables.state_events, tables.faults, tables.operations)
+    leaders = leaders_of(tables)
     (row,) = leadership.leader_overlaps(leaders).collect()
 
     assert row["same_epoch"]
@@ -175,7 +180,7 @@ def test_lost_commits_and_overlaps_equal_those_of_the_checker(
     assert (len(logs), problems) == (3, [])
 
     result = check(Evidence(tuple(run.operations), committed_logs=logs, voters=3), Unlimited())
-    leaders = leadership.reigns(tables.state_events, tables.faults, tables.operations)
+    leaders = leaders_of(tables)
     found = leadership.leader_overlaps(leaders).where("not same_epoch").collect()
 
     assert lost(tables).count() == result.figures["lost"] > 5

@@ -17,8 +17,7 @@ from splitbrain.spark_analysis.jobs.commits import (
 )
 from splitbrain.spark_analysis.jobs.divergence import first_divergences
 from splitbrain.spark_analysis.jobs.duplicates import duplicates
-from splitbrain.spark_analysis.jobs.elections import election_timeline
-from splitbrain.spark_analysis.jobs.leadership import leader_overlaps, reigns
+from splitbrain.spark_analysis.jobs.leadership import election_timeline, leader_overlaps, reigns_of
 from splitbrain.spark_analysis.schemas import (
     COMMITTED,
     FAULTS,
@@ -156,13 +155,14 @@ def test_one_overlap_in_a_thousand_elections_is_found_and_nothing_else(
     state_events = stored(session, tmp_path, STATE_EVENTS, columns)
     faults, operations = (session.createDataFrame([], struct_type(t)) for t in (FAULTS, OPERATIONS))
 
-    (row,) = leader_overlaps(reigns(state_events, faults, operations)).collect()
+    reigns = election_timeline(state_events, faults, operations)
+    (row,) = leader_overlaps(reigns_of(reigns)).collect()
     assert row["same_epoch"]
     assert (row["epoch_a"], row["epoch_b"]) == (SHARED, SHARED)
     assert (row["node_a"], row["node_b"]) == (NODES[SHARED % 3], NODES[(SHARED + 1) % 3])
     assert row["end_ns"] - row["start_ns"] == 40 * MS
 
-    timeline = election_timeline(state_events, faults, operations).collect()
+    timeline = reigns.collect()
     assert len(timeline) == ELECTIONS + 1
     assert {one["epoch"] for one in timeline if one["epoch_leaders"] > 1} == {SHARED}
     assert {one["leaderless_ms"] for one in timeline} == {None, 0.0, 100.0}

@@ -11,10 +11,11 @@ import pytest
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis import ingest as ingest_module
-from splitbrain.spark_analysis.ingest import INGESTED_TABLES, ingest, table_folder
+from splitbrain.spark_analysis.ingest import ingest, table_folder
 from splitbrain.spark_analysis.schemas import (
     COMMITTED,
     FAULTS,
+    INGESTED_TABLES,
     LOGS,
     OPERATIONS,
     SCHEMA_METADATA_KEY,

@@ -23,8 +23,7 @@ from splitbrain.spark_analysis.lake.ingest import ingest_runs
 from splitbrain.spark_analysis.lake.snapshot import read_snapshot
 from splitbrain.spark_analysis.lake.sources import find_runs
 from splitbrain.spark_analysis.lake.store import LocalStore
-from splitbrain.spark_analysis.lake.writing import LAKE_TABLES
-from splitbrain.spark_analysis.schemas import SCHEMA_METADATA_KEY
+from splitbrain.spark_analysis.schemas import LAKE_TABLES, SCHEMA_METADATA_KEY
 from tests.lake_runs import (
     all_tables,
     content_of,
