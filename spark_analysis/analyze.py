@@ -5,7 +5,7 @@ import functools
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -62,6 +62,9 @@ JOBS: Final[dict[type[Row], Callable[[RunTables, Results], DataFrame]]] = {
     rows.StaleRead: lambda run, _: stale_reads(run.operations),
     rows.ClientError: lambda run, _: client_errors(run.operations),
 }
+
+
+_Row = TypeVar("_Row", bound=Row)
 
 
 class Counts(NamedTuple):
@@ -137,18 +140,22 @@ def _session(given: SparkSession | None) -> Iterator[SparkSession]:
 # --- the summary ------------------------------------------------------------------------------
 
 
+def _first(
+    found: Results, row: type[_Row], *order: str | Column, limit: int = EXAMPLES_MAX
+) -> list[_Row]:
+    return rows_of(found[row], row, *order, limit=limit)
+
+
 def _throughput(found: Results, _: Counts) -> list[rows.Throughput]:
     """Return every second, also those in which nothing ended."""
-    shown = rows_of(found[rows.Throughput], rows.Throughput, "second", limit=ROWS_MAX)
+    shown = _first(found, rows.Throughput, "second", limit=ROWS_MAX)
     by_second = {row.second: row for row in shown}
     seconds = range(shown[0].second, shown[-1].second + 1) if shown else ()
     return [by_second.get(second) or rows.Throughput(second, 0, 0, 0) for second in seconds]
 
 
 def _unavailability(found: Results) -> rows.Unavailability | None:
-    return next(
-        iter(rows_of(found[rows.Unavailability], rows.Unavailability, "start_ns", limit=1)), None
-    )
+    return next(iter(_first(found, rows.Unavailability, "start_ns", limit=1)), None)
 
 
 def _span(found: Results, _: Counts) -> rows.Span | None:
@@ -158,21 +165,20 @@ def _span(found: Results, _: Counts) -> rows.Span | None:
 
 def _overlaps(found: Results, _: Counts) -> list[rows.LeaderOverlap]:
     order = ("epoch_a", "epoch_b", "start_ns")
-    overlaps = rows_of(found[rows.LeaderOverlap], rows.LeaderOverlap, *order, limit=ROWS_MAX)
+    overlaps = _first(found, rows.LeaderOverlap, *order, limit=ROWS_MAX)
     return sorted(overlaps, key=lambda row: not row.same_epoch)
 
 
 def _lost(found: Results, counts: Counts) -> rows.Lost:
-    lost = found[rows.LostCommit]
-    examples = rows_of(lost, rows.LostCommit, "position_offset", "index", limit=EXAMPLES_MAX)
-    missing = lost.count() if counts.logs else None
+    missing = found[rows.LostCommit].count() if counts.logs else None
+    examples = _first(found, rows.LostCommit, "position_offset", "index")
     return rows.Lost(counts.acknowledged, missing, examples, counts.nodes, counts.logs)
 
 
 def _phantom(found: Results, counts: Counts) -> rows.Phantom:
-    phantom = found[rows.PhantomCommit]
-    examples = rows_of(phantom, rows.PhantomCommit, "offset", "epoch", limit=EXAMPLES_MAX)
-    return rows.Phantom(counts.committed, phantom.count() if counts.logs else None, examples)
+    unexplained = found[rows.PhantomCommit].count() if counts.logs else None
+    examples = _first(found, rows.PhantomCommit, "offset", "epoch")
+    return rows.Phantom(counts.committed, unexplained, examples)
 
 
 def _reigns(found: Results, _: Counts) -> rows.Reigns:
@@ -189,34 +195,23 @@ def _reigns(found: Results, _: Counts) -> rows.Reigns:
 
 
 def _divergences(found: Results, counts: Counts) -> rows.Divergences:
-    differing = found[rows.Divergence]
-    examples = rows_of(differing, rows.Divergence, "offset", "node_a", "node_b", limit=EXAMPLES_MAX)
-    return rows.Divergences(differing.count() if counts.logs > 1 else None, examples)
+    count = found[rows.Divergence].count() if counts.logs > 1 else None
+    return rows.Divergences(count, _first(found, rows.Divergence, "offset", "node_a", "node_b"))
 
 
 def _duplicates(found: Results, counts: Counts) -> rows.Duplicates:
-    twice = found[rows.Duplicate]
     kinds = {kind: sql.count_if(sql.col("kind") == kind) for kind in ("committed", "read")}
-    count = figures(twice, **kinds)
+    count = figures(found[rows.Duplicate], **kinds)
     order = ("kind", "first_offset", "index", "node", "key", "value")
-    return rows.Duplicates(
-        count["committed"] if counts.logs else None,
-        count["read"],
-        rows_of(twice, rows.Duplicate, *order, limit=EXAMPLES_MAX),
-    )
+    committed = count["committed"] if counts.logs else None
+    return rows.Duplicates(committed, count["read"], _first(found, rows.Duplicate, *order))
 
 
 def _stale_reads(found: Results, _: Counts) -> rows.StaleReads:
-    stale = found[rows.StaleRead]
-    return rows.StaleReads(
-        **figures(
-            stale,
-            count=_rows(),
-            age_max_ms=sql.max("age_ms"),
-            age_max_versions=sql.max("age_versions"),
-        ),
-        examples=rows_of(stale, rows.StaleRead, sql.desc("age_ms"), "index", limit=EXAMPLES_MAX),
-    )
+    versions = sql.max("age_versions")
+    ages = {"count": _rows(), "age_max_ms": sql.max("age_ms"), "age_max_versions": versions}
+    examples = _first(found, rows.StaleRead, sql.desc("age_ms"), "index")
+    return rows.StaleReads(**figures(found[rows.StaleRead], **ages), examples=examples)
 
 
 def _client_errors(found: Results, _: Counts) -> rows.ClientErrors:
@@ -247,16 +242,16 @@ PARTS: Final[dict[str, Callable[[Results, Counts], Any]]] = {
         found[rows.Latency].where("type = 'ok'"), rows.OkLatency, "f", "second", limit=ROWS_MAX
     ),
     "throughput": _throughput,
-    "windows": lambda found, _: rows_of(
-        found[rows.ServiceWindow], rows.ServiceWindow, "start_ns", "index", limit=ROWS_MAX
+    "windows": lambda found, _: _first(
+        found, rows.ServiceWindow, "start_ns", "index", limit=ROWS_MAX
     ),
     "longest_unavailability_ms": lambda found, _: (gap := _unavailability(found)) and gap.gap_ms,
     "unavailability": _span,
     "elections": lambda found, _: found[rows.Leader].select("epoch").distinct().count(),
     "lost": _lost,
     "phantom": _phantom,
-    "leaders": lambda found, _: rows_of(
-        found[rows.Leader], rows.Leader, "start_ns", "epoch", "node", limit=ROWS_MAX
+    "leaders": lambda found, _: _first(
+        found, rows.Leader, "start_ns", "epoch", "node", limit=ROWS_MAX
     ),
     "leader_overlaps": _overlaps,
     "reigns": _reigns,
