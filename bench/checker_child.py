@@ -93,10 +93,10 @@ def warm_up() -> None:
         _from_columns(history, "cas-register", CpuBudget(60, 1 << 20))
         if not COMPILED:
             continue
-        from splitbrain.checker.linearizability.methods.exhaustive import search_exhaustively
+        from splitbrain.checker.linearizability.portfolio import search_in_turns
 
         source = ObjectSource(Part(None, tuple(operations)), model_named("cas-register"))
-        search_exhaustively(source.columns, source.compiled, CpuBudget(60, 1 << 20))
+        search_in_turns(source, CpuBudget(60, 1 << 20))
     operations = generate(HistoryOptions(60, 4, values=0, mix="register"))
     history = columns_of("warm", operations, "cas-register").to_kernel()
     _from_columns(history, "register", CpuBudget(60, 1 << 20))

@@ -109,15 +109,8 @@ def _invalid_by_zones(part: Part, around: Part, model: Model, budget: Budget) ->
 def _invalid(
     part: Part, algorithm: str, violation: dict[str, Any], figures: dict[str, int]
 ) -> PartResult:
-    return PartResult(
-        key=part.key,
-        verdict=Verdict.INVALID,
-        algorithm=algorithm,
-        reason=violation["sentence"],
-        operations=len(part.operations),
-        figures=figures,
-        violation=violation,
-    )
+    reason, count = violation["sentence"], len(part.operations)
+    return PartResult(part.key, Verdict.INVALID, algorithm, reason, count, figures, violation)
 
 
 def _figures(source: ObjectSource, decision: Decision) -> dict[str, int]:

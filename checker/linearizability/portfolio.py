@@ -16,8 +16,9 @@ A step answers with a ``Decision`` or leaves the part to the next one. Verdicts 
 numba.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib.util import find_spec
 from typing import Final
 
@@ -34,6 +35,7 @@ from splitbrain.checker.linearizability.part.outcome import (
     GUIDED,
     REACHABLE,
     REPEATED,
+    SWEEP,
     ZONES,
     Outcome,
 )
@@ -50,6 +52,8 @@ COMPILED_FIRST_TRY_CONFIGURATIONS_MAX = 50_000
 COMPILED_FIRST_TRY_PER_OPERATION = 4
 #: Operations of a part beyond which the compiled search is asked at once.
 FIRST_TRY_OPERATIONS_MAX: Final = 50_000
+#: Configurations of the first turn of each compiled search.
+FIRST_TURN: Final = 1 << 17
 COMPILED = find_spec("numba") is not None
 
 
@@ -105,7 +109,7 @@ class Portfolio:
                 return decision
             if self.first is not None:
                 reason = self.budget.exhausted()
-        unknown = self.first or _outcome(Verdict.UNKNOWN)
+        unknown = self.first or Outcome(Verdict.UNKNOWN)
         return Decision(EXACT, msgspec.structs.replace(unknown, reason=reason or unknown.reason))
 
     def tried(self, configurations_max: int) -> Outcome:
@@ -128,19 +132,52 @@ class Portfolio:
         source = self.source
         if COMPILED:
             from splitbrain.checker.linearizability.kernel.compiled_search import DoesNotFit
-            from splitbrain.checker.linearizability.methods.exhaustive import search_exhaustively
 
             unlimited = range(len(source) if repeated else 0)
             with suppress(DoesNotFit):
-                return search_exhaustively(
-                    source.columns,
-                    source.compiled,
-                    self.budget,
-                    unlimited,
-                    explained=self.explained,
-                )
+                return search_in_turns(source, self.budget, unlimited, explained=self.explained)
         problem = source.repeated if repeated else source.problem
         return EXACT, Search(problem, self.budget).run()
+
+
+def search_in_turns(
+    source: PartSource, budget: Budget, unlimited: Container[int] = (), *, explained: bool = True
+) -> tuple[str, Outcome]:
+    """Search, compiled, depth first and rank by rank; return what decided, and its outcome.
+
+    Depth first finds an order soon where there are many; rank by rank shows soon that there is
+    none, see ``kernel_frontier``. Nobody knows beforehand which it is, so each goes on for a while
+    and then the other, for twice as long each time: at most three times as long as the better one
+    alone. Where operations without answer matter only depth first is used: their use multiplies the
+    configurations of a rank.
+
+    Args:
+        source: the part.
+        budget: polled all the time.
+        unlimited: places of ``info`` operations that may take effect any number of times.
+        explained: whether an ``invalid`` outcome has to have the longest orders.
+
+    Raises:
+        DoesNotFit: the part is too wide, or has too many states.
+    """
+    from splitbrain.checker.linearizability.kernel.compiled_search import CompiledSearch
+
+    search_of = partial(
+        CompiledSearch, source.columns, source.compiled, budget, unlimited=unlimited, guided=True
+    )
+    turns = [(EXACT, search_of())]
+    if not turns[0][1].counts_open:
+        turns.insert(0, (SWEEP, search_of(by_rank=True)))
+    turn = FIRST_TURN
+    while True:
+        for algorithm, search in turns:
+            outcome = search.advance(turn)
+            if outcome is None:
+                continue
+            if explained and outcome.verdict is Verdict.INVALID:
+                outcome = search.furthest(outcome)
+            return algorithm, outcome
+        turn *= 2
 
 
 #: Step of a portfolio; None leaves the part to the next one.
@@ -153,7 +190,7 @@ def by_zones(portfolio: Portfolio) -> Decision | None:
     verdict = None if columns is None else judge_zones(columns)
     if verdict is None:
         return None
-    outcome = _outcome(Verdict.VALID if verdict.valid else Verdict.INVALID)
+    outcome = Outcome(Verdict.VALID if verdict.valid else Verdict.INVALID)
     return Decision(ZONES, outcome, values=verdict.values)
 
 
@@ -162,7 +199,7 @@ def by_positions(portfolio: Portfolio) -> Decision | None:
     source = portfolio.source
     if not source.has_positions or order_by_positions(source.operations, source.model) is None:
         return None
-    return Decision(GUIDED, _outcome(Verdict.VALID))
+    return Decision(GUIDED, Outcome(Verdict.VALID))
 
 
 def by_first_try(portfolio: Portfolio) -> Decision | None:
@@ -187,7 +224,7 @@ def by_reachability(portfolio: Portfolio) -> Decision | None:
     place = unreachable(source.columns, source.transitions, len(source.calls), portfolio.budget)
     if place is None:
         return None
-    first = portfolio.first or _outcome(Verdict.UNKNOWN)
+    first = portfolio.first or Outcome(Verdict.UNKNOWN)
     refuted = msgspec.structs.replace(first, verdict=Verdict.INVALID, reason=None, exhausted=False)
     return Decision(REACHABLE, refuted, place=place)
 
@@ -231,14 +268,3 @@ def _has_open_that_matter(source: PartSource) -> bool:
     open_calls = {calls[number] for number in numbers}
     known = {calls[number] for number in answered}
     return bool(open_calls - source.model.droppable(open_calls, known))
-
-
-def _outcome(verdict: Verdict) -> Outcome:
-    return Outcome(
-        verdict=verdict,
-        reason=None,
-        configurations=0,
-        remembered=0,
-        decisions=None,
-        dead_ends=(),
-    )

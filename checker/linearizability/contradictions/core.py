@@ -21,9 +21,8 @@ Sources: issue 7, item 6; decision 0005; Zeller's delta debugging (chunks, then 
 Junker 2004, "QuickXplain" (preferences decide which minimal set is found).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import chain
-from typing import Protocol
 
 import msgspec
 
@@ -58,15 +57,8 @@ class Core(msgspec.Struct, frozen=True):
     fewer_while_open: tuple[PairedOperation, ...] = ()
 
 
-class Questions(Protocol):
-    """Form of the questions whether members contradict each other while others are relaxed."""
-
-    #: So far.
-    configurations: int
-
-    def contradict(self, members: Collection[int], configurations_max: int) -> bool | None:
-        """Return whether they do; None if undecided."""
-        ...
+#: Questions whether members contradict each other while others are relaxed.
+Questions = AnyTimeHistory | RelaxedHistory
 
 
 def find_core(

@@ -27,6 +27,7 @@ class Relations:
     def __init__(self, problem: Problem, model: Model) -> None:
         self._problem = problem
         self._model = model
+        self._after = problem.transitions.after
         self._number_by_index = {
             operation.index: problem.call_by_place[place]
             for place, operation in enumerate(problem.operations)
@@ -113,13 +114,8 @@ class Relations:
     def _states(self) -> range:
         return range(min(STATES_MAX, len(self._problem.transitions.states)))
 
-    def _step(self, state: int, call: int) -> int:
-        transitions = self._problem.transitions
-        following = transitions.rows[state].get(call)
-        return transitions.step(state, call) if following is None else following
-
     def _legal(self, state: int, operation: PairedOperation) -> bool:
-        return self._step(state, self._number_by_index[operation.index]) != ILLEGAL
+        return self._after(state, self._number_by_index[operation.index]) != ILLEGAL
 
     def _can_explain(self, first: PairedOperation, second: PairedOperation) -> bool:
         """Return whether the first can change a state into one in which the second may happen."""
@@ -127,9 +123,9 @@ class Relations:
         known = self._explains.get(calls)
         if known is None:
             known = not self._problem.pure[calls[0]] and any(
-                self._step(state, calls[1]) == ILLEGAL
-                and (after := self._step(state, calls[0])) != ILLEGAL
-                and self._step(after, calls[1]) != ILLEGAL
+                self._after(state, calls[1]) == ILLEGAL
+                and (after := self._after(state, calls[0])) != ILLEGAL
+                and self._after(after, calls[1]) != ILLEGAL
                 for state in self._states()
             )
             self._explains[calls] = known
@@ -143,9 +139,9 @@ class Relations:
             after = [
                 following
                 for state in self._states()
-                if (following := self._step(state, calls[0])) != ILLEGAL
+                if (following := self._after(state, calls[0])) != ILLEGAL
             ]
-            known = bool(after) and all(self._step(state, calls[1]) == ILLEGAL for state in after)
+            known = bool(after) and all(self._after(state, calls[1]) == ILLEGAL for state in after)
             self._spoils[calls] = known
         return known
 

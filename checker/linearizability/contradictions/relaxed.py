@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from splitbrain.checker.linearizability.part.problem import ILLEGAL, Transitions
+from splitbrain.checker.linearizability.part.problem import ILLEGAL, Transitions, predecessors_of
 from splitbrain.checker.models.model import Call, Model, call_of
 from splitbrain.contracts.budget import Budget
 from splitbrain.history.records import PairedOperation
@@ -98,14 +98,14 @@ class RelaxedHistory:
         self._relaxed = [number_by_call.setdefault(call, len(number_by_call)) for call in relaxed]
         self._calls = list(number_by_call)
         self._pure = [model.is_pure(call) for call in self._calls]
-        self._transitions = Transitions(model, self._calls)
+        self.transitions = Transitions(model, self._calls)
         self._moments = _moments(operations, last)
         self._start_moment = {
             moment.place: position
             for position, moment in enumerate(self._moments)
             if not moment.returns
         }
-        self._predecessor = _predecessors(operations)
+        self._predecessor = predecessors_of(operations)
         #: Configurations so far, moments included at their rate.
         self.configurations = 0
         self._allowance = 0
@@ -179,11 +179,6 @@ class RelaxedHistory:
             and self._budget.exhausted() is not None
         ):
             raise _GaveUp
-
-    def step(self, state: int, call: int) -> int:
-        """Return the number of the state after the call, or ``ILLEGAL``."""
-        following = self._transitions.rows[state].get(call)
-        return self._transitions.step(state, call) if following is None else following
 
     @property
     def repeatable(self) -> bool:
@@ -267,7 +262,7 @@ class _Walk:
 
     def _add_reachable(self) -> None:
         """Add every configuration that the open operations lead to."""
-        history = self._history
+        history, after = self._history, self._history.transitions.after
         waiting = list(self._configurations)
         reached: set[Configuration] = set()
         pure = [operation for operation in self._open.values() if operation.pure]
@@ -282,11 +277,11 @@ class _Walk:
             for _, bit, call, _, predecessor in others:
                 if placed & bit or predecessor & ~placed:
                     continue
-                following = history.step(state, call)
+                following = after(state, call)
                 if following != ILLEGAL:
                     waiting.append((following, placed | bit))
             for call in self._relaxed:
-                following = history.step(state, call)
+                following = after(state, call)
                 if following not in (ILLEGAL, state):
                     waiting.append((following, placed))
         self._configurations = reached
@@ -299,7 +294,7 @@ class _Walk:
             for _, bit, call, _, predecessor in pure:
                 if placed & bit or predecessor & ~placed:
                     continue
-                if self._history.step(state, call) != ILLEGAL:
+                if self._history.transitions.after(state, call) != ILLEGAL:
                     placed |= bit
                     again = True
         return placed
@@ -322,15 +317,3 @@ def _moments(operations: Sequence[PairedOperation], last: PairedOperation) -> li
         and (operation.end, operation.index) <= (end, last.index)
     ]
     return sorted(moments, key=lambda m: (m.time, m.returns, operations[m.place].index))
-
-
-def _predecessors(operations: Sequence[PairedOperation]) -> dict[int, int]:
-    """Return by place the operation that its process completed at the moment of the invocation."""
-    predecessors: dict[int, int] = {}
-    last_by_process: dict[int, int] = {}
-    for place, operation in enumerate(operations):
-        before = last_by_process.get(operation.process)
-        if before is not None and operations[before].end == operation.start:
-            predecessors[place] = before
-        last_by_process[operation.process] = place
-    return predecessors

@@ -57,13 +57,7 @@ def all_steps(transitions: Transitions, calls_count: int) -> AllSteps | None:
         if (len(rows) + 1) * calls_count > STEPS_MAX:
             return None
         state = len(rows)
-        known = transitions.rows[state]
-        rows.append(
-            [
-                transitions.step(state, call) if (after := known.get(call)) is None else after
-                for call in range(calls_count)
-            ]
-        )
+        rows.append([transitions.after(state, call) for call in range(calls_count)])
         if len(transitions.states) * calls_count > STEPS_MAX:
             return None
     table = np.array(rows, dtype=np.int64).reshape(len(rows), calls_count)

@@ -59,7 +59,7 @@ class _Reached:
             state, calls = waiting.pop()
             for next_call in calls:
                 self._steps += 1
-                following = self._step(state, next_call)
+                following = self._transitions.after(state, next_call)
                 if following != ILLEGAL and following not in self._known:
                     self._known.add(following)
                     self._states.append(following)
@@ -69,11 +69,7 @@ class _Reached:
         return True
 
     def allows(self, call: int) -> bool:
-        return any(self._step(state, call) != ILLEGAL for state in self._states)
-
-    def _step(self, state: int, call: int) -> int:
-        following = self._transitions.rows[state].get(call)
-        return self._transitions.step(state, call) if following is None else following
+        return any(self._transitions.after(state, call) != ILLEGAL for state in self._states)
 
 
 def _least(times: Integers, calls: Integers, count: int) -> Integers:

@@ -225,13 +225,9 @@ class Search:
         own = problem.place_by_rank[rank]
         goal = problem.call_by_place[own]
         for position, way in enumerate(ways):
-            if self._nodes[way[6]][1] == own or self._step(way[1], goal) == way[1]:
+            if self._nodes[way[6]][1] == own or problem.transitions.after(way[1], goal) == way[1]:
                 ways.insert(0, ways.pop(position))
                 return
-
-    def _step(self, state: int, call: int) -> int:
-        following = self._problem.transitions.rows[state].get(call)
-        return self._problem.transitions.step(state, call) if following is None else following
 
     def _is_new(
         self, rank: int, state: int, done: int, available: int, bound: bool, used: int

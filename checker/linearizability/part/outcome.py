@@ -51,13 +51,13 @@ class Outcome(msgspec.Struct, frozen=True):
 
     verdict: Verdict
     #: Reason of ``unknown``.
-    reason: str | None
-    configurations: int
-    remembered: int
+    reason: str | None = None
+    configurations: int = 0
+    remembered: int = 0
     #: For ``valid``: decisions for an order of all completed and some open operations.
-    decisions: tuple[Decision, ...] | None
+    decisions: tuple[Decision, ...] | None = None
     #: Longest orders found, one per final state; for ``invalid`` none is longer.
-    dead_ends: tuple[Ending, ...]
+    dead_ends: tuple[Ending, ...] = ()
     #: For ``invalid``: whether the dead ends hold every final state of a longest order.
     exhausted: bool = True
 

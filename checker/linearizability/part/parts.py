@@ -37,9 +37,10 @@ class PartResult(msgspec.Struct, frozen=True):
     #: Decides alone why the verdict can be trusted.
     algorithm: str
     reason: str
+    #: Their number.
     operations: int
     #: Configurations, memo entries, width, open operations.
-    figures: dict[str, int]
+    figures: dict[str, int] = {}
     #: See ``checker.linearizability.contradictions.violation``.
     violation: dict[str, Any] | None = None
 
@@ -50,29 +51,16 @@ def valid_part(
     """Return the result of a part that has an order."""
     all_of = "The only operation" if operations == 1 else f"All {operations:,} operations"
     fit = "fits" if operations == 1 else "fit one order"
-    return PartResult(
-        key=key,
-        verdict=Verdict.VALID,
-        algorithm=algorithm,
-        reason=f"{all_of}{of_key(key)} {fit}.",
-        operations=operations,
-        figures=figures,
-    )
+    reason = f"{all_of}{of_key(key)} {fit}."
+    return PartResult(key, Verdict.VALID, algorithm, reason, operations, figures)
 
 
 def undecided_part(
     key: str | None, operations: int, reason: str | None, figures: dict[str, int]
 ) -> PartResult:
     """Return the result of a part that nobody knows an answer for."""
-    why = reason or "no reason given"
-    return PartResult(
-        key=key,
-        verdict=Verdict.UNKNOWN,
-        algorithm=EXACT,
-        reason=f"{operations:,} operations{of_key(key)} are undecided: {why}.",
-        operations=operations,
-        figures=figures,
-    )
+    why = f"{operations:,} operations{of_key(key)} are undecided: {reason or 'no reason given'}."
+    return PartResult(key, Verdict.UNKNOWN, EXACT, why, operations, figures)
 
 
 def split(operations: Iterable[PairedOperation], model: Model) -> list[Part]:

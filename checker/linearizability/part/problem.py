@@ -47,8 +47,13 @@ class Transitions:
         #: State -> call -> state, or ILLEGAL; entries appear as they are asked for.
         self.rows: list[dict[int, int]] = [{}]
 
+    def after(self, state: int, call: int) -> int:
+        """Return the number of the state after the call, or ILLEGAL; asked for once."""
+        following = self.rows[state].get(call)
+        return self.step(state, call) if following is None else following
+
     def step(self, state: int, call: int) -> int:
-        """Return the number of the state after the call, or ILLEGAL."""
+        """Ask the model for the state after the call, and note its number, or ILLEGAL."""
         legal, following = self._model.step(self.states[state], self._calls[call])
         number = ILLEGAL
         if legal:
@@ -82,7 +87,7 @@ def properties(
         for call, following in enumerate(zip(*rows, strict=True)):
             pure[call] = all(after in (ILLEGAL, state) for state, after in enumerate(following))
             overwrite[call] = ILLEGAL not in following and len(set(following)) == 1
-    return pure, [one and not other for one, other in zip(overwrite, pure, strict=True)]
+    return pure, [writes and not is_pure for writes, is_pure in zip(overwrite, pure, strict=True)]
 
 
 def _all_steps(transitions: Transitions, count: int) -> list[list[int]] | None:
@@ -165,8 +170,11 @@ class Problem:
         self.overwrites: list[int] = []
         #: By rank r: overwrites among its candidates that may have to wait for one.
         self.waiting_overwrites: list[tuple[Candidate, ...]] = []
-        predecessors = self._predecessors()
-        self._sweep(call_by_place, predecessors)
+        rank_by_place = {place: rank for rank, place in enumerate(self.place_by_rank)}
+        predecessors = {
+            place: rank_by_place[before] for place, before in predecessors_of(operations).items()
+        }
+        self._sweep(rank_by_place, predecessors)
         grouped = group_open(
             [
                 OpenOperation(
@@ -189,10 +197,9 @@ class Problem:
     def _number(self, call: Call) -> int:
         return self._number_by_call.setdefault(call, len(self._number_by_call))
 
-    def _sweep(self, call_by_place: Sequence[int], predecessors: dict[int, int]) -> None:
+    def _sweep(self, rank_by_place: dict[int, int], predecessors: dict[int, int]) -> None:
         """Give out slots and list the candidates, passing over the returns in order."""
         operations = self.operations
-        rank_by_place = {place: rank for rank, place in enumerate(self.place_by_rank)}
         by_start = sorted(rank_by_place)
         with_successor = set(predecessors.values())
         self.bits = [0] * len(self.place_by_rank)
@@ -209,7 +216,7 @@ class Problem:
                 slot = heapq.heappop(free) if free else self._new_slot()
                 own_rank = rank_by_place[place]
                 self.bits[own_rank] = 1 << slot
-                call = call_by_place[place]
+                call = self.call_by_place[place]
                 active[own_rank] = candidate = Candidate(
                     bit=1 << slot,
                     call=call,
@@ -241,14 +248,14 @@ class Problem:
         self.width += 1
         return self.width - 1
 
-    def _predecessors(self) -> dict[int, int]:
-        """Return by place the rank that its process completed at the moment of invocation."""
-        rank_by_place = {place: rank for rank, place in enumerate(self.place_by_rank)}
-        predecessors: dict[int, int] = {}
-        last_by_process: dict[int, int] = {}
-        for place, operation in enumerate(self.operations):
-            last = last_by_process.get(operation.process)
-            if last is not None and self.operations[last].end == operation.start:
-                predecessors[place] = rank_by_place[last]
-            last_by_process[operation.process] = place
-        return predecessors
+
+def predecessors_of(operations: Sequence[PairedOperation]) -> dict[int, int]:
+    """Return by place the operation that its process completed at the moment of the invocation."""
+    predecessors: dict[int, int] = {}
+    last_by_process: dict[int, int] = {}
+    for place, operation in enumerate(operations):
+        before = last_by_process.get(operation.process)
+        if before is not None and operations[before].end == operation.start:
+            predecessors[place] = before
+        last_by_process[operation.process] = place
+    return predecessors

@@ -17,7 +17,7 @@ from splitbrain.checker.linearizability.contradictions.relaxed import (
     RelaxedHistory,
 )
 from splitbrain.checker.linearizability.methods.search import Search
-from splitbrain.checker.linearizability.part.problem import Problem
+from splitbrain.checker.linearizability.part.problem import Problem, Transitions
 from splitbrain.checker.models.registry import MODELS
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Unlimited
@@ -101,10 +101,16 @@ class MembersNeedNotHappen(relaxed_module._Walk):
         self._configurations = self._configurations or {(0, 0)}
 
 
-class AnswersAreIgnored(RelaxedHistory):
-    def step(self, state: int, call: int) -> int:
-        following = super().step(state, call)
+class LenientTransitions(Transitions):
+    def after(self, state: int, call: int) -> int:
+        following = super().after(state, call)
         return state if following < 0 else following
+
+
+class AnswersAreIgnored(RelaxedHistory):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.transitions = LenientTransitions(self._model, self._calls)
 
 
 class ProcessOrderForgottenInTies(RelaxedHistory):

@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from bench.histories import HistoryOptions, generate, with_stale_read
+from splitbrain.checker.linearizability import portfolio
 from splitbrain.checker.linearizability.kernel import compiled_search
 from splitbrain.checker.linearizability.kernel.columns import columns_of
 from splitbrain.checker.linearizability.kernel.compiled_search import (
@@ -13,10 +14,11 @@ from splitbrain.checker.linearizability.kernel.compiled_search import (
     CompiledSearch,
     DoesNotFit,
 )
-from splitbrain.checker.linearizability.methods import exhaustive
 from splitbrain.checker.linearizability.methods.search import DEAD_ENDS_MAX, Search
 from splitbrain.checker.linearizability.part.outcome import EXACT, SWEEP, Outcome, order_of
+from splitbrain.checker.linearizability.part.parts import Part
 from splitbrain.checker.linearizability.part.problem import Problem, Transitions
+from splitbrain.checker.linearizability.part_source import ObjectSource
 from splitbrain.checker.models.model import Model
 from splitbrain.checker.models.registry import MODELS
 from splitbrain.checker.verdict import Verdict
@@ -201,18 +203,16 @@ def test_depth_and_width_take_turns(
     if stale:
         operations = with_stale_read(Random("turns"), operations)
     # A turn too short for either.
-    monkeypatch.setattr(exhaustive, "FIRST_TURN", 100)
-    problem = Problem(operations, MODELS["cas-register"])
-    columns = columns_of(operations, problem.call_by_place)
-    compiled = CompiledModel(MODELS["cas-register"], problem.calls, problem.transitions)
-    algorithm, outcome = exhaustive.search_exhaustively(columns, compiled, Unlimited())
+    monkeypatch.setattr(portfolio, "FIRST_TURN", 100)
+    source = ObjectSource(Part(None, tuple(operations)), MODELS["cas-register"])
+    algorithm, outcome = portfolio.search_in_turns(source, Unlimited())
     assert algorithm == decided_by
     invalid = stale or options.violation
     assert outcome.verdict is (Verdict.INVALID if invalid else Verdict.VALID)
     if invalid:
         search = search_of(operations, MODELS["cas-register"])
         expected = stops(search.run(), search.model.transitions)
-        assert stops(outcome, compiled.transitions) == expected
+        assert stops(outcome, source.transitions) == expected
 
 
 def test_what_is_open_without_limit_is_used_without_limit() -> None:
