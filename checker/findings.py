@@ -23,6 +23,27 @@ class Undecided(Exception):
     """Signal that nothing can be said; carries the reason, a clause."""
 
 
+class Poll:
+    """Poll of a budget every ``POLL_INTERVAL`` steps, the first one included."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._left = 0
+
+    def __call__(self, steps: int = 1) -> None:
+        """Go on by so many steps.
+
+        Raises:
+            Undecided: the budget ended.
+        """
+        if self._left <= 0:
+            self._left = POLL_INTERVAL
+            reason = self._budget.exhausted()
+            if reason is not None:
+                raise Undecided(reason)
+        self._left -= steps
+
+
 class Findings:
     """Findings of one checker in one history.
 
@@ -33,26 +54,12 @@ class Findings:
         self, checker: str, budget: Budget, kinds: Sequence[str], harmless: Sequence[str] = ()
     ) -> None:
         self._checker = checker
-        self._budget = budget
+        self.poll = Poll(budget)
         self._kinds = tuple(kinds)
         self._harmless = tuple(harmless)
-        self._until_poll = 0
         self._named: dict[str, list[dict[str, Any]]] = {kind: [] for kind in (*kinds, *harmless)}
         #: By kind.
         self.counts = dict.fromkeys(self._named, 0)
-
-    def poll(self) -> None:
-        """Poll the budget every ``POLL_INTERVAL`` calls, the first one included.
-
-        Raises:
-            Undecided: it ended.
-        """
-        if self._until_poll == 0:
-            self._until_poll = POLL_INTERVAL
-            reason = self._budget.exhausted()
-            if reason is not None:
-                raise Undecided(reason)
-        self._until_poll -= 1
 
     def note(
         self,

@@ -25,7 +25,7 @@ from splitbrain.checker.committed_logs import (
     differing_offsets,
 )
 from splitbrain.checker.evidence import Evidence, acknowledged_change, describe_operation, unread
-from splitbrain.checker.findings import by_key, counted
+from splitbrain.checker.findings import NAMED_MAX, Poll, Undecided, by_key, counted
 from splitbrain.checker.losses import Losses
 from splitbrain.checker.models.model import freeze
 from splitbrain.checker.verdict import CheckResult, Verdict
@@ -33,11 +33,6 @@ from splitbrain.contracts.budget import Budget
 from splitbrain.history.fault_windows import fault_windows
 from splitbrain.history.identity import operation_as_json
 from splitbrain.history.records import PairedOperation
-
-#: Lost changes that are described.
-NAMED_MAX = 20
-#: Operations between two polls of the budget.
-POLL_INTERVAL = 4096
 
 
 class _Findings(msgspec.Struct):
@@ -103,12 +98,14 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
     shown = _shown_by_final_reads(evidence.operations)
     partly_read = _partly_read(evidence.operations, evidence.members)
     voters = max(evidence.voters, len(logs.nodes))
-    for number, operation in enumerate(changes):
-        if number % POLL_INTERVAL == 0 and (reason := budget.exhausted()) is not None:
-            findings.unfinished = f"Not finished: {reason}."
-            return _result(findings, figures, logs.nodes)
-        _judge(operation, logs, shown, partly_read, voters, findings)
-    _judge_counts(changes, logs, voters, findings)
+    poll = Poll(budget)
+    try:
+        for operation in changes:
+            poll()
+            _judge(operation, logs, shown, partly_read, voters, findings)
+        _judge_counts(changes, logs, voters, findings)
+    except Undecided as ended:
+        findings.unfinished = f"Not finished: {ended}."
     return _result(findings, figures, logs.nodes)
 
 

@@ -7,12 +7,10 @@ from typing import Any, Final
 import msgspec
 
 from splitbrain.checker.evidence import unread_reason
-from splitbrain.checker.findings import counted
+from splitbrain.checker.findings import NAMED_MAX, counted
 from splitbrain.checker.losses import LISTED_MAX, Losses
 from splitbrain.checker.verdict import CheckResult, Verdict
 
-#: Violations of each kind that are described.
-NAMED_MAX = 20
 #: Kinds of violations, most telling first.
 KINDS: Final = ("lost", "phantom", "duplicated", "missing-at-member", "stale")
 #: Elements that some members lack at the end; also the name of their list in ``CheckResult``.

@@ -22,12 +22,12 @@ import msgspec
 
 from splitbrain.checker.committed_logs import listed
 from splitbrain.checker.evidence import describe_operation, unread
+from splitbrain.checker.findings import NAMED_MAX, Poll, Undecided
 from splitbrain.checker.losses import Losses
 from splitbrain.checker.models.model import freeze, plain
-from splitbrain.checker.set_findings import AT_MEMBER, NAMED_MAX, Findings, no_findings, result_of
+from splitbrain.checker.set_findings import AT_MEMBER, Findings, no_findings, result_of
 from splitbrain.checker.set_sightings import (
     FinalReads,
-    Poll,
     Sightings,
     count_sightings,
     elements_of,
@@ -39,9 +39,6 @@ from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.fault import FaultEvent
 from splitbrain.history.fault_windows import fault_windows
 from splitbrain.history.records import PairedOperation
-
-#: Elements between two polls of the budget.
-POLL_INTERVAL = 4096
 
 
 class _Requests(msgspec.Struct):
@@ -55,10 +52,6 @@ class _Requests(msgspec.Struct):
     def failed(self, value: Hashable) -> bool:
         add = self.adds.get(value)
         return add is not None and add.type == "fail"
-
-
-class _BudgetEnded(Exception):
-    """Carries the reason."""
 
 
 def check(
@@ -96,7 +89,7 @@ def check(
     try:
         for key in dict.fromkeys((*adds, *reads)):
             _judge_set(adds.get(key, []), reads.get(key, []), members, findings, budget)
-    except _BudgetEnded as ended:
+    except Undecided as ended:
         findings.unfinished = str(ended)
     harmless = ("stale",) if stale_reads_allowed else ()
     if stale_reads_allowed and not converged:
@@ -111,7 +104,7 @@ def _judge_set(
     findings: Findings,
     budget: Budget,
 ) -> None:
-    poll = _poll(budget)
+    poll = Poll(budget)
     requests = _requests(adds)
     findings.reads += len(reads)
     findings.final_reads += sum(read.final for read in reads)
@@ -134,22 +127,6 @@ def _judge_set(
         value not in sightings.first for value in sightings.not_due if not requests.failed(value)
     )
     _judge_absence(requests, reads, members, sightings, findings, poll)
-
-
-def _poll(budget: Budget) -> Poll:
-    """Return a poll of the budget every ``POLL_INTERVAL`` elements, and at the very first."""
-    left = 0
-
-    def poll(elements: int) -> None:
-        nonlocal left
-        if left <= 0:
-            left = POLL_INTERVAL
-            reason = budget.exhausted()
-            if reason is not None:
-                raise _BudgetEnded(reason)
-        left -= elements + 1
-
-    return poll
 
 
 def _requests(adds: Sequence[PairedOperation]) -> _Requests:

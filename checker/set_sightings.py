@@ -8,16 +8,14 @@ was invoked after the element was known. Source: issue 7, item 9.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from splitbrain.checker.findings import Poll
 from splitbrain.checker.models.model import freeze
 from splitbrain.history.records import PairedOperation
-
-#: Called with the number of elements about to be looked at; raises when the budget ends.
-Poll = Callable[[int], None]
 
 
 class Sightings(msgspec.Struct, frozen=True):
@@ -164,7 +162,7 @@ def _first_sights(
     repeating: list[PairedOperation] = []
     seen: set[Hashable] = set()
     for read in sorted(reads, key=_end):
-        poll(len(read.result or ()))
+        poll(1 + len(read.result or ()))
         elements = elements_of(read)
         shown = set(elements)
         if len(shown) < len(elements):
@@ -181,7 +179,7 @@ def _shown(
     reads: Sequence[PairedOperation], poll: Poll
 ) -> Iterator[tuple[PairedOperation, set[Hashable]]]:
     for read in reads:
-        poll(len(read.result or ()))
+        poll(1 + len(read.result or ()))
         yield read, set(elements_of(read))
 
 

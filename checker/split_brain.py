@@ -21,6 +21,7 @@ from splitbrain.checker.committed_logs import (
     listed,
 )
 from splitbrain.checker.evidence import Evidence, acknowledged_change, describe_operation
+from splitbrain.checker.findings import NAMED_MAX
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.committed import CommittedLog
@@ -29,8 +30,6 @@ from splitbrain.history.fault_windows import fault_windows
 from splitbrain.history.identity import operation_as_json
 from splitbrain.history.leadership import Overlap, Reign, overlaps, reigns
 
-#: Findings of each kind that are described.
-NAMED_MAX = 20
 _NANOSECONDS_PER_MS = 1_000_000
 
 _Found = TypeVar("_Found")
@@ -44,7 +43,7 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
     differing = looks.at(lambda: differing_offsets(logs))
     kinds = (
         looks.at(lambda: _two_leaders(reigned, evidence.state_events)),
-        looks.at(lambda: _conflicting_records(logs, differing)),
+        looks.at(lambda: conflicts_at(logs, differing[:NAMED_MAX])),
         looks.at(lambda: _epochs_going_back(logs)),
         looks.at(lambda: _groundless_successes(evidence) if evidence.converged else []),
     )
@@ -158,12 +157,6 @@ def _two_leaders(
             }
         )
     return violations
-
-
-def _conflicting_records(
-    logs: Mapping[str, CommittedLog], differing: Sequence[int]
-) -> list[dict[str, Any]]:
-    return conflicts_at(logs, differing[:NAMED_MAX])
 
 
 def _epochs_going_back(logs: Mapping[str, CommittedLog]) -> list[dict[str, Any]]:

@@ -196,6 +196,7 @@ def run_row(
             plan.replay_of,
         )
     judged: Row = ("none", None, [], None, [])
+    results: Row = (None, None, None)
     if conclusions is not None:
         judged = (
             conclusions.outcome,
@@ -204,11 +205,9 @@ def run_row(
             _column(conclusions.exit_code),
             conclusions.problems,
         )
-    results: Row = (None, None, None)
-    if conclusions is not None:
-        gap_ms = _optional_column(conclusions.longest_unavailability_ms)
+        gap_ms = _column(conclusions.longest_unavailability_ms)
         results = (
-            _optional_column(conclusions.elections),
+            _column(conclusions.elections),
             None if gap_ms is None else float(gap_ms),
             conclusions.reproduce,
         )
@@ -244,13 +243,9 @@ def _is_folder_name(name: str) -> bool:
     return fits and is_plain_name(name)
 
 
-def _column(number: int) -> int | None:
+def _column(number: int | None) -> int | None:
     """Return the number if it fits a column: an edited file may hold any."""
-    return number if -(2**63) <= number < 2**63 else None
-
-
-def _optional_column(number: int | None) -> int | None:
-    return None if number is None else _column(number)
+    return number if number is not None and -(2**63) <= number < 2**63 else None
 
 
 def _instant(text: str) -> dt.datetime | None:

@@ -11,6 +11,7 @@ from collections import Counter
 import msgspec
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.operations import Completion, Operation
 
 #: Operations on one key, over all slots, after which it is given up.
 OPERATIONS_PER_KEY = 200
@@ -70,6 +71,32 @@ class KeyRotation:
     def used(self) -> tuple[str, ...]:
         """Every key named so far, in the order of their first use."""
         return tuple(self._used)
+
+
+class KeyedWorkload:
+    """Base of workloads over the keys of a rotation, which are read at the end."""
+
+    #: Function of the final reads.
+    final_function = "read"
+
+    def __init__(self, seed: int, slots: int, keys: KeyRotation) -> None:
+        self._seed = seed
+        self._slots = slots
+        self._keys = keys
+
+    def completed(self, operation: Operation, completion: Completion) -> None:
+        """Give a key up that had too many unknown outcomes."""
+        if completion.type == "info" and operation.key is not None:
+            self._keys.saw_info(operation.key)
+
+    def final_reads(self) -> tuple[Operation, ...]:
+        """Every key that was used."""
+        return tuple(Operation(self.final_function, key, None) for key in self._keys.used())
+
+    def at_observer(self, final_read: Operation) -> Operation | None:
+        """Only nodes that vote are asked."""
+        del final_read
+        return None
 
 
 def chosen(

@@ -10,9 +10,9 @@ it expects; ``values=unique`` writes each value once, which tells exactly which 
 from typing import Any, Final
 
 from splitbrain.contracts.draws import Draws
-from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.operations import Operation
 from splitbrain.history.functions import COMPARE_AND_SET, READ, RECORD, Functions
-from splitbrain.workloads.keys import KeyRotation, chosen
+from splitbrain.workloads.keys import KeyedWorkload, KeyRotation, chosen
 
 #: Keys that live at once: few enough for contention, enough to spread unknown outcomes.
 LANES = 2
@@ -23,7 +23,7 @@ _READER_MIX = (("read", 1),)
 _FUNCTIONS: Final[Functions] = {"read": READ, "write": RECORD, "cas": COMPARE_AND_SET}
 
 
-class RegisterWorkload:
+class RegisterWorkload(KeyedWorkload):
     """Read, write and cas over a few registers."""
 
     name = "register"
@@ -33,11 +33,9 @@ class RegisterWorkload:
     def __init__(
         self, seed: int, slots: int, *, readers: frozenset[int], unique_values: bool
     ) -> None:
-        self._seed = seed
-        self._slots = slots
         self._readers = readers
         self._unique = unique_values
-        self._keys = KeyRotation("r", lanes=LANES, slots=slots)
+        super().__init__(seed, slots, KeyRotation("r", lanes=LANES, slots=slots))
 
     @classmethod
     def of(
@@ -71,18 +69,6 @@ class RegisterWorkload:
         # good share of these is, or just was, the register's value.
         near = max(0, n - draws.below(4))
         return near * self._slots + draws.below(self._slots) + 1
-
-    def completed(self, operation: Operation, completion: Completion) -> None:
-        """Give a key up that had too many unknown outcomes."""
-        if completion.type == "info" and operation.key is not None:
-            self._keys.saw_info(operation.key)
-
-    def final_reads(self) -> tuple[Operation, ...]:
-        """Every register that was used."""
-        return tuple(Operation("read", key, None) for key in self._keys.used())
-
-    def at_observer(self, final_read: Operation) -> None:
-        """Only those that vote are asked."""
 
     def options(self) -> dict[str, Any]:
         """Return the options in force."""

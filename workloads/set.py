@@ -9,7 +9,7 @@ from typing import Any, Final
 from splitbrain.contracts.draws import Draws
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.history.functions import READ, RECORD, Functions
-from splitbrain.workloads.keys import KeyRotation, chosen
+from splitbrain.workloads.keys import KeyedWorkload, KeyRotation, chosen
 
 #: Sets that grow at once.
 LANES = 2
@@ -19,7 +19,7 @@ _MIX = (("add", 9), ("read", 1))
 _FUNCTIONS: Final[Functions] = {"read": READ, "add": RECORD}
 
 
-class SetWorkload:
+class SetWorkload(KeyedWorkload):
     """Unique adds over a few sets, and final reads."""
 
     name = "set"
@@ -27,12 +27,8 @@ class SetWorkload:
     functions: Functions = _FUNCTIONS
 
     def __init__(self, seed: int, slots: int) -> None:
-        self._seed = seed
-        self._slots = slots
-        # An unknown add costs a set checker nothing, so sets never rotate early.
-        self._keys = KeyRotation(
-            "s", lanes=LANES, slots=slots, operations_per_key=OPERATIONS_PER_SET
-        )
+        keys = KeyRotation("s", lanes=LANES, slots=slots, operations_per_key=OPERATIONS_PER_SET)
+        super().__init__(seed, slots, keys)
 
     @classmethod
     def of(
@@ -51,14 +47,7 @@ class SetWorkload:
         return Operation(kind, self._keys.key(lane, n), element)
 
     def completed(self, operation: Operation, completion: Completion) -> None:
-        """Nothing depends on outcomes."""
-
-    def final_reads(self) -> tuple[Operation, ...]:
-        """Every set that was used."""
-        return tuple(Operation("read", key, None) for key in self._keys.used())
-
-    def at_observer(self, final_read: Operation) -> None:
-        """Only those that vote are asked."""
+        """Nothing depends on outcomes: an unknown add costs a set checker nothing."""
 
     def options(self) -> dict[str, Any]:
         """There are none."""

@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import Any, Final
 
 from splitbrain.contracts.draws import Draws
-from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.operations import Operation
 from splitbrain.history.functions import CREATE, DELETE, READ, Functions
-from splitbrain.workloads.keys import KeyRotation, chosen
+from splitbrain.workloads.keys import KeyedWorkload, KeyRotation, chosen
 
 #: Topics that live at once.
 LANES = 2
@@ -28,7 +28,7 @@ _REMEMBERED = 8
 _FUNCTIONS: Final[Functions] = {"create": CREATE, "delete": DELETE, "describe": READ, "view": READ}
 
 
-class TopicsWorkload:
+class TopicsWorkload(KeyedWorkload):
     """Create, delete and describe over a few topics, and views of them."""
 
     name = "topics"
@@ -39,20 +39,18 @@ class TopicsWorkload:
         "lost-commits",
     )
     functions: Functions = _FUNCTIONS
+    final_function = "describe"
 
     def __init__(
         self, seed: int, slots: int, *, readers: frozenset[int], brokers: str = "view"
     ) -> None:
         """``readers``: the slots that are pinned to a broker."""
-        self._seed = seed
-        self._slots = slots
         self._viewers = readers
         self._brokers = brokers
         #: Slots that change nothing.
         self._readers = readers if brokers == "view" else frozenset[int]()
-        self._keys = KeyRotation(
-            "t", lanes=LANES, slots=slots, operations_per_key=OPERATIONS_PER_TOPIC
-        )
+        keys = KeyRotation("t", lanes=LANES, slots=slots, operations_per_key=OPERATIONS_PER_TOPIC)
+        super().__init__(seed, slots, keys)
 
     @classmethod
     def of(
@@ -75,15 +73,6 @@ class TopicsWorkload:
         generation = n // self._keys.span
         numbers = _numbers(self._seed, self._slots, self._readers, self._keys.span, generation)
         return numbers[slot, n]
-
-    def completed(self, operation: Operation, completion: Completion) -> None:
-        """Give a topic up that had too many unknown outcomes."""
-        if completion.type == "info" and operation.key is not None:
-            self._keys.saw_info(operation.key)
-
-    def final_reads(self) -> tuple[Operation, ...]:
-        """Every topic that was used."""
-        return tuple(Operation("describe", key, None) for key in self._keys.used())
 
     def at_observer(self, final_read: Operation) -> Operation:
         """Return a topic as a broker shows it."""

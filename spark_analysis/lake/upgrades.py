@@ -50,28 +50,13 @@ def _faults_3(rows: DataFrame) -> DataFrame:
     return rows.withColumn("ends_process", sql.try_element_at(sql.create_map(*ends), "kind"))
 
 
-def _state_events_2(rows: DataFrame) -> DataFrame:
-    return rows.withColumn("detail", sql.lit(None).cast("string"))
+def _with_nulls(**types: str) -> Callable[[DataFrame], DataFrame]:
+    """Return the step that adds columns of which nothing was recorded."""
 
+    def step(rows: DataFrame) -> DataFrame:
+        return rows.withColumns({name: sql.lit(None).cast(kind) for name, kind in types.items()})
 
-def _operations_2(rows: DataFrame) -> DataFrame:
-    """Add effects of functions, which no plan declared."""
-    return rows.withColumn("effect", sql.lit(None).cast("string"))
-
-
-def _runs_2(rows: DataFrame) -> DataFrame:
-    return rows.withColumn("plan_digest", sql.lit(None).cast("string"))
-
-
-def _runs_3(rows: DataFrame) -> DataFrame:
-    """Add columns from ``results.json`` that were not kept."""
-    return rows.withColumns(
-        {
-            "elections": sql.lit(None).cast("long"),
-            "unavailability_max_ms": sql.lit(None).cast("double"),
-            "reproduce": sql.lit(None).cast("string"),
-        }
-    )
+    return step
 
 
 def _fields(kind: pa.DataType, *names: str, nullable: bool = False) -> list[pa.Field]:
@@ -107,64 +92,47 @@ _FAULTS_1: Final = (
     *_fields(pa.int64(), "removed_ns", "resumed_ns", nullable=True),
     *_fields(pa.bool_(), "verified", "applicable"),
 )
+_OPERATIONS_1: Final = (
+    *_fields(pa.int64(), "index", "process"),
+    *_fields(pa.string(), "f"),
+    *_fields(pa.string(), "key", "argument", "result", nullable=True),
+    *_fields(pa.string(), "type"),
+    *_fields(pa.int64(), "start_ns"),
+    *_fields(pa.int64(), "end_ns", nullable=True),
+    *_fields(pa.string(), "node", "error", nullable=True),
+    *_fields(pa.int64(), "position_epoch", "position_offset", nullable=True),
+    *_fields(pa.bool_(), "final"),
+)
+_FAULTS_2: Final = (
+    *_FAULTS_1,
+    *_fields(pa.list_(pa.string()), "links"),
+    *_fields(pa.string(), "evidence", nullable=True),
+    *_fields(pa.bool_(), "healed"),
+)
+_STATE_EVENTS_1: Final = (
+    *_fields(pa.string(), "node"),
+    *_fields(pa.int64(), "incarnation", "sequence"),
+    *_fields(pa.string(), "kind"),
+    *_fields(pa.int64(), "epoch"),
+    *_fields(pa.string(), "role", nullable=True),
+    *_fields(pa.int64(), "leader", "offset", "base_offset", nullable=True),
+    *_fields(pa.string(), "reason", nullable=True),
+    *_fields(pa.int64(), "time_ns", nullable=True),
+)
+_RUNS_2: Final = (*_RUNS_1, *_fields(pa.string(), "plan_digest", nullable=True))
+_RUNS_3: Final = _with_nulls(elections="long", unavailability_max_ms="double", reproduce="string")
+_OLDER: Final = (
+    Older(declare("runs", 1, *_RUNS_1), _with_nulls(plan_digest="string")),
+    # Columns from ``results.json`` were not kept.
+    Older(declare("runs", 2, *_RUNS_2), _RUNS_3),
+    # No plan declared the effects of functions.
+    Older(declare("operations", 1, *_OPERATIONS_1), _with_nulls(effect="string")),
+    Older(declare("faults", 1, *_FAULTS_1), _faults_2),
+    Older(declare("faults", 2, *_FAULTS_2), _faults_3),
+    Older(declare("state_events", 1, *_STATE_EVENTS_1), _with_nulls(detail="string")),
+)
 #: Older versions by table name and version.
-OLDER: Final[Versions] = {
-    ("runs", 1): Older(
-        declare(
-            "runs",
-            1,
-            *_RUNS_1,
-        ),
-        _runs_2,
-    ),
-    ("runs", 2): Older(
-        declare("runs", 2, *_RUNS_1, *_fields(pa.string(), "plan_digest", nullable=True)),
-        _runs_3,
-    ),
-    ("operations", 1): Older(
-        declare(
-            "operations",
-            1,
-            *_fields(pa.int64(), "index", "process"),
-            *_fields(pa.string(), "f"),
-            *_fields(pa.string(), "key", "argument", "result", nullable=True),
-            *_fields(pa.string(), "type"),
-            *_fields(pa.int64(), "start_ns"),
-            *_fields(pa.int64(), "end_ns", nullable=True),
-            *_fields(pa.string(), "node", "error", nullable=True),
-            *_fields(pa.int64(), "position_epoch", "position_offset", nullable=True),
-            *_fields(pa.bool_(), "final"),
-        ),
-        _operations_2,
-    ),
-    ("faults", 1): Older(declare("faults", 1, *_FAULTS_1), _faults_2),
-    ("faults", 2): Older(
-        declare(
-            "faults",
-            2,
-            *_FAULTS_1,
-            *_fields(pa.list_(pa.string()), "links"),
-            *_fields(pa.string(), "evidence", nullable=True),
-            *_fields(pa.bool_(), "healed"),
-        ),
-        _faults_3,
-    ),
-    ("state_events", 1): Older(
-        declare(
-            "state_events",
-            1,
-            *_fields(pa.string(), "node"),
-            *_fields(pa.int64(), "incarnation", "sequence"),
-            *_fields(pa.string(), "kind"),
-            *_fields(pa.int64(), "epoch"),
-            *_fields(pa.string(), "role", nullable=True),
-            *_fields(pa.int64(), "leader", "offset", "base_offset", nullable=True),
-            *_fields(pa.string(), "reason", nullable=True),
-            *_fields(pa.int64(), "time_ns", nullable=True),
-        ),
-        _state_events_2,
-    ),
-}
+OLDER: Final[Versions] = {(old.table.name, old.table.version): old for old in _OLDER}
 
 
 def table_as_written(table: Table, version: int, older: Versions = OLDER) -> Table:

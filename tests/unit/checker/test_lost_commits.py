@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from splitbrain.checker import lost_commits
+from splitbrain.checker import findings, lost_commits
 from splitbrain.checker.committed_logs import NodeLog, Presence
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.lost_commits import check
@@ -344,7 +344,7 @@ def test_a_violation_that_was_found_outlives_the_budget() -> None:
 
     lost_commits_in_two_polls = [
         operation("write", number, start=number, end=number + 1)
-        for number in range(lost_commits.POLL_INTERVAL + 1)
+        for number in range(findings.POLL_INTERVAL + 1)
     ]
     evidence = Evidence(tuple(lost_commits_in_two_polls), committed_logs=logs(OTHER), voters=3)
     result = check(evidence, Later())

@@ -221,7 +221,7 @@ def missed(monkeypatch: pytest.MonkeyPatch, target: Any, name: str, value: Any) 
     ("target", "name", "value", "kind"),
     [
         (split_brain, "_two_leaders", lambda *_: [], "two-leaders-in-one-epoch"),
-        (split_brain, "_conflicting_records", lambda *_: [], "different-committed-records"),
+        (split_brain, "conflicts_at", lambda *_: [], "different-committed-records"),
         (split_brain, "_epochs_going_back", lambda *_: [], "epoch-goes-back"),
         (
             committed_logs.NodeLog,
