@@ -17,7 +17,7 @@ from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.runtimes.docker.engine import engine_action
 from splitbrain.runtimes.docker.names import OWNER_LABEL, ROLE_LABEL, RunMark
 from splitbrain.runtimes.docker.pods import TOOLS, Pod
-from splitbrain.runtimes.link_probes import ProbedLinks
+from splitbrain.runtimes.link_probes import LinkTools
 from splitbrain.runtimes.owners import this_process
 from splitbrain.runtimes.waiting import on_all
 
@@ -27,13 +27,8 @@ _USUAL_MEANS: Final = frozenset({"loss", "black-hole", "queue", "rate", "reset"}
 _TRIAL: Final = RunMark(RunId("trial-of-the-kernel"), "/nonexistent/trial/lock")
 
 
-class PodLinks(ProbedLinks):
-    """Implements :class:`runtimes.link_shapes.LinkTools`, and the cuts.
-
-    Args:
-        pods: the deployed ones, as they come and go.
-        pod_of: finds one; raises HarnessError for a node that is not deployed.
-    """
+class PodLinks(LinkTools):
+    """The tools in the pods, and the cuts; ``pods`` come and go."""
 
     def __init__(self, pods: Mapping[NodeName, Pod], pod_of: Callable[[NodeName], Pod]) -> None:
         super().__init__()
@@ -86,13 +81,9 @@ class PodLinks(ProbedLinks):
         """Of the node's pod in the run's network."""
         return self._pod(node).address
 
-    def run(self, node: NodeName, words: Sequence[str]) -> str:
-        """Run a tool in the node's pod; what it printed.
-
-        Raises:
-            HarnessError: it failed.
-        """
-        return self._pod(node).run(f"run {words[0]} for {node}", *words)
+    def run(self, node: NodeName, command: Sequence[str]) -> str:
+        """Run a tool in the node's pod; what it printed."""
+        return self._pod(node).run(f"run {command[0]} for {node}", *command)
 
     def answer_with_resets(self, node: NodeName, sources: Collection[str]) -> None:
         """From now on answer exactly these addresses' packets of connections with resets."""
@@ -110,15 +101,10 @@ class EngineMeans:
         self._found: dict[str, frozenset[str]] = {}
 
     def of(self, client: DockerClient, tag: str) -> frozenset[str]:
-        """Words of ``links.py means``.
+        """Words of ``links.py means`` in the pod's image of this tag.
 
-        Args:
-            client: of the engine.
-            tag: of the pod's image. Where it is not there yet, the usual is taken for possible; a
-                shape that the kernel refuses is then refused when it is asked for.
-
-        Raises:
-            HarnessError: the engine does not answer, or the trial failed.
+        Where it is not there yet, the usual is taken for possible; a shape that the kernel refuses
+        is then refused when it is asked for.
         """
         with engine_action("look for an image", tag):
             try:
