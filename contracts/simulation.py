@@ -229,23 +229,15 @@ class SimulatedSystem(Protocol):
         ...
 
     def draw_settings(self, stream: RandomSource, round_trip_us: int) -> dict[str, str]:
-        """Draw a world's settings, by the system's own names.
+        """Draw a world's settings, by the system's own names, from this stream alone.
 
-        Args:
-            stream: the only source of chance.
-            round_trip_us: what a request and its answer may take when nothing is wrong, with a
-                flush in between; the timeouts must be well above it.
+        ``round_trip_us`` is what a request and its answer may take when nothing is wrong, with a
+        flush in between; the timeouts must be well above it.
         """
         ...
 
     def dressed(self, scenario: Scenario, state_machine: str, stream: RandomSource) -> Scenario:
-        """Return the world with this state machine above its logs, and with its needs.
-
-        Args:
-            scenario: as it was drawn.
-            state_machine: one of ``System.state_machines``.
-            stream: the only source of chance.
-        """
+        """Return the world as drawn, with this state machine above its logs, and with its needs."""
         ...
 
     def failover_us(self, settings: dict[str, str]) -> int:

@@ -21,12 +21,7 @@ _STEP_BYTES = 1 << 20
 
 
 class FolderFiles:
-    """Implements :class:`contracts.arms.DataFiles` on a folder.
-
-    Args:
-        data: the folder.
-        kept_files: where copies are kept, beside it.
-    """
+    """Implements :class:`contracts.arms.DataFiles` on a folder; copies are kept in another."""
 
     def __init__(self, data: Path, kept_files: Path) -> None:
         self._data = data

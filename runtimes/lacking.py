@@ -1,7 +1,4 @@
-"""Arms of runtimes that have none: each act is refused in one sentence, nothing is done.
-
-One question has an honest answer all the same: nothing is shaped.
-"""
+"""Arms of runtimes that have none: each act is refused in one sentence, nothing is done."""
 
 from collections.abc import Iterable
 from typing import NoReturn
@@ -13,13 +10,7 @@ from splitbrain.contracts.names import NodeName
 
 
 class _Lacking:
-    """Refuses in the runtime's name.
-
-    Args:
-        runtime_name: of the runtime that lacks the arm.
-        next_step: what the user can do about it, in one sentence.
-        problem: why it cannot be had, in one clause.
-    """
+    """Refuses in the runtime's name, with the problem, one clause, and the user's next step."""
 
     what = "do this"
 
@@ -48,7 +39,7 @@ class LackingLinks(_Lacking):
         self._refuse("let shaped links be as they were")
 
     def shaped(self) -> dict[Link, Shape]:
-        """None are."""
+        """Return none: that is an honest answer."""
         return {}
 
     def reset(self, links: Iterable[Link]) -> None:

@@ -102,8 +102,8 @@ def is_running(process: int) -> bool:
 def orphans(modules: Collection[str]) -> list[int]:
     """Processes that run one of these modules for an owner that is dead, by their numbers.
 
-    Their command lines end with the owner's number. They will end by themselves: they are healing,
-    stopping, tidying up.
+    Their command lines end with the owner's number. They are still healing, stopping, tidying up,
+    and will end by themselves.
     """
     found: list[int] = []
     here = _namespace()

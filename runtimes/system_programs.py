@@ -27,7 +27,7 @@ def run_tool(
     patience_s: float = _TOOL_PATIENCE_S,
     **environment: str,
 ) -> str:
-    """Run a system program with these words on its standard input; what it printed.
+    """Run a system program with this text on its standard input; what it printed.
 
     Raises:
         CannotError: it is not installed, or failed.

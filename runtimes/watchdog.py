@@ -43,12 +43,7 @@ Stopper = Callable[[RunId, Path], None]
 
 
 def owner_died(owner: int, words: int) -> bool:
-    """Wait for the owner's word or death; whether it died without the word.
-
-    Args:
-        owner: process id of the harness.
-        words: file descriptor on which it may say ``done``.
-    """
+    """Wait for the owner's word on a descriptor, or its death; whether it died without the word."""
     try:
         process = os.pidfd_open(owner)
     except ProcessLookupError:
@@ -71,13 +66,7 @@ def owner_died(owner: int, words: int) -> bool:
 
 
 class Watchdog:
-    """The owner's end: starts the process, and dismisses it when the run ends in order.
-
-    Args:
-        runtime: name under which the registry finds what stops the nodes.
-        run_id: of the run.
-        run_folder: of the run; the watchdog's own words go there.
-    """
+    """The owner's end: starts the process, and dismisses it when the run ends in order."""
 
     def __init__(self, runtime: str, run_id: RunId, run_folder: Path) -> None:
         folder = run_folder.resolve()

@@ -31,11 +31,7 @@ def names() -> tuple[str, ...]:
 
 
 def system(name: str) -> System:
-    """Return a fresh adapter for one run.
-
-    Raises:
-        UsageError: no system has this name.
-    """
+    """Return a fresh adapter for one run; UsageError: no system has this name."""
     factory = _FACTORIES.get(name)
     if factory is None:
         raise UsageError(

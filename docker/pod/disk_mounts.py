@@ -208,8 +208,7 @@ def thaw(target: Path) -> bool:
 def shut_down(folders: list[int]) -> None:
     """Take the power: from now on nothing reaches these file systems' devices.
 
-    Args:
-        folders: open descriptors, so that nothing stands between one and the next.
+    The descriptors are open already, so that nothing stands between one and the next.
     """
     word = struct.pack("=I", _WITHOUT_LOG_FLUSH)
     for folder in folders:

@@ -2,7 +2,6 @@
 
 A volume of the pod holds the library and the file with the offset; the node sees it read-only, so
 nothing is asked of the node's image but a C library that can load ours. The pause container writes.
-Nodes that were deployed without clocks of their own are refused.
 """
 
 import shlex
@@ -35,12 +34,7 @@ _READING_INTERVAL_S = 0.1
 
 
 class DockerClocks:
-    """Implements :class:`contracts.arms.ClockArm` for pods.
-
-    Args:
-        pod: gives the pod of a deployed node; raises HarnessError for any other.
-        reading_patience_s: how long a clock that cannot be read is asked again.
-    """
+    """Implements :class:`contracts.arms.ClockArm` for pods; a clock is read again for a while."""
 
     def __init__(
         self, pod: Callable[[NodeName], Pod], reading_patience_s: float = _READING_PATIENCE_S
@@ -50,11 +44,7 @@ class DockerClocks:
         self._warped: set[NodeName] = set()
 
     def warp(self, node: NodeName, warp: ClockWarp) -> None:
-        """Have the node's clock go so from now on.
-
-        Raises:
-            CapabilityError: the node's program goes by the true time whatever is done; says why.
-        """
+        """Have the node's clock go so from now on."""
         pod = self._clocked(f"set wrong the clock of {node}", node)
         if pod.status() == "running":
             _refuse_timeless(pod)
@@ -81,11 +71,7 @@ class DockerClocks:
         )(_read, pod)
 
     def check(self, pods: Iterable[Pod]) -> None:
-        """After the deployment: refuse programs that would go by the true time all the same.
-
-        Raises:
-            CapabilityError: one does; says why.
-        """
+        """Raise CapabilityError for programs that go by the true time; after the deployment."""
         on_all(pods, lambda pod: _refuse_timeless(pod) if pod.status() == "running" else None)
 
     def heal_all(self) -> None:

@@ -34,13 +34,7 @@ _READY_INTERVAL_S = 0.02
 
 
 class DiskKeeper:
-    """Makes and asks the container.
-
-    Args:
-        client: of the engine.
-        mark: of the run that owns it.
-        image_id: of the pods' image.
-    """
+    """Makes and asks the container of one run; ``image_id`` is of the pods' image."""
 
     def __init__(self, client: DockerClient, mark: RunMark, image_id: str) -> None:
         self._client = client
@@ -90,10 +84,7 @@ class DiskKeeper:
     def ask(self, action: str, command: str, *words: str) -> Any:
         """Have the container do one thing; what it answered.
 
-        Args:
-            action: what that is, for people.
-            command: of ``disks.py``.
-            words: its arguments.
+        The command and its words are those of ``disks.py``, the action is for people.
 
         Raises:
             HarnessError: it could not.
@@ -153,10 +144,7 @@ def await_ready(container: Container) -> None:
 def release_run(client: DockerClient, mark: RunMark, *, nodes_are_down: bool) -> None:
     """Let nothing of a dead run's disks be frozen, full or without power; nothing without disks.
 
-    Args:
-        client: of the engine.
-        mark: of the run.
-        nodes_are_down: then the disks are mounted afresh, so that they can be read.
+    Where nodes are down the disks are mounted afresh, so that they can be read.
     """
     containers: Any = client.containers
     mine = mark.filters(f"{ROLE_LABEL}=disks")

@@ -28,11 +28,7 @@ from splitbrain.runtimes.waiting import on_all
 
 
 class DockerDisks:
-    """Implements :class:`contracts.arms.DiskArm` for pods.
-
-    Args:
-        pod: gives the pod of a deployed node; raises HarnessError for any other.
-    """
+    """Implements :class:`contracts.arms.DiskArm` for pods."""
 
     def __init__(self, pod: Callable[[NodeName], Pod]) -> None:
         self._pod = pod
@@ -47,11 +43,7 @@ class DockerDisks:
         nodes: Sequence[NodeName],
         size_mib: int,
     ) -> Mapping[NodeName, str]:
-        """Give each node a disk of its own, before its containers; the engine's path of each.
-
-        Raises:
-            CapabilityError: this engine or kernel has no such disks.
-        """
+        """Give each node a disk of its own, before its containers; the engine's path of each."""
         keeper = DiskKeeper(client, mark, image_id)
         keeper.make(nodes, size_mib)
         self._keeper = keeper
@@ -221,11 +213,7 @@ def disk_capabilities(client: DockerClient) -> frozenset[Capability]:
 
 
 def why_no_disks(client: DockerClient | None = None) -> str:
-    """One clause, empty where nodes can have disks of their own; tried once for each engine.
-
-    Raises:
-        HarnessError: no engine answers.
-    """
+    """One clause, empty where nodes can have disks of their own; tried once for each engine."""
     engine = client if client is not None else connect()
     handles: Any = engine
     try:

@@ -48,8 +48,7 @@ _GET_ENGINE = (
 def connect(*, pool_size: int = 32) -> DockerClient:
     """A client of the engine that the environment names (``DOCKER_HOST``, else the local socket).
 
-    Args:
-        pool_size: how many threads may talk to the engine at once.
+    So many threads as the pool is large may talk to the engine at once.
 
     Raises:
         HarnessError: no engine answers there, or it is not permitted to this user.
@@ -76,9 +75,6 @@ def _knock(host: str) -> None:
     """Open and close a connection where the engine listens on a socket of this machine.
 
     The library leaves its own socket open when nobody listens, and tells less.
-
-    Raises:
-        OSError: nobody listens there, or not for this user.
     """
     scheme, _, path = host.partition("://")
     if scheme == "unix":
@@ -105,11 +101,7 @@ def _why_unreachable(error: Exception) -> str:
 
 @contextmanager
 def engine_action(action: str, target: str) -> Generator[None]:
-    """Turn the library's exceptions into one sentence for users.
-
-    Raises:
-        HarnessError: instead of any exception of the library or of its transport.
-    """
+    """Turn any exception of the library or its transport into a HarnessError for users."""
     try:
         yield
     except docker.errors.ImageNotFound as error:

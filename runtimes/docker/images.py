@@ -2,8 +2,6 @@
 
 An image's tag is the digest of its inputs, so a changed source makes a new image, an unchanged one
 is found in a moment, and two checkouts on one engine never take each other's.
-
-It needs the project's source tree beside it and never pushes anything anywhere.
 """
 
 import fcntl
@@ -88,11 +86,7 @@ class Images:
         return {source.name: self._tag(source) for source in (POD, *sources)}
 
     def ensure(self, sources: Sequence[ImageSource]) -> Mapping[str, str]:
-        """Make sure of these images and of the pod's; image name to full tag.
-
-        Raises:
-            HarnessError: one of them could be neither found nor built.
-        """
+        """Make sure of these images and of the pod's; image name to full tag."""
         tags = self.tags(sources)
         if all(self.is_there(tag) for tag in tags.values()):
             return tags

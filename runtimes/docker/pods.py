@@ -44,14 +44,7 @@ _STATUS: Mapping[str, NodeStatus] = {
 
 
 class Pod:
-    """Handles of one node's two containers and its volume.
-
-    Args:
-        client: of the engine.
-        mark: of the run that owns it.
-        spec: of the node.
-        address: its fixed address in the run's network.
-    """
+    """Handles of one node's two containers and its volume; the address is in the run's network."""
 
     def __init__(self, client: DockerClient, mark: RunMark, spec: NodeSpec, address: str) -> None:
         self._client = client
@@ -69,16 +62,9 @@ class Pod:
     def create(
         self, network: str, pod_image_id: str, image_id: str, hosts: Mapping[str, str]
     ) -> None:
-        """Make and start both containers.
+        """Make and start both containers; of what an engine refuses, what was made stays.
 
-        Args:
-            network: name of the run's network.
-            pod_image_id: of the pause container's image.
-            image_id: of the node's image, resolved once for all nodes of a run.
-            hosts: every node's name to its address.
-
-        Raises:
-            HarnessError: the engine refuses; what was made so far stays for the teardown.
+        ``hosts`` are every node's name to its address. The node's image is resolved once for a run.
         """
         spec = self.spec
         with engine_action(f"start the pod of {spec.name}", self._mark.pod(spec.name)):
@@ -176,20 +162,12 @@ class Pod:
 
     @property
     def pause_container(self) -> Container:
-        """The pause container.
-
-        Raises:
-            HarnessError: the pod was not created.
-        """
+        """The pause container; HarnessError: the pod was not created."""
         return self._made(self._pause)
 
     @property
     def node_container(self) -> Container:
-        """The node's own container.
-
-        Raises:
-            HarnessError: the pod was not created.
-        """
+        """The node's own container; HarnessError: the pod was not created."""
         return self._made(self._node)
 
     def _made(self, container: Container | None) -> Container:
@@ -252,11 +230,7 @@ class Pod:
     # --- its network --------------------------------------------------------------------------
 
     def firewall(self, action: str, sources: Iterable[str] = ()) -> str:
-        """Run the pod's firewall script (``cut``, ``resets``, ``heal``, ...); what it printed.
-
-        Raises:
-            HarnessError: the kernel or the engine refused.
-        """
+        """Run the pod's firewall script (``cut``, ``resets``, ``heal``, ...); what it printed."""
         return self.run(f"{action} links into {self.spec.name}", "firewall.sh", action, *sources)
 
     def run(self, action: str, *command: str, next_step: str = _ASK_DOCTOR) -> str:
@@ -287,9 +261,6 @@ def freeze(container: Container) -> None:
     engine gives up on that after a moment, thaws what it froze, and says "unable to freeze".
     Nothing is wrong with the container then: the next try mostly does it. Must never take any other
     refusal for that.
-
-    Raises:
-        docker.errors.APIError: the engine refuses, or could not do it in several tries.
     """
     tries = Retrying(
         retry=retry_if_exception(_is_too_busy),

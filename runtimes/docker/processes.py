@@ -33,13 +33,7 @@ _ENDING_INTERVAL_S = 0.05
 
 
 class DockerProcesses:
-    """Implements :class:`contracts.arms.ProcessArm` for pods.
-
-    Args:
-        client: of the engine.
-        pod: gives the pod of a deployed node; raises HarnessError for any other.
-        kill: kills a node, whatever it waits for.
-    """
+    """Implements :class:`contracts.arms.ProcessArm` for pods."""
 
     def __init__(
         self,
@@ -58,7 +52,7 @@ class DockerProcesses:
     def terminate(self, node: NodeName, patience_s: float) -> int | None:
         """SIGTERM for the node's first process; its exit code, None where it did not end in time.
 
-        It is left alone then. One that has ended before tells how.
+        One that has ended before tells how.
         """
         pod = self._pod(node)
         container: Any = pod.node_container
@@ -180,11 +174,7 @@ class DockerProcesses:
             self.unlimit_memory(node)
 
     def _update(self, action: str, node: NodeName, **limits: int) -> None:
-        """Asked again where the node ends at that moment and the engine finds nothing to update.
-
-        Raises:
-            HarnessError: the engine refuses.
-        """
+        """Asked again where the node ends at that moment and the engine finds nothing to update."""
         container = self._pod(node).node_container
         api: Any = self._client.api
         asking = Retrying(

@@ -50,12 +50,8 @@ _ALWAYS: frozenset[Capability] = frozenset(
 class DockerRuntime:
     """Implements :class:`contracts.runtime.Runtime` with one engine; one instance per run.
 
-    Args:
-        client: of the engine; closed by :meth:`teardown`. None: the one the environment names.
-        watched: whether a watchdog process stops the nodes when this process dies.
-
-    Raises:
-        HarnessError: no engine answers.
+    The client is closed by :meth:`teardown`; None: of the engine that the environment names. If
+    watched, a watchdog process stops the nodes when this process dies.
     """
 
     name = "docker"
@@ -84,11 +80,7 @@ class DockerRuntime:
         self.clocks: ClockArm = self._own_clocks
 
     def capabilities(self) -> frozenset[Capability]:
-        """Cuts, processes and clocks wherever an engine runs; other links and disks as it can.
-
-        Raises:
-            HarnessError: the engine does not answer.
-        """
+        """Return cuts, processes and clocks; other links and disks as the engine can."""
         tag = Images(self._client).tags(())[POD.name]
         disks = disk_capabilities(self._client)
         links = link_capabilities(ENGINE_MEANS.of(self._client, tag))
@@ -100,11 +92,7 @@ class DockerRuntime:
     # --- deployment ---------------------------------------------------------------------------
 
     def prepare(self, images: Sequence[ImageSource]) -> None:
-        """Find or build the images, from the sources as they are now.
-
-        Raises:
-            HarnessError: one of them could be neither found nor built.
-        """
+        """Find or build the images, from the sources as they are now."""
         self._tags |= Images(self._client).ensure(images)
 
     def place(self, node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placement:
@@ -124,9 +112,6 @@ class DockerRuntime:
 
         Dead runs' leftovers are swept first. The caller holds the lock of the run folder, or the
         next sweep takes this run for dead.
-
-        Raises:
-            HarnessError: an image is missing, the engine refuses, a name is taken.
         """
         sweep.sweep(self._client)
         mark = names.mark_of_run(
@@ -207,11 +192,7 @@ class DockerRuntime:
     # --- nodes --------------------------------------------------------------------------------
 
     def endpoint(self, node: NodeName, port: str) -> Address:
-        """Where a client on this machine reaches the named port; outlives kill and start.
-
-        Raises:
-            HarnessError: there is no such node or port.
-        """
+        """Return the port's address for clients on this machine."""
         try:
             return self._pod(node).ports[port]
         except KeyError:
@@ -286,19 +267,16 @@ class DockerRuntime:
     def reachable(self, link: Link, port: str, timeout_s: float) -> bool:
         """Whether a new connection along the link opens and is answered within the time.
 
-        It is made from inside the source's pod. Answered means that the destination's process
-        notices the end of the connection, so a paused node is not reachable. A connection needs
-        both directions: ``links.measure`` looks at one alone.
+        Answered means that the destination's process notices the end of the connection, so a paused
+        node is not reachable. A connection needs both directions: ``links.measure`` looks at one
+        alone.
         """
         return self._pod_links.reachable(link, port, timeout_s)
 
     # --- evidence -----------------------------------------------------------------------------
 
     def sample(self, node: NodeName) -> NodeSample | None:
-        """Resource use now, page cache apart; None while the node is not running.
-
-        CPU seconds count from the node's last start.
-        """
+        """Resource use since the node's last start, page cache apart; None where it is down."""
         pod = self._pod(node)
         figures = None
         gauge = self._gauges.get(node)

@@ -63,10 +63,7 @@ def clocks_of(
 class LocalClocks:
     """Implements :class:`contracts.arms.ClockArm` for nodes with namespaces.
 
-    Args:
-        folder: of a deployed node; raises HarnessError for any other.
-        ask: of the host.
-        library: as the machine has it.
+    ``folder`` and ``ask`` raise HarnessError for a node that is not deployed.
     """
 
     def __init__(
@@ -92,20 +89,12 @@ class LocalClocks:
         return msgspec.structs.replace(node, command=("env", *words, *node.command))
 
     def check_all(self) -> None:
-        """After the deployment: refuse programs that would go by the true time all the same.
-
-        Raises:
-            CapabilityError: one does; says why.
-        """
+        """Check the programs of all nodes, after the deployment."""
         for node in sorted(self._clocked):
             self.check(node)
 
     def check(self, node: NodeName) -> None:
-        """Refuse a running program that would go by the true time all the same.
-
-        Raises:
-            CapabilityError: it does; says why.
-        """
+        """Raise CapabilityError for a running program that goes by the true time; says why."""
         problems: list[str | None] = [None]
 
         def is_loaded() -> bool:
@@ -124,11 +113,7 @@ class LocalClocks:
             )
 
     def warp(self, node: NodeName, warp: ClockWarp) -> None:
-        """Have the node's clock go so from now on.
-
-        Raises:
-            CapabilityError: the node's program goes by the true time whatever is done; says why.
-        """
+        """Have the node's clock go so from now on."""
         file = self._file(f"set wrong the clock of {node}", node)
         self.check(node)
         self._stop(node)

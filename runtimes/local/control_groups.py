@@ -34,11 +34,7 @@ _TRIAL_PATIENCE_S: Final = 10.0
 
 
 class NodeGroups:
-    """The groups of one run's nodes.
-
-    Args:
-        nodes: their names.
-        bases: folder of each controller to make groups in.
+    """Groups of one run's nodes, below a folder for each controller.
 
     Raises:
         OSError: a group cannot be made.

@@ -49,10 +49,7 @@ class Mode(msgspec.Struct, frozen=True):
 
 
 def wanted_mode(way: Way | None = None) -> Mode:
-    """Return the mode to use: the one that is asked for, else namespaces where they can be had.
-
-    Args:
-        way: what the caller insists on; None: what the environment says, else what works.
+    """Return the mode to use: as the caller or the environment insists, else what works.
 
     Raises:
         UsageError: the environment asks for something that does not exist.
@@ -113,11 +110,7 @@ def missing_programs(images: Iterable[ImageSource]) -> list[HostProgram]:
 
 
 def refuse_missing(images: Sequence[ImageSource]) -> None:
-    """Refuse nodes that could not be started here.
-
-    Raises:
-        CapabilityError: a program is missing; says how to get it.
-    """
+    """Raise CapabilityError where a program of these images is missing; says how to get it."""
     missing = missing_programs(images)
     if not missing:
         return

@@ -46,7 +46,7 @@ class Dialect(NamedTuple):
     show: tuple[str, ...]
 
     def rules(self, sources: Iterable[str], resets: Iterable[str] = ()) -> str:
-        """All rules of a node that shall hear nothing from some, and refuse others' connections.
+        """All rules of a node that drop what comes from some, and refuse others' connections.
 
         A dropped packet gets no answer. Resets pass, so that both ends hear of it.
         """
@@ -88,11 +88,7 @@ class Firewall:
         self._lock = lock
 
     def replace(self, sources: Iterable[str], resets: Iterable[str] = ()) -> None:
-        """From now on drop what comes from these addresses, refuse those, and nothing else.
-
-        Raises:
-            CannotError: the kernel refuses.
-        """
+        """From now on drop what comes from these addresses, refuse those, and nothing else."""
         rules = self.dialect.rules(sources, resets)
         run_tool(self.dialect.load, rules, XTABLES_LOCKFILE=self._lock)
 
@@ -111,13 +107,9 @@ class Firewall:
 
 
 def working_firewall(lock: str) -> Firewall:
-    """Return the first program that can set rules in the caller's network namespace.
+    """Return the first program that sets rules in the caller's network; CannotError: why none can.
 
-    Args:
-        lock: file that the older interface locks, in a folder that the caller may write to.
-
-    Raises:
-        CannotError: none can; says of each why.
+    The older interface locks the file ``lock``, in a folder that the caller may write to.
     """
     problems: list[str] = []
     for dialect in DIALECTS:
@@ -161,11 +153,7 @@ class NodeNetwork:
         )
 
     def configure(self, lock: str) -> str:
-        """Give the interfaces their addresses; the name of the firewall's program.
-
-        Raises:
-            CannotError: a program is missing or refuses.
-        """
+        """Give the interfaces their addresses; the name of the firewall's program."""
         self._lock = lock
 
         def inside() -> Firewall:
@@ -181,19 +169,11 @@ class NodeNetwork:
         return self._firewall.dialect.name
 
     def drop(self, *, more: Iterable[str] = (), fewer: Iterable[str] = ()) -> None:
-        """Hear nothing from some addresses any more, and from others again.
-
-        Raises:
-            CannotError: the kernel refuses.
-        """
+        """Hear nothing from some addresses any more, and from others again."""
         self._set((self._sources | set(more)) - set(fewer), self._resets)
 
     def refuse(self, sources: Iterable[str]) -> None:
-        """Reset the connections of exactly these addresses.
-
-        Raises:
-            CannotError: the kernel refuses.
-        """
+        """Reset the connections of exactly these addresses."""
         self._set(self._sources, frozenset(sources))
 
     def hear_all(self) -> None:
@@ -220,11 +200,7 @@ class NodeNetwork:
         return self._threads.submit(self._firewall.refused).result()
 
     def run_tool(self, words: Sequence[str]) -> str:
-        """Run one of the pods' tools from inside; what it printed.
-
-        Raises:
-            CannotError: it failed.
-        """
+        """Run one of the pods' tools from inside; what it printed."""
         command = [sys.executable, str(_TOOLS / words[0]), *words[1:]]
         is_set = words[:2] == ["links.py", "set"]
         # Before it runs: it may fail half-way.
@@ -243,11 +219,7 @@ class NodeNetwork:
 
 
 class Network:
-    """All nodes' networks on one bridge.
-
-    Args:
-        names: of the nodes; a bridge without nodes is a trial.
-        folder: where the file with their addresses goes; a private one.
+    """All nodes' networks on one bridge; a file with their addresses goes into the private folder.
 
     Raises:
         CannotError: a program is missing or refuses.

@@ -36,13 +36,10 @@ class Surroundings(NamedTuple):
 
 
 class NodeProcess:
-    """One node; not running at first.
+    """One node; not running at first. Without surroundings it is a plain process.
 
-    Args:
-        plan: what to start.
-        surroundings: its namespaces, None for a plain process.
-        starter: a single thread that lives as long as the host: the kernel takes the thread that
-            started a process for its parent.
+    The starter is a single thread that lives as long as the host: the kernel takes the thread that
+    started a process for its parent.
     """
 
     def __init__(
@@ -54,11 +51,7 @@ class NodeProcess:
         self._keeper: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the program; nothing where it runs.
-
-        Raises:
-            CannotError: it cannot be started.
-        """
+        """Start the program; nothing where it runs."""
         if self.status() in {"running", "paused"}:
             return
         self._keeper = self._starter.submit(self._start).result()

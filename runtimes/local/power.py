@@ -57,10 +57,7 @@ class Loss(msgspec.Struct, frozen=True):
 def lose_unflushed(data: Path, table: Path, draw: int) -> list[Loss]:
     """Take the unflushed bytes of every file in the table; what was lost, file by file.
 
-    Args:
-        data: the data folder of a node whose processes are gone.
-        table: its durable lengths; without one nothing would be lost, and the cut be a kill.
-        draw: settles what survives.
+    ``draw`` settles what survives. Without a table nothing would be lost, and the cut be a kill.
 
     Raises:
         HarnessError: the table or a file cannot be read or changed, or files have no table.
@@ -96,13 +93,6 @@ class Canaries:
 
     One is flushed and the table says so, of the other it says that nothing is. A power cut that
     takes by that table must leave the one and take the other.
-
-    Args:
-        data: the data folder.
-        table: its durable lengths.
-
-    Raises:
-        HarnessError: a file or the table cannot be written or read.
     """
 
     def __init__(self, data: Path, table: Path) -> None:

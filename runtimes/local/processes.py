@@ -26,12 +26,7 @@ Ask = Callable[..., Any]
 
 
 class LocalProcesses:
-    """Implements :class:`contracts.arms.ProcessArm` for processes below one host process.
-
-    Args:
-        ask: of the host.
-        bases: where control groups can be made, asked when needed.
-    """
+    """Implements :class:`contracts.arms.ProcessArm` for processes below one host process."""
 
     def __init__(
         self, ask: Ask, bases: Callable[[], Mapping[Controller, Path]] = possible_bases
@@ -44,11 +39,7 @@ class LocalProcesses:
         self._kills_before: dict[NodeName, int] = {}
 
     def make_groups(self, nodes: Sequence[NodeName]) -> Mapping[NodeName, tuple[str, ...]]:
-        """Prepare limits of these nodes; what each node's processes must enter.
-
-        Raises:
-            HarnessError: the kernel refuses.
-        """
+        """Prepare limits of these nodes; what each node's processes must enter."""
         bases = self._bases()
         self._nodes = tuple(nodes)
         if not bases or not nodes:
@@ -77,7 +68,7 @@ class LocalProcesses:
     def terminate(self, node: NodeName, patience_s: float) -> int | None:
         """SIGTERM for the node's first process; its exit code, None where it did not end in time.
 
-        It is left alone then. One that has ended before tells how.
+        One that has ended before tells how.
         """
         self._ask(f"terminate {node}", node, "signal", int(signal.SIGTERM))
         return self._await_exit(node, patience_s)
@@ -115,8 +106,8 @@ class LocalProcesses:
     def limit_memory(self, node: NodeName, limit_mib: int) -> None:
         """Let the node have so much memory and no swap; also once restarted.
 
-        Cgroup v1 takes no memory away that is in use: a node that uses more already is killed
-        here, as the kernel kills one that asks for more.
+        Cgroup v1 takes no memory away that is in use: a node that uses more already is killed here,
+        as the kernel kills one that asks for more.
         """
         action, size = f"limit the memory of {node}", limit_mib * _BYTES_PER_MIB
         groups = self._limited(action, "memory")

@@ -43,12 +43,9 @@ class _Mark(NamedTuple):
 
 
 def sweep_machine(only: Path | None = None) -> list[Swept]:
-    """End the processes of every dead run of this user (of all users for root).
+    """End the processes of every dead run of this user (all users for root), or of one run.
 
     All that a node writes is in the run folder already: there is nothing to save.
-
-    Args:
-        only: lock of the only run to be swept; None: all that are dead.
     """
     sweep_groups(possible_bases())
     swept: list[Swept] = []

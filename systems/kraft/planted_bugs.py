@@ -65,10 +65,6 @@ def described(patch: Patch) -> PlantedBug:
 def patches_of(names: Sequence[str], state_machine: str) -> tuple[Patch, ...]:
     """Return the patches that plant bugs, but for those that this process has.
 
-    Args:
-        names: in kebab case, as on the command line.
-        state_machine: above the log of the nodes.
-
     Raises:
         ValueError: a name is unknown, the bug is one of a state machine that the node does not
             have, or two of them cannot be planted together.

@@ -43,11 +43,7 @@ def state_machine_of(options: Experiment) -> StateMachineName:
 
 
 def broker_ids(options: Experiment) -> range:
-    """Node ids of the brokers.
-
-    Raises:
-        UsageError: there cannot be so many.
-    """
+    """Node ids of the brokers; UsageError: there cannot be so many."""
     if state_machine_of(options) != "metadata":
         return range(0)
     text = options.settings.get(BROKERS, str(BROKERS_DEFAULT))
@@ -71,14 +67,10 @@ def node_settings(options: Experiment) -> dict[str, str]:
 
 
 def with_replicas(settings: Mapping[str, str], brokers: int) -> dict[str, str]:
-    """Settings of a cluster with the number of replicas of a topic whose creator does not say.
+    """Settings with the number of replicas of a topic whose creator does not say.
 
     It follows from the cluster as it is meant to be, not from the brokers of a moment: before they
     have all registered a topic is refused, as Kafka does it, instead of getting fewer for ever.
-
-    Args:
-        settings: what is chosen, which counts first.
-        brokers: how many there are to be.
     """
     if any(name in settings for name in _REPLICAS):
         return dict(settings)

@@ -137,14 +137,7 @@ class RedisClient:
     def __init__(
         self, endpoint: Endpoint, membership: Membership, route: Route, settings: Settings
     ) -> None:
-        """A client that connects at its first operation.
-
-        Args:
-            endpoint: where a node's port is reached; asked again for every new connection.
-            membership: all nodes.
-            route: pinned to a node, or following the Sentinels, that node's first.
-            settings: how clients behave.
-        """
+        """Connects at its first operation; a following client asks the route's Sentinel first."""
         self._endpoint = endpoint
         self._settings = settings
         self._sentinels = (

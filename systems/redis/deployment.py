@@ -53,11 +53,7 @@ NODE_COUNT_MAX: Final = 9
 
 
 def check_options(options: Experiment) -> None:
-    """Refuse what cannot be deployed, before anything is made.
-
-    Raises:
-        UsageError: the number of nodes or a setting is wrong.
-    """
+    """Refuse what cannot be deployed, before anything is made."""
     if not 1 <= options.nodes <= NODE_COUNT_MAX:
         raise UsageError(
             f"{options.nodes} nodes were asked for", f"Choose between 1 and {NODE_COUNT_MAX}"

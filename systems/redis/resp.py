@@ -58,11 +58,7 @@ class ReplyParser:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[Reply]:
-        """Return the replies that these bytes complete, in their order.
-
-        Raises:
-            ProtocolError: the bytes are no replies.
-        """
+        """Return the replies that these bytes complete; ProtocolError: they are no replies."""
         self._buffer += data
         replies: list[Reply] = []
         place = 0
@@ -215,11 +211,7 @@ class RespConnection:
 
 
 async def connect(address: Address, timeout_s: float) -> RespConnection:
-    """Return a connection on which nothing was sent yet.
-
-    Raises:
-        NotSentError: nobody listens, or not in time.
-    """
+    """Return a connection on which nothing was sent; NotSentError: none could be had in time."""
     if timeout_s <= 0:
         raise NotSentError("no time left")
     try:

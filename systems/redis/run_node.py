@@ -40,10 +40,9 @@ class Stopped(Exception):
 
 
 def put_configuration(config: Path, data: Path) -> bool:
-    """Copy what is not in the data folder yet; a copy there is whole, also after a crash.
+    """Copy what is not in the data folder yet; whether this is the node's first start.
 
-    Returns:
-        Whether this is the node's first start.
+    A copy there is whole, also after a crash.
     """
     data.mkdir(parents=True, exist_ok=True)
     missing = [name for name in PROGRAMS.values() if not (data / name).exists()]
