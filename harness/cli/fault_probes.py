@@ -88,7 +88,7 @@ def look_at_clock_library() -> Sequence[Finding]:
 
 def look_at_control_groups() -> Sequence[Finding]:
     """Tell the version of control groups, and whether the local runtime may make its own."""
-    from splitbrain.runtimes.local.control_groups import possible_bases
+    from splitbrain.runtimes.control_groups import possible_bases
 
     if (_CGROUPS / "cgroup.controllers").is_file():
         version = "v2"

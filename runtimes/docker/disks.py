@@ -9,7 +9,7 @@ once with a small disk; where the pods' image is not built yet, the engine's own
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 import docker.errors
 from docker import DockerClient
@@ -143,8 +143,7 @@ class DockerDisks:
 
     def state(self, node: NodeName, timeout_s: float) -> DiskState:
         """Try a write and sync of a nameless file beside the node's own."""
-        seen = self._ask(f"look at the disk of {node}", "state", node, str(timeout_s))
-        return cast("DiskState", seen)
+        return self._ask(f"look at the disk of {node}", "state", node, str(timeout_s))
 
     def _ask(self, action: str, command: str, *words: str) -> Any:
         for word in words[:1]:
@@ -175,12 +174,10 @@ class _FilesOnDisk:
         return self._ask(f"use the files of {self._node}", command, self._node, *words)
 
     def sizes(self) -> Mapping[str, int]:
-        found: dict[str, int] = self._do("sizes")
-        return found
+        return self._do("sizes")
 
     def kept(self) -> Mapping[str, int]:
-        found: dict[str, int] = self._do("kept")
-        return found
+        return self._do("kept")
 
     def read(self, file: str, offset: int, length: int) -> bytes:
         return bytes.fromhex(self._do("read", file, str(offset), str(length)))
@@ -192,8 +189,7 @@ class _FilesOnDisk:
         self._do("truncate", file, str(size))
 
     def difference(self, file: str) -> int | None:
-        found: int | None = self._do("difference", file)
-        return found
+        return self._do("difference", file)
 
     def exchange(self, file: str) -> None:
         self._do("exchange", file)

@@ -45,20 +45,12 @@ def registry_answers(client: DockerClient) -> bool:
     outcome: list[bool] = []
 
     def pull() -> None:
-        try:
-            client.images.get(_PUBLIC_BASE)
-        except docker.errors.ImageNotFound:
-            pass
-        except (docker.errors.DockerException, requests.exceptions.RequestException):
-            return
-        else:
+        with suppress(docker.errors.DockerException, requests.exceptions.RequestException):
+            try:
+                client.images.get(_PUBLIC_BASE)
+            except docker.errors.ImageNotFound:
+                client.images.pull(_PUBLIC_BASE)
             outcome.append(True)
-            return
-        try:
-            client.images.pull(_PUBLIC_BASE)
-        except (docker.errors.DockerException, requests.exceptions.RequestException):
-            return
-        outcome.append(True)
 
     puller = threading.Thread(target=pull, name="pull-base", daemon=True)
     puller.start()

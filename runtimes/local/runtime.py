@@ -29,12 +29,12 @@ from splitbrain.contracts.runtime import (
     NodeStatus,
     Placement,
 )
+from splitbrain.runtimes.control_groups import possible_bases
 from splitbrain.runtimes.lacking import LackingLinks
 from splitbrain.runtimes.link_shapes import Means, NetworkLinks, link_capabilities
 from splitbrain.runtimes.local import sweep
 from splitbrain.runtimes.local.clocks import LocalClocks, clocks_of
 from splitbrain.runtimes.local.control import HostLink, HostLinks
-from splitbrain.runtimes.local.control_groups import possible_bases
 from splitbrain.runtimes.local.disks import LocalDisks
 from splitbrain.runtimes.local.launch import OUTPUT, start_host, take_address
 from splitbrain.runtimes.local.mode import Mode, Way, refuse_missing, wanted_mode

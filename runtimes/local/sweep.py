@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from splitbrain.contracts.names import RunId
+from splitbrain.runtimes.control_groups import possible_bases, sweep_groups
 from splitbrain.runtimes.dead_runs import Swept, claimed, is_living
-from splitbrain.runtimes.local.control_groups import possible_bases, sweep_groups
 from splitbrain.runtimes.local.process_table import ENDED, all_processes, environment, user_of
 from splitbrain.runtimes.waiting import await_true
 
