@@ -22,11 +22,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import disk_files
 import disk_mounts
 from disk_image import BLOCK_BYTES, Disk, run
 
-from splitbrain.runtimes.folder_files import OWN, state_of, sync
+from splitbrain.runtimes.folder_files import OWN, FolderFiles, state_of, sync
 
 #: A node sees the ballast while it is there, the canary never.
 _BALLAST = f"{OWN}ballast"
@@ -229,14 +228,58 @@ def state(folder: Path, node: str, timeout_s: str) -> str:
     return "stalled"
 
 
+def _files(disk: Disk) -> FolderFiles:
+    return FolderFiles(disk.mount, disk.kept)
+
+
+def keep(folder: Path, node: str) -> None:
+    """Copy the node's files as they are on the disk, frozen meanwhile."""
+    disk = Disk(folder, node)
+    disk.freeze()
+    try:
+        _files(disk).keep()
+    finally:
+        disk.thaw()
+
+
+def wipe(folder: Path, node: str) -> dict[str, int]:
+    """Empty the disk of a node that is down; how many files and bytes there were."""
+    files = _files(Disk(folder, node))
+    sizes = files.sizes()
+    files.wipe()
+    return {"files": len(sizes), "bytes": sum(sizes.values())}
+
+
+#: Commands that are acts on the files of a node's disk, and how their words are read.
+_ACTS_ON_FILES: dict[str, tuple[Callable[..., Any], ...]] = {
+    "sizes": (FolderFiles.sizes,),
+    "kept": (FolderFiles.kept,),
+    "read": (FolderFiles.read, str, int, int),
+    "write": (FolderFiles.write, str, int, bytes.fromhex),
+    "truncate": (FolderFiles.truncate, str, int),
+    "difference": (FolderFiles.difference, str),
+    "exchange": (FolderFiles.exchange, str),
+}
+
+
+def _on_files(act: Callable[..., Any], *readers: Callable[[str], Any]) -> Callable[..., Any]:
+    def command(folder: Path, node: str, *words: str) -> Any:
+        arguments = [read(word) for read, word in zip(readers, words, strict=True)]
+        value = act(_files(Disk(folder, node)), *arguments)
+        return value.hex() if isinstance(value, bytes) else value
+
+    return command
+
+
 COMMANDS: dict[str, Callable[..., Any]] = {
-    command.__name__: command
-    for command in (
-        probe, make, cut, revive, fill, drain, freeze, thaw, heal, recover, fail, repair, state,
-        disk_files.sizes, disk_files.kept, disk_files.read, disk_files.write,
-        disk_files.truncate, disk_files.keep, disk_files.difference, disk_files.exchange,
-        disk_files.wipe,
-    )
+    **{name: _on_files(*act) for name, act in _ACTS_ON_FILES.items()},
+    **{
+        command.__name__: command
+        for command in (
+            probe, make, cut, revive, fill, drain, freeze, thaw, heal, recover, fail, repair,
+            state, keep, wipe,
+        )
+    },
 }  # fmt: skip
 
 

@@ -67,11 +67,11 @@ class Pod:
         ``hosts`` are every node's name to its address. The node's image is resolved once for a run.
         """
         spec = self.spec
-        with engine_action(f"start the pod of {spec.name}", self._mark.pod(spec.name)):
+        with engine_action(f"start the pod of {spec.name}", self._mark.name(spec.name, "pod")):
             self._pause = self._create_pause(network, pod_image_id, hosts)
             self._pause.start()
             self._read_ports()
-        with engine_action(f"start {spec.name}", self._mark.node(spec.name)):
+        with engine_action(f"start {spec.name}", self._mark.name(spec.name)):
             self._node = self._create_node(image_id)
             self._node.start()
 
@@ -81,12 +81,12 @@ class Pod:
         volumes: dict[str, dict[str, str]] = {}
         if self.has_clock:
             # Empty as it is, the engine fills it with what the image has there.
-            name = self._mark.clock(spec.name)
+            name = self._mark.name(spec.name, "clock")
             client.volumes.create(name=name, labels=self._labels("pod"))
             volumes[name] = {"bind": CLOCK_IN_POD, "mode": "rw"}
-        container: Container = client.containers.create(
+        return client.containers.create(
             image_id,
-            name=self._mark.pod(spec.name),
+            name=self._mark.name(spec.name, "pod"),
             hostname=spec.name,
             labels=self._labels("pod"),
             network=network,
@@ -100,12 +100,11 @@ class Pod:
             volumes=volumes,
             log_config=LogConfig(type="json-file"),
         )
-        return container
 
     def _create_node(self, image_id: str) -> Container:
         spec = self.spec
         client: Any = self._client
-        volume = self._mark.volume(spec.name)
+        volume = self._mark.name(spec.name, "data")
         client.volumes.create(name=volume, labels=self._labels("node"), **self._volume_options())
         volumes = {volume: {"bind": spec.data_path, "mode": "rw"}}
         for mount in spec.mounts:
@@ -115,17 +114,17 @@ class Pod:
             }
         environment = spec.environment
         if self.has_clock:
-            volumes[self._mark.clock(spec.name)] = {"bind": CLOCK_IN_NODE, "mode": "ro"}
+            volumes[self._mark.name(spec.name, "clock")] = {"bind": CLOCK_IN_NODE, "mode": "ro"}
             library, file = f"{CLOCK_IN_NODE}/{LIBRARY}", f"{CLOCK_IN_NODE}/now"
             environment = environment | clock_environment(library, file, environment)
         memory = spec.memory_limit_mib
         limit = memory * _BYTES_PER_MIB if memory is not None else None
         assert self._pause is not None
-        container: Container = client.containers.create(
+        return client.containers.create(
             image_id,
             # Program and arguments, whatever the image would start by itself.
             entrypoint=list(spec.command),
-            name=self._mark.node(spec.name),
+            name=self._mark.name(spec.name),
             labels=self._labels("node"),
             environment=environment,
             network_mode=f"container:{self._pause.id}",
@@ -134,7 +133,6 @@ class Pod:
             # No swap: a node that outgrows its limit is killed, not slowed.
             **({"mem_limit": limit, "memswap_limit": limit} if limit is not None else {}),
         )
-        return container
 
     def _volume_options(self) -> dict[str, Any]:
         # The engine mounts it when the container starts and lets it go when the container ends.
@@ -154,7 +152,7 @@ class Pod:
             if not bindings:
                 raise HarnessError(
                     f"publish port {name} of {self.spec.name}",
-                    self._mark.pod(self.spec.name),
+                    self._mark.name(self.spec.name, "pod"),
                     f"the engine published no host port for {port}",
                     "The engine's own log says more",
                 )

@@ -57,7 +57,7 @@ class Cluster:
             "addresses": self._addresses,
             "tool": partial(self._inside, NodeNetwork.run_tool),
             "set_resets": partial(self._inside, NodeNetwork.refuse),
-            "resets": partial(self._inside, NodeNetwork.refused),
+            "shown": partial(self._inside, NodeNetwork.shown),
         }
 
     def end(self) -> None:
@@ -106,7 +106,7 @@ class Cluster:
         return [
             (names[address], name)
             for name, node in self._network.nodes.items()
-            for address in node.dropped()
+            for address in node.shown("drop")
         ]
 
     def _probe(self, node: str, other: str, port: str, timeout_s: str) -> bool:

@@ -217,7 +217,7 @@ class HostLinks(LinkTools):
 
     def answered_with_resets(self, node: NodeName) -> Collection[str]:
         """Those addresses, as the kernel tells it."""
-        return self._call("list resets", node, "resets", node)
+        return self._call("list resets", node, "shown", node, "reject")
 
     def _call(self, action: str, target: str, method: str, *arguments: Any) -> Any:
         return self._host().call(action, target, method, *arguments)

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from splitbrain.runtimes.local import kernel
 from splitbrain.runtimes.system_programs import CannotError, run_tool
@@ -92,15 +92,8 @@ class Firewall:
         rules = self.dialect.rules(sources, resets)
         run_tool(self.dialect.load, rules, XTABLES_LOCKFILE=self._lock)
 
-    def dropped(self) -> frozenset[str]:
-        """Return the addresses that are dropped now, as the kernel tells it."""
-        return self._addresses("drop")
-
-    def refused(self) -> frozenset[str]:
-        """Return the addresses whose connections are reset now, as the kernel tells it."""
-        return self._addresses("reject")
-
-    def _addresses(self, verdict: str) -> frozenset[str]:
+    def shown(self, verdict: Literal["drop", "reject"]) -> frozenset[str]:
+        """Return the addresses with this verdict now, as the kernel tells it."""
         shown = run_tool(self.dialect.show, XTABLES_LOCKFILE=self._lock)
         lines = [line for line in shown.splitlines() if verdict in line.lower()]
         return frozenset(address for line in lines for address in _ADDRESS.findall(line))
@@ -126,6 +119,10 @@ def working_firewall(lock: str) -> Firewall:
 class NodeNetwork:
     """One node's network namespace."""
 
+    #: Once it is configured, and the file that its programs lock.
+    _firewall: Firewall
+    _lock: str
+
     def __init__(self, address: str) -> None:
         """Make the namespace; the caller's thread is back in its own afterwards."""
         self.address = address
@@ -138,10 +135,8 @@ class NodeNetwork:
             os.close(mine)
         self._threads = self._inside("in")
         self._is_shaped = False
-        self._lock = ""
         # Apart from those that probe: an act must not wait for probes that wait for nothing.
         self._tools = self._inside("tool")
-        self._firewall: Firewall | None = None
         self._sources: frozenset[str] = frozenset()
         self._resets: frozenset[str] = frozenset()
 
@@ -183,21 +178,12 @@ class NodeNetwork:
             self.run_tool(["links.py", "clear"])
 
     def _set(self, sources: frozenset[str], resets: frozenset[str]) -> None:
-        if self._firewall is not None:
-            self._threads.submit(self._firewall.replace, sources, resets).result()
-            self._sources, self._resets = sources, resets
+        self._threads.submit(self._firewall.replace, sources, resets).result()
+        self._sources, self._resets = sources, resets
 
-    def dropped(self) -> frozenset[str]:
-        """Return the addresses that the kernel drops."""
-        if self._firewall is None:
-            return frozenset()
-        return self._threads.submit(self._firewall.dropped).result()
-
-    def refused(self) -> frozenset[str]:
-        """Return the addresses whose connections the kernel resets."""
-        if self._firewall is None:
-            return frozenset()
-        return self._threads.submit(self._firewall.refused).result()
+    def shown(self, verdict: Literal["drop", "reject"]) -> frozenset[str]:
+        """Return the addresses that the kernel drops, or whose connections it resets."""
+        return self._threads.submit(self._firewall.shown, verdict).result()
 
     def run_tool(self, words: Sequence[str]) -> str:
         """Run one of the pods' tools from inside; what it printed."""

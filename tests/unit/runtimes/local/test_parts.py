@@ -112,7 +112,7 @@ def test_no_two_braces_stand_on_one_line_of_nft() -> None:
 )
 def test_dropped_addresses_are_read_back(shown: str) -> None:
     firewall = Firewall(Dialect("any", ("true",), ("printf", "%s", shown)), "/dev/null")
-    assert firewall.dropped() == {"10.77.0.1", "10.77.0.3"}
+    assert firewall.shown("drop") == {"10.77.0.1", "10.77.0.3"}
 
 
 def test_a_tool_that_is_missing_or_fails_is_named() -> None:
