@@ -67,12 +67,12 @@ class NodeGroups:
     def __init__(self, nodes: Iterable[NodeName], bases: Mapping[Controller, Path]) -> None:
         self._folders: list[Path] = []
         self._groups: dict[NodeName, dict[Controller, Path]] = {}
-        mine = _PREFIX + this_process().word().replace("/", ",") + f":{id(self):x}"
+        name = _PREFIX + this_process().word().replace("/", ",") + f":{id(self):x}"
         for node in nodes:
             self._groups[node] = {}
             for controller, base in bases.items():
-                group = base / mine / node
-                self._make(base / mine)
+                group = base / name / node
+                self._make(base / name)
                 self._make(group)
                 self._groups[node][controller] = group
 

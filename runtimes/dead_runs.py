@@ -62,10 +62,10 @@ def open_run_lock(lock: Path, flags: int, user: int | None = None) -> int:
     try:
         place = os.open(lock.name, _PLACE, dir_fd=folder)
         try:
-            told = os.fstat(place)
-            if not stat.S_ISREG(told.st_mode):
+            status = os.fstat(place)
+            if not stat.S_ISREG(status.st_mode):
                 raise NoRunLockError(f"{lock} is not a plain file")
-            if user is not None and {told.st_uid, os.fstat(folder).st_uid} != {user}:
+            if user is not None and {status.st_uid, os.fstat(folder).st_uid} != {user}:
                 raise NoRunLockError(f"{lock} and its folder are not of user {user}")
             # The very file that was looked at, whatever stands at its path by now.
             found = os.open(f"/proc/self/fd/{place}", flags | os.O_CLOEXEC)

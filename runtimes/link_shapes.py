@@ -71,8 +71,8 @@ def refuse_unfit(shape: Shape) -> None:
 class Means:
     """Ways of this kernel to do each part of a shape, from what ``links.py means`` has found."""
 
-    def __init__(self, words: Collection[str], runtime_name: str) -> None:
-        self._words = frozenset(words)
+    def __init__(self, abilities: Collection[str], runtime_name: str) -> None:
+        self._abilities = frozenset(abilities)
         self._runtime_name = runtime_name
 
     def leaves_late(self, shape: Shape) -> bool:
@@ -80,7 +80,7 @@ class Means:
 
         Newer kernels refuse netem that doubles beside any other, so doubles are left to the queue.
         """
-        return "netem" in self._words and not (shape.duplicate and "queue" in self._words)
+        return "netem" in self._abilities and not (shape.duplicate and "queue" in self._abilities)
 
     def of(self, shape: Shape) -> list[str]:
         """Return the means of each part, in words. CapabilityError: the kernel lacks one."""
@@ -99,7 +99,7 @@ class Means:
         return used
 
     def _need(self, word: str, means: str, what: str) -> str:
-        if word not in self._words:
+        if word not in self._abilities:
             raise CapabilityError(
                 "shape links",
                 f"runtime {self._runtime_name}",
@@ -125,7 +125,7 @@ class NetworkLinks:
 
     def shape(self, links: Iterable[Link], shape: Shape) -> str:
         """Give these links this quality from now on; by what means, in words."""
-        chosen = self._known(links)
+        chosen = self._deployed(links)
         refuse_unfit(shape)
         with self._lock:
             if self._means is None:
@@ -141,7 +141,7 @@ class NetworkLinks:
 
     def unshape(self, links: Iterable[Link]) -> None:
         """Let these links be as they were."""
-        chosen = self._known(links)
+        chosen = self._deployed(links)
         with self._lock:
             for link in chosen:
                 self._wanted.pop(link, None)
@@ -180,7 +180,7 @@ class NetworkLinks:
         self._change_resets(self._resets.difference_update, links)
 
     def _change_resets(self, change: Callable[[list[Link]], None], links: Iterable[Link]) -> None:
-        chosen = self._known(links)
+        chosen = self._deployed(links)
         with self._lock:
             change(chosen)
             sources = {
@@ -215,10 +215,10 @@ class NetworkLinks:
 
         They compete with the nodes' own traffic. The time bounds sending and answers together.
         """
-        self._known([link])
+        self._deployed([link])
         return quality_of(*self._tools.observe(link, probes, timeout_s))
 
-    def _known(self, links: Iterable[Link]) -> list[Link]:
+    def _deployed(self, links: Iterable[Link]) -> list[Link]:
         chosen = sorted(set(links))
         for node in {node for link in chosen for node in (link.source, link.destination)}:
             self._tools.address(node)

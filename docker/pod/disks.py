@@ -201,9 +201,9 @@ def repair(folder: Path, node: str) -> str:
     """Check the disk of a node that is down and mount it afresh; what the check said."""
     disk = Disk(folder, node)
     disk.detach()
-    said = run("e2fsck", "-f", "-p", str(disk.image), fine=_CHECKED)
+    report = run("e2fsck", "-f", "-p", str(disk.image), fine=_CHECKED)
     disk.attach()
-    return said.strip()
+    return report.strip()
 
 
 def state(folder: Path, node: str, timeout_s: str) -> str:
@@ -263,9 +263,9 @@ _ACTS_ON_FILES: dict[str, tuple[Callable[..., Any], ...]] = {
 
 
 def _on_files(act: Callable[..., Any], *readers: Callable[[str], Any]) -> Callable[..., Any]:
-    def command(folder: Path, node: str, *words: str) -> Any:
-        arguments = [read(word) for read, word in zip(readers, words, strict=True)]
-        value = act(_files(Disk(folder, node)), *arguments)
+    def command(folder: Path, node: str, *arguments: str) -> Any:
+        values = (read(argument) for read, argument in zip(readers, arguments, strict=True))
+        value = act(_files(Disk(folder, node)), *values)
         return value.hex() if isinstance(value, bytes) else value
 
     return command
@@ -307,9 +307,9 @@ def main(arguments: list[str]) -> int:
     match arguments:
         case ["hold", folder]:
             return hold(Path(folder))
-        case [name, folder, *words] if name in COMMANDS:
+        case [name, folder, *rest] if name in COMMANDS:
             try:
-                value = COMMANDS[name](Path(folder), *words)
+                value = COMMANDS[name](Path(folder), *rest)
             except OSError as error:
                 where = f" ({error.filename})" if error.filename else ""
                 print(f"{error.strerror or error}{where}")

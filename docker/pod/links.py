@@ -118,9 +118,9 @@ def hold(table: dict[str, dict[str, float]]) -> None:
         cwd="/",
     ) as process:
         assert process.stdout is not None
-        said = process.stdout.readline().decode().strip()
-        if said != "ready" or packet_queue.ask({"table": table}) is None:
-            raise CannotError(f"no queue in user space: {said or 'the program died'}")
+        first_line = process.stdout.readline().decode().strip()
+        if first_line != "ready" or packet_queue.ask({"table": table}) is None:
+            raise CannotError(f"no queue in user space: {first_line or 'the program died'}")
         # It goes on, and outlives this.
         process.returncode = 0
 
@@ -258,8 +258,8 @@ def main(arguments: list[str]) -> int:
         match arguments:
             case ["means"]:
                 print(json.dumps(means()))
-            case ["set", words]:
-                plan = json.loads(words)
+            case ["set", plan_text]:
+                plan = json.loads(plan_text)
                 print(json.dumps({"ended": establish(plan, plan["whole"])}))
             case ["show"]:
                 print(json.dumps({"arriving": arriving(), "leaving": leaving()}))

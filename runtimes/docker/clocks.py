@@ -102,20 +102,20 @@ def _read(pod: Pod) -> int:
     printed = bytes(done.output).decode(errors="replace").strip()
     offset = offset_of_reading(printed)
     if offset is None:
-        said = shlex.quote(printed.replace("\n", " | "))
+        reading = shlex.quote(printed.replace("\n", " | "))
         raise HarnessError(
             action,
             str(container.name),
-            f"its date program said {said}",
+            f"its date program said {reading}",
             "The node's image needs sh, env and date for clock faults",
         )
     return offset
 
 
 def _set(pod: Pod, warp: ClockWarp) -> None:
-    words = ["clock.py", "set", f"{CLOCK_IN_POD}/now", str(warp.offset_us), str(warp.drift_ppm)]
+    command = ["clock.py", "set", f"{CLOCK_IN_POD}/now", str(warp.offset_us), str(warp.drift_ppm)]
     action = f"set the clock of {pod.spec.name}"
-    pod.run(action, *words, next_step="Make room on the engine's disk")
+    pod.run(action, *command, next_step="Make room on the engine's disk")
 
 
 def _refuse_timeless(pod: Pod) -> None:

@@ -145,8 +145,8 @@ class DockerDisks:
         """Try a write and sync of a nameless file beside the node's own."""
         return self._ask(f"look at the disk of {node}", "state", node, str(timeout_s))
 
-    def _ask(self, action: str, command: str, *words: str) -> Any:
-        for word in words[:1]:
+    def _ask(self, action: str, command: str, *arguments: str) -> Any:
+        for word in arguments[:1]:
             self._pod(NodeName(word))
         if self._keeper is None:
             raise CapabilityError(
@@ -155,7 +155,7 @@ class DockerDisks:
                 "these nodes were deployed without disks of their own",
                 "Plans with disk faults deploy them so (DeploymentSpec.disks)",
             )
-        return self._keeper.ask(action, command, *words)
+        return self._keeper.ask(action, command, *arguments)
 
     def _refuse_running(self, action: str, node: NodeName) -> None:
         status = self._pod(node).status()
@@ -170,8 +170,8 @@ class _FilesOnDisk:
         self._ask = ask
         self._node = node
 
-    def _do(self, command: str, *words: str) -> Any:
-        return self._ask(f"use the files of {self._node}", command, self._node, *words)
+    def _do(self, command: str, *arguments: str) -> Any:
+        return self._ask(f"use the files of {self._node}", command, self._node, *arguments)
 
     def sizes(self) -> Mapping[str, int]:
         return self._do("sizes")
@@ -214,14 +214,14 @@ def why_no_disks(client: DockerClient | None = None) -> str:
     handles: Any = engine
     try:
         with engine_action("ask the engine what it can do", "docker"):
-            said = handles.info()
-            options: list[str] = said.get("SecurityOptions") or []
+            engine_info = handles.info()
+            options: list[str] = engine_info.get("SecurityOptions") or []
             if any("rootless" in option for option in options):
                 return "this engine runs without root"
             tag = Images(engine).tags(())[POD.name]
             if not Images(engine).is_there(tag):
                 return ""
-            return _trial(str(said.get("ID")), tag)
+            return _trial(str(engine_info.get("ID")), tag)
     finally:
         if client is None:
             engine.close()

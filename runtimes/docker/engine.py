@@ -92,9 +92,9 @@ def _why_unreachable(error: Exception) -> str:
         return "there is no engine's socket on this machine"
     if "ConnectionRefusedError" in text:
         return "its socket is there but nobody answers"
-    for sign, words in _SIGNS:
+    for sign, meaning in _SIGNS:
         if sign in text:
-            return words
+            return meaning
     # The library's words before the reason tell users nothing.
     return str(error).removeprefix("Error while fetching server API version: ").rstrip(".")
 

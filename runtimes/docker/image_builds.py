@@ -195,10 +195,10 @@ def run(command: list[str], action: str, target: str) -> None:
     """Run a program of this machine; HarnessError with the last lines that it printed."""
     finished = subprocess.run(command, check=False, capture_output=True, text=True)
     if finished.returncode != 0:
-        said = (finished.stderr.strip() or finished.stdout.strip()).splitlines()[-8:]
+        lines = (finished.stderr.strip() or finished.stdout.strip()).splitlines()[-8:]
         raise HarnessError(
             action,
             target,
-            " | ".join(said) or f"exit code {finished.returncode}",
+            " | ".join(lines) or f"exit code {finished.returncode}",
             "Mend what the message names and try again",
         )

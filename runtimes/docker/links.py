@@ -114,7 +114,7 @@ class EngineMeans:
         if image_id not in self._found:
             containers: Any = client.containers
             with engine_action("try what the kernel can do to links", image_id):
-                said = containers.run(
+                printed = containers.run(
                     image_id,
                     ["means"],
                     entrypoint=[f"{TOOLS}/links.py"],
@@ -128,7 +128,7 @@ class EngineMeans:
                     },
                     remove=True,
                 )
-            self._found[image_id] = frozenset(json.loads(said))
+            self._found[image_id] = frozenset(json.loads(printed))
         return self._found[image_id]
 
 

@@ -239,8 +239,8 @@ class Pod:
         """
         code, output = self.execute(list(command))
         if code != 0:
-            said = output.strip().replace("\n", " | ") or f"exit code {code}"
-            raise HarnessError(action, str(self.pause_container.name), said, next_step)
+            problem = output.strip().replace("\n", " | ") or f"exit code {code}"
+            raise HarnessError(action, str(self.pause_container.name), problem, next_step)
         return output
 
     def execute(self, command: list[str]) -> tuple[int, str]:

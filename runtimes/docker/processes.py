@@ -109,7 +109,7 @@ class DockerProcesses:
         try:
             self._update(action, node, mem_limit=size, memswap_limit=size)
         except HarnessError as error:
-            if not any(words in str(error) for words in _IN_USE):
+            if not any(sign in str(error) for sign in _IN_USE):
                 raise
             self._kill(node)
             self._update(action, node, mem_limit=size, memswap_limit=size)

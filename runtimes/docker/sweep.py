@@ -126,8 +126,8 @@ def _remove_once(
 ) -> dict[str, list[str]]:
     """Try to remove what is there now; by kind, what that was."""
     api: Any = client.api
-    mine = mark.filters()
-    containers: list[dict[str, Any]] = api.containers(all=True, filters=mine)
+    filters = mark.filters()
+    containers: list[dict[str, Any]] = api.containers(all=True, filters=filters)
 
     def of_role(*roles: str) -> list[str]:
         return [c["Id"] for c in containers if c["Labels"].get(ROLE_LABEL, "node") in roles]
@@ -143,9 +143,9 @@ def _remove_once(
             group,
             refusals,
         )
-    networks = [network["Id"] for network in api.networks(filters=mine)]
+    networks = [network["Id"] for network in api.networks(filters=filters)]
     _each(api.remove_network, networks, refusals)
-    listing: list[dict[str, Any]] = api.volumes(filters=mine).get("Volumes") or []
+    listing: list[dict[str, Any]] = api.volumes(filters=filters).get("Volumes") or []
     volumes = [volume["Name"] for volume in listing]
     _each(api.remove_volume, volumes, refusals)
     return {"containers": nodes + pods + disks, "networks": networks, "volumes": volumes}

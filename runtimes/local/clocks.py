@@ -51,7 +51,7 @@ def clocks_of(
     """Return the clocks of a runtime's nodes, or what refuses them with the reason."""
     library = clock_library()
     if mode.way == "processes":
-        problem = f"a node has a clock of its own only in namespaces ({mode.words()})"
+        problem = f"a node has a clock of its own only in namespaces ({mode.text()})"
         return LackingClocks("local", "Leave this fault out of the plan", problem)
     if library is None:
         next_step = "Install libfaketime (Debian: apt-get install libfaketime)"
@@ -84,9 +84,9 @@ class LocalClocks:
         wall_clocks.write_clock(file, wall_clocks.TRUE_TIME)
         self._clocked.add(node.name)
         preload = self._environment(file, node.environment)
-        words = (f"{name}={value}" for name, value in preload.items())
+        assignments = (f"{name}={value}" for name, value in preload.items())
         # Only the program: what stands above it keeps the true time.
-        return msgspec.structs.replace(node, command=("env", *words, *node.command))
+        return msgspec.structs.replace(node, command=("env", *assignments, *node.command))
 
     def check_all(self) -> None:
         """Check the programs of all nodes, after the deployment."""
@@ -144,8 +144,8 @@ class LocalClocks:
             raise _unreadable(node, str(error)) from error
         offset = wall_clocks.offset_of_reading(done.stdout.decode(errors="replace"))
         if offset is None:
-            said = done.stderr.decode(errors="replace").strip().replace("\n", " | ")
-            raise _unreadable(node, said or "the date program printed no numbers")
+            problem = done.stderr.decode(errors="replace").strip().replace("\n", " | ")
+            raise _unreadable(node, problem or "the date program printed no numbers")
         return offset
 
     def heal_all(self) -> None:

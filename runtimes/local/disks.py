@@ -60,8 +60,8 @@ class LocalDisks:
             # Each node has a draw of its own: with one, equal files would lose equal bytes.
             lost = power.lose_unflushed(data, table, draw + number)
             synced, unsynced = canaries.take_back()
-            words = f"{power.in_words(lost)}, by the node's own table"
-            losses.append(PowerLoss(node, synced, unsynced, words))
+            summary = f"{power.in_words(lost)}, by the node's own table"
+            losses.append(PowerLoss(node, synced, unsynced, summary))
         return tuple(losses)
 
     def fill(self, node: NodeName) -> str:

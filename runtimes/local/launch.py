@@ -42,7 +42,7 @@ def start_host(
     """Start it; the link to it, and where clients reach each port of each node."""
     folder = spec.run_folder.absolute() / HOST_FOLDER
     try:
-        with ExitStack() as mine:
+        with ExitStack() as opened:
             folder.mkdir(parents=True, exist_ok=True)
             listeners: dict[tuple[NodeName, str], socket.socket] = {}
             endpoints: Endpoints = {}
@@ -54,12 +54,12 @@ def start_host(
                         continue
                     # Held by the host once it runs: what is made here stays in this network.
                     listener = socket.create_server((_LOOPBACK, 0), backlog=_BACKLOG)
-                    listeners[node.name, port] = mine.enter_context(listener)
+                    listeners[node.name, port] = opened.enter_context(listener)
                     endpoints[node.name, port] = Address(*listener.getsockname())
-            ours, theirs = socket.socketpair()
-            mine.enter_context(theirs)
-            descriptors = [each.fileno() for each in (theirs, *listeners.values())]
-            link = HostLink(_spawn(way, spec, folder, descriptors), ours)
+            our_end, host_end = socket.socketpair()
+            opened.enter_context(host_end)
+            descriptors = [each.fileno() for each in (host_end, *listeners.values())]
+            link = HostLink(_spawn(way, spec, folder, descriptors), our_end)
             nodes = tuple(
                 _planned(node, places[node.name][1], listeners, groups.get(node.name, ()))
                 for node in spec.nodes

@@ -126,13 +126,13 @@ class NodeNetwork:
     def __init__(self, address: str) -> None:
         """Make the namespace; the caller's thread is back in its own afterwards."""
         self.address = address
-        mine = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        original = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         try:
             kernel.unshare(kernel.CLONE_NEWNET)
             self.namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-            kernel.enter(mine, kernel.CLONE_NEWNET)
+            kernel.enter(original, kernel.CLONE_NEWNET)
         finally:
-            os.close(mine)
+            os.close(original)
         self._threads = self._inside("in")
         self._is_shaped = False
         # Apart from those that probe: an act must not wait for probes that wait for nothing.
@@ -185,19 +185,19 @@ class NodeNetwork:
         """Return the addresses that the kernel drops, or whose connections it resets."""
         return self._threads.submit(self._firewall.shown, verdict).result()
 
-    def run_tool(self, words: Sequence[str]) -> str:
+    def run_tool(self, tool: Sequence[str]) -> str:
         """Run one of the pods' tools from inside; what it printed."""
-        command = [sys.executable, str(_TOOLS / words[0]), *words[1:]]
-        is_set = words[:2] == ["links.py", "set"]
+        command = [sys.executable, str(_TOOLS / tool[0]), *tool[1:]]
+        is_set = tool[:2] == ["links.py", "set"]
         # Before it runs: it may fail half-way.
         self._is_shaped = self._is_shaped or is_set
-        said = self._tools.submit(
+        printed = self._tools.submit(
             run_tool, command, patience_s=_TOOL_PATIENCE_S, XTABLES_LOCKFILE=self._lock
         ).result()
-        if is_set or words[:2] == ["links.py", "clear"]:
+        if is_set or tool[:2] == ["links.py", "clear"]:
             self._is_shaped = is_set
-            _reap(json.loads(said)["ended"])
-        return said
+            _reap(json.loads(printed)["ended"])
+        return printed
 
     def probe(self, address: str, port: str, timeout_s: str) -> bool:
         """Whether a connection from inside is answered there."""

@@ -46,7 +46,7 @@ class Loss(msgspec.Struct, frozen=True):
     #: The file itself is gone: its name was not durable.
     vanished: bool = False
 
-    def words(self) -> str:
+    def text(self) -> str:
         """Return the loss, for people."""
         name = self.path.rpartition("/")[2]
         if self.vanished:
@@ -105,7 +105,7 @@ class Canaries:
         """Right before the cut, the node gone. Nothing where it never had a table."""
         if not self._table.exists():
             return
-        with self._told():
+        with self._writing():
             self._table_bytes = self._table.stat().st_size
             for name in (SYNCED, _UNSYNCED):
                 is_synced = name == SYNCED
@@ -120,7 +120,7 @@ class Canaries:
 
     def take_back(self) -> tuple[bool, bool]:
         """Whether the synced one is there, whole, and whether the other one is; both go."""
-        with self._told():
+        with self._writing():
             found = [self._is_there(self._data / name) for name in (SYNCED, _UNSYNCED)]
             if self._table.exists() and self._table_bytes:
                 os.truncate(self._table, self._table_bytes)
@@ -132,7 +132,7 @@ class Canaries:
         return is_there
 
     @contextmanager
-    def _told(self) -> Generator[None]:
+    def _writing(self) -> Generator[None]:
         try:
             yield
         except OSError as error:
@@ -146,8 +146,8 @@ class Canaries:
 
 def in_words(losses: list[Loss]) -> str:
     """All losses in one clause."""
-    told = [loss.words() for loss in losses if loss.path != _UNSYNCED]
-    return "lost " + (", ".join(told) or "nothing unflushed")
+    losses_text = [loss.text() for loss in losses if loss.path != _UNSYNCED]
+    return "lost " + (", ".join(losses_text) or "nothing unflushed")
 
 
 def _lose(data: Path, entry: _DurableLength, chance: Callable[[], float]) -> Loss | None:

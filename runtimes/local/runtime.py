@@ -75,7 +75,7 @@ class LocalRuntime:
     def _make_links(self) -> LinkArm:
         if self._mode.way == "processes":
             next_step = "Use --runtime docker, or leave this fault out of the plan"
-            return LackingLinks(self.name, next_step, f"nodes are {self._mode.words()}")
+            return LackingLinks(self.name, next_step, f"nodes are {self._mode.text()}")
         tools = HostLinks(self._link, self.nodes, self._spec)
         self._network_links = NetworkLinks(tools, lambda: Means(self._mode.links, self.name))
         return self._network_links
@@ -263,7 +263,7 @@ class LocalRuntime:
             raise CapabilityError(
                 "cut links (partition)",
                 "runtime local",
-                f"nodes are {self._mode.words()}",
+                f"nodes are {self._mode.text()}",
                 "Use --runtime docker, or leave partition out.",
             )
         for node in {node for pair in pairs for node in pair}:
@@ -339,7 +339,7 @@ class LocalRuntime:
 
     def versions(self) -> dict[str, str]:
         """Kernel, and how the nodes are kept apart; ``limits`` where something was not possible."""
-        found = {"kernel": platform.release(), "local": self._mode.words()}
+        found = {"kernel": platform.release(), "local": self._mode.text()}
         if self._mode.way == "processes":
             found["limits"] = "plain processes, no partitions were possible"
         return found

@@ -147,11 +147,11 @@ class KraftSystem:
         }
         high_watermarks = {state.high_watermark for state in states.values()}
         if any(len(set(end)) != 1 for end in ends.values()) or len(high_watermarks) != 1:
-            told = ", ".join(
+            ends_text = ", ".join(
                 f"{node} has committed {committed_end} and applied {applied} of {end}"
                 for node, (committed_end, end, applied) in sorted(ends.items())
             )
-            raise _not_yet(action, told)
+            raise _not_yet(action, ends_text)
         self._converged_ends = {node: state.high_watermark for node, state in states.items()}
 
     def metrics(
@@ -167,9 +167,10 @@ class KraftSystem:
         if state is None:
             return None
         left_s = timeout_s - (time.monotonic() - began)
-        told = figures(runtime.endpoint(node, deploy.METRICS_PORT), left_s) if left_s > 0 else None
+        address = runtime.endpoint(node, deploy.METRICS_PORT)
+        reported = figures(address, left_s) if left_s > 0 else None
         return {
-            **(told or {}),
+            **(reported or {}),
             "epoch": state.epoch,
             "high_watermark": state.high_watermark,
             "log_end_offset": state.log_end_offset,

@@ -130,8 +130,8 @@ def neutral_metadata(
     record names a topic by its id, so a log that has lost its beginning needs the snapshot that
     took its place, with the names of topics that were there before. Must never guess a name.
     """
-    told = contents(logged, names)
-    return tuple(_neutral(record, *said) for record, said in zip(logged, told, strict=True))
+    found = contents(logged, names)
+    return tuple(_neutral(record, *content) for record, content in zip(logged, found, strict=True))
 
 
 def is_metadata(data_folder: Path) -> bool:
@@ -175,24 +175,24 @@ def contents(records: Iterable[LoggedRecord], names: Mapping[str, str]) -> list[
     Raises:
         RecordError: a record is none of the metadata.
     """
-    known = dict(names)
-    told: list[Content] = []
+    topic_names = dict(names)
+    found: list[Content] = []
     #: The creation that is being told, and its topic.
     place, topic_id = -1, ""
     for record in records:
-        said = None if record.is_control else decode_record(record.value or b"")
-        if place >= 0 and isinstance(said, PartitionRecord) and said.topic_id == topic_id:
-            created = told[place]
-            told[place] = Content(created.f, created.key, created.value + 1)
-        elif not isinstance(said, ConfigRecord):
+        decoded = None if record.is_control else decode_record(record.value or b"")
+        if place >= 0 and isinstance(decoded, PartitionRecord) and decoded.topic_id == topic_id:
+            created = found[place]
+            found[place] = Content(created.f, created.key, created.value + 1)
+        elif not isinstance(decoded, ConfigRecord):
             place = -1
-        if isinstance(said, TopicRecord):
-            known[said.topic_id] = said.name
-            place, topic_id = len(told), said.topic_id
-            told.append(Content("create", said.name, 0))
+        if isinstance(decoded, TopicRecord):
+            topic_names[decoded.topic_id] = decoded.name
+            place, topic_id = len(found), decoded.topic_id
+            found.append(Content("create", decoded.name, 0))
         else:
-            told.append(_content(said, known))
-    return told
+            found.append(_content(decoded, topic_names))
+    return found
 
 
 def names_before(
@@ -215,12 +215,12 @@ def names_before(
     return names
 
 
-def _content(said: MetadataRecord | None, known: Mapping[str, str]) -> Content:
-    if said is None:
+def _content(decoded: MetadataRecord | None, topic_names: Mapping[str, str]) -> Content:
+    if decoded is None:
         return CONTROL
-    if isinstance(said, RemoveTopicRecord) and said.topic_id in known:
-        return Content("delete", known[said.topic_id], None)
-    return Content(None, None, type(said).__name__)
+    if isinstance(decoded, RemoveTopicRecord) and decoded.topic_id in topic_names:
+        return Content("delete", topic_names[decoded.topic_id], None)
+    return Content(None, None, type(decoded).__name__)
 
 
 def record_at(file: str, before: bytes) -> str | None:

@@ -58,8 +58,8 @@ def described(patch: Patch) -> PlantedBug:
     *remarks, labelled = patch.preamble.split("\n\n")
     sentence = remarks[0].partition("\n")[0] if remarks else ""
     pairs = (line.partition(": ") for line in labelled.replace("\n  ", " ").splitlines())
-    told = {label.lower().replace(" ", "_"): text for label, _, text in pairs}
-    return msgspec.convert(told | {"name": patch.name, "mechanism": sentence}, PlantedBug)
+    labels = {label.lower().replace(" ", "_"): text for label, _, text in pairs}
+    return msgspec.convert(labels | {"name": patch.name, "mechanism": sentence}, PlantedBug)
 
 
 def patches_of(names: Sequence[str], state_machine: str) -> tuple[Patch, ...]:

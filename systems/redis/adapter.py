@@ -115,8 +115,8 @@ class RedisSystem:
         self._require_replicas(views, primary, action)
         offsets = {node: view.server.offset for node, view in views.items() if view.server}
         if len(set(offsets.values())) != 1:
-            told = ", ".join(f"{node} at {offset}" for node, offset in sorted(offsets.items()))
-            raise _not_yet(action, f"the replicas are not in step: {told}")
+            positions = ", ".join(f"{node} at {offset}" for node, offset in sorted(offsets.items()))
+            raise _not_yet(action, f"the replicas are not in step: {positions}")
 
     def metrics(
         self, runtime: Endpoints, node: NodeName, timeout_s: float
@@ -179,8 +179,8 @@ class RedisSystem:
         primaries = [node for node, view in views.items() if view.server and view.server.is_primary]
         if len(primaries) != 1 or len(named) != 1:
             claims = ", ".join(primaries) or "nobody"
-            told = ", ".join(sorted(f"{name} (epoch {epoch})" for epoch, name in named))
-            raise _not_yet(action, f"{claims} claims to be primary, the Sentinels name {told}")
+            names = ", ".join(sorted(f"{name} (epoch {epoch})" for epoch, name in named))
+            raise _not_yet(action, f"{claims} claims to be primary, the Sentinels name {names}")
         ((_, name),) = named
         if name != primaries[0]:
             raise _not_yet(action, f"{primaries[0]} is primary, the Sentinels name {name}")

@@ -117,9 +117,9 @@ class Sentinels:
             return False
         return self._take(pairs(reply))
 
-    def _take(self, said: dict[str, str]) -> bool:
-        named = self._membership.node_at(said.get("ip", ""), said.get("port", ""))
-        epoch = said.get("config-epoch", "")
+    def _take(self, fields: dict[str, str]) -> bool:
+        named = self._membership.node_at(fields.get("ip", ""), fields.get("port", ""))
+        epoch = fields.get("config-epoch", "")
         if named is None or not epoch.isdigit() or int(epoch) < self._epoch:
             return False
         self._epoch = int(epoch)
@@ -233,10 +233,10 @@ class RedisClient:
         except BaseException:
             connection.close()
             raise
-        said = role_of(role)
-        if not said or (self._sentinels is not None and said != PRIMARY_ROLE):
+        name = role_of(role)
+        if not name or (self._sentinels is not None and name != PRIMARY_ROLE):
             connection.close()
-            raise _RefusedError(f"{node} is {said or 'not ready'}") if said else NotSentError(node)
+            raise _RefusedError(f"{node} is {name or 'not ready'}") if name else NotSentError(node)
         self._connection = connection
         self._connected_to = node
         return connection
