@@ -150,10 +150,7 @@ def file_name(patch: Patch) -> str:
 
 
 def module_words(
-    module: str,
-    folder: Callable[[], Path],
-    seen_as: str | None = None,
-    more: Sequence[Patch] = (),
+    module: str, folder: Callable[[], Path], seen_as: str | None = None, more: Sequence[Patch] = ()
 ) -> list[str]:
     """``-m MODULE`` for an interpreter that is to have the patches of this process, and more.
 

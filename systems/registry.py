@@ -35,7 +35,6 @@ def system(name: str) -> System:
     factory = _FACTORIES.get(name)
     if factory is None:
         raise UsageError(
-            f"there is no system called {name!r}",
-            f"Choose one of: {', '.join(names())}",
+            f"there is no system called {name!r}", f"Choose one of: {', '.join(names())}"
         )
     return factory()

@@ -191,11 +191,7 @@ def means() -> list[str]:
     """Try on the loopback interface, with an address of nobody, which effects can be had here."""
     if _shown_rules():
         raise CannotError("links are shaped now: ask before or after")
-    trials = {
-        "loss": {"loss": 0.5},
-        "black-hole": {"bytes_max": 500},
-        "queue": {"delay_us": 1_000},
-    }
+    trials = {"loss": {"loss": 0.5}, "black-hole": {"bytes_max": 500}, "queue": {"delay_us": 1_000}}
     found: list[str] = []
     for word, quality in trials.items():
         try:

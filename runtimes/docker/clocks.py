@@ -15,7 +15,8 @@ from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.runtimes.docker.engine import engine_action
 from splitbrain.runtimes.docker.pods import CLOCK_IN_NODE, CLOCK_IN_POD, Pod
-from splitbrain.runtimes.waiting import await_true, on_all
+from splitbrain.runtimes.lacking import refuse_timeless
+from splitbrain.runtimes.waiting import on_all
 from splitbrain.runtimes.wall_clocks import (
     HEAD_BYTES,
     LIBRARY,
@@ -26,9 +27,6 @@ from splitbrain.runtimes.wall_clocks import (
 )
 
 _RIGHT = ClockWarp()
-#: A program that was just started has yet to load its libraries.
-_LOADING_PATIENCE_S = 5.0
-_LOADING_INTERVAL_S = 0.05
 _READING_PATIENCE_S = 5.0
 _READING_INTERVAL_S = 0.1
 
@@ -121,19 +119,12 @@ def _set(pod: Pod, warp: ClockWarp) -> None:
 def _refuse_timeless(pod: Pod) -> None:
     container: Any = pod.node_container
     script = f"grep -c {LIBRARY} /proc/1/maps; head -c {HEAD_BYTES} /proc/1/exe"
-    problems: list[str | None] = [None]
 
-    def is_loaded() -> bool:
+    def why_timeless() -> str | None:
         with engine_action(f"look at the program of {pod.spec.name}", str(container.name)):
             done = container.exec_run(["sh", "-c", script], environment={"LD_PRELOAD": ""})
         count, _, head = bytes(done.output).partition(b"\n")
-        problems[0] = why_no_clock(head, count.strip() not in (b"", b"0"))
-        return problems[0] is None or pod.status() != "running"
+        problem = why_no_clock(head, count.strip() not in (b"", b"0"))
+        return problem if pod.status() == "running" else None
 
-    if not await_true(is_loaded, _LOADING_PATIENCE_S, _LOADING_INTERVAL_S):
-        raise CapabilityError(
-            f"give {pod.spec.name} a clock of its own",
-            "runtime docker",
-            str(problems[0]),
-            "Leave clock faults out of the plan",
-        )
+    refuse_timeless(pod.spec.name, "docker", why_timeless)

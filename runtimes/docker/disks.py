@@ -17,7 +17,6 @@ from docker import DockerClient
 from splitbrain.contracts.arms import DiskState, FileChange, FileChanged, PowerLoss
 from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.runtime import DISK_CAPABILITIES, Capability
 from splitbrain.runtimes.docker.disk_keeper import RIGHTS, DiskKeeper, ask
 from splitbrain.runtimes.docker.engine import connect, engine_action
 from splitbrain.runtimes.docker.images import POD, Images
@@ -201,11 +200,6 @@ def _freeze(pod: Pod) -> None:
 
 
 _FOLDER = "/disks/probe"
-
-
-def disk_capabilities(client: DockerClient) -> frozenset[Capability]:
-    """All of them, or none."""
-    return frozenset() if why_no_disks(client) else DISK_CAPABILITIES
 
 
 def why_no_disks(client: DockerClient | None = None) -> str:

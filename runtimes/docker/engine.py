@@ -22,6 +22,8 @@ from splitbrain.contracts.errors import HarnessError
 #: seconds to remove a container, never a minute.
 ENGINE_TIMEOUT_S = 60
 
+#: Threads that may talk to the engine at once.
+_THREADS_AT_ONCE = 32
 _USUAL_SOCKET = "unix:///var/run/docker.sock"
 
 #: Texts of the library's messages, and their meaning to a user; the first that fits.
@@ -45,10 +47,8 @@ _GET_ENGINE = (
 )
 
 
-def connect(*, pool_size: int = 32) -> DockerClient:
+def connect() -> DockerClient:
     """A client of the engine that the environment names (``DOCKER_HOST``, else the local socket).
-
-    So many threads as the pool is large may talk to the engine at once.
 
     Raises:
         HarnessError: no engine answers there, or it is not permitted to this user.
@@ -56,13 +56,9 @@ def connect(*, pool_size: int = 32) -> DockerClient:
     client: DockerClient | None = None
     try:
         _knock(os.environ.get("DOCKER_HOST") or _USUAL_SOCKET)
-        client = docker.from_env(timeout=ENGINE_TIMEOUT_S, max_pool_size=pool_size)
+        client = docker.from_env(timeout=ENGINE_TIMEOUT_S, max_pool_size=_THREADS_AT_ONCE)
         client.ping()
-    except (
-        OSError,
-        docker.errors.DockerException,
-        requests.exceptions.RequestException,
-    ) as error:
+    except (OSError, docker.errors.DockerException, requests.exceptions.RequestException) as error:
         if client is not None:
             client.close()
         raise HarnessError(

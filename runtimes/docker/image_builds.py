@@ -115,11 +115,7 @@ def fetch_wheels(requirements: Path, cache: Path) -> Path:
 
 
 def build(
-    client: DockerClient,
-    tag: str,
-    base: str | None,
-    folder: Path,
-    extra: Mapping[str, Path],
+    client: DockerClient, tag: str, base: str | None, folder: Path, extra: Mapping[str, Path]
 ) -> None:
     """Build ``folder/Dockerfile`` with the folder's files and ``extra`` (name to path) as context.
 

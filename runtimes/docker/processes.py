@@ -37,10 +37,7 @@ class DockerProcesses:
     """Implements :class:`contracts.arms.ProcessArm` for pods."""
 
     def __init__(
-        self,
-        client: DockerClient,
-        pod: Callable[[NodeName], Pod],
-        kill: Callable[[NodeName], None],
+        self, client: DockerClient, pod: Callable[[NodeName], Pod], kill: Callable[[NodeName], None]
     ) -> None:
         self._client = client
         self._pod = pod
@@ -142,8 +139,7 @@ class DockerProcesses:
         # The kernel rounds to pages.
         is_limited = 0 < size < self._deployed_memory(node) - _BYTES_PER_MIB
         return MemoryState(
-            limit_mib=size / _BYTES_PER_MIB if is_limited else None,
-            was_ended=was_ended,
+            limit_mib=size / _BYTES_PER_MIB if is_limited else None, was_ended=was_ended
         )
 
     def _is_ending(self, node: NodeName) -> bool:

@@ -139,9 +139,7 @@ def _remove_once(
         release_run(client, mark, nodes_are_down=False)
     for group in (nodes, pods, disks):
         _each(
-            lambda identifier: api.remove_container(identifier, force=True, v=True),
-            group,
-            refusals,
+            lambda identifier: api.remove_container(identifier, force=True, v=True), group, refusals
         )
     networks = [network["Id"] for network in api.networks(filters=filters)]
     _each(api.remove_network, networks, refusals)

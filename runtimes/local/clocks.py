@@ -23,16 +23,12 @@ from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import NodeSpec
 from splitbrain.runtimes import wall_clocks
-from splitbrain.runtimes.lacking import LackingClocks
+from splitbrain.runtimes.lacking import LackingClocks, refuse_timeless
 from splitbrain.runtimes.local.mode import Mode
-from splitbrain.runtimes.waiting import await_true
 
 _FILE: Final = "clock"
 _TICK_S: Final = 0.01
 _READING_PATIENCE_S: Final = 30.0
-#: A program that was just started has yet to load its libraries.
-_LOADING_PATIENCE_S: Final = 5.0
-_LOADING_INTERVAL_S: Final = 0.02
 
 
 @functools.cache
@@ -67,10 +63,7 @@ class LocalClocks:
     """
 
     def __init__(
-        self,
-        folder: Callable[[NodeName], Path],
-        ask: Callable[..., Any],
-        library: Path,
+        self, folder: Callable[[NodeName], Path], ask: Callable[..., Any], library: Path
     ) -> None:
         self._folder = folder
         self._ask = ask
@@ -95,22 +88,12 @@ class LocalClocks:
 
     def check(self, node: NodeName) -> None:
         """Raise CapabilityError for a running program that goes by the true time; says why."""
-        problems: list[str | None] = [None]
 
-        def is_loaded() -> bool:
+        def why_timeless() -> str | None:
             seen = self._ask(f"look at the program of {node}", node, "program", wall_clocks.LIBRARY)
-            if seen is None:
-                return True
-            problems[0] = wall_clocks.why_no_clock(bytes(seen[1]), bool(seen[0]))
-            return problems[0] is None
+            return seen and wall_clocks.why_no_clock(bytes(seen[1]), bool(seen[0]))
 
-        if not await_true(is_loaded, _LOADING_PATIENCE_S, _LOADING_INTERVAL_S):
-            raise CapabilityError(
-                f"give {node} a clock of its own",
-                "runtime local",
-                str(problems[0]),
-                "Leave clock faults out of the plan",
-            )
+        refuse_timeless(node, "local", why_timeless)
 
     def warp(self, node: NodeName, warp: ClockWarp) -> None:
         """Have the node's clock go so from now on."""

@@ -73,9 +73,7 @@ DIALECTS: Final = (
     Dialect("iptables", ("iptables-restore",), ("iptables-save", "-t", "filter")),
     # Kernels without nf_tables have the older interface.
     Dialect(
-        "iptables-legacy",
-        ("iptables-legacy-restore",),
-        ("iptables-legacy-save", "-t", "filter"),
+        "iptables-legacy", ("iptables-legacy-restore",), ("iptables-legacy-save", "-t", "filter")
     ),
 )
 
@@ -152,11 +150,7 @@ class NodeNetwork:
         self._lock = lock
 
         def inside() -> Firewall:
-            lines = (
-                "link set lo up",
-                f"addr add {self.address}/24 dev eth0",
-                "link set eth0 up",
-            )
+            lines = ("link set lo up", f"addr add {self.address}/24 dev eth0", "link set eth0 up")
             run_tool(("ip", "-batch", "-"), "\n".join(lines) + "\n")
             return working_firewall(lock)
 
