@@ -10,7 +10,6 @@ from typing import Final
 
 from splitbrain.contracts.fault import Fault
 from splitbrain.contracts.scenario import LoadOptions, Scenario
-from splitbrain.contracts.simulation import World
 from splitbrain.nemesis.targets import LEADER, random_target
 from splitbrain.simulation.kraft.cluster import KraftCluster
 from splitbrain.simulation.kraft.system import KraftSimulation
@@ -48,7 +47,9 @@ def fixed_world(*, rate: float, load_s: int = 30, clients: int = 5) -> Scenario:
 class UnhashedSimulation(KraftSimulation):
     """The same worlds without the trace hash; what is hashed is encoded all the same."""
 
-    def cluster(self, world: World, *, muted: frozenset[str] = frozenset()) -> KraftCluster:
+    def cluster(
+        self, world: SimulatedWorld, *, muted: frozenset[str] = frozenset()
+    ) -> KraftCluster:
         """All machines of a world that forgets what happened."""
         assert isinstance(world, SimulatedWorld)
         world.absorb = _forget

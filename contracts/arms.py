@@ -65,12 +65,7 @@ class LinkArm(Protocol):
     def shape(self, links: Iterable[Link], shape: Shape) -> str:
         """Give these links this quality, open connections included; cuts stay in force.
 
-        Returns:
-            The means, in words: ``netem``, ``statistic``, ``a queue in user space``.
-
-        Raises:
-            CapabilityError: this kernel cannot do it.
-            HarnessError: the environment failed.
+        Returns the means, in words: ``netem``, ``statistic``, ``a queue in user space``.
         """
         ...
 
@@ -294,11 +289,7 @@ class ClockArm(Protocol):
     """Wrong wall clocks, of one node each; monotonic clocks are refused."""
 
     def warp(self, node: NodeName, warp: ClockWarp) -> None:
-        """Warp the node's clock from now on.
-
-        Raises:
-            CapabilityError: the node's program is linked statically.
-        """
+        """Warp the node's clock; CapabilityError: its program goes by the true time anyway."""
         ...
 
     def unwarp(self, node: NodeName) -> None:

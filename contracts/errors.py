@@ -12,11 +12,8 @@ UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 class HarnessError(Exception):
     """The harness or its environment could not do something; exit code 3.
 
-    Args:
-        action: what was attempted, as a clause ("start the container of n2").
-        target: what it was attempted on (a container, a file, a port).
-        problem: what went wrong, in one clause.
-        next_step: what the user can do about it, in one sentence.
+    The action is a clause ("start the container of n2"), the target a container, a file, a port;
+    the problem is one clause, the next step one sentence.
     """
 
     exit_code = 3

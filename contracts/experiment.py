@@ -81,8 +81,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     )
     seed: Annotated[int, Option("Master seed; drawn and printed if not given.", 0, SEED_MAX)] = 1
     concurrency: Annotated[
-        int,
-        Option("Worker slots, about half of them pinned to one node each.", 1, CONCURRENCY_MAX),
+        int, Option("Worker slots, about half of them pinned to one node each.", 1, CONCURRENCY_MAX)
     ] = 10
     rate: Annotated[
         float, Option("Operations per second over all slots.", above=0, most=RATE_MAX)
@@ -99,8 +98,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     bugs: Annotated[tuple[str, ...], Option("Planted bug to switch on; repeatable.")] = ()
     #: By the system's own names.
     settings: Annotated[
-        dict[str, str],
-        Option("NAME=VALUE, a setting of the system by its own name; repeatable."),
+        dict[str, str], Option("NAME=VALUE, a setting of the system by its own name; repeatable.")
     ] = {}
     #: In a plan those in force, defaults included.
     workload_options: Annotated[

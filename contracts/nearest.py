@@ -5,13 +5,7 @@ from collections.abc import Iterable
 
 
 def or_nearest(wrong: str, right: Iterable[str], plural: str) -> str:
-    """Return a clause: the nearest right name if there is one, else all of them.
-
-    Args:
-        wrong: what the user wrote.
-        right: what exists.
-        plural: what the right ones are called, "faults".
-    """
+    """Return a clause: the nearest right name, or all of them, called ``plural`` ("faults")."""
     names = sorted(right)
     near = difflib.get_close_matches(wrong, names, n=1, cutoff=0.5)
     if near:

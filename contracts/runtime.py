@@ -208,11 +208,8 @@ class Runtime(Protocol):
     def place(self, node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placement:
         """Settle where a node will live; called once per node, in order, before ``deploy``.
 
-        Args:
-            node: its name.
-            host_folder: its folder in the run folder; ``config/`` and ``state/`` in it are what
-                the placement's paths of these names show.
-            ports: preferred numbers by name.
+        ``config/`` and ``state/`` in its folder of the run folder are what the placement's paths of
+        these names show. The ports' numbers are preferred ones.
         """
         ...
 

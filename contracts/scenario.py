@@ -125,12 +125,7 @@ class ViolationError(Exception):
     """Raised where an invariant does not hold."""
 
     def __init__(
-        self,
-        invariant: str,
-        problem: str,
-        node: NodeName | None = None,
-        *,
-        kind: str | None = None,
+        self, invariant: str, problem: str, node: NodeName | None = None, *, kind: str | None = None
     ) -> None:
         super().__init__(f"{invariant}: {problem}")
         self.invariant = invariant

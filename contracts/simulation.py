@@ -1,13 +1,11 @@
-"""Protocols between the parts of an exact simulation.
+"""Protocols of systems that can be simulated, so that who simulates them knows none by name.
 
-These protocols let a system's hosts live in the generic world (``simulation.world``) without
-either knowing the other. A world is made from data (``contracts.scenario``). Times are
-integer microseconds of virtual time. The module is longer than 400 lines because every side of a
-world has its protocol here. Source: design, section 9.
+Their hosts live in the generic world (``simulation.world``), which is made from data
+(``contracts.scenario``). Times are integer microseconds of virtual time. Source: design, section 9.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from splitbrain.contracts.arms import DataFiles
 from splitbrain.contracts.committed import CommittedLog
@@ -17,21 +15,6 @@ from splitbrain.contracts.random_source import RandomSource
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.contracts.system import LeaderView, Route
-
-_Thing = TypeVar("_Thing")
-
-
-class Timer(Protocol):
-    """An action that is still to come, or was."""
-
-    @property
-    def is_pending(self) -> bool:
-        """Whether it is still to come."""
-        ...
-
-    def cancel(self) -> None:
-        """Prevent the action; do nothing once it has run."""
-        ...
 
 
 class ClientEnd(Protocol):
@@ -50,127 +33,11 @@ class ServerEnd(Protocol):
     """Callbacks of one incarnation of a listening process."""
 
     def requested(self, connection: int, source: str, message: Any) -> None:
-        """Take a client's message, to be answered by ``Network.answer``."""
+        """Take a client's message, to be answered by the network's ``answer``."""
         ...
 
     def disconnected(self, connection: int) -> None:
         """Take the loss of the client's end."""
-        ...
-
-
-class Connection(Protocol):
-    """The opener's end of a connection: first in, first out."""
-
-    def send(self, message: Any) -> None:
-        """Send to the server: the message arrives, stalls, or the connection is lost."""
-        ...
-
-    def close(self) -> None:
-        """Report nothing any more; the server hears of it after all that was sent."""
-        ...
-
-
-class Network(Protocol):
-    """Connections between named places, of nodes and clients alike."""
-
-    def listen(self, place: str, server: ServerEnd) -> None:
-        """Take connections at this place until ``crash``."""
-        ...
-
-    def connect(
-        self,
-        source: str,
-        place: str,
-        client: ClientEnd,
-        *,
-        opened: Callable[[], None] | None = None,
-    ) -> Connection:
-        """Open a connection; its failure shows when something is sent.
-
-        ``opened`` is called once the opener's machine hears of the acceptance, even if the process
-        behind the place is frozen.
-        """
-        ...
-
-    def answer(self, place: str, connection: int, message: Any) -> None:
-        """Send to the opener of a connection; drop the message if that is gone."""
-        ...
-
-    def crash(self, place: str) -> None:
-        """Remove the process at this place, with both ends of its connections."""
-        ...
-
-    def hang_up(self, place: str) -> None:
-        """End the process in order: its peers hear of it after all that it had sent."""
-        ...
-
-
-class World(Protocol):
-    """Time, chance, network and trace of a simulated world."""
-
-    @property
-    def now(self) -> int:
-        """Virtual time."""
-        ...
-
-    @property
-    def step(self) -> int:
-        """Number of the present step."""
-        ...
-
-    @property
-    def network(self) -> Network:
-        """Its connections."""
-        ...
-
-    @property
-    def scenario(self) -> Scenario:
-        """Scenario that the world was made from."""
-        ...
-
-    @property
-    def is_recording(self) -> bool:
-        """Whether records are kept; check before making one."""
-        ...
-
-    def after(self, delay_us: int, action: Callable[[], None]) -> Timer:
-        """Run an action later; equal times in the order of the calls."""
-        ...
-
-    def stream(self, purpose: str) -> RandomSource:
-        """Return the random stream of one purpose."""
-        ...
-
-    def between(self, purpose: str, low: int, high: int) -> int:
-        """Draw an integer, both bounds included."""
-        ...
-
-    def chance(self, purpose: str, probability: float) -> bool:
-        """Draw whether something of this probability happens; draw nothing for 0."""
-        ...
-
-    def pick(self, purpose: str, things: Sequence[_Thing]) -> _Thing:
-        """Draw an item."""
-        ...
-
-    def absorb(self, content: bytes) -> None:
-        """Add an event to the trace hash."""
-        ...
-
-    def happened(self, node: NodeName, name: str) -> None:
-        """Report a happening of a node, for the faults that wait for it.
-
-        Raises:
-            NodeCrashed: a fault killed the node at it.
-        """
-        ...
-
-    def record(self, record: object) -> int:
-        """Keep a record of ``history.timeline_records``; return its number, -1 if not recording."""
-        ...
-
-    def amend(self, number: int, record: object) -> None:
-        """Replace a record once more is known."""
         ...
 
 
@@ -362,23 +229,15 @@ class SimulatedSystem(Protocol):
         ...
 
     def draw_settings(self, stream: RandomSource, round_trip_us: int) -> dict[str, str]:
-        """Draw a world's settings, by the system's own names.
+        """Draw a world's settings, by the system's own names, from this stream alone.
 
-        Args:
-            stream: the only source of chance.
-            round_trip_us: what a request and its answer may take when nothing is wrong, with a
-                flush in between; the timeouts must be well above it.
+        ``round_trip_us`` is what a request and its answer may take when nothing is wrong, with a
+        flush in between; the timeouts must be well above it.
         """
         ...
 
     def dressed(self, scenario: Scenario, state_machine: str, stream: RandomSource) -> Scenario:
-        """Return the world with this state machine above its logs, and with its needs.
-
-        Args:
-            scenario: as it was drawn.
-            state_machine: one of ``System.state_machines``.
-            stream: the only source of chance.
-        """
+        """Return the world as drawn, with this state machine above its logs, and with its needs."""
         ...
 
     def failover_us(self, settings: dict[str, str]) -> int:
@@ -393,8 +252,10 @@ class SimulatedSystem(Protocol):
         """
         ...
 
-    def cluster(self, world: World, *, muted: frozenset[str] = frozenset()) -> SimulatedCluster:
+    def cluster(self, world: Any, *, muted: frozenset[str] = frozenset()) -> SimulatedCluster:
         """Return all nodes, formatted and down; ``muted`` invariants do not watch.
+
+        ``world`` is a ``simulation.world.world.SimulatedWorld``, which no contract may import.
 
         Raises:
             UsageError: a setting of the scenario does not exist.

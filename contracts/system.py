@@ -70,11 +70,7 @@ class System(Protocol):
         ...
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
-        """Return the workloads for a state machine, the usual first; None: for the usual one.
-
-        Args:
-            state_machine: one of ``state_machines``.
-        """
+        """Return the workloads for a state machine, the usual first; None: for the usual one."""
         ...
 
     def observers(self, options: Experiment) -> Sequence[NodeName]:
@@ -82,9 +78,6 @@ class System(Protocol):
 
         Clients that are pinned are pinned to them, where there are any. Faults that are aimed at a
         role or at chance pass them over; plans may name them.
-
-        Raises:
-            UsageError: the options make no sense.
         """
         ...
 
@@ -93,11 +86,7 @@ class System(Protocol):
         ...
 
     def check_options(self, options: Experiment) -> None:
-        """Refuse what the system does not know, before anything is made.
-
-        Raises:
-            UsageError: the number of nodes, a bug, a setting or its value is wrong.
-        """
+        """Raise UsageError for a number of nodes, a bug, a setting or a value that is unknown."""
         ...
 
     def deployment(
@@ -144,14 +133,9 @@ class System(Protocol):
         ...
 
     def record_at(self, file: str, before: bytes) -> str | None:
-        """Return in words the system's record at a byte of a data file.
+        """Return in words the system's record at a byte of a data file; None where it cannot tell.
 
-        Args:
-            file: below the data folder.
-            before: all bytes of the file up to that one; what follows may be damaged.
-
-        Returns:
-            None where the file holds no records that the adapter can tell apart.
+        ``before`` are all bytes of the file up to that one; what follows may be damaged.
         """
         ...
 

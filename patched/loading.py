@@ -27,11 +27,7 @@ _COPIES: Final = "patches"
 
 
 class PatchedModules(MetaPathFinder):
-    """The modules that a process loads with changes.
-
-    Args:
-        patches: in the order in which they are applied.
-        root: the folder that the paths in patches are below.
+    """The modules that a process loads with changes, by patches of files below a folder.
 
     Raises:
         PatchError: a patch names a file that is not there, or does not fit it.
@@ -111,12 +107,8 @@ def load_apart(module: str, rooms: Sequence[str], patches: Sequence[Patch]) -> M
 
     Nothing else in this process sees the copies, and they see each other alone: who imports within
     a function, after this has returned, gets the modules of the process. No other thread may import
-    from the rooms meanwhile.
-
-    Args:
-        module: full name, in one of the rooms.
-        rooms: full names of packages, loaded already; all that the patches change is in them.
-        patches: are applied after those of this process.
+    from the rooms meanwhile. The rooms, loaded already, hold all that the patches change; these are
+    applied after those of this process.
 
     Raises:
         PatchError: one does not fit.
@@ -158,18 +150,11 @@ def file_name(patch: Patch) -> str:
 
 
 def module_words(
-    module: str,
-    folder: Callable[[], Path],
-    seen_as: str | None = None,
-    more: Sequence[Patch] = (),
+    module: str, folder: Callable[[], Path], seen_as: str | None = None, more: Sequence[Patch] = ()
 ) -> list[str]:
-    """``-m MODULE`` for an interpreter that is to have the patches of this process.
+    """``-m MODULE`` for an interpreter that is to have the patches of this process, and more.
 
-    Args:
-        module: what it runs.
-        folder: where the patches are written, if there are any.
-        seen_as: path of that folder for the other interpreter, where it is another.
-        more: patches that it is to have besides.
+    They are written into the folder, if there are any; the other interpreter may see it elsewhere.
 
     Raises:
         OSError: a patch cannot be written.

@@ -49,10 +49,8 @@ class NoRunLockError(Exception):
 def open_run_lock(lock: Path, flags: int, user: int | None = None) -> int:
     """Return a descriptor of a run's lock file, without creating, following or waiting.
 
-    Args:
-        lock: its path, absolute and resolved.
-        flags: ``os.O_RDONLY`` or ``os.O_RDWR``.
-        user: id of the user who must own the file and the run folder; None: whoever.
+    ``lock`` is absolute and resolved, ``flags`` are ``os.O_RDONLY`` or ``os.O_RDWR``. ``user`` must
+    own the file and the run folder; None: whoever does.
 
     Raises:
         NoRunLockError: something else stands there.
@@ -64,10 +62,10 @@ def open_run_lock(lock: Path, flags: int, user: int | None = None) -> int:
     try:
         place = os.open(lock.name, _PLACE, dir_fd=folder)
         try:
-            told = os.fstat(place)
-            if not stat.S_ISREG(told.st_mode):
+            status = os.fstat(place)
+            if not stat.S_ISREG(status.st_mode):
                 raise NoRunLockError(f"{lock} is not a plain file")
-            if user is not None and {told.st_uid, os.fstat(folder).st_uid} != {user}:
+            if user is not None and {status.st_uid, os.fstat(folder).st_uid} != {user}:
                 raise NoRunLockError(f"{lock} and its folder are not of user {user}")
             # The very file that was looked at, whatever stands at its path by now.
             found = os.open(f"/proc/self/fd/{place}", flags | os.O_CLOEXEC)
@@ -119,15 +117,13 @@ class Sweep(msgspec.Struct, frozen=True):
 
 
 def is_living(lock: Path, owner: str = "", user: int | None = None) -> bool:
-    """Whether the run lives, or may.
+    """Whether the run of a lock file lives, or may.
 
     The look itself takes a shared lock for a moment: two lookers do not disturb each other.
 
-    Args:
-        lock: the run's lock file.
-        owner: the word of the process that made what is looked at, the witness where the file is
-            gone or not to be read; empty: unknown, and a file that is gone is held by nobody.
-        user: who said that this is the run's lock, and must own it; None: whoever.
+    ``owner`` is the word of the process that made what is looked at, the witness where the file is
+    gone or not to be read; empty: unknown, and a file that is gone is held by nobody. ``user`` has
+    said that this is the run's lock, and must own it; None: whoever does.
     """
     try:
         descriptor = open_run_lock(lock, os.O_RDONLY, user)
@@ -165,14 +161,9 @@ def claimed(
 ) -> Generator[bool]:
     """Hold a dead run for the time of the block, so that no second sweep works on it.
 
-    Yields False, without waiting, for a living run and for what is not a run's lock. A run whose
-    lock file is gone cannot be held: removing twice must be harmless anyway.
-
-    Args:
-        lock: the run's lock file.
-        owner: as for :func:`is_living`.
-        patience_s: how long to wait while another sweep holds it; False after that.
-        user: as for :func:`is_living`.
+    Yields False, without waiting, for a living run and for what is not a run's lock, and where
+    another sweep holds it for longer than the patience. A run whose lock file is gone cannot be
+    held: removing twice must be harmless anyway. ``owner`` and ``user`` as for :func:`is_living`.
     """
     try:
         descriptor = open_run_lock(lock, os.O_RDWR, user)

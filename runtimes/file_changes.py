@@ -1,8 +1,7 @@
 """Changes files of a stopped node as a disk that lies would; for all runtimes.
 
-Open choices of a change are settled by its draw. It reaches the files by a small protocol, so
-that the same rules hold wherever a runtime keeps them, and it believes in a change only when it has
-read it back. It must never touch a file that no change names, nor the files of a running node.
+Open choices of a change are settled by its draw. It believes in a change only when it has read it
+back. It must never touch a file that no change names, nor the files of a running node.
 """
 
 import random
@@ -18,12 +17,9 @@ _BITS = 8
 
 
 def change_file(files: DataFiles, change: FileChange) -> FileChanged | None:
-    """Make the change; None where no file fits.
+    """Make the change; None where no file fits. HarnessError: it does not read back.
 
     The file is matched as a whole path, and an asterisk matches slashes too.
-
-    Raises:
-        HarnessError: the change does not read back.
     """
     chance = random.Random(f"{change.draw} {change.kind} {change.file}").random
     # All that may be open is drawn first, so that no choice shifts another.

@@ -21,12 +21,7 @@ _STEP_BYTES = 1 << 20
 
 
 class FolderFiles:
-    """Implements :class:`contracts.arms.DataFiles` on a folder.
-
-    Args:
-        data: the folder.
-        kept_files: where copies are kept, beside it.
-    """
+    """Implements :class:`contracts.arms.DataFiles` on a folder; copies are kept in another."""
 
     def __init__(self, data: Path, kept_files: Path) -> None:
         self._data = data
@@ -66,14 +61,14 @@ class FolderFiles:
         position = 0
         with present.open("rb") as first, old.open("rb") as second:
             while True:
-                one, other = first.read(_STEP_BYTES), second.read(_STEP_BYTES)
-                if one != other:
-                    both = enumerate(zip(one, other, strict=False))
+                present_bytes, old_bytes = first.read(_STEP_BYTES), second.read(_STEP_BYTES)
+                if present_bytes != old_bytes:
+                    both = enumerate(zip(present_bytes, old_bytes, strict=False))
                     differing = (number for number, (a, b) in both if a != b)
-                    return position + next(differing, min(len(one), len(other)))
-                if not one:
+                    return position + next(differing, min(len(present_bytes), len(old_bytes)))
+                if not present_bytes:
                     return None
-                position += len(one)
+                position += len(present_bytes)
 
     def exchange(self, file: str) -> None:
         """Let a file be as it was kept, and keep what it was."""

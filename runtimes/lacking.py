@@ -1,25 +1,21 @@
-"""Arms of runtimes that have none: each act is refused in one sentence, nothing is done.
+"""Refusals: arms of runtimes that have none, and programs that go by the true time."""
 
-One question has an honest answer all the same: nothing is shaped.
-"""
-
-from collections.abc import Iterable
-from typing import NoReturn
+from collections.abc import Callable, Iterable
+from typing import Final, NoReturn
 
 from splitbrain.contracts.arms import ClockWarp, LinkQuality, Shape
 from splitbrain.contracts.errors import CapabilityError
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
+from splitbrain.runtimes.waiting import await_true
+
+#: A program that was just started has yet to load its libraries.
+_LOADING_PATIENCE_S: Final = 5.0
+_LOADING_INTERVAL_S: Final = 0.05
 
 
 class _Lacking:
-    """Refuses in the runtime's name.
-
-    Args:
-        runtime_name: of the runtime that lacks the arm.
-        next_step: what the user can do about it, in one sentence.
-        problem: why it cannot be had, in one clause.
-    """
+    """Refuses in the runtime's name, with the problem, one clause, and the user's next step."""
 
     what = "do this"
 
@@ -48,7 +44,7 @@ class LackingLinks(_Lacking):
         self._refuse("let shaped links be as they were")
 
     def shaped(self) -> dict[Link, Shape]:
-        """None are."""
+        """Return none: that is an honest answer."""
         return {}
 
     def reset(self, links: Iterable[Link]) -> None:
@@ -80,3 +76,26 @@ class LackingClocks(_Lacking):
     def offset_ms(self, node: NodeName) -> int:
         """Refused."""
         self._refuse(f"read the clock of {node}")
+
+
+def refuse_timeless(
+    node: NodeName, runtime_name: str, why_no_clock: Callable[[], str | None]
+) -> None:
+    """Raise CapabilityError for a running program that goes by the true time.
+
+    ``why_no_clock`` looks at it: one clause, None where it reads its own clock or does not run.
+    """
+    problem: str | None = None
+
+    def has_clock() -> bool:
+        nonlocal problem
+        problem = why_no_clock()
+        return problem is None
+
+    if not await_true(has_clock, _LOADING_PATIENCE_S, _LOADING_INTERVAL_S):
+        raise CapabilityError(
+            f"give {node} a clock of its own",
+            f"runtime {runtime_name}",
+            str(problem),
+            "Leave clock faults out of the plan",
+        )

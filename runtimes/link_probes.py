@@ -8,7 +8,7 @@ import itertools
 import json
 import statistics
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -29,27 +29,36 @@ _TIMEOUT: Final = "timeout"
 _NOTHING_SENT: Final = ('{"order": [], "kbit": null}', '{"sent": 0, "trips_ms": []}')
 
 
-class ProbedLinks(ABC):
-    """Measures links by two tools, one at each end; the rest of what the arm asks is the heirs'."""
+class LinkTools(ABC):
+    """Tools at the ends of links; a call raises HarnessError where the environment fails."""
 
     def __init__(self) -> None:
         self._measurements = itertools.count()
 
     @abstractmethod
-    def address(self, node: NodeName) -> str:
-        """Of the node in the network of nodes."""
+    def nodes(self) -> Sequence[NodeName]:
+        """Return the deployed nodes."""
 
     @abstractmethod
-    def run(self, node: NodeName, words: Sequence[str]) -> str:
+    def address(self, node: NodeName) -> str:
+        """Address of the node in the network of nodes; raises for one that is not deployed."""
+
+    @abstractmethod
+    def run(self, node: NodeName, command: Sequence[str]) -> str:
         """Run a tool inside the node's network; what it printed."""
+
+    @abstractmethod
+    def answer_with_resets(self, node: NodeName, sources: Collection[str]) -> None:
+        """From now on answer exactly these addresses' packets of connections with resets."""
+
+    @abstractmethod
+    def answered_with_resets(self, node: NodeName) -> Collection[str]:
+        """Return those addresses, as the kernel tells it."""
 
     def observe(self, link: Link, probes: int, timeout_s: float) -> tuple[str, str]:
         """Send numbered datagrams; what ``probe.py`` printed at the far end and at the near.
 
         Where nobody counts in time none are sent: a machine may be too busy to start a program.
-
-        Raises:
-            HarnessError: a probe cannot run.
         """
         # Others may measure at the same node at the same time.
         port = str(_FIRST_PORT + next(self._measurements) % _PORTS)
@@ -66,8 +75,7 @@ class ProbedLinks(ABC):
                         raise
                     return _NOTHING_SENT
                 numbers = (port, str(probes), str(LARGE_PROBE_BYTES), str(timeout_s))
-                words = ["probe.py", "stream", self.address(far_end), *numbers]
-                near = self.run(near_end, words)
+                near = self.run(near_end, ["probe.py", "stream", self.address(far_end), *numbers])
             finally:
                 self.run(far_end, ["probe.py", "end", port])
             return counting.result(), near

@@ -10,8 +10,8 @@ import json
 import math
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -20,7 +20,7 @@ from splitbrain.contracts.errors import CapabilityError, UsageError
 from splitbrain.contracts.fault import Link, in_ms
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Capability
-from splitbrain.runtimes.link_probes import quality_of
+from splitbrain.runtimes.link_probes import LinkTools, quality_of
 from splitbrain.runtimes.waiting import on_all
 
 #: Kernels and their programs keep shares and rates to so many parts.
@@ -40,45 +40,13 @@ _CAPABILITIES: Final[Mapping[str, frozenset[Capability]]] = {
 _ALONG: Final = ("delay_us", "jitter_us", "reorder", "duplicate")
 
 
-class LinkTools(Protocol):
-    """Demands of the arm on a runtime; all raise HarnessError where the environment fails."""
-
-    def nodes(self) -> Sequence[NodeName]:
-        """Return the deployed nodes."""
-        ...
-
-    def address(self, node: NodeName) -> str:
-        """Of the node in the network of nodes; raises for one that is not deployed."""
-        ...
-
-    def run(self, node: NodeName, words: Sequence[str]) -> str:
-        """Run a tool inside the node's network; what it printed."""
-        ...
-
-    def answer_with_resets(self, node: NodeName, sources: Collection[str]) -> None:
-        """From now on answer exactly these addresses' packets of connections with resets."""
-        ...
-
-    def answered_with_resets(self, node: NodeName) -> Collection[str]:
-        """Those addresses, as the kernel tells it."""
-        ...
-
-    def observe(self, link: Link, probes: int, timeout_s: float) -> tuple[str, str]:
-        """Send numbered datagrams; what ``probe.py`` printed at the far end and at the near."""
-        ...
-
-
 def link_capabilities(means: Collection[str]) -> frozenset[Capability]:
     """Return the capabilities of plans where the kernel can do this."""
     return frozenset[Capability]().union(*(_CAPABILITIES.get(word, ()) for word in means))
 
 
 def refuse_unfit(shape: Shape) -> None:
-    """Refuse a shape that means nothing.
-
-    Raises:
-        UsageError: says what is wrong with it.
-    """
+    """Raise UsageError for a shape that means nothing, with what is wrong with it."""
     shares = {"loss": shape.loss, "reorder": shape.reorder, "duplicate": shape.duplicate}
     for name, share in shares.items():
         if not 0 <= share <= 1:
@@ -101,15 +69,10 @@ def refuse_unfit(shape: Shape) -> None:
 
 
 class Means:
-    """How this kernel does each part of a shape.
+    """Ways of this kernel to do each part of a shape, from what ``links.py means`` has found."""
 
-    Args:
-        words: what ``links.py means`` has found.
-        runtime_name: for refusals.
-    """
-
-    def __init__(self, words: Collection[str], runtime_name: str) -> None:
-        self._words = frozenset(words)
+    def __init__(self, abilities: Collection[str], runtime_name: str) -> None:
+        self._abilities = frozenset(abilities)
         self._runtime_name = runtime_name
 
     def leaves_late(self, shape: Shape) -> bool:
@@ -117,14 +80,10 @@ class Means:
 
         Newer kernels refuse netem that doubles beside any other, so doubles are left to the queue.
         """
-        return "netem" in self._words and not (shape.duplicate and "queue" in self._words)
+        return "netem" in self._abilities and not (shape.duplicate and "queue" in self._abilities)
 
     def of(self, shape: Shape) -> list[str]:
-        """Return the means of each part, in words.
-
-        Raises:
-            CapabilityError: the kernel lacks one.
-        """
+        """Return the means of each part, in words. CapabilityError: the kernel lacks one."""
         used: list[str] = []
         if shape.bytes_max is not None:
             used.append(self._need("black-hole", "a limit of packet length", "packets by length"))
@@ -140,7 +99,7 @@ class Means:
         return used
 
     def _need(self, word: str, means: str, what: str) -> str:
-        if word not in self._words:
+        if word not in self._abilities:
             raise CapabilityError(
                 "shape links",
                 f"runtime {self._runtime_name}",
@@ -153,9 +112,7 @@ class Means:
 class NetworkLinks:
     """Implements :class:`contracts.arms.LinkArm` with tools inside each node's network.
 
-    Args:
-        tools: the runtime's way to run them.
-        means: finds how this kernel does it; asked at the first shape.
+    ``means`` finds how this kernel does it; it is asked at the first shape.
     """
 
     def __init__(self, tools: LinkTools, means: Callable[[], Means]) -> None:
@@ -167,13 +124,8 @@ class NetworkLinks:
         self._lock = threading.RLock()
 
     def shape(self, links: Iterable[Link], shape: Shape) -> str:
-        """Give these links this quality from now on; by what means, in words.
-
-        Raises:
-            CapabilityError: this kernel cannot do it.
-            UsageError: the shape means nothing.
-        """
-        chosen = self._known(links)
+        """Give these links this quality from now on; by what means, in words."""
+        chosen = self._deployed(links)
         refuse_unfit(shape)
         with self._lock:
             if self._means is None:
@@ -189,7 +141,7 @@ class NetworkLinks:
 
     def unshape(self, links: Iterable[Link]) -> None:
         """Let these links be as they were."""
-        chosen = self._known(links)
+        chosen = self._deployed(links)
         with self._lock:
             for link in chosen:
                 self._wanted.pop(link, None)
@@ -211,7 +163,7 @@ class NetworkLinks:
                 found[Link(node, names[address])].update(quality)
         with self._lock:
             return {
-                link: _told(msgspec.convert(quality, Shape), self._wanted.get(link))
+                link: _as_wanted(msgspec.convert(quality, Shape), self._wanted.get(link))
                 for link, quality in sorted(found.items())
                 if quality
             }
@@ -219,8 +171,7 @@ class NetworkLinks:
     def reset(self, links: Iterable[Link]) -> None:
         """Answer each packet of connections along these links with a reset, until undone.
 
-        New connections along them are refused so, too. Resets themselves pass: what has no
-        connection any more tells the other end.
+        New connections are refused so, too. Resets themselves pass: both ends hear of it.
         """
         self._change_resets(self._resets.update, links)
 
@@ -229,7 +180,7 @@ class NetworkLinks:
         self._change_resets(self._resets.difference_update, links)
 
     def _change_resets(self, change: Callable[[list[Link]], None], links: Iterable[Link]) -> None:
-        chosen = self._known(links)
+        chosen = self._deployed(links)
         with self._lock:
             change(chosen)
             sources = {
@@ -264,10 +215,10 @@ class NetworkLinks:
 
         They compete with the nodes' own traffic. The time bounds sending and answers together.
         """
-        self._known([link])
+        self._deployed([link])
         return quality_of(*self._tools.observe(link, probes, timeout_s))
 
-    def _known(self, links: Iterable[Link]) -> list[Link]:
+    def _deployed(self, links: Iterable[Link]) -> list[Link]:
         chosen = sorted(set(links))
         for node in {node for link in chosen for node in (link.source, link.destination)}:
             self._tools.address(node)
@@ -298,14 +249,14 @@ class NetworkLinks:
         return {"arriving": arriving, "leaving": leaving, "whole": whole}
 
 
-def _told(found: Shape, wanted: Shape | None) -> Shape:
+def _as_wanted(found: Shape, wanted: Shape | None) -> Shape:
     """The shape that was asked for, where what the kernel has is the same but for its rounding."""
     if wanted is None:
         return found
     pairs = zip(msgspec.structs.astuple(found), msgspec.structs.astuple(wanted), strict=True)
     is_same = all(
-        math.isclose(one or 0, other or 0, rel_tol=_ROUNDING, abs_tol=_ROUNDING / 1000)
-        for one, other in pairs
+        math.isclose(here or 0, there or 0, rel_tol=_ROUNDING, abs_tol=_ROUNDING / 1000)
+        for here, there in pairs
     )
     return wanted if is_same else found
 

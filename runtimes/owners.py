@@ -102,20 +102,19 @@ def is_running(process: int) -> bool:
 def orphans(modules: Collection[str]) -> list[int]:
     """Processes that run one of these modules for an owner that is dead, by their numbers.
 
-    Their command lines end with the owner's number. They will end by themselves: they are healing,
-    stopping, tidying up.
+    Their command lines end with the owner's number. They are still healing, stopping, tidying up,
+    and will end by themselves.
     """
     found: list[int] = []
     here = _namespace()
     for entry in _PROC.glob("[0-9]*"):
         # It may end while it is looked at, or be another user's.
         with suppress(OSError):
-            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            is_ours = any(
-                before == "-m" and word in modules for before, word in itertools.pairwise(words)
-            )
+            arguments = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            pairs = itertools.pairwise(arguments)
+            is_ours = any(option == "-m" and module in modules for option, module in pairs)
             # Terminated, not separated: the last word is empty.
-            owner = words[-2] if len(words) > 1 else ""
+            owner = arguments[-2] if len(arguments) > 1 else ""
             if not is_ours or not owner.isdecimal() or _namespace(entry.name) != here:
                 continue
             if not is_running(int(owner)):

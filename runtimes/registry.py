@@ -1,9 +1,7 @@
 """Runtimes by name; the one place that knows which there are.
 
-To add one, give :data:`_RUNTIMES` an entry: how to make one, what its watchdog does when a harness
-died, and what ``splitbrain clean`` does. Each is imported when it is asked for, never before.
-``simulated`` has none: its nodes live in the process that runs the plan, so that nothing can be
-started, left behind or swept.
+Each is imported when it is asked for, never before. ``simulated`` has no entry: its nodes live in
+the process that runs the plan, so that nothing can be started, left behind or swept.
 """
 
 from collections.abc import Callable, Mapping
@@ -81,21 +79,15 @@ def runtime(name: str) -> Runtime:
 
 
 def stopper(name: str) -> Callable[[RunId, Path], None]:
-    """Return the watchdog of one run's nodes for a dead harness, by the run's id and folder.
-
-    Raises:
-        UsageError: there is no runtime of that name.
-    """
+    """Return the watchdog of one run's nodes for a dead harness; UsageError: no such runtime."""
     return _entry(name).stop
 
 
 def sweep_all(lock: Path | None = None) -> list[Sweep]:
     """Remove what dead runs left in every runtime; one that cannot look is told, not raised.
 
-    The nodes' output and data are first saved into the run folders that still exist.
-
-    Args:
-        lock: of the only run to be swept; None: all that are dead.
+    The nodes' output and data are first saved into the run folders that still exist. With the lock
+    of a run no other is swept.
     """
     sweeps: list[Sweep] = []
     for name in sorted(_RUNTIMES):

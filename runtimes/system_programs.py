@@ -21,13 +21,13 @@ class CannotError(Exception):
 
 def run_tool(
     command: Sequence[str],
-    words: str = "",
+    text: str = "",
     descriptors: Sequence[int] = (),
     *,
     patience_s: float = _TOOL_PATIENCE_S,
     **environment: str,
 ) -> str:
-    """Run a system program with these words on its standard input; what it printed.
+    """Run a system program with this text on its standard input; what it printed.
 
     Raises:
         CannotError: it is not installed, or failed.
@@ -38,7 +38,7 @@ def run_tool(
     try:
         done = subprocess.run(
             [program, *command[1:]],
-            input=words,
+            input=text,
             capture_output=True,
             text=True,
             check=False,
@@ -49,6 +49,6 @@ def run_tool(
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotError(f"{command[0]}: {error}") from error
     if done.returncode != 0:
-        said = " | ".join((done.stderr or done.stdout).split("\n")).strip(" |")
-        raise CannotError(f"{command[0]}: {said or f'exit code {done.returncode}'}")
+        output = " | ".join((done.stderr or done.stdout).split("\n")).strip(" |")
+        raise CannotError(f"{command[0]}: {output or f'exit code {done.returncode}'}")
     return done.stdout

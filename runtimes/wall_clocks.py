@@ -34,10 +34,7 @@ _NANOSECONDS_PER_MS: Final = 1_000_000
 def clock_environment(library: str, file: str, own: Mapping[str, str]) -> dict[str, str]:
     """Return the environment besides ``own`` with which a program reads its clock from a file.
 
-    Args:
-        library: its path, as the program sees it.
-        file: likewise, of the file with the offset.
-        own: environment that the program has; what it preloads itself stays.
+    Library and file are paths as the program sees them. Its own preloaded libraries stay.
     """
     preloaded = own.get("LD_PRELOAD", "")
     return {
@@ -78,9 +75,7 @@ def offset_of_reading(printed: str) -> int | None:
 def why_no_clock(head: bytes, is_loaded: bool) -> str | None:
     """Why this program goes by the true time, one clause; None: it does not.
 
-    Args:
-        head: the first ``HEAD_BYTES`` of its file.
-        is_loaded: whether its memory map shows the library.
+    Judged by the first ``HEAD_BYTES`` of its file, and whether its memory map shows the library.
     """
     if _GO_NOTE in head:
         return "its program is made by Go, which asks the kernel for the time and no library"

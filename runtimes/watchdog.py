@@ -42,42 +42,31 @@ _STOP_INTERVAL_S = 1.0
 Stopper = Callable[[RunId, Path], None]
 
 
-def owner_died(owner: int, words: int) -> bool:
-    """Wait for the owner's word or death; whether it died without the word.
-
-    Args:
-        owner: process id of the harness.
-        words: file descriptor on which it may say ``done``.
-    """
+def owner_died(owner: int, pipe: int) -> bool:
+    """Wait for the owner's word on a descriptor, or its death; whether it died without the word."""
     try:
         process = os.pidfd_open(owner)
     except ProcessLookupError:
         return True
     selector = selectors.DefaultSelector()
     with selector:
-        selector.register(words, selectors.EVENT_READ)
+        selector.register(pipe, selectors.EVENT_READ)
         # Pipes may be inherited by other children of the owner, who then keep them open: so its
         # death is also watched directly.
         selector.register(process, selectors.EVENT_READ)
         try:
             ready = {key.fd for key, _ in selector.select()}
-            if words in ready or process in ready:
-                os.set_blocking(words, False)
+            if pipe in ready or process in ready:
+                os.set_blocking(pipe, False)
                 with suppress(BlockingIOError):
-                    return os.read(words, _READ_BYTES) != DONE
+                    return os.read(pipe, _READ_BYTES) != DONE
             return True
         finally:
             os.close(process)
 
 
 class Watchdog:
-    """The owner's end: starts the process, and dismisses it when the run ends in order.
-
-    Args:
-        runtime: name under which the registry finds what stops the nodes.
-        run_id: of the run.
-        run_folder: of the run; the watchdog's own words go there.
-    """
+    """The owner's end: starts the process, and dismisses it when the run ends in order."""
 
     def __init__(self, runtime: str, run_id: RunId, run_folder: Path) -> None:
         folder = run_folder.resolve()
@@ -102,11 +91,11 @@ class Watchdog:
 
     def dismiss(self, patience_s: float = 5.0) -> None:
         """Say that the run ended in order. Safe to call twice."""
-        words = self._process.stdin
-        if words is not None and not words.closed:
+        pipe = self._process.stdin
+        if pipe is not None and not pipe.closed:
             with suppress(BrokenPipeError):
-                words.write(DONE)
-                words.close()
+                pipe.write(DONE)
+                pipe.close()
         try:
             self._process.wait(patience_s)
         except subprocess.TimeoutExpired:

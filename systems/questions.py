@@ -40,11 +40,11 @@ def ask_all(
         return answers
     pool = ThreadPoolExecutor(len(nodes), thread_name_prefix="status")
     try:
-        asked = {pool.submit(ask, node): node for node in nodes}
-        for future in as_completed(asked):
+        requests = {pool.submit(ask, node): node for node in nodes}
+        for future in as_completed(requests):
             view = future.result()
             if view is not None:
-                answers[asked[future]] = view
+                answers[requests[future]] = view
                 if enough is not None and enough(answers):
                     break
     finally:

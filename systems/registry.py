@@ -31,15 +31,10 @@ def names() -> tuple[str, ...]:
 
 
 def system(name: str) -> System:
-    """Return a fresh adapter for one run.
-
-    Raises:
-        UsageError: no system has this name.
-    """
+    """Return a fresh adapter for one run; UsageError: no system has this name."""
     factory = _FACTORIES.get(name)
     if factory is None:
         raise UsageError(
-            f"there is no system called {name!r}",
-            f"Choose one of: {', '.join(names())}",
+            f"there is no system called {name!r}", f"Choose one of: {', '.join(names())}"
         )
     return factory()

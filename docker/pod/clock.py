@@ -33,8 +33,8 @@ def stop_ticker(file: Path) -> None:
         number = int(note.read_text())
         descriptor = os.pidfd_open(number)
         try:
-            words = Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")
-            if b"tick" in words and os.fsencode(file) in words:
+            command = Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")
+            if b"tick" in command and os.fsencode(file) in command:
                 signal.pidfd_send_signal(descriptor, signal.SIGKILL)
                 select.select([descriptor], [], [])
         finally:
@@ -50,10 +50,10 @@ def set_clock(file: Path, offset_us: int, drift_ppm: int) -> None:
     stop_ticker(file)
     write_clock(file, offset_line(offset_us))
     if drift_ppm:
-        words = [sys.executable, __file__, "tick", str(file), str(offset_us), str(drift_ppm)]
+        command = [sys.executable, __file__, "tick", str(file), str(offset_us), str(drift_ppm)]
         quiet = subprocess.DEVNULL
         ticker = subprocess.Popen(
-            words, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, cwd="/"
+            command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, cwd="/"
         )
         file.with_name(f"{file.name}-ticker").write_text(str(ticker.pid))
 
@@ -66,9 +66,9 @@ def tick(file: Path, offset_us: int, drift_ppm: int) -> None:
         time.sleep(_TICK_S)
 
 
-def main(words: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Set, or go on setting."""
-    match words:
+    match arguments:
         case [("set" | "tick") as action, file, offset_us, drift_ppm]:
             numbers = int(offset_us), int(drift_ppm)
         case _:

@@ -137,6 +137,6 @@ def run(*command: str, fine: tuple[int, ...] = (0,)) -> str:
     """Return a program's output; raise OSError where it ends with any other code."""
     done = subprocess.run(command, capture_output=True, check=False, text=True)
     if done.returncode not in fine:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise OSError(errno.EIO, f"{command[0]}: {said[-1] if said else done.returncode}")
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise OSError(errno.EIO, f"{command[0]}: {lines[-1] if lines else done.returncode}")
     return done.stdout

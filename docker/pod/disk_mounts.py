@@ -208,19 +208,18 @@ def thaw(target: Path) -> bool:
 def shut_down(folders: list[int]) -> None:
     """Take the power: from now on nothing reaches these file systems' devices.
 
-    Args:
-        folders: open descriptors, so that nothing stands between one and the next.
+    The descriptors are open already, so that nothing stands between one and the next.
     """
     word = struct.pack("=I", _WITHOUT_LOG_FLUSH)
     for folder in folders:
         fcntl.ioctl(folder, _SHUTDOWN, word)
 
 
-def trigger_error(device: Path, words: str) -> None:
+def trigger_error(device: Path, message: str) -> None:
     """Have ext4 find an error, as it does in a damaged block."""
     if not (_SYSFS / "fs").is_dir():
         _SYSFS.mkdir(parents=True, exist_ok=True)
         _mount("sysfs", _SYSFS, "sysfs", 0, b"")
         # The engine has made it read-only for the container's network namespace as a whole.
         _mount("sysfs", _SYSFS, "sysfs", _REMOUNT, b"")
-    (_SYSFS / "fs" / "ext4" / device.name / "trigger_fs_error").write_text(words)
+    (_SYSFS / "fs" / "ext4" / device.name / "trigger_fs_error").write_text(message)

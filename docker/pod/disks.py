@@ -22,11 +22,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import disk_files
 import disk_mounts
 from disk_image import BLOCK_BYTES, Disk, run
 
-from splitbrain.runtimes.folder_files import OWN, state_of, sync
+from splitbrain.runtimes.folder_files import OWN, FolderFiles, state_of, sync
 
 #: A node sees the ballast while it is there, the canary never.
 _BALLAST = f"{OWN}ballast"
@@ -202,9 +201,9 @@ def repair(folder: Path, node: str) -> str:
     """Check the disk of a node that is down and mount it afresh; what the check said."""
     disk = Disk(folder, node)
     disk.detach()
-    said = run("e2fsck", "-f", "-p", str(disk.image), fine=_CHECKED)
+    report = run("e2fsck", "-f", "-p", str(disk.image), fine=_CHECKED)
     disk.attach()
-    return said.strip()
+    return report.strip()
 
 
 def state(folder: Path, node: str, timeout_s: str) -> str:
@@ -229,14 +228,58 @@ def state(folder: Path, node: str, timeout_s: str) -> str:
     return "stalled"
 
 
+def _files(disk: Disk) -> FolderFiles:
+    return FolderFiles(disk.mount, disk.kept)
+
+
+def keep(folder: Path, node: str) -> None:
+    """Copy the node's files as they are on the disk, frozen meanwhile."""
+    disk = Disk(folder, node)
+    disk.freeze()
+    try:
+        _files(disk).keep()
+    finally:
+        disk.thaw()
+
+
+def wipe(folder: Path, node: str) -> dict[str, int]:
+    """Empty the disk of a node that is down; how many files and bytes there were."""
+    files = _files(Disk(folder, node))
+    sizes = files.sizes()
+    files.wipe()
+    return {"files": len(sizes), "bytes": sum(sizes.values())}
+
+
+#: Commands that are acts on the files of a node's disk, and how their words are read.
+_ACTS_ON_FILES: dict[str, tuple[Callable[..., Any], ...]] = {
+    "sizes": (FolderFiles.sizes,),
+    "kept": (FolderFiles.kept,),
+    "read": (FolderFiles.read, str, int, int),
+    "write": (FolderFiles.write, str, int, bytes.fromhex),
+    "truncate": (FolderFiles.truncate, str, int),
+    "difference": (FolderFiles.difference, str),
+    "exchange": (FolderFiles.exchange, str),
+}
+
+
+def _on_files(act: Callable[..., Any], *readers: Callable[[str], Any]) -> Callable[..., Any]:
+    def command(folder: Path, node: str, *arguments: str) -> Any:
+        values = (read(argument) for read, argument in zip(readers, arguments, strict=True))
+        value = act(_files(Disk(folder, node)), *values)
+        return value.hex() if isinstance(value, bytes) else value
+
+    return command
+
+
 COMMANDS: dict[str, Callable[..., Any]] = {
-    command.__name__: command
-    for command in (
-        probe, make, cut, revive, fill, drain, freeze, thaw, heal, recover, fail, repair, state,
-        disk_files.sizes, disk_files.kept, disk_files.read, disk_files.write,
-        disk_files.truncate, disk_files.keep, disk_files.difference, disk_files.exchange,
-        disk_files.wipe,
-    )
+    **{name: _on_files(*act) for name, act in _ACTS_ON_FILES.items()},
+    **{
+        command.__name__: command
+        for command in (
+            probe, make, cut, revive, fill, drain, freeze, thaw, heal, recover, fail, repair,
+            state, keep, wipe,
+        )
+    },
 }  # fmt: skip
 
 
@@ -264,9 +307,9 @@ def main(arguments: list[str]) -> int:
     match arguments:
         case ["hold", folder]:
             return hold(Path(folder))
-        case [name, folder, *words] if name in COMMANDS:
+        case [name, folder, *rest] if name in COMMANDS:
             try:
-                value = COMMANDS[name](Path(folder), *words)
+                value = COMMANDS[name](Path(folder), *rest)
             except OSError as error:
                 where = f" ({error.filename})" if error.filename else ""
                 print(f"{error.strerror or error}{where}")

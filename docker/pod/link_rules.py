@@ -131,14 +131,14 @@ def departure_commands(device: str, leaving: Mapping[str, Quality]) -> list[str]
 
 def netem(quality: Quality) -> str:
     """Return the words for netem. Only what has a delay can be overtaken."""
-    words = [f"netem limit {_NETEM_PACKETS} delay {int(quality.get('delay_us', 0))}us"]
+    parts = [f"netem limit {_NETEM_PACKETS} delay {int(quality.get('delay_us', 0))}us"]
     if quality.get("jitter_us"):
-        words.append(f"{int(quality['jitter_us'])}us")
+        parts.append(f"{int(quality['jitter_us'])}us")
     if quality.get("reorder"):
-        words.append(f"reorder {quality['reorder']:.4%}")
+        parts.append(f"reorder {quality['reorder']:.4%}")
     if quality.get("duplicate"):
-        words.append(f"duplicate {quality['duplicate']:.4%}")
-    return " ".join(words)
+        parts.append(f"duplicate {quality['duplicate']:.4%}")
+    return " ".join(parts)
 
 
 def leaving_in_force(classes: str, queues: str, filters: str) -> dict[str, dict[str, float]]:
@@ -153,20 +153,20 @@ def leaving_in_force(classes: str, queues: str, filters: str) -> dict[str, dict[
         if name in addresses:
             kbit = int(int(rate) * _UNITS_KBIT[unit])
             found[addresses[name]] = {} if kbit >= _UNLIMITED_KBIT else {"rate_kbit": kbit}
-    for name, words in re.findall(r"qdisc netem \S+ parent (\S+) (.*)", queues):
+    for name, options in re.findall(r"qdisc netem \S+ parent (\S+) (.*)", queues):
         if name in addresses:
-            found.setdefault(addresses[name], {}).update(_netem_in_force(words))
+            found.setdefault(addresses[name], {}).update(_netem_in_force(options))
     return found
 
 
-def _netem_in_force(words: str) -> dict[str, float]:
+def _netem_in_force(options: str) -> dict[str, float]:
     quality: dict[str, float] = {}
-    times = re.search(r"delay ([\d.]+)(us|ms|s)(?:\s+([\d.]+)(us|ms|s))?", words)
+    times = re.search(r"delay ([\d.]+)(us|ms|s)(?:\s+([\d.]+)(us|ms|s))?", options)
     if times is not None:
         quality["delay_us"] = round(float(times[1]) * _UNITS_US[times[2]])
         if times[3]:
             quality["jitter_us"] = round(float(times[3]) * _UNITS_US[times[4]])
     for name in ("reorder", "duplicate"):
-        if share := re.search(rf"{name} ([\d.]+)%", words):
+        if share := re.search(rf"{name} ([\d.]+)%", options):
             quality[name] = round(float(share[1]) / 100, 6)
     return quality

@@ -118,9 +118,9 @@ def hold(table: dict[str, dict[str, float]]) -> None:
         cwd="/",
     ) as process:
         assert process.stdout is not None
-        said = process.stdout.readline().decode().strip()
-        if said != "ready" or packet_queue.ask({"table": table}) is None:
-            raise CannotError(f"no queue in user space: {said or 'the program died'}")
+        first_line = process.stdout.readline().decode().strip()
+        if first_line != "ready" or packet_queue.ask({"table": table}) is None:
+            raise CannotError(f"no queue in user space: {first_line or 'the program died'}")
         # It goes on, and outlives this.
         process.returncode = 0
 
@@ -191,11 +191,7 @@ def means() -> list[str]:
     """Try on the loopback interface, with an address of nobody, which effects can be had here."""
     if _shown_rules():
         raise CannotError("links are shaped now: ask before or after")
-    trials = {
-        "loss": {"loss": 0.5},
-        "black-hole": {"bytes_max": 500},
-        "queue": {"delay_us": 1_000},
-    }
+    trials = {"loss": {"loss": 0.5}, "black-hole": {"bytes_max": 500}, "queue": {"delay_us": 1_000}}
     found: list[str] = []
     for word, quality in trials.items():
         try:
@@ -258,8 +254,8 @@ def main(arguments: list[str]) -> int:
         match arguments:
             case ["means"]:
                 print(json.dumps(means()))
-            case ["set", words]:
-                plan = json.loads(words)
+            case ["set", plan_text]:
+                plan = json.loads(plan_text)
                 print(json.dumps({"ended": establish(plan, plan["whole"])}))
             case ["show"]:
                 print(json.dumps({"arriving": arriving(), "leaving": leaving()}))

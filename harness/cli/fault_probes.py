@@ -55,13 +55,13 @@ def look_at_link_means() -> Sequence[Finding]:
 def _docker_means() -> dict[str, frozenset[str]]:
     from splitbrain.runtimes.docker.engine import connect
     from splitbrain.runtimes.docker.images import POD, Images
-    from splitbrain.runtimes.docker.links import ENGINE_MEANS
+    from splitbrain.runtimes.docker.links import engine_means
 
     try:
         client = connect()
         try:
             tag = Images(client).tags(())[POD.name]
-            return {"docker": frozenset(ENGINE_MEANS.of(client, tag))}
+            return {"docker": engine_means(client, tag)}
         finally:
             client.close()
     except HarnessError:
@@ -88,7 +88,7 @@ def look_at_clock_library() -> Sequence[Finding]:
 
 def look_at_control_groups() -> Sequence[Finding]:
     """Tell the version of control groups, and whether the local runtime may make its own."""
-    from splitbrain.runtimes.local.control_groups import possible_bases
+    from splitbrain.runtimes.control_groups import possible_bases
 
     if (_CGROUPS / "cgroup.controllers").is_file():
         version = "v2"

@@ -2,7 +2,6 @@
 
 A volume of the pod holds the library and the file with the offset; the node sees it read-only, so
 nothing is asked of the node's image but a C library that can load ours. The pause container writes.
-Nodes that were deployed without clocks of their own are refused.
 """
 
 import shlex
@@ -16,7 +15,8 @@ from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.runtimes.docker.engine import engine_action
 from splitbrain.runtimes.docker.pods import CLOCK_IN_NODE, CLOCK_IN_POD, Pod
-from splitbrain.runtimes.waiting import await_true, on_all
+from splitbrain.runtimes.lacking import refuse_timeless
+from splitbrain.runtimes.waiting import on_all
 from splitbrain.runtimes.wall_clocks import (
     HEAD_BYTES,
     LIBRARY,
@@ -27,20 +27,12 @@ from splitbrain.runtimes.wall_clocks import (
 )
 
 _RIGHT = ClockWarp()
-#: A program that was just started has yet to load its libraries.
-_LOADING_PATIENCE_S = 5.0
-_LOADING_INTERVAL_S = 0.05
 _READING_PATIENCE_S = 5.0
 _READING_INTERVAL_S = 0.1
 
 
 class DockerClocks:
-    """Implements :class:`contracts.arms.ClockArm` for pods.
-
-    Args:
-        pod: gives the pod of a deployed node; raises HarnessError for any other.
-        reading_patience_s: how long a clock that cannot be read is asked again.
-    """
+    """Implements :class:`contracts.arms.ClockArm` for pods; a clock is read again for a while."""
 
     def __init__(
         self, pod: Callable[[NodeName], Pod], reading_patience_s: float = _READING_PATIENCE_S
@@ -50,11 +42,7 @@ class DockerClocks:
         self._warped: set[NodeName] = set()
 
     def warp(self, node: NodeName, warp: ClockWarp) -> None:
-        """Have the node's clock go so from now on.
-
-        Raises:
-            CapabilityError: the node's program goes by the true time whatever is done; says why.
-        """
+        """Have the node's clock go so from now on."""
         pod = self._clocked(f"set wrong the clock of {node}", node)
         if pod.status() == "running":
             _refuse_timeless(pod)
@@ -81,11 +69,7 @@ class DockerClocks:
         )(_read, pod)
 
     def check(self, pods: Iterable[Pod]) -> None:
-        """After the deployment: refuse programs that would go by the true time all the same.
-
-        Raises:
-            CapabilityError: one does; says why.
-        """
+        """Raise CapabilityError for programs that go by the true time; after the deployment."""
         on_all(pods, lambda pod: _refuse_timeless(pod) if pod.status() == "running" else None)
 
     def heal_all(self) -> None:
@@ -116,38 +100,31 @@ def _read(pod: Pod) -> int:
     printed = bytes(done.output).decode(errors="replace").strip()
     offset = offset_of_reading(printed)
     if offset is None:
-        said = shlex.quote(printed.replace("\n", " | "))
+        reading = shlex.quote(printed.replace("\n", " | "))
         raise HarnessError(
             action,
             str(container.name),
-            f"its date program said {said}",
+            f"its date program said {reading}",
             "The node's image needs sh, env and date for clock faults",
         )
     return offset
 
 
 def _set(pod: Pod, warp: ClockWarp) -> None:
-    words = ["clock.py", "set", f"{CLOCK_IN_POD}/now", str(warp.offset_us), str(warp.drift_ppm)]
+    command = ["clock.py", "set", f"{CLOCK_IN_POD}/now", str(warp.offset_us), str(warp.drift_ppm)]
     action = f"set the clock of {pod.spec.name}"
-    pod.run(action, *words, next_step="Make room on the engine's disk")
+    pod.run(action, *command, next_step="Make room on the engine's disk")
 
 
 def _refuse_timeless(pod: Pod) -> None:
     container: Any = pod.node_container
     script = f"grep -c {LIBRARY} /proc/1/maps; head -c {HEAD_BYTES} /proc/1/exe"
-    problems: list[str | None] = [None]
 
-    def is_loaded() -> bool:
+    def why_timeless() -> str | None:
         with engine_action(f"look at the program of {pod.spec.name}", str(container.name)):
             done = container.exec_run(["sh", "-c", script], environment={"LD_PRELOAD": ""})
         count, _, head = bytes(done.output).partition(b"\n")
-        problems[0] = why_no_clock(head, count.strip() not in (b"", b"0"))
-        return problems[0] is None or pod.status() != "running"
+        problem = why_no_clock(head, count.strip() not in (b"", b"0"))
+        return problem if pod.status() == "running" else None
 
-    if not await_true(is_loaded, _LOADING_PATIENCE_S, _LOADING_INTERVAL_S):
-        raise CapabilityError(
-            f"give {pod.spec.name} a clock of its own",
-            "runtime docker",
-            str(problems[0]),
-            "Leave clock faults out of the plan",
-        )
+    refuse_timeless(pod.spec.name, "docker", why_timeless)

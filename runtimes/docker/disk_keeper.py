@@ -34,13 +34,7 @@ _READY_INTERVAL_S = 0.02
 
 
 class DiskKeeper:
-    """Makes and asks the container.
-
-    Args:
-        client: of the engine.
-        mark: of the run that owns it.
-        image_id: of the pods' image.
-    """
+    """Makes and asks the container of one run; ``image_id`` is of the pods' image."""
 
     def __init__(self, client: DockerClient, mark: RunMark, image_id: str) -> None:
         self._client = client
@@ -87,20 +81,17 @@ class DiskKeeper:
         """Path by which the engine finds a node's device, whichever it is by then."""
         return f"{self._host_folder}/{node}.device"
 
-    def ask(self, action: str, command: str, *words: str) -> Any:
+    def ask(self, action: str, command: str, *arguments: str) -> Any:
         """Have the container do one thing; what it answered.
 
-        Args:
-            action: what that is, for people.
-            command: of ``disks.py``.
-            words: its arguments.
+        The command and its words are those of ``disks.py``, the action is for people.
 
         Raises:
             HarnessError: it could not.
         """
         if self._container is None:
             raise HarnessError(action, "disks", "no disks were made", "Deploy the cluster before")
-        return ask(self._container, folder_of(self._mark), action, command, *words)
+        return ask(self._container, folder_of(self._mark), action, command, *arguments)
 
 
 def folder_of(mark: RunMark) -> str:
@@ -108,17 +99,17 @@ def folder_of(mark: RunMark) -> str:
     return f"/disks/{mark.network()}"
 
 
-def ask(container: Container, folder: str, action: str, command: str, *words: str) -> Any:
+def ask(container: Container, folder: str, action: str, command: str, *arguments: str) -> Any:
     """As :meth:`DiskKeeper.ask`, of any container that holds disks."""
     engine: Any = container
     with engine_action(action, str(container.name)):
-        result = engine.exec_run(["python3", _PROGRAM, command, folder, *words])
+        result = engine.exec_run(["python3", _PROGRAM, command, folder, *arguments])
     text = bytes(result.output).decode(errors="replace").strip()
     last = text.splitlines()[-1] if text else ""
     if result.exit_code != 0:
         raise HarnessError(
             action,
-            " ".join([command, *words[:1]]),
+            " ".join([command, *arguments[:1]]),
             last or f"exit code {result.exit_code}",
             "The kernel's own log (dmesg) says more",
         )
@@ -141,11 +132,11 @@ def await_ready(container: Container) -> None:
     with suppress(docker.errors.APIError):
         if await_true(is_ready, _READY_S, _READY_INTERVAL_S):
             return
-    said = bytes(engine.logs(tail=1)).decode(errors="replace").strip()
+    last_line = bytes(engine.logs(tail=1)).decode(errors="replace").strip()
     raise HarnessError(
         "mount the nodes' disks",
         str(container.name),
-        said or "the container that holds them does not come up",
+        last_line or "the container that holds them does not come up",
         "The engine's own log says more",
     )
 
@@ -153,15 +144,12 @@ def await_ready(container: Container) -> None:
 def release_run(client: DockerClient, mark: RunMark, *, nodes_are_down: bool) -> None:
     """Let nothing of a dead run's disks be frozen, full or without power; nothing without disks.
 
-    Args:
-        client: of the engine.
-        mark: of the run.
-        nodes_are_down: then the disks are mounted afresh, so that they can be read.
+    Where nodes are down the disks are mounted afresh, so that they can be read.
     """
     containers: Any = client.containers
-    mine = mark.filters(f"{ROLE_LABEL}=disks")
+    filters = mark.filters(f"{ROLE_LABEL}=disks")
     with suppress(docker.errors.APIError, HarnessError):
-        for container in containers.list(all=True, filters=mine, ignore_removed=True):
+        for container in containers.list(all=True, filters=filters, ignore_removed=True):
             if container.status != "running":
                 # Its mounts went with it; the node's, which may be frozen, are the engine's.
                 container.start()

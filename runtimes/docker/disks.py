@@ -9,7 +9,7 @@ once with a small disk; where the pods' image is not built yet, the engine's own
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 import docker.errors
 from docker import DockerClient
@@ -17,7 +17,6 @@ from docker import DockerClient
 from splitbrain.contracts.arms import DiskState, FileChange, FileChanged, PowerLoss
 from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.runtime import DISK_CAPABILITIES, Capability
 from splitbrain.runtimes.docker.disk_keeper import RIGHTS, DiskKeeper, ask
 from splitbrain.runtimes.docker.engine import connect, engine_action
 from splitbrain.runtimes.docker.images import POD, Images
@@ -28,11 +27,7 @@ from splitbrain.runtimes.waiting import on_all
 
 
 class DockerDisks:
-    """Implements :class:`contracts.arms.DiskArm` for pods.
-
-    Args:
-        pod: gives the pod of a deployed node; raises HarnessError for any other.
-    """
+    """Implements :class:`contracts.arms.DiskArm` for pods."""
 
     def __init__(self, pod: Callable[[NodeName], Pod]) -> None:
         self._pod = pod
@@ -47,11 +42,7 @@ class DockerDisks:
         nodes: Sequence[NodeName],
         size_mib: int,
     ) -> Mapping[NodeName, str]:
-        """Give each node a disk of its own, before its containers; the engine's path of each.
-
-        Raises:
-            CapabilityError: this engine or kernel has no such disks.
-        """
+        """Give each node a disk of its own, before its containers; the engine's path of each."""
         keeper = DiskKeeper(client, mark, image_id)
         keeper.make(nodes, size_mib)
         self._keeper = keeper
@@ -151,11 +142,10 @@ class DockerDisks:
 
     def state(self, node: NodeName, timeout_s: float) -> DiskState:
         """Try a write and sync of a nameless file beside the node's own."""
-        seen = self._ask(f"look at the disk of {node}", "state", node, str(timeout_s))
-        return cast("DiskState", seen)
+        return self._ask(f"look at the disk of {node}", "state", node, str(timeout_s))
 
-    def _ask(self, action: str, command: str, *words: str) -> Any:
-        for word in words[:1]:
+    def _ask(self, action: str, command: str, *arguments: str) -> Any:
+        for word in arguments[:1]:
             self._pod(NodeName(word))
         if self._keeper is None:
             raise CapabilityError(
@@ -164,7 +154,7 @@ class DockerDisks:
                 "these nodes were deployed without disks of their own",
                 "Plans with disk faults deploy them so (DeploymentSpec.disks)",
             )
-        return self._keeper.ask(action, command, *words)
+        return self._keeper.ask(action, command, *arguments)
 
     def _refuse_running(self, action: str, node: NodeName) -> None:
         status = self._pod(node).status()
@@ -179,16 +169,14 @@ class _FilesOnDisk:
         self._ask = ask
         self._node = node
 
-    def _do(self, command: str, *words: str) -> Any:
-        return self._ask(f"use the files of {self._node}", command, self._node, *words)
+    def _do(self, command: str, *arguments: str) -> Any:
+        return self._ask(f"use the files of {self._node}", command, self._node, *arguments)
 
     def sizes(self) -> Mapping[str, int]:
-        found: dict[str, int] = self._do("sizes")
-        return found
+        return self._do("sizes")
 
     def kept(self) -> Mapping[str, int]:
-        found: dict[str, int] = self._do("kept")
-        return found
+        return self._do("kept")
 
     def read(self, file: str, offset: int, length: int) -> bytes:
         return bytes.fromhex(self._do("read", file, str(offset), str(length)))
@@ -200,8 +188,7 @@ class _FilesOnDisk:
         self._do("truncate", file, str(size))
 
     def difference(self, file: str) -> int | None:
-        found: int | None = self._do("difference", file)
-        return found
+        return self._do("difference", file)
 
     def exchange(self, file: str) -> None:
         self._do("exchange", file)
@@ -215,29 +202,20 @@ def _freeze(pod: Pod) -> None:
 _FOLDER = "/disks/probe"
 
 
-def disk_capabilities(client: DockerClient) -> frozenset[Capability]:
-    """All of them, or none."""
-    return frozenset() if why_no_disks(client) else DISK_CAPABILITIES
-
-
 def why_no_disks(client: DockerClient | None = None) -> str:
-    """One clause, empty where nodes can have disks of their own; tried once for each engine.
-
-    Raises:
-        HarnessError: no engine answers.
-    """
+    """One clause, empty where nodes can have disks of their own; tried once for each engine."""
     engine = client if client is not None else connect()
     handles: Any = engine
     try:
         with engine_action("ask the engine what it can do", "docker"):
-            said = handles.info()
-            options: list[str] = said.get("SecurityOptions") or []
+            engine_info = handles.info()
+            options: list[str] = engine_info.get("SecurityOptions") or []
             if any("rootless" in option for option in options):
                 return "this engine runs without root"
             tag = Images(engine).tags(())[POD.name]
             if not Images(engine).is_there(tag):
                 return ""
-            return _trial(str(said.get("ID")), tag)
+            return _trial(str(engine_info.get("ID")), tag)
     finally:
         if client is None:
             engine.close()

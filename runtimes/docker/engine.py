@@ -22,6 +22,8 @@ from splitbrain.contracts.errors import HarnessError
 #: seconds to remove a container, never a minute.
 ENGINE_TIMEOUT_S = 60
 
+#: Threads that may talk to the engine at once.
+_THREADS_AT_ONCE = 32
 _USUAL_SOCKET = "unix:///var/run/docker.sock"
 
 #: Texts of the library's messages, and their meaning to a user; the first that fits.
@@ -45,11 +47,8 @@ _GET_ENGINE = (
 )
 
 
-def connect(*, pool_size: int = 32) -> DockerClient:
+def connect() -> DockerClient:
     """A client of the engine that the environment names (``DOCKER_HOST``, else the local socket).
-
-    Args:
-        pool_size: how many threads may talk to the engine at once.
 
     Raises:
         HarnessError: no engine answers there, or it is not permitted to this user.
@@ -57,13 +56,9 @@ def connect(*, pool_size: int = 32) -> DockerClient:
     client: DockerClient | None = None
     try:
         _knock(os.environ.get("DOCKER_HOST") or _USUAL_SOCKET)
-        client = docker.from_env(timeout=ENGINE_TIMEOUT_S, max_pool_size=pool_size)
+        client = docker.from_env(timeout=ENGINE_TIMEOUT_S, max_pool_size=_THREADS_AT_ONCE)
         client.ping()
-    except (
-        OSError,
-        docker.errors.DockerException,
-        requests.exceptions.RequestException,
-    ) as error:
+    except (OSError, docker.errors.DockerException, requests.exceptions.RequestException) as error:
         if client is not None:
             client.close()
         raise HarnessError(
@@ -76,9 +71,6 @@ def _knock(host: str) -> None:
     """Open and close a connection where the engine listens on a socket of this machine.
 
     The library leaves its own socket open when nobody listens, and tells less.
-
-    Raises:
-        OSError: nobody listens there, or not for this user.
     """
     scheme, _, path = host.partition("://")
     if scheme == "unix":
@@ -96,20 +88,16 @@ def _why_unreachable(error: Exception) -> str:
         return "there is no engine's socket on this machine"
     if "ConnectionRefusedError" in text:
         return "its socket is there but nobody answers"
-    for sign, words in _SIGNS:
+    for sign, meaning in _SIGNS:
         if sign in text:
-            return words
+            return meaning
     # The library's words before the reason tell users nothing.
     return str(error).removeprefix("Error while fetching server API version: ").rstrip(".")
 
 
 @contextmanager
 def engine_action(action: str, target: str) -> Generator[None]:
-    """Turn the library's exceptions into one sentence for users.
-
-    Raises:
-        HarnessError: instead of any exception of the library or of its transport.
-    """
+    """Turn any exception of the library or its transport into a HarnessError for users."""
     try:
         yield
     except docker.errors.ImageNotFound as error:

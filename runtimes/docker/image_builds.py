@@ -45,20 +45,12 @@ def registry_answers(client: DockerClient) -> bool:
     outcome: list[bool] = []
 
     def pull() -> None:
-        try:
-            client.images.get(_PUBLIC_BASE)
-        except docker.errors.ImageNotFound:
-            pass
-        except (docker.errors.DockerException, requests.exceptions.RequestException):
-            return
-        else:
+        with suppress(docker.errors.DockerException, requests.exceptions.RequestException):
+            try:
+                client.images.get(_PUBLIC_BASE)
+            except docker.errors.ImageNotFound:
+                client.images.pull(_PUBLIC_BASE)
             outcome.append(True)
-            return
-        try:
-            client.images.pull(_PUBLIC_BASE)
-        except (docker.errors.DockerException, requests.exceptions.RequestException):
-            return
-        outcome.append(True)
 
     puller = threading.Thread(target=pull, name="pull-base", daemon=True)
     puller.start()
@@ -67,11 +59,7 @@ def registry_answers(client: DockerClient) -> bool:
 
 
 def build_base(client: DockerClient, tag: str, folder: Path, packages: Sequence[Path]) -> None:
-    """Build ``folder/Dockerfile`` on the public base, with the packages of further lists.
-
-    Raises:
-        HarnessError: with the last lines that the build printed.
-    """
+    """Build ``folder/Dockerfile`` on the public base, with the packages of further lists."""
     with scratch_folder("base") as temporary:
         context = temporary / folder.name
         shutil.copytree(folder, context)
@@ -83,14 +71,7 @@ def build_base(client: DockerClient, tag: str, folder: Path, packages: Sequence[
 def import_base(client: DockerClient, tag: str, script: Path, packages: Sequence[Path]) -> None:
     """Make the base's file system with ``script`` and import it as ``tag``.
 
-    Args:
-        client: of the engine.
-        tag: of the result.
-        script: makes an archive, given its path and lists of further packages.
-        packages: lists of Debian packages besides the base's own.
-
-    Raises:
-        HarnessError: the script or the import failed.
+    The script is given the path of the archive and lists of Debian packages besides the base's own.
     """
     with scratch_folder("base") as folder:
         archive = folder / "base.tar"
@@ -134,20 +115,11 @@ def fetch_wheels(requirements: Path, cache: Path) -> Path:
 
 
 def build(
-    client: DockerClient,
-    tag: str,
-    base: str | None,
-    folder: Path,
-    extra: Mapping[str, Path],
+    client: DockerClient, tag: str, base: str | None, folder: Path, extra: Mapping[str, Path]
 ) -> None:
     """Build ``folder/Dockerfile`` with the folder's files and ``extra`` (name to path) as context.
 
-    Args:
-        client: of the engine that builds.
-        tag: of the result.
-        base: value of the build argument ``BASE``, None where the Dockerfile has none.
-        folder: with the Dockerfile.
-        extra: folders and files that are added to the context under the given names.
+    ``base`` is the value of the build argument ``BASE``, None where the Dockerfile has none.
 
     Raises:
         HarnessError: with the last lines that the build printed.
@@ -216,17 +188,13 @@ def _context(folder: Path, extra: Mapping[str, Path]) -> io.BytesIO:
 
 
 def run(command: list[str], action: str, target: str) -> None:
-    """Run a program of this machine.
-
-    Raises:
-        HarnessError: with the last lines that it printed.
-    """
+    """Run a program of this machine; HarnessError with the last lines that it printed."""
     finished = subprocess.run(command, check=False, capture_output=True, text=True)
     if finished.returncode != 0:
-        said = (finished.stderr.strip() or finished.stdout.strip()).splitlines()[-8:]
+        lines = (finished.stderr.strip() or finished.stdout.strip()).splitlines()[-8:]
         raise HarnessError(
             action,
             target,
-            " | ".join(said) or f"exit code {finished.returncode}",
+            " | ".join(lines) or f"exit code {finished.returncode}",
             "Mend what the message names and try again",
         )

@@ -2,15 +2,14 @@
 
 An image's tag is the digest of its inputs, so a changed source makes a new image, an unchanged one
 is found in a moment, and two checkouts on one engine never take each other's.
-
-It needs the project's source tree beside it and never pushes anything anywhere.
 """
 
 import fcntl
 import hashlib
 import platform
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import docker.errors
@@ -88,11 +87,7 @@ class Images:
         return {source.name: self._tag(source) for source in (POD, *sources)}
 
     def ensure(self, sources: Sequence[ImageSource]) -> Mapping[str, str]:
-        """Make sure of these images and of the pod's; image name to full tag.
-
-        Raises:
-            HarnessError: one of them could be neither found nor built.
-        """
+        """Make sure of these images and of the pod's; image name to full tag."""
         tags = self.tags(sources)
         if all(self.is_there(tag) for tag in tags.values()):
             return tags
@@ -133,9 +128,9 @@ class Images:
         if self.is_there(tag):
             return tag
         if not self.is_there(base):
-            with _told(base):
+            with _announced(base):
                 self._make_base(base, self._packages(source))
-        with _told(tag):
+        with _announced(tag):
             folder = self._docker / source.folder
             extra = {name: self._root / name for name in source.sources}
             if source.has_wheels:
@@ -158,16 +153,12 @@ class Images:
         image_builds.import_base(self._client, tag, self._docker / "base.sh", packages)
 
 
-class _told:  # noqa: N801 - reads as a statement
-    """Says what is being made, and how long it took."""
-
-    def __init__(self, tag: str) -> None:
-        self._tag = tag
-        self._began = 0.0
-
-    def __enter__(self) -> None:
-        print(f"making image {self._tag}", flush=True)
-        self._began = time.monotonic()
-
-    def __exit__(self, *_: object) -> None:
-        print(f"image {self._tag}: {time.monotonic() - self._began:.1f} s", flush=True)
+@contextmanager
+def _announced(tag: str) -> Generator[None]:
+    """Say what is being made, and how long it took."""
+    print(f"making image {tag}", flush=True)
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        print(f"image {tag}: {time.monotonic() - began:.1f} s", flush=True)

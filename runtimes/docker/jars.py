@@ -27,10 +27,6 @@ _ACTION: Final = "fetch the image's jars"
 def fetch_jars(folder: Path, cache: Path) -> Path:
     """Return a folder with the jars of an image's ``pom.xml``, each with the locked hash; cached.
 
-    Args:
-        folder: of the image, with ``pom.xml`` and ``jars.lock``.
-        cache: where fetched jars stay.
-
     Raises:
         HarnessError: Maven is missing or failed, or a jar is not the locked one.
     """
@@ -48,17 +44,13 @@ def fetch_jars(folder: Path, cache: Path) -> Path:
 
 
 def read_lock(text: str) -> dict[str, str]:
-    """Name of each jar to its SHA-256 in hexadecimal.
-
-    Raises:
-        ValueError: a line is not two words.
-    """
+    """Name of each jar to its SHA-256 in hexadecimal; ValueError: a line is not two words."""
     pairs = (line.split() for line in text.splitlines())
     return {name: digest for digest, name in pairs}
 
 
 def write_lock(folder: Path) -> str:
-    """Read the lock file of this folder of jars."""
+    """Return the lock of this folder of jars."""
     return "".join(f"{digest}  {name}\n" for name, digest in sorted(_digests(folder).items()))
 
 

@@ -60,21 +60,9 @@ class RunMark(msgspec.Struct, frozen=True, order=True):
         digest = hashlib.sha256(self.lock.encode()).hexdigest()[:_DIGEST_LENGTH]
         return f"splitbrain-{_NOT_IN_NAMES.sub('-', self.run_id)}-{digest}"
 
-    def node(self, node: NodeName) -> str:
-        """Name of a node's own container."""
-        return f"{self.network()}-{node}"
-
-    def pod(self, node: NodeName) -> str:
-        """Name of a node's pause container."""
-        return f"{self.network()}-{node}-pod"
-
-    def volume(self, node: NodeName) -> str:
-        """Name of the volume with a node's data."""
-        return f"{self.network()}-{node}-data"
-
-    def clock(self, node: NodeName) -> str:
-        """Name of the volume with a node's clock."""
-        return f"{self.network()}-{node}-clock"
+    def name(self, node: NodeName, part: Literal["pod", "data", "clock"] | None = None) -> str:
+        """Name of a node's own container; or of its pause container, or of a volume of its."""
+        return "-".join(filter(None, (self.network(), node, part)))
 
     def disks(self) -> str:
         """Name of the container that holds the nodes' disks, and of the volume with their images.

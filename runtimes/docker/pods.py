@@ -44,14 +44,7 @@ _STATUS: Mapping[str, NodeStatus] = {
 
 
 class Pod:
-    """Handles of one node's two containers and its volume.
-
-    Args:
-        client: of the engine.
-        mark: of the run that owns it.
-        spec: of the node.
-        address: its fixed address in the run's network.
-    """
+    """Handles of one node's two containers and its volume; the address is in the run's network."""
 
     def __init__(self, client: DockerClient, mark: RunMark, spec: NodeSpec, address: str) -> None:
         self._client = client
@@ -69,23 +62,16 @@ class Pod:
     def create(
         self, network: str, pod_image_id: str, image_id: str, hosts: Mapping[str, str]
     ) -> None:
-        """Make and start both containers.
+        """Make and start both containers; of what an engine refuses, what was made stays.
 
-        Args:
-            network: name of the run's network.
-            pod_image_id: of the pause container's image.
-            image_id: of the node's image, resolved once for all nodes of a run.
-            hosts: every node's name to its address.
-
-        Raises:
-            HarnessError: the engine refuses; what was made so far stays for the teardown.
+        ``hosts`` are every node's name to its address. The node's image is resolved once for a run.
         """
         spec = self.spec
-        with engine_action(f"start the pod of {spec.name}", self._mark.pod(spec.name)):
+        with engine_action(f"start the pod of {spec.name}", self._mark.name(spec.name, "pod")):
             self._pause = self._create_pause(network, pod_image_id, hosts)
             self._pause.start()
             self._read_ports()
-        with engine_action(f"start {spec.name}", self._mark.node(spec.name)):
+        with engine_action(f"start {spec.name}", self._mark.name(spec.name)):
             self._node = self._create_node(image_id)
             self._node.start()
 
@@ -95,12 +81,12 @@ class Pod:
         volumes: dict[str, dict[str, str]] = {}
         if self.has_clock:
             # Empty as it is, the engine fills it with what the image has there.
-            name = self._mark.clock(spec.name)
+            name = self._mark.name(spec.name, "clock")
             client.volumes.create(name=name, labels=self._labels("pod"))
             volumes[name] = {"bind": CLOCK_IN_POD, "mode": "rw"}
-        container: Container = client.containers.create(
+        return client.containers.create(
             image_id,
-            name=self._mark.pod(spec.name),
+            name=self._mark.name(spec.name, "pod"),
             hostname=spec.name,
             labels=self._labels("pod"),
             network=network,
@@ -114,12 +100,11 @@ class Pod:
             volumes=volumes,
             log_config=LogConfig(type="json-file"),
         )
-        return container
 
     def _create_node(self, image_id: str) -> Container:
         spec = self.spec
         client: Any = self._client
-        volume = self._mark.volume(spec.name)
+        volume = self._mark.name(spec.name, "data")
         client.volumes.create(name=volume, labels=self._labels("node"), **self._volume_options())
         volumes = {volume: {"bind": spec.data_path, "mode": "rw"}}
         for mount in spec.mounts:
@@ -129,17 +114,17 @@ class Pod:
             }
         environment = spec.environment
         if self.has_clock:
-            volumes[self._mark.clock(spec.name)] = {"bind": CLOCK_IN_NODE, "mode": "ro"}
+            volumes[self._mark.name(spec.name, "clock")] = {"bind": CLOCK_IN_NODE, "mode": "ro"}
             library, file = f"{CLOCK_IN_NODE}/{LIBRARY}", f"{CLOCK_IN_NODE}/now"
             environment = environment | clock_environment(library, file, environment)
         memory = spec.memory_limit_mib
         limit = memory * _BYTES_PER_MIB if memory is not None else None
         assert self._pause is not None
-        container: Container = client.containers.create(
+        return client.containers.create(
             image_id,
             # Program and arguments, whatever the image would start by itself.
             entrypoint=list(spec.command),
-            name=self._mark.node(spec.name),
+            name=self._mark.name(spec.name),
             labels=self._labels("node"),
             environment=environment,
             network_mode=f"container:{self._pause.id}",
@@ -148,7 +133,6 @@ class Pod:
             # No swap: a node that outgrows its limit is killed, not slowed.
             **({"mem_limit": limit, "memswap_limit": limit} if limit is not None else {}),
         )
-        return container
 
     def _volume_options(self) -> dict[str, Any]:
         # The engine mounts it when the container starts and lets it go when the container ends.
@@ -168,7 +152,7 @@ class Pod:
             if not bindings:
                 raise HarnessError(
                     f"publish port {name} of {self.spec.name}",
-                    self._mark.pod(self.spec.name),
+                    self._mark.name(self.spec.name, "pod"),
                     f"the engine published no host port for {port}",
                     "The engine's own log says more",
                 )
@@ -176,20 +160,12 @@ class Pod:
 
     @property
     def pause_container(self) -> Container:
-        """The pause container.
-
-        Raises:
-            HarnessError: the pod was not created.
-        """
+        """The pause container; HarnessError: the pod was not created."""
         return self._made(self._pause)
 
     @property
     def node_container(self) -> Container:
-        """The node's own container.
-
-        Raises:
-            HarnessError: the pod was not created.
-        """
+        """The node's own container; HarnessError: the pod was not created."""
         return self._made(self._node)
 
     def _made(self, container: Container | None) -> Container:
@@ -252,11 +228,7 @@ class Pod:
     # --- its network --------------------------------------------------------------------------
 
     def firewall(self, action: str, sources: Iterable[str] = ()) -> str:
-        """Run the pod's firewall script (``cut``, ``resets``, ``heal``, ...); what it printed.
-
-        Raises:
-            HarnessError: the kernel or the engine refused.
-        """
+        """Run the pod's firewall script (``cut``, ``resets``, ``heal``, ...); what it printed."""
         return self.run(f"{action} links into {self.spec.name}", "firewall.sh", action, *sources)
 
     def run(self, action: str, *command: str, next_step: str = _ASK_DOCTOR) -> str:
@@ -267,8 +239,8 @@ class Pod:
         """
         code, output = self.execute(list(command))
         if code != 0:
-            said = output.strip().replace("\n", " | ") or f"exit code {code}"
-            raise HarnessError(action, str(self.pause_container.name), said, next_step)
+            problem = output.strip().replace("\n", " | ") or f"exit code {code}"
+            raise HarnessError(action, str(self.pause_container.name), problem, next_step)
         return output
 
     def execute(self, command: list[str]) -> tuple[int, str]:
@@ -287,9 +259,6 @@ def freeze(container: Container) -> None:
     engine gives up on that after a moment, thaws what it froze, and says "unable to freeze".
     Nothing is wrong with the container then: the next try mostly does it. Must never take any other
     refusal for that.
-
-    Raises:
-        docker.errors.APIError: the engine refuses, or could not do it in several tries.
     """
     tries = Retrying(
         retry=retry_if_exception(_is_too_busy),

@@ -16,12 +16,13 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 from splitbrain.contracts.arms import MemoryState
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
+from splitbrain.runtimes.control_groups import FILES, PERIOD_US, memory_kills, memory_limit
+from splitbrain.runtimes.control_groups import cpu_share as share_of
 from splitbrain.runtimes.docker.engine import engine_action
 from splitbrain.runtimes.docker.pods import Pod
 from splitbrain.runtimes.docker.sampling import CGROUPS, control_group, is_leaving
 from splitbrain.runtimes.waiting import await_true
 
-_PERIOD_US = 100_000
 _NO_QUOTA = -1
 _BYTES_PER_MIB = 1 << 20
 #: Part of the engine's words where the kernel cannot take away memory in use.
@@ -33,19 +34,10 @@ _ENDING_INTERVAL_S = 0.05
 
 
 class DockerProcesses:
-    """Implements :class:`contracts.arms.ProcessArm` for pods.
-
-    Args:
-        client: of the engine.
-        pod: gives the pod of a deployed node; raises HarnessError for any other.
-        kill: kills a node, whatever it waits for.
-    """
+    """Implements :class:`contracts.arms.ProcessArm` for pods."""
 
     def __init__(
-        self,
-        client: DockerClient,
-        pod: Callable[[NodeName], Pod],
-        kill: Callable[[NodeName], None],
+        self, client: DockerClient, pod: Callable[[NodeName], Pod], kill: Callable[[NodeName], None]
     ) -> None:
         self._client = client
         self._pod = pod
@@ -58,7 +50,7 @@ class DockerProcesses:
     def terminate(self, node: NodeName, patience_s: float) -> int | None:
         """SIGTERM for the node's first process; its exit code, None where it did not end in time.
 
-        It is left alone then. One that has ended before tells how.
+        One that has ended before tells how.
         """
         pod = self._pod(node)
         container: Any = pod.node_container
@@ -80,14 +72,12 @@ class DockerProcesses:
         """Let all of the node's processes have this share of one processor; also once restarted."""
         self._throttled.add(node)
         self._update(
-            f"throttle {node}", node, cpu_period=_PERIOD_US, cpu_quota=round(cpu_share * _PERIOD_US)
+            f"throttle {node}", node, cpu_period=PERIOD_US, cpu_quota=round(cpu_share * PERIOD_US)
         )
 
     def unthrottle(self, node: NodeName) -> None:
         """Let the node have what it can get."""
-        self._update(
-            f"end the throttle of {node}", node, cpu_period=_PERIOD_US, cpu_quota=_NO_QUOTA
-        )
+        self._update(f"end the throttle of {node}", node, cpu_period=PERIOD_US, cpu_quota=_NO_QUOTA)
         self._throttled.discard(node)
 
     def throttled(self, node: NodeName) -> float | None:
@@ -100,7 +90,7 @@ class DockerProcesses:
             if seen is not None:
                 return seen or None
         quota = int(attributes["HostConfig"].get("CpuQuota") or 0)
-        period = int(attributes["HostConfig"].get("CpuPeriod") or 0) or _PERIOD_US
+        period = int(attributes["HostConfig"].get("CpuPeriod") or 0) or PERIOD_US
         return quota / period if quota > 0 else None
 
     # --- memory -------------------------------------------------------------------------------
@@ -116,7 +106,7 @@ class DockerProcesses:
         try:
             self._update(action, node, mem_limit=size, memswap_limit=size)
         except HarnessError as error:
-            if not any(words in str(error) for words in _IN_USE):
+            if not any(sign in str(error) for sign in _IN_USE):
                 raise
             self._kill(node)
             self._update(action, node, mem_limit=size, memswap_limit=size)
@@ -149,8 +139,7 @@ class DockerProcesses:
         # The kernel rounds to pages.
         is_limited = 0 < size < self._deployed_memory(node) - _BYTES_PER_MIB
         return MemoryState(
-            limit_mib=size / _BYTES_PER_MIB if is_limited else None,
-            was_ended=was_ended,
+            limit_mib=size / _BYTES_PER_MIB if is_limited else None, was_ended=was_ended
         )
 
     def _is_ending(self, node: NodeName) -> bool:
@@ -180,11 +169,7 @@ class DockerProcesses:
             self.unlimit_memory(node)
 
     def _update(self, action: str, node: NodeName, **limits: int) -> None:
-        """Asked again where the node ends at that moment and the engine finds nothing to update.
-
-        Raises:
-            HarnessError: the engine refuses.
-        """
+        """Asked again where the node ends at that moment and the engine finds nothing to update."""
         container = self._pod(node).node_container
         api: Any = self._client.api
         asking = Retrying(
@@ -204,18 +189,11 @@ def enforced_share(
 
     0: no limit; None: the kernel's files are not to be seen here.
     """
-    group = control_group(process, "cpu", ("cpu.max", "cpu.cfs_quota_us"), proc, cgroups)
-    if group is None:
-        return None
+    group = control_group(process, "cpu", FILES["cpu"], proc, cgroups)
     try:
-        if (group / "cpu.max").is_file():
-            quota, period = (group / "cpu.max").read_text().split()
-        else:
-            quota = (group / "cpu.cfs_quota_us").read_text()
-            period = (group / "cpu.cfs_period_us").read_text()
+        return None if group is None else share_of(group) or 0.0
     except OSError:
         return None  # the group went away with its process
-    return 0.0 if quota == "max" or int(quota) < 0 else int(quota) / int(period)
 
 
 def enforced_memory(
@@ -223,17 +201,10 @@ def enforced_memory(
 ) -> tuple[int, bool] | None:
     """Bytes that a process's control group may have, and whether the kernel ended a part of it.
 
-    0, or more than any machine has: no limit; None: the kernel's files are not to be seen here.
+    0: no limit; None: the kernel's files are not to be seen here.
     """
-    limits = ("memory.max", "memory.limit_in_bytes")
-    group = control_group(process, "memory", limits, proc, cgroups)
-    if group is None:
-        return None
-    is_unified = (group / limits[0]).is_file()
+    group = control_group(process, "memory", FILES["memory"], proc, cgroups)
     try:
-        said = (group / limits[not is_unified]).read_text().strip()
-        events = (group / ("memory.events" if is_unified else "memory.oom_control")).read_text()
+        return None if group is None else (memory_limit(group) or 0, memory_kills(group) > 0)
     except OSError:
         return None  # the group went away with its process
-    killed = [line for line in events.splitlines() if line.startswith("oom_kill ")]
-    return 0 if said == "max" else int(said), any(int(line.split()[1]) for line in killed)

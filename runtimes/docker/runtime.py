@@ -6,6 +6,7 @@ nemesis' business, judging what came of it the checkers'.
 
 import ipaddress
 import platform
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import (
+    DISK_CAPABILITIES,
     Address,
     Capability,
     DeploymentSpec,
@@ -29,10 +31,10 @@ from splitbrain.contracts.runtime import (
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.runtimes.docker import archives, names, sampling, sweep
 from splitbrain.runtimes.docker.clocks import DockerClocks
-from splitbrain.runtimes.docker.disks import DockerDisks, disk_capabilities
+from splitbrain.runtimes.docker.disks import DockerDisks, why_no_disks
 from splitbrain.runtimes.docker.engine import connect, engine_action
 from splitbrain.runtimes.docker.images import POD, Images
-from splitbrain.runtimes.docker.links import ENGINE_MEANS, PodLinks
+from splitbrain.runtimes.docker.links import PodLinks, engine_means
 from splitbrain.runtimes.docker.network import create_network, pod_address
 from splitbrain.runtimes.docker.pods import Pod
 from splitbrain.runtimes.docker.processes import DockerProcesses
@@ -50,12 +52,8 @@ _ALWAYS: frozenset[Capability] = frozenset(
 class DockerRuntime:
     """Implements :class:`contracts.runtime.Runtime` with one engine; one instance per run.
 
-    Args:
-        client: of the engine; closed by :meth:`teardown`. None: the one the environment names.
-        watched: whether a watchdog process stops the nodes when this process dies.
-
-    Raises:
-        HarnessError: no engine answers.
+    The client is closed by :meth:`teardown`; None: of the engine that the environment names. If
+    watched, a watchdog process stops the nodes when this process dies.
     """
 
     name = "docker"
@@ -71,8 +69,7 @@ class DockerRuntime:
         #: Names of prepared images to their tags, and images in use to their ids.
         self._tags: dict[str, str] = {}
         self._images: dict[str, str] = {}
-        self._pod_links = PodLinks(self._pods, self._pod)
-        self._network_links = NetworkLinks(self._pod_links, self._link_means)
+        self._network_links = NetworkLinks(PodLinks(self._pods, self._pod), self._link_means)
         self.links: LinkArm = self._network_links
         self._node_processes = DockerProcesses(self._client, self._pod, self.kill)
         self.processes: ProcessArm = self._node_processes
@@ -84,27 +81,19 @@ class DockerRuntime:
         self.clocks: ClockArm = self._own_clocks
 
     def capabilities(self) -> frozenset[Capability]:
-        """Cuts, processes and clocks wherever an engine runs; other links and disks as it can.
-
-        Raises:
-            HarnessError: the engine does not answer.
-        """
+        """Return cuts, processes and clocks; other links and disks as the engine can."""
         tag = Images(self._client).tags(())[POD.name]
-        disks = disk_capabilities(self._client)
-        links = link_capabilities(ENGINE_MEANS.of(self._client, tag))
+        disks = () if why_no_disks(self._client) else DISK_CAPABILITIES
+        links = link_capabilities(engine_means(self._client, tag))
         return frozenset({*_ALWAYS, *links, *disks})
 
     def _link_means(self) -> Means:
-        return Means(ENGINE_MEANS.of(self._client, self._images[POD.name]), self.name)
+        return Means(engine_means(self._client, self._images[POD.name]), self.name)
 
     # --- deployment ---------------------------------------------------------------------------
 
     def prepare(self, images: Sequence[ImageSource]) -> None:
-        """Find or build the images, from the sources as they are now.
-
-        Raises:
-            HarnessError: one of them could be neither found nor built.
-        """
+        """Find or build the images, from the sources as they are now."""
         self._tags |= Images(self._client).ensure(images)
 
     def place(self, node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placement:
@@ -124,9 +113,6 @@ class DockerRuntime:
 
         Dead runs' leftovers are swept first. The caller holds the lock of the run folder, or the
         next sweep takes this run for dead.
-
-        Raises:
-            HarnessError: an image is missing, the engine refuses, a name is taken.
         """
         sweep.sweep(self._client)
         mark = names.mark_of_run(
@@ -169,11 +155,7 @@ class DockerRuntime:
         return resolved
 
     def _make_pods(
-        self,
-        spec: DeploymentSpec,
-        mark: names.RunMark,
-        network: str,
-        subnet: ipaddress.IPv4Network,
+        self, spec: DeploymentSpec, mark: names.RunMark, network: str, subnet: ipaddress.IPv4Network
     ) -> None:
         for position, node in enumerate(spec.nodes):
             address = pod_address(subnet, position)
@@ -207,11 +189,7 @@ class DockerRuntime:
     # --- nodes --------------------------------------------------------------------------------
 
     def endpoint(self, node: NodeName, port: str) -> Address:
-        """Where a client on this machine reaches the named port; outlives kill and start.
-
-        Raises:
-            HarnessError: there is no such node or port.
-        """
+        """Return the port's address for clients on this machine."""
         try:
             return self._pod(node).ports[port]
         except KeyError:
@@ -260,15 +238,31 @@ class DockerRuntime:
 
     def cut(self, links: Iterable[Link]) -> None:
         """Drop every packet on these links from now on, of open connections too."""
-        self._pod_links.change("cut", links)
+        self._change("cut", links)
 
     def restore(self, links: Iterable[Link]) -> None:
         """Undo cut for these links."""
-        self._pod_links.change("restore", links)
+        self._change("restore", links)
+
+    def _change(self, action: str, links: Iterable[Link]) -> None:
+        sources: defaultdict[NodeName, list[str]] = defaultdict(list)
+        for link in sorted(set(links)):
+            sources[link.destination].append(self._pod(link.source).address)
+        # Packets are dropped where they arrive: a drop on the sender's side would be told to it.
+        on_all(
+            [(self._pod(node), addresses) for node, addresses in sources.items()],
+            lambda change: change[0].firewall(action, change[1]),
+        )
 
     def cut_links(self) -> frozenset[Link]:
         """Return the links that are cut now, as the kernel tells it."""
-        return self._pod_links.cut()
+        names = {pod.address: name for name, pod in self._pods.items()}
+        listings = on_all(
+            self._pods.items(), lambda item: (item[0], item[1].firewall("list").split())
+        )
+        return frozenset(
+            Link(names[address], node) for node, addresses in listings for address in addresses
+        )
 
     def heal_all(self) -> None:
         """Remove every rule and limit, resume every node; does not start exited ones."""
@@ -286,19 +280,21 @@ class DockerRuntime:
     def reachable(self, link: Link, port: str, timeout_s: float) -> bool:
         """Whether a new connection along the link opens and is answered within the time.
 
-        It is made from inside the source's pod. Answered means that the destination's process
-        notices the end of the connection, so a paused node is not reachable. A connection needs
-        both directions: ``links.measure`` looks at one alone.
+        Answered means that the destination's process notices the end of the connection, so a paused
+        node is not reachable. A connection needs both directions: ``links.measure`` looks at one
+        alone.
         """
-        return self._pod_links.reachable(link, port, timeout_s)
+        destination = self._pod(link.destination)
+        number = destination.spec.ports[port]
+        code, _ = self._pod(link.source).execute(
+            ["probe.py", "connect", destination.address, str(number), str(timeout_s)]
+        )
+        return code == 0
 
     # --- evidence -----------------------------------------------------------------------------
 
     def sample(self, node: NodeName) -> NodeSample | None:
-        """Resource use now, page cache apart; None while the node is not running.
-
-        CPU seconds count from the node's last start.
-        """
+        """Resource use since the node's last start, page cache apart; None where it is down."""
         pod = self._pod(node)
         figures = None
         gauge = self._gauges.get(node)

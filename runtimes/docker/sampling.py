@@ -20,10 +20,7 @@ _MICROSECONDS_PER_S = 1e6
 class Gauge:
     """Finds a process's control groups once and reads them again and again.
 
-    Args:
-        process: the container's first process, in the host's numbering; 0 where it is not known.
-        proc: where the kernel shows processes, another folder in tests.
-        cgroups: where it shows control groups, another folder in tests.
+    The process is the container's first in the host's numbering, 0 where it is not known.
     """
 
     def __init__(self, process: int, proc: Path = Path("/proc"), cgroups: Path = CGROUPS) -> None:
@@ -81,10 +78,7 @@ def control_group(
 
 
 def is_leaving(process: int, controller: str, proc: Path = Path("/proc")) -> bool:
-    """Whether a process is out of its control group, as the dying are before they are gone.
-
-    So it is with cgroup v1; v2 lets them keep theirs.
-    """
+    """Whether a process is out of its control group, as the dying are in cgroup v1 alone."""
     return bool(process) and _groups(proc / str(process) / "cgroup").get(controller) == "/"
 
 

@@ -1,8 +1,4 @@
-"""Removing what dead runs left in the engine: containers, networks, volumes.
-
-Living runs are left alone, and things without our labels. :mod:`runtimes.dead_runs` tells the dead
-from the living.
-"""
+"""Removing what dead runs left in the engine: containers, networks, volumes with our labels."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -44,14 +40,7 @@ _OTHER_SWEEP_PATIENCE_S = 120.0
 
 
 def sweep_engine(lock: Path | None = None) -> list[Swept]:
-    """Sweep the engine that the environment names; waits for other sweeps.
-
-    Args:
-        lock: of the only run to be swept; None: all that are dead.
-
-    Raises:
-        HarnessError: no engine answers.
-    """
+    """Sweep the engine that the environment names; waits for other sweeps."""
     client = connect()
     try:
         return sweep(client, lock=lock, patience_s=_OTHER_SWEEP_PATIENCE_S)
@@ -60,11 +49,7 @@ def sweep_engine(lock: Path | None = None) -> list[Swept]:
 
 
 def runs(client: DockerClient) -> list[RunMark]:
-    """Runs that have anything in the engine, living ones too, sorted.
-
-    Raises:
-        HarnessError: the engine does not answer.
-    """
+    """Runs that have anything in the engine, living ones too, sorted."""
     api: Any = client.api
     marked = {"label": RUN_LABEL}
     with engine_action("list what runs left", "docker"):
@@ -79,19 +64,10 @@ def runs(client: DockerClient) -> list[RunMark]:
 def sweep(
     client: DockerClient, *, lock: Path | None = None, patience_s: float = 0.0
 ) -> list[Swept]:
-    """Remove what dead runs left, and nothing else.
+    """Remove what dead runs left, and nothing else; with a lock, of its run alone.
 
     The nodes' output and data are first copied into the run folder, where it still exists and has
-    none.
-
-    Args:
-        client: of the engine.
-        lock: of the only run to be swept; None: all that are dead.
-        patience_s: how long to wait for another sweep that is at the same dead run; 0 leaves it
-            to that one.
-
-    Raises:
-        HarnessError: the engine does not answer.
+    none. With patience it waits for another sweep that is at the same dead run.
     """
     swept: list[Swept] = []
     for mark in runs(client):
@@ -114,10 +90,7 @@ def sweep(
 def remove_run(client: DockerClient, mark: RunMark, settling_s: float = 0.0) -> dict[str, int]:
     """Remove everything that is the run's; kind of thing to how many. Safe to call twice.
 
-    Args:
-        client: of the engine.
-        mark: of the run.
-        settling_s: how long nothing more must have come after a removal.
+    For ``settling_s`` nothing more must have come after a removal.
 
     Raises:
         HarnessError: the engine refuses to remove something that is still there.
@@ -153,8 +126,8 @@ def _remove_once(
 ) -> dict[str, list[str]]:
     """Try to remove what is there now; by kind, what that was."""
     api: Any = client.api
-    mine = mark.filters()
-    containers: list[dict[str, Any]] = api.containers(all=True, filters=mine)
+    filters = mark.filters()
+    containers: list[dict[str, Any]] = api.containers(all=True, filters=filters)
 
     def of_role(*roles: str) -> list[str]:
         return [c["Id"] for c in containers if c["Labels"].get(ROLE_LABEL, "node") in roles]
@@ -166,13 +139,11 @@ def _remove_once(
         release_run(client, mark, nodes_are_down=False)
     for group in (nodes, pods, disks):
         _each(
-            lambda identifier: api.remove_container(identifier, force=True, v=True),
-            group,
-            refusals,
+            lambda identifier: api.remove_container(identifier, force=True, v=True), group, refusals
         )
-    networks = [network["Id"] for network in api.networks(filters=mine)]
+    networks = [network["Id"] for network in api.networks(filters=filters)]
     _each(api.remove_network, networks, refusals)
-    listing: list[dict[str, Any]] = api.volumes(filters=mine).get("Volumes") or []
+    listing: list[dict[str, Any]] = api.volumes(filters=filters).get("Volumes") or []
     volumes = [volume["Name"] for volume in listing]
     _each(api.remove_volume, volumes, refusals)
     return {"containers": nodes + pods + disks, "networks": networks, "volumes": volumes}
@@ -198,11 +169,7 @@ def _each(
 
 
 def _salvage(client: DockerClient, mark: RunMark) -> None:
-    """Copy output and data of a dead run's nodes into its folder, as far as that can be done.
-
-    Raises:
-        HarnessError: the engine does not answer, or the folder is none that a run makes.
-    """
+    """Copy output and data of a dead run's nodes into its folder, as far as that can be done."""
     run = RunFolder(Path(mark.lock).parent)
     refuse_strays(run.root)
     handles: Any = client.containers

@@ -57,11 +57,7 @@ def stop_run(run_id: RunId, run_folder: Path) -> None:
 
 
 def stop_nodes(client: DockerClient, mark: RunMark) -> int:
-    """Heal the run's network, thaw and kill its nodes, once; how many nodes ran.
-
-    Raises:
-        HarnessError: the engine does not answer.
-    """
+    """Heal the run's network, thaw and kill its nodes, once; how many nodes ran."""
     containers: Any = client.containers
 
     def running(role: str) -> list[Container]:

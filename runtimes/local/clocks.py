@@ -23,16 +23,12 @@ from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import NodeSpec
 from splitbrain.runtimes import wall_clocks
-from splitbrain.runtimes.lacking import LackingClocks
+from splitbrain.runtimes.lacking import LackingClocks, refuse_timeless
 from splitbrain.runtimes.local.mode import Mode
-from splitbrain.runtimes.waiting import await_true
 
 _FILE: Final = "clock"
 _TICK_S: Final = 0.01
 _READING_PATIENCE_S: Final = 30.0
-#: A program that was just started has yet to load its libraries.
-_LOADING_PATIENCE_S: Final = 5.0
-_LOADING_INTERVAL_S: Final = 0.02
 
 
 @functools.cache
@@ -51,7 +47,7 @@ def clocks_of(
     """Return the clocks of a runtime's nodes, or what refuses them with the reason."""
     library = clock_library()
     if mode.way == "processes":
-        problem = f"a node has a clock of its own only in namespaces ({mode.words()})"
+        problem = f"a node has a clock of its own only in namespaces ({mode.text()})"
         return LackingClocks("local", "Leave this fault out of the plan", problem)
     if library is None:
         next_step = "Install libfaketime (Debian: apt-get install libfaketime)"
@@ -63,17 +59,11 @@ def clocks_of(
 class LocalClocks:
     """Implements :class:`contracts.arms.ClockArm` for nodes with namespaces.
 
-    Args:
-        folder: of a deployed node; raises HarnessError for any other.
-        ask: of the host.
-        library: as the machine has it.
+    ``folder`` and ``ask`` raise HarnessError for a node that is not deployed.
     """
 
     def __init__(
-        self,
-        folder: Callable[[NodeName], Path],
-        ask: Callable[..., Any],
-        library: Path,
+        self, folder: Callable[[NodeName], Path], ask: Callable[..., Any], library: Path
     ) -> None:
         self._folder = folder
         self._ask = ask
@@ -87,48 +77,26 @@ class LocalClocks:
         wall_clocks.write_clock(file, wall_clocks.TRUE_TIME)
         self._clocked.add(node.name)
         preload = self._environment(file, node.environment)
-        words = (f"{name}={value}" for name, value in preload.items())
+        assignments = (f"{name}={value}" for name, value in preload.items())
         # Only the program: what stands above it keeps the true time.
-        return msgspec.structs.replace(node, command=("env", *words, *node.command))
+        return msgspec.structs.replace(node, command=("env", *assignments, *node.command))
 
     def check_all(self) -> None:
-        """After the deployment: refuse programs that would go by the true time all the same.
-
-        Raises:
-            CapabilityError: one does; says why.
-        """
+        """Check the programs of all nodes, after the deployment."""
         for node in sorted(self._clocked):
             self.check(node)
 
     def check(self, node: NodeName) -> None:
-        """Refuse a running program that would go by the true time all the same.
+        """Raise CapabilityError for a running program that goes by the true time; says why."""
 
-        Raises:
-            CapabilityError: it does; says why.
-        """
-        problems: list[str | None] = [None]
-
-        def is_loaded() -> bool:
+        def why_timeless() -> str | None:
             seen = self._ask(f"look at the program of {node}", node, "program", wall_clocks.LIBRARY)
-            if seen is None:
-                return True
-            problems[0] = wall_clocks.why_no_clock(bytes(seen[1]), bool(seen[0]))
-            return problems[0] is None
+            return seen and wall_clocks.why_no_clock(bytes(seen[1]), bool(seen[0]))
 
-        if not await_true(is_loaded, _LOADING_PATIENCE_S, _LOADING_INTERVAL_S):
-            raise CapabilityError(
-                f"give {node} a clock of its own",
-                "runtime local",
-                str(problems[0]),
-                "Leave clock faults out of the plan",
-            )
+        refuse_timeless(node, "local", why_timeless)
 
     def warp(self, node: NodeName, warp: ClockWarp) -> None:
-        """Have the node's clock go so from now on.
-
-        Raises:
-            CapabilityError: the node's program goes by the true time whatever is done; says why.
-        """
+        """Have the node's clock go so from now on."""
         file = self._file(f"set wrong the clock of {node}", node)
         self.check(node)
         self._stop(node)
@@ -159,8 +127,8 @@ class LocalClocks:
             raise _unreadable(node, str(error)) from error
         offset = wall_clocks.offset_of_reading(done.stdout.decode(errors="replace"))
         if offset is None:
-            said = done.stderr.decode(errors="replace").strip().replace("\n", " | ")
-            raise _unreadable(node, said or "the date program printed no numbers")
+            problem = done.stderr.decode(errors="replace").strip().replace("\n", " | ")
+            raise _unreadable(node, problem or "the date program printed no numbers")
         return offset
 
     def heal_all(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from splitbrain.runtimes.local.control import HostPlan, PlannedNode
 from splitbrain.runtimes.local.network import Network, NodeNetwork
 from splitbrain.runtimes.local.node_process import NodeProcess, Surroundings
+from splitbrain.runtimes.waiting import on_all
 
 
 class Cluster:
@@ -56,13 +57,12 @@ class Cluster:
             "addresses": self._addresses,
             "tool": partial(self._inside, NodeNetwork.run_tool),
             "set_resets": partial(self._inside, NodeNetwork.refuse),
-            "resets": partial(self._inside, NodeNetwork.refused),
+            "shown": partial(self._inside, NodeNetwork.shown),
         }
 
     def end(self) -> None:
         """End all nodes, side by side."""
-        with ThreadPoolExecutor(max(1, len(self._nodes))) as pool:
-            list(pool.map(NodeProcess.end, self._nodes.values()))
+        on_all(self._nodes.values(), NodeProcess.end)
 
     def _act(self, action: Callable[[NodeProcess], None], node: str) -> None:
         self._one_at_a_time[node].submit(action, self._nodes[node]).result()
@@ -95,9 +95,7 @@ class Cluster:
 
     def _heal(self) -> None:
         if self._network is not None:
-            networks = list(self._network.nodes.values())
-            with ThreadPoolExecutor(max(1, len(networks))) as pool:
-                list(pool.map(NodeNetwork.hear_all, networks))
+            on_all(self._network.nodes.values(), NodeNetwork.hear_all)
         for node in self._nodes:
             self._act(NodeProcess.resume, node)
 
@@ -108,7 +106,7 @@ class Cluster:
         return [
             (names[address], name)
             for name, node in self._network.nodes.items()
-            for address in node.dropped()
+            for address in node.shown("drop")
         ]
 
     def _probe(self, node: str, other: str, port: str, timeout_s: str) -> bool:

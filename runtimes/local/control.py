@@ -10,6 +10,7 @@ import itertools
 import socket
 import subprocess
 import threading
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from struct import Struct
@@ -18,8 +19,12 @@ from typing import Any, Final
 import msgspec
 
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.runtimes.link_probes import LinkTools
 
 LENGTH: Final = Struct(">I")
+#: Longest that a tool may take: a probe waits for what may never come.
+_TOOL_PATIENCE_S: Final = 180.0
 #: A host that is asked to end gets this long before it is killed.
 _END_PATIENCE_S: Final = 15.0
 #: Longest that a call may take beyond what its own timeouts add up to.
@@ -78,8 +83,8 @@ def encoded(message: Call | Answer | HostPlan) -> bytes:
 class HostLink:
     """The harness' end of one host process.
 
-    Calls may come from several threads. Owns the process: closing the link ends it, and with it
-    every process of the cluster.
+    Calls may come from several threads. Closing it ends the process, and with it every process of
+    the cluster.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
@@ -100,14 +105,7 @@ class HostLink:
     def call(
         self, action: str, target: str, method: str, *arguments: Any, timeout_s: float = 0.0
     ) -> Any:
-        """Ask, and wait for the answer.
-
-        Args:
-            action: what is attempted, as a clause, for the error.
-            target: what it is attempted on.
-            method: of the host.
-            arguments: of the method.
-            timeout_s: what the method itself may use up.
+        """Ask, and wait for the answer; ``timeout_s`` is what the method itself may use up.
 
         Raises:
             HarnessError: the host could not do it, is gone, or does not answer.
@@ -179,3 +177,47 @@ def _gone(action: str, target: str) -> HarnessError:
         "the process that holds the cluster has ended",
         "host.log in the run folder says why; start the run again.",
     )
+
+
+class HostLinks(LinkTools):
+    """Tools of the container runtime's pods, which the host starts in a node's network."""
+
+    def __init__(
+        self,
+        host: Callable[[], HostLink],
+        nodes: Callable[[], Sequence[NodeName]],
+        refuse_unknown: Callable[[NodeName], Any],
+    ) -> None:
+        super().__init__()
+        self._host = host
+        self._nodes = nodes
+        self._refuse_unknown = refuse_unknown
+        self._addresses: dict[NodeName, str] = {}
+
+    def nodes(self) -> Sequence[NodeName]:
+        """Return the deployed nodes."""
+        return self._nodes()
+
+    def address(self, node: NodeName) -> str:
+        """Of the node in the network of nodes."""
+        self._refuse_unknown(node)
+        if node not in self._addresses:
+            found = self._call("find the nodes' addresses", node, "addresses")
+            self._addresses = {NodeName(name): address for name, address in found.items()}
+        return self._addresses[node]
+
+    def run(self, node: NodeName, command: Sequence[str]) -> str:
+        """Run a tool inside the node's network; what it printed."""
+        action, host = f"run {command[0]}", self._host()
+        return host.call(action, node, "tool", node, list(command), timeout_s=_TOOL_PATIENCE_S)
+
+    def answer_with_resets(self, node: NodeName, sources: Collection[str]) -> None:
+        """From now on answer exactly these addresses' packets of connections with resets."""
+        self._call("change resets", node, "set_resets", node, sorted(sources))
+
+    def answered_with_resets(self, node: NodeName) -> Collection[str]:
+        """Those addresses, as the kernel tells it."""
+        return self._call("list resets", node, "shown", node, "reject")
+
+    def _call(self, action: str, target: str, method: str, *arguments: Any) -> Any:
+        return self._host().call(action, target, method, *arguments)

@@ -26,10 +26,7 @@ _KEPT: Final = "kept"
 class LocalDisks:
     """Implements :class:`contracts.arms.DiskArm` on the nodes' data folders.
 
-    Args:
-        spec: gives a deployed node's spec; raises HarnessError for any other.
-        status: what a node's process does.
-        kill_all: ends all processes of all these nodes at one moment.
+    ``kill_all`` ends all processes of all these nodes at one moment.
     """
 
     def __init__(
@@ -43,12 +40,7 @@ class LocalDisks:
         self._kill_all = kill_all
 
     def power_off(self, nodes: Sequence[NodeName], draw: int) -> tuple[PowerLoss, ...]:
-        """Kill the nodes, then take from their files what they had not flushed.
-
-        Raises:
-            CapabilityError: a node does not say what it has flushed.
-            HarnessError: the files cannot be changed.
-        """
+        """Kill the nodes, then take from their files what they had not flushed."""
         folders: list[tuple[NodeName, Path, Path]] = []
         for node in nodes:
             spec = self._spec(node)
@@ -68,8 +60,8 @@ class LocalDisks:
             # Each node has a draw of its own: with one, equal files would lose equal bytes.
             lost = power.lose_unflushed(data, table, draw + number)
             synced, unsynced = canaries.take_back()
-            words = f"{power.in_words(lost)}, by the node's own table"
-            losses.append(PowerLoss(node, synced, unsynced, words))
+            summary = f"{power.in_words(lost)}, by the node's own table"
+            losses.append(PowerLoss(node, synced, unsynced, summary))
         return tuple(losses)
 
     def fill(self, node: NodeName) -> str:

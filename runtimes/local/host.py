@@ -48,11 +48,7 @@ class Host:
         self._relays: list[Relay] = []
 
     async def serve(self, harness: int) -> None:
-        """Do what is asked until the socket is closed or the harness is dead.
-
-        Args:
-            harness: descriptor that gets readable when the harness' process ends.
-        """
+        """Do what is asked until the socket is closed or the harness' process descriptor ends."""
         loop = asyncio.get_running_loop()
         gone = asyncio.Event()
         # The harness' own children may hold the socket open after its death.
@@ -120,9 +116,6 @@ def isolate() -> None:
     """Enter fresh namespaces in which this process may do all that the cluster needs.
 
     Root keeps its own user: in a user namespace it could not write files of other owners.
-
-    Raises:
-        OSError: the kernel refuses.
     """
     flags = kernel.CLONE_NEWNET | kernel.CLONE_NEWNS | kernel.CLONE_NEWPID
     try:

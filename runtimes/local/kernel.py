@@ -78,10 +78,7 @@ def adopt_orphans() -> None:
 
 
 def become_root_of_a_user_namespace() -> None:
-    """Enter a fresh user namespace in which the present user is root.
-
-    The process must have one thread.
-    """
+    """Enter a fresh user namespace in which the present user is root; with one thread alone."""
     user, group = os.geteuid(), os.getegid()
     unshare(CLONE_NEWUSER)
     own = Path("/proc/self")

@@ -1,13 +1,11 @@
-"""Starts the host process of a cluster: opens what clients will connect to, and tells it the plan.
-
-It starts no node: those are calls over the link that it gives back.
-"""
+"""The start of a cluster's host process: addresses for clients and peers, sockets, the plan."""
 
 import os
+import secrets
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -28,6 +26,8 @@ HOST_FOLDER: Final = "local"
 
 _LOOPBACK: Final = "127.0.0.1"
 _BACKLOG: Final = 1024
+#: Addresses that are tried for a node.
+_TRIES: Final = 1000
 
 #: Where each node lives, and its folder in the run folder.
 Places = Mapping[NodeName, tuple[Placement, Path]]
@@ -39,14 +39,10 @@ Groups = Mapping[NodeName, tuple[str, ...]]
 def start_host(
     way: Way, spec: DeploymentSpec, places: Places, groups: Groups
 ) -> tuple[HostLink, Endpoints]:
-    """Start it; the link to it, and where clients reach each port of each node.
-
-    Raises:
-        HarnessError: a socket, a folder or the process cannot be made.
-    """
+    """Start it; the link to it, and where clients reach each port of each node."""
     folder = spec.run_folder.absolute() / HOST_FOLDER
     try:
-        with ExitStack() as mine:
+        with ExitStack() as opened:
             folder.mkdir(parents=True, exist_ok=True)
             listeners: dict[tuple[NodeName, str], socket.socket] = {}
             endpoints: Endpoints = {}
@@ -58,12 +54,12 @@ def start_host(
                         continue
                     # Held by the host once it runs: what is made here stays in this network.
                     listener = socket.create_server((_LOOPBACK, 0), backlog=_BACKLOG)
-                    listeners[node.name, port] = mine.enter_context(listener)
+                    listeners[node.name, port] = opened.enter_context(listener)
                     endpoints[node.name, port] = Address(*listener.getsockname())
-            ours, theirs = socket.socketpair()
-            mine.enter_context(theirs)
-            descriptors = [each.fileno() for each in (theirs, *listeners.values())]
-            link = HostLink(_spawn(way, spec, folder, descriptors), ours)
+            our_end, host_end = socket.socketpair()
+            opened.enter_context(host_end)
+            descriptors = [each.fileno() for each in (host_end, *listeners.values())]
+            link = HostLink(_spawn(way, spec, folder, descriptors), our_end)
             nodes = tuple(
                 _planned(node, places[node.name][1], listeners, groups.get(node.name, ()))
                 for node in spec.nodes
@@ -124,3 +120,45 @@ def _planned(
         },
         groups=groups,
     )
+
+
+def take_address(ports: Iterable[int]) -> tuple[str, socket.socket]:
+    """Return a loopback address on which nobody listens at these ports, and what holds it.
+
+    All of 127.0.0.0/8 is this machine, so every node can have an address of its own and its usual
+    port numbers. The holder is a socket with a name in the kernel's abstract namespace: two runs
+    never get the same address, and nothing is left when a run dies.
+
+    Raises:
+        HarnessError: none was found.
+    """
+    wanted = list(ports)
+    for _ in range(_TRIES):
+        # 127.0.x.y has what people type by hand.
+        second, third, fourth = (1 + secrets.randbelow(254) for _ in range(3))
+        host = f"127.{second}.{third}.{fourth}"
+        holder = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            holder.bind(f"\0splitbrain/{host}")
+            if all(_is_free(host, port) for port in wanted):
+                return host, holder
+        except OSError:
+            pass
+        holder.close()
+    raise HarnessError(
+        "find an address for a node",
+        "127.0.0.0/8",
+        f"something listens at port {' or '.join(map(str, wanted))} on every address tried",
+        "Stop it, or use --runtime docker.",
+    )
+
+
+def _is_free(host: str, port: int) -> bool:
+    with socket.socket() as probe:
+        # As servers do it: what an earlier life's connections left must not keep anybody away.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True

@@ -40,7 +40,7 @@ class Mode(msgspec.Struct, frozen=True):
     #: Why namespaces cannot be had, one clause; empty where they can or nobody tried.
     reason: str = ""
 
-    def words(self) -> str:
+    def text(self) -> str:
         """Return the mode in words, for people."""
         if self.way == "namespaces":
             return f"namespaces with {self.firewall}" if self.firewall else "namespaces"
@@ -49,24 +49,21 @@ class Mode(msgspec.Struct, frozen=True):
 
 
 def wanted_mode(way: Way | None = None) -> Mode:
-    """Return the mode to use: the one that is asked for, else namespaces where they can be had.
-
-    Args:
-        way: what the caller insists on; None: what the environment says, else what works.
+    """Return the mode to use: as the caller or the environment insists, else what works.
 
     Raises:
         UsageError: the environment asks for something that does not exist.
         CapabilityError: namespaces were asked for and cannot be had.
     """
-    asked = way or os.environ.get(FORCE_VARIABLE) or None
-    if asked not in {None, "namespaces", "processes"}:
+    wanted = way or os.environ.get(FORCE_VARIABLE) or None
+    if wanted not in {None, "namespaces", "processes"}:
         raise UsageError(
-            f"{FORCE_VARIABLE} is {asked!r}", "Set it to namespaces or processes, or not at all"
+            f"{FORCE_VARIABLE} is {wanted!r}", "Set it to namespaces or processes, or not at all"
         )
-    if asked == "processes":
+    if wanted == "processes":
         return Mode("processes", reason=f"asked for by {FORCE_VARIABLE}" if way is None else "")
     found = possible_mode()
-    if asked == "namespaces" and found.way != "namespaces":
+    if wanted == "namespaces" and found.way != "namespaces":
         raise CapabilityError(
             "make namespaces",
             "this machine",
@@ -79,7 +76,7 @@ def wanted_mode(way: Way | None = None) -> Mode:
 @functools.cache
 def possible_mode() -> Mode:
     """Return the mode that this machine allows; tried once by each process."""
-    said: list[str] = []
+    errors: list[str] = []
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-m", f"{__package__}.host", "trial"],
@@ -88,12 +85,12 @@ def possible_mode() -> Mode:
             timeout=_TRIAL_PATIENCE_S,
             env=program_environment(),
         )
-        said = done.stderr.decode(errors="replace").strip().splitlines()
+        errors = done.stderr.decode(errors="replace").strip().splitlines()
         found = msgspec.json.decode(done.stdout, type=dict[str, str])
     except (OSError, subprocess.TimeoutExpired) as error:
         return Mode("processes", reason=f"the trial failed: {error}")
     except UNREADABLE:
-        return Mode("processes", reason=said[-1] if said else "the trial said nothing")
+        return Mode("processes", reason=errors[-1] if errors else "the trial said nothing")
     if "firewall" in found:
         links = tuple(found.get("links", "").split())
         return Mode("namespaces", firewall=found["firewall"], links=links)
@@ -113,11 +110,7 @@ def missing_programs(images: Iterable[ImageSource]) -> list[HostProgram]:
 
 
 def refuse_missing(images: Sequence[ImageSource]) -> None:
-    """Refuse nodes that could not be started here.
-
-    Raises:
-        CapabilityError: a program is missing; says how to get it.
-    """
+    """Raise CapabilityError where a program of these images is missing; says how to get it."""
     missing = missing_programs(images)
     if not missing:
         return

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from splitbrain.runtimes.local import kernel
 from splitbrain.runtimes.system_programs import CannotError, run_tool
@@ -46,7 +46,7 @@ class Dialect(NamedTuple):
     show: tuple[str, ...]
 
     def rules(self, sources: Iterable[str], resets: Iterable[str] = ()) -> str:
-        """All rules of a node that shall hear nothing from some, and refuse others' connections.
+        """All rules of a node that drop what comes from some, and refuse others' connections.
 
         A dropped packet gets no answer. Resets pass, so that both ends hear of it.
         """
@@ -73,9 +73,7 @@ DIALECTS: Final = (
     Dialect("iptables", ("iptables-restore",), ("iptables-save", "-t", "filter")),
     # Kernels without nf_tables have the older interface.
     Dialect(
-        "iptables-legacy",
-        ("iptables-legacy-restore",),
-        ("iptables-legacy-save", "-t", "filter"),
+        "iptables-legacy", ("iptables-legacy-restore",), ("iptables-legacy-save", "-t", "filter")
     ),
 )
 
@@ -88,36 +86,21 @@ class Firewall:
         self._lock = lock
 
     def replace(self, sources: Iterable[str], resets: Iterable[str] = ()) -> None:
-        """From now on drop what comes from these addresses, refuse those, and nothing else.
-
-        Raises:
-            CannotError: the kernel refuses.
-        """
+        """From now on drop what comes from these addresses, refuse those, and nothing else."""
         rules = self.dialect.rules(sources, resets)
         run_tool(self.dialect.load, rules, XTABLES_LOCKFILE=self._lock)
 
-    def dropped(self) -> frozenset[str]:
-        """Return the addresses that are dropped now, as the kernel tells it."""
-        return self._addresses("drop")
-
-    def refused(self) -> frozenset[str]:
-        """Return the addresses whose connections are reset now, as the kernel tells it."""
-        return self._addresses("reject")
-
-    def _addresses(self, verdict: str) -> frozenset[str]:
+    def shown(self, verdict: Literal["drop", "reject"]) -> frozenset[str]:
+        """Return the addresses with this verdict now, as the kernel tells it."""
         shown = run_tool(self.dialect.show, XTABLES_LOCKFILE=self._lock)
         lines = [line for line in shown.splitlines() if verdict in line.lower()]
         return frozenset(address for line in lines for address in _ADDRESS.findall(line))
 
 
 def working_firewall(lock: str) -> Firewall:
-    """Return the first program that can set rules in the caller's network namespace.
+    """Return the first program that sets rules in the caller's network; CannotError: why none can.
 
-    Args:
-        lock: file that the older interface locks, in a folder that the caller may write to.
-
-    Raises:
-        CannotError: none can; says of each why.
+    The older interface locks the file ``lock``, in a folder that the caller may write to.
     """
     problems: list[str] = []
     for dialect in DIALECTS:
@@ -134,22 +117,24 @@ def working_firewall(lock: str) -> Firewall:
 class NodeNetwork:
     """One node's network namespace."""
 
+    #: Once it is configured, and the file that its programs lock.
+    _firewall: Firewall
+    _lock: str
+
     def __init__(self, address: str) -> None:
         """Make the namespace; the caller's thread is back in its own afterwards."""
         self.address = address
-        mine = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        original = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         try:
             kernel.unshare(kernel.CLONE_NEWNET)
             self.namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-            kernel.enter(mine, kernel.CLONE_NEWNET)
+            kernel.enter(original, kernel.CLONE_NEWNET)
         finally:
-            os.close(mine)
+            os.close(original)
         self._threads = self._inside("in")
         self._is_shaped = False
-        self._lock = ""
         # Apart from those that probe: an act must not wait for probes that wait for nothing.
         self._tools = self._inside("tool")
-        self._firewall: Firewall | None = None
         self._sources: frozenset[str] = frozenset()
         self._resets: frozenset[str] = frozenset()
 
@@ -161,19 +146,11 @@ class NodeNetwork:
         )
 
     def configure(self, lock: str) -> str:
-        """Give the interfaces their addresses; the name of the firewall's program.
-
-        Raises:
-            CannotError: a program is missing or refuses.
-        """
+        """Give the interfaces their addresses; the name of the firewall's program."""
         self._lock = lock
 
         def inside() -> Firewall:
-            lines = (
-                "link set lo up",
-                f"addr add {self.address}/24 dev eth0",
-                "link set eth0 up",
-            )
+            lines = ("link set lo up", f"addr add {self.address}/24 dev eth0", "link set eth0 up")
             run_tool(("ip", "-batch", "-"), "\n".join(lines) + "\n")
             return working_firewall(lock)
 
@@ -181,19 +158,11 @@ class NodeNetwork:
         return self._firewall.dialect.name
 
     def drop(self, *, more: Iterable[str] = (), fewer: Iterable[str] = ()) -> None:
-        """Hear nothing from some addresses any more, and from others again.
-
-        Raises:
-            CannotError: the kernel refuses.
-        """
+        """Hear nothing from some addresses any more, and from others again."""
         self._set((self._sources | set(more)) - set(fewer), self._resets)
 
     def refuse(self, sources: Iterable[str]) -> None:
-        """Reset the connections of exactly these addresses.
-
-        Raises:
-            CannotError: the kernel refuses.
-        """
+        """Reset the connections of exactly these addresses."""
         self._set(self._sources, frozenset(sources))
 
     def hear_all(self) -> None:
@@ -203,39 +172,26 @@ class NodeNetwork:
             self.run_tool(["links.py", "clear"])
 
     def _set(self, sources: frozenset[str], resets: frozenset[str]) -> None:
-        if self._firewall is not None:
-            self._threads.submit(self._firewall.replace, sources, resets).result()
-            self._sources, self._resets = sources, resets
+        self._threads.submit(self._firewall.replace, sources, resets).result()
+        self._sources, self._resets = sources, resets
 
-    def dropped(self) -> frozenset[str]:
-        """Return the addresses that the kernel drops."""
-        if self._firewall is None:
-            return frozenset()
-        return self._threads.submit(self._firewall.dropped).result()
+    def shown(self, verdict: Literal["drop", "reject"]) -> frozenset[str]:
+        """Return the addresses that the kernel drops, or whose connections it resets."""
+        return self._threads.submit(self._firewall.shown, verdict).result()
 
-    def refused(self) -> frozenset[str]:
-        """Return the addresses whose connections the kernel resets."""
-        if self._firewall is None:
-            return frozenset()
-        return self._threads.submit(self._firewall.refused).result()
-
-    def run_tool(self, words: Sequence[str]) -> str:
-        """Run one of the pods' tools from inside; what it printed.
-
-        Raises:
-            CannotError: it failed.
-        """
-        command = [sys.executable, str(_TOOLS / words[0]), *words[1:]]
-        is_set = words[:2] == ["links.py", "set"]
+    def run_tool(self, tool: Sequence[str]) -> str:
+        """Run one of the pods' tools from inside; what it printed."""
+        command = [sys.executable, str(_TOOLS / tool[0]), *tool[1:]]
+        is_set = tool[:2] == ["links.py", "set"]
         # Before it runs: it may fail half-way.
         self._is_shaped = self._is_shaped or is_set
-        said = self._tools.submit(
+        printed = self._tools.submit(
             run_tool, command, patience_s=_TOOL_PATIENCE_S, XTABLES_LOCKFILE=self._lock
         ).result()
-        if is_set or words[:2] == ["links.py", "clear"]:
+        if is_set or tool[:2] == ["links.py", "clear"]:
             self._is_shaped = is_set
-            _reap(json.loads(said)["ended"])
-        return said
+            _reap(json.loads(printed)["ended"])
+        return printed
 
     def probe(self, address: str, port: str, timeout_s: str) -> bool:
         """Whether a connection from inside is answered there."""
@@ -243,11 +199,7 @@ class NodeNetwork:
 
 
 class Network:
-    """All nodes' networks on one bridge.
-
-    Args:
-        names: of the nodes; a bridge without nodes is a trial.
-        folder: where the file with their addresses goes; a private one.
+    """All nodes' networks on one bridge; a file with their addresses goes into the private folder.
 
     Raises:
         CannotError: a program is missing or refuses.

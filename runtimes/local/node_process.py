@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
 from pathlib import Path
@@ -36,13 +36,10 @@ class Surroundings(NamedTuple):
 
 
 class NodeProcess:
-    """One node; not running at first.
+    """One node; not running at first. Without surroundings it is a plain process.
 
-    Args:
-        plan: what to start.
-        surroundings: its namespaces, None for a plain process.
-        starter: a single thread that lives as long as the host: the kernel takes the thread that
-            started a process for its parent.
+    The starter is a single thread that lives as long as the host: the kernel takes the thread that
+    started a process for its parent.
     """
 
     def __init__(
@@ -54,11 +51,7 @@ class NodeProcess:
         self._keeper: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the program; nothing where it runs.
-
-        Raises:
-            CannotError: it cannot be started.
-        """
+        """Start the program; nothing where it runs."""
         if self.status() in {"running", "paused"}:
             return
         self._keeper = self._starter.submit(self._start).result()
@@ -75,7 +68,7 @@ class NodeProcess:
                     keeper = subprocess.Popen(
                         [*command, str(writing), groups, plan.name, *places, *plan.command],
                         cwd=plan.folder,
-                        env=_environment(plan.environment),
+                        env={**os.environ, **plan.environment},
                         stdin=subprocess.DEVNULL,
                         stdout=output,
                         stderr=subprocess.STDOUT,
@@ -98,36 +91,32 @@ class NodeProcess:
             return
 
         def gone() -> bool:
-            for member in self._members():
-                with suppress(ProcessLookupError):
-                    os.kill(member.number, signal.SIGKILL)
+            self._signal_all(signal.SIGKILL, lambda _: True)
             return keeper.poll() is not None
 
         _await(gone, "it does not die")
 
     def pause(self) -> None:
         """Stop every process of the node; returns when all are seen stopped."""
-
-        def all_stopped() -> bool:
-            going = [member for member in self._members() if member.state not in STOPPED]
-            for member in going:
-                with suppress(ProcessLookupError):
-                    os.kill(member.number, signal.SIGSTOP)
-            return not going
-
-        _await(all_stopped, "it cannot be stopped")
+        _await(
+            lambda: self._signal_all(signal.SIGSTOP, lambda member: member.state not in STOPPED),
+            "it cannot be stopped",
+        )
 
     def resume(self) -> None:
         """Let every process of the node go on; nothing where none is stopped."""
+        _await(
+            lambda: self._signal_all(signal.SIGCONT, lambda member: member.state in STOPPED),
+            "it stays stopped",
+        )
 
-        def none_stopped() -> bool:
-            stopped = [member for member in self._members() if member.state in STOPPED]
-            for member in stopped:
-                with suppress(ProcessLookupError):
-                    os.kill(member.number, signal.SIGCONT)
-            return not stopped
-
-        _await(none_stopped, "it stays stopped")
+    def _signal_all(self, number: int, is_due: Callable[[Process], bool]) -> bool:
+        """Send a signal to the processes that are due for it; whether there was none."""
+        due = [member for member in self._members() if is_due(member)]
+        for member in due:
+            with suppress(ProcessLookupError):
+                os.kill(member.number, number)
+        return not due
 
     def status(self) -> NodeStatus:
         """Return the state of the node's processes."""
@@ -180,10 +169,6 @@ class NodeProcess:
             return []
         found = (process(number) for number in descendants(self._keeper.pid))
         return [each for each in found if each is not None and each.state not in ENDED]
-
-
-def _environment(own: Mapping[str, str]) -> dict[str, str]:
-    return {**os.environ, **own}
 
 
 def _await(condition: Callable[[], bool], problem: str) -> None:

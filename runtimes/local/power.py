@@ -46,7 +46,7 @@ class Loss(msgspec.Struct, frozen=True):
     #: The file itself is gone: its name was not durable.
     vanished: bool = False
 
-    def words(self) -> str:
+    def text(self) -> str:
         """Return the loss, for people."""
         name = self.path.rpartition("/")[2]
         if self.vanished:
@@ -57,10 +57,7 @@ class Loss(msgspec.Struct, frozen=True):
 def lose_unflushed(data: Path, table: Path, draw: int) -> list[Loss]:
     """Take the unflushed bytes of every file in the table; what was lost, file by file.
 
-    Args:
-        data: the data folder of a node whose processes are gone.
-        table: its durable lengths; without one nothing would be lost, and the cut be a kill.
-        draw: settles what survives.
+    ``draw`` settles what survives. Without a table nothing would be lost, and the cut be a kill.
 
     Raises:
         HarnessError: the table or a file cannot be read or changed, or files have no table.
@@ -96,13 +93,6 @@ class Canaries:
 
     One is flushed and the table says so, of the other it says that nothing is. A power cut that
     takes by that table must leave the one and take the other.
-
-    Args:
-        data: the data folder.
-        table: its durable lengths.
-
-    Raises:
-        HarnessError: a file or the table cannot be written or read.
     """
 
     def __init__(self, data: Path, table: Path) -> None:
@@ -115,7 +105,7 @@ class Canaries:
         """Right before the cut, the node gone. Nothing where it never had a table."""
         if not self._table.exists():
             return
-        with self._told():
+        with self._writing():
             self._table_bytes = self._table.stat().st_size
             for name in (SYNCED, _UNSYNCED):
                 is_synced = name == SYNCED
@@ -130,7 +120,7 @@ class Canaries:
 
     def take_back(self) -> tuple[bool, bool]:
         """Whether the synced one is there, whole, and whether the other one is; both go."""
-        with self._told():
+        with self._writing():
             found = [self._is_there(self._data / name) for name in (SYNCED, _UNSYNCED)]
             if self._table.exists() and self._table_bytes:
                 os.truncate(self._table, self._table_bytes)
@@ -142,7 +132,7 @@ class Canaries:
         return is_there
 
     @contextmanager
-    def _told(self) -> Generator[None]:
+    def _writing(self) -> Generator[None]:
         try:
             yield
         except OSError as error:
@@ -156,8 +146,8 @@ class Canaries:
 
 def in_words(losses: list[Loss]) -> str:
     """All losses in one clause."""
-    told = [loss.words() for loss in losses if loss.path != _UNSYNCED]
-    return "lost " + (", ".join(told) or "nothing unflushed")
+    losses_text = [loss.text() for loss in losses if loss.path != _UNSYNCED]
+    return "lost " + (", ".join(losses_text) or "nothing unflushed")
 
 
 def _lose(data: Path, entry: _DurableLength, chance: Callable[[], float]) -> Loss | None:

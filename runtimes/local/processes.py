@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
+from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from splitbrain.contracts.arms import MemoryState
 from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.names import NodeName
-from splitbrain.runtimes.local.control_groups import Controller, NodeGroups, possible_bases
+from splitbrain.runtimes.control_groups import Controller, NodeGroups, possible_bases
 
 _INTERVAL_S: Final = 0.02
 #: A process that the kernel has ended is gone within this time.
@@ -26,12 +26,7 @@ Ask = Callable[..., Any]
 
 
 class LocalProcesses:
-    """Implements :class:`contracts.arms.ProcessArm` for processes below one host process.
-
-    Args:
-        ask: of the host.
-        bases: where control groups can be made, asked when needed.
-    """
+    """Implements :class:`contracts.arms.ProcessArm` for processes below one host process."""
 
     def __init__(
         self, ask: Ask, bases: Callable[[], Mapping[Controller, Path]] = possible_bases
@@ -44,11 +39,7 @@ class LocalProcesses:
         self._kills_before: dict[NodeName, int] = {}
 
     def make_groups(self, nodes: Sequence[NodeName]) -> Mapping[NodeName, tuple[str, ...]]:
-        """Prepare limits of these nodes; what each node's processes must enter.
-
-        Raises:
-            HarnessError: the kernel refuses.
-        """
+        """Prepare limits of these nodes; what each node's processes must enter."""
         bases = self._bases()
         self._nodes = tuple(nodes)
         if not bases or not nodes:
@@ -77,33 +68,30 @@ class LocalProcesses:
     def terminate(self, node: NodeName, patience_s: float) -> int | None:
         """SIGTERM for the node's first process; its exit code, None where it did not end in time.
 
-        It is left alone then. One that has ended before tells how.
+        One that has ended before tells how.
         """
         self._ask(f"terminate {node}", node, "signal", int(signal.SIGTERM))
         return self._await_exit(node, patience_s)
 
     def _await_exit(self, node: NodeName, patience_s: float) -> int | None:
-        waiting: Retrying = Retrying(
+        return Retrying(
             retry=retry_if_result(lambda code: code is None),
             stop=stop_after_delay(patience_s),
             wait=wait_fixed(_INTERVAL_S),
-        )
-        try:
-            return waiting(lambda: self._ask(f"look at {node}", node, "exit_code"))
-        except RetryError:
-            return None
+            retry_error_callback=lambda _: None,
+        )(self._ask, f"look at {node}", node, "exit_code")
 
     def throttle(self, node: NodeName, cpu_share: float) -> None:
         """Let all of the node's processes have this share of one processor; also once restarted."""
-        action = f"throttle {node}"
-        groups = self._limited(action, "cpu")
-        self._do(action, node, lambda: groups.limit_cpu(node, cpu_share))
+        self._limit_cpu(f"throttle {node}", node, cpu_share)
 
     def unthrottle(self, node: NodeName) -> None:
         """Let the node have what it can get."""
-        action = f"end the throttle of {node}"
+        self._limit_cpu(f"end the throttle of {node}", node, None)
+
+    def _limit_cpu(self, action: str, node: NodeName, share: float | None) -> None:
         groups = self._limited(action, "cpu")
-        self._do(action, node, lambda: groups.limit_cpu(node, None))
+        self._do(action, node, lambda: groups.limit_cpu(node, share))
 
     def throttled(self, node: NodeName) -> float | None:
         """Return the share that the kernel enforces now; None: no limit, or no control group."""
@@ -115,8 +103,8 @@ class LocalProcesses:
     def limit_memory(self, node: NodeName, limit_mib: int) -> None:
         """Let the node have so much memory and no swap; also once restarted.
 
-        Cgroup v1 takes no memory away that is in use: a node that uses more already is killed
-        here, as the kernel kills one that asks for more.
+        Cgroup v1 takes no memory away that is in use: a node that uses more already is killed here,
+        as the kernel kills one that asks for more.
         """
         action, size = f"limit the memory of {node}", limit_mib * _BYTES_PER_MIB
         groups = self._limited(action, "memory")

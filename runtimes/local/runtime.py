@@ -1,13 +1,13 @@
 """The runtime ``local``: a deployed cluster of processes of this machine.
 
-It acts on one run's nodes only, and does what it is asked. All of a cluster lives below one host
-process, which dies with this one; so nothing but empty control groups can be left behind, and
-no watchdog is needed. Memory limits of nodes are enforced as faults only: an ordinary user has no
-control groups.
+All of a cluster lives below one host process, which dies with this one; so nothing but empty
+control groups can be left behind, and no watchdog is needed. Memory limits of nodes are enforced as
+faults only: an ordinary user has no control groups.
 """
 
 import platform
 import shutil
+import socket
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -29,16 +29,14 @@ from splitbrain.contracts.runtime import (
     NodeStatus,
     Placement,
 )
+from splitbrain.runtimes.control_groups import possible_bases
 from splitbrain.runtimes.lacking import LackingLinks
 from splitbrain.runtimes.link_shapes import Means, NetworkLinks, link_capabilities
 from splitbrain.runtimes.local import sweep
-from splitbrain.runtimes.local.addresses import TakenAddress, take_address
 from splitbrain.runtimes.local.clocks import LocalClocks, clocks_of
-from splitbrain.runtimes.local.control import HostLink
-from splitbrain.runtimes.local.control_groups import possible_bases
+from splitbrain.runtimes.local.control import HostLink, HostLinks
 from splitbrain.runtimes.local.disks import LocalDisks
-from splitbrain.runtimes.local.launch import OUTPUT, start_host
-from splitbrain.runtimes.local.links import HostLinks
+from splitbrain.runtimes.local.launch import OUTPUT, start_host, take_address
 from splitbrain.runtimes.local.mode import Mode, Way, refuse_missing, wanted_mode
 from splitbrain.runtimes.local.processes import LocalProcesses
 
@@ -52,12 +50,7 @@ _ALWAYS: Final[frozenset[Capability]] = frozenset(
 class LocalRuntime:
     """Implements :class:`contracts.runtime.Runtime` without an engine; one instance per run.
 
-    Args:
-        way: ``namespaces`` or ``processes``; None: what ``SPLITBRAIN_LOCAL`` says, else namespaces
-            where this machine allows them.
-
-    Raises:
-        CapabilityError: namespaces were asked for and cannot be had.
+    ``way``: None for what ``SPLITBRAIN_LOCAL`` says, else namespaces where this machine has them.
     """
 
     name = "local"
@@ -66,7 +59,8 @@ class LocalRuntime:
     def __init__(self, way: Way | None = None) -> None:
         self._mode: Mode = wanted_mode(way)
         self._places: dict[NodeName, tuple[Placement, Path]] = {}
-        self._taken: list[TakenAddress] = []
+        #: Sockets that hold the addresses of plain processes.
+        self._holders: list[socket.socket] = []
         self._specs: dict[NodeName, NodeSpec] = {}
         self._endpoints: dict[tuple[NodeName, str], Address] = {}
         self._host: HostLink | None = None
@@ -81,7 +75,7 @@ class LocalRuntime:
     def _make_links(self) -> LinkArm:
         if self._mode.way == "processes":
             next_step = "Use --runtime docker, or leave this fault out of the plan"
-            return LackingLinks(self.name, next_step, f"nodes are {self._mode.words()}")
+            return LackingLinks(self.name, next_step, f"nodes are {self._mode.text()}")
         tools = HostLinks(self._link, self.nodes, self._spec)
         self._network_links = NetworkLinks(tools, lambda: Means(self._mode.links, self.name))
         return self._network_links
@@ -108,11 +102,7 @@ class LocalRuntime:
     # --- deployment ---------------------------------------------------------------------------
 
     def prepare(self, images: Sequence[ImageSource]) -> None:
-        """Look whether this machine has the programs that nodes are started from.
-
-        Raises:
-            CapabilityError: one is missing; says how to get it.
-        """
+        """Refuse images of whose programs this machine lacks one."""
         refuse_missing(images)
 
     def place(self, node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placement:
@@ -120,9 +110,9 @@ class LocalRuntime:
         if self._mode.way == "namespaces":
             listen_host, peer_host = "0.0.0.0", str(node)  # noqa: S104 - a network of its own
         else:
-            taken = take_address(ports.values())
-            self._taken.append(taken)
-            listen_host = peer_host = taken.host
+            listen_host, holder = take_address(ports.values())
+            self._holders.append(holder)
+            peer_host = listen_host
         folder = host_folder.absolute()
         placement = Placement(
             listen_host=listen_host,
@@ -137,11 +127,7 @@ class LocalRuntime:
         return placement
 
     def deploy(self, spec: DeploymentSpec) -> None:
-        """Make the namespaces and start all nodes; on failure leave nothing behind.
-
-        Raises:
-            HarnessError: a node was not placed here, or its program cannot be started.
-        """
+        """Make the namespaces and start all nodes; on failure leave nothing behind."""
         sweep.sweep_machine()
         try:
             for node in spec.nodes:
@@ -193,17 +179,13 @@ class LocalRuntime:
             host.close()
         self._node_processes.remove_groups()
         self._specs.clear()
-        while self._taken:
-            self._taken.pop().release()
+        while self._holders:
+            self._holders.pop().close()
 
     # --- nodes --------------------------------------------------------------------------------
 
     def endpoint(self, node: NodeName, port: str) -> Address:
-        """Where a client on this machine reaches the named port; outlives kill and start.
-
-        Raises:
-            HarnessError: there is no such node or port.
-        """
+        """Return the port's address for clients on this machine."""
         self._spec(node)
         try:
             return self._endpoints[node, port]
@@ -267,11 +249,7 @@ class LocalRuntime:
     # --- links --------------------------------------------------------------------------------
 
     def cut(self, links: Iterable[Link]) -> None:
-        """Drop every packet on these links from now on, of open connections too.
-
-        Raises:
-            CapabilityError: the nodes are plain processes.
-        """
+        """Drop every packet on these links from now on, of open connections too."""
         self._change("cut", links)
 
     def restore(self, links: Iterable[Link]) -> None:
@@ -285,7 +263,7 @@ class LocalRuntime:
             raise CapabilityError(
                 "cut links (partition)",
                 "runtime local",
-                f"nodes are {self._mode.words()}",
+                f"nodes are {self._mode.text()}",
                 "Use --runtime docker, or leave partition out.",
             )
         for node in {node for pair in pairs for node in pair}:
@@ -309,8 +287,8 @@ class LocalRuntime:
     def reachable(self, link: Link, port: str, timeout_s: float) -> bool:
         """Whether a new connection along the link opens and is answered within the time.
 
-        It is made from inside the source's network, where it has one. Answered means that the
-        destination's process notices the end of the connection, so a paused node is not reachable.
+        Answered means that the destination's process notices the end of the connection, so a paused
+        node is not reachable.
         """
         self._spec(link.source)
         number = self._spec(link.destination).ports[port]
@@ -327,10 +305,7 @@ class LocalRuntime:
     # --- evidence -----------------------------------------------------------------------------
 
     def sample(self, node: NodeName) -> NodeSample | None:
-        """Resource use now; None while the node is not running.
-
-        CPU seconds count from the node's last start; memory is what lies in RAM.
-        """
+        """CPU seconds since the node's last start, and memory in RAM; None where it is down."""
         use = self._ask(f"measure {node}", node, "use")
         if use is None:
             return None
@@ -347,13 +322,7 @@ class LocalRuntime:
         return "\n".join(text.splitlines()[-lines:])
 
     def collect(self, node: NodeName, folder: Path, *, with_data: bool) -> None:
-        """Copy the node's output to ``folder/output.log`` and its data to ``folder/data/``.
-
-        Nothing is copied where they lie there already.
-
-        Raises:
-            HarnessError: the disk refuses.
-        """
+        """Copy the node's output and data, but for what lies there already."""
         spec, source = self._spec(node), self._folder(node)
         if folder.absolute() == source:
             return
@@ -370,7 +339,7 @@ class LocalRuntime:
 
     def versions(self) -> dict[str, str]:
         """Kernel, and how the nodes are kept apart; ``limits`` where something was not possible."""
-        found = {"kernel": platform.release(), "local": self._mode.words()}
+        found = {"kernel": platform.release(), "local": self._mode.text()}
         if self._mode.way == "processes":
             found["limits"] = "plain processes, no partitions were possible"
         return found

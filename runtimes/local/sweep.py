@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from splitbrain.contracts.names import RunId
+from splitbrain.runtimes.control_groups import possible_bases, sweep_groups
 from splitbrain.runtimes.dead_runs import Swept, claimed, is_living
-from splitbrain.runtimes.local.control_groups import possible_bases, sweep_groups
 from splitbrain.runtimes.local.process_table import ENDED, all_processes, environment, user_of
 from splitbrain.runtimes.waiting import await_true
 
@@ -43,12 +43,9 @@ class _Mark(NamedTuple):
 
 
 def sweep_machine(only: Path | None = None) -> list[Swept]:
-    """End the processes of every dead run of this user (of all users for root).
+    """End the processes of every dead run of this user (all users for root), or of one run.
 
     All that a node writes is in the run folder already: there is nothing to save.
-
-    Args:
-        only: lock of the only run to be swept; None: all that are dead.
     """
     sweep_groups(possible_bases())
     swept: list[Swept] = []

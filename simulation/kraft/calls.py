@@ -11,7 +11,6 @@ from typing import Final
 import msgspec
 
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.simulation import World
 from splitbrain.nodes.quorum.identifiers import NodeId
 from splitbrain.nodes.server.host.surroundings import Timers
 from splitbrain.nodes.transport.control_lines import Called, ControlLines
@@ -25,6 +24,7 @@ from splitbrain.simulation.kraft.happenings import PROPOSES_ISR
 from splitbrain.simulation.kraft.messages import PeerCall
 from splitbrain.simulation.kraft.peer_link import Carried, Enter, SimulatedPeerLink
 from splitbrain.simulation.kraft.timers import LifeTimers, NodeClock
+from splitbrain.simulation.world.world import SimulatedWorld
 
 #: One in so many proposals waits, and one in so many comes again.
 _PROPOSALS: Final = 2
@@ -44,7 +44,7 @@ class SimulatedCalls:
 
     def __init__(
         self,
-        world: World,
+        world: SimulatedWorld,
         me: NodeId,
         peers: Mapping[NodeId, str],
         enter: Enter,
@@ -106,7 +106,7 @@ class HeldCalls:
     request that a broker's session depends on.
     """
 
-    def __init__(self, world: World, me: NodeId) -> None:
+    def __init__(self, world: SimulatedWorld, me: NodeId) -> None:
         """Nothing waits."""
         self._world = world
         self._name = NodeName(f"n{me}")
@@ -134,7 +134,7 @@ class Strays:
     restarted.
     """
 
-    def __init__(self, world: World, me: NodeId, peers: dict[NodeId, str]) -> None:
+    def __init__(self, world: SimulatedWorld, me: NodeId, peers: dict[NodeId, str]) -> None:
         """Nothing was sent; ``peers``: where the voters live."""
         self._world = world
         self._purpose = f"strays n{me}"

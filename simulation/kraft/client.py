@@ -9,9 +9,10 @@ from typing import Any
 
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
-from splitbrain.contracts.simulation import Connection, Timer, World
 from splitbrain.contracts.system import Route
 from splitbrain.simulation.kraft.messages import Greeting, Knock
+from splitbrain.simulation.world.connection import SimulatedConnection
+from splitbrain.simulation.world.world import Pending, SimulatedWorld
 from splitbrain.systems.kraft import client_machine as machine
 
 Done = Callable[[Completion], None]
@@ -24,7 +25,7 @@ class SimulatedKraftClient:
     """
 
     def __init__(
-        self, world: World, place: str, name: str, nodes: Sequence[NodeName], route: Route
+        self, world: SimulatedWorld, place: str, name: str, nodes: Sequence[NodeName], route: Route
     ) -> None:
         """A client that connects at its first operation.
 
@@ -38,8 +39,8 @@ class SimulatedKraftClient:
         self._world = world
         self._place = place
         self._machine = machine.ClientMachine(name, nodes, route)
-        self._connection: Connection | None = None
-        self._timer: Timer | None = None
+        self._connection: SimulatedConnection | None = None
+        self._timer: Pending | None = None
         self._done: Done | None = None
 
     def invoke(self, operation: Operation, timeout_us: int, done: Done) -> None:

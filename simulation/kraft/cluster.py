@@ -7,7 +7,6 @@ from splitbrain.contracts.committed import CommittedLog, CommittedRecord
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import NodeCrashed, Scenario
-from splitbrain.contracts.simulation import World
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.contracts.system import LeaderView, Route
 from splitbrain.nodes.metadata.errors import MetadataError
@@ -25,6 +24,7 @@ from splitbrain.simulation.kraft.drawn_stream import DrawnStream
 from splitbrain.simulation.kraft.host import CLUSTER_ID, Host
 from splitbrain.simulation.kraft.layers import layer_maker, quorum_s_part, state_machine_of
 from splitbrain.simulation.kraft.oracle import Oracle
+from splitbrain.simulation.world.world import SimulatedWorld
 from splitbrain.systems.kraft.committed_log import neutral, neutral_metadata
 
 _PEER_PORT: Final = 9193
@@ -33,7 +33,7 @@ _PEER_PORT: Final = 9193
 class KraftCluster:
     """Implements ``contracts.simulation.SimulatedCluster``."""
 
-    def __init__(self, world: World, muted: frozenset[str]) -> None:
+    def __init__(self, world: SimulatedWorld, muted: frozenset[str]) -> None:
         """Machines with formatted disks and no process.
 
         Raises:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.simulation import Timer, World
 from splitbrain.history.timeline_records import TimelineDisk
 from splitbrain.nodes.server.host.surroundings import DiskJob, DiskJobDone
 from splitbrain.nodes.storage.errors import StorageError
 from splitbrain.nodes.storage.layout import QUORUM_STATE
 from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from splitbrain.simulation.world.world import Pending, SimulatedWorld
 
 _STREAM: Final = "disk"
 
@@ -23,11 +23,11 @@ _STREAM: Final = "disk"
 class DiskSpeed:
     """How fast one machine's disk is now; outlives the node's process."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SimulatedWorld) -> None:
         self._world = world
         self._factor = 1
         #: Completes the job in flight, and its timer.
-        self._in_flight: tuple[Timer, Callable[[], None]] | None = None
+        self._in_flight: tuple[Pending, Callable[[], None]] | None = None
 
     def slow_down(self, factor: int) -> None:
         """Jobs take so many times as long from now on; a disk that recovers hastens its job too."""
@@ -62,7 +62,7 @@ class SimulatedDiskJobs:
 
     def __init__(
         self,
-        world: World,
+        world: SimulatedWorld,
         filesystem: MemoryFileSystem,
         speed: DiskSpeed,
         enter: Callable[[Callable[[], None]], None],

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, cast
 
-from splitbrain.contracts.simulation import World
 from splitbrain.nodes.quorum.identifiers import NO_EPOCH, DirectoryId, NodeId
 from splitbrain.nodes.quorum.messages import VoteRequest
 from splitbrain.nodes.quorum.persistent import EMPTY_STATE, QuorumState, SnapshotId
@@ -27,6 +26,7 @@ from splitbrain.simulation.kraft.layers import state_machine_of
 from splitbrain.simulation.kraft.ledger import Ledger
 from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
 from splitbrain.simulation.kraft.shadow import Codec, Entry, ShadowLog
+from splitbrain.simulation.world.world import SimulatedWorld
 
 #: Counts of a run.
 _COUNTED: Final = (
@@ -187,7 +187,7 @@ class _DurableFiles:
 class Ghost:
     """Of the whole quorum; only ever grows."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SimulatedWorld) -> None:
         self.world = world
         #: State after the committed records.
         is_of_registers = state_machine_of(world.scenario) == "registers"

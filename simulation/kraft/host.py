@@ -14,7 +14,6 @@ import msgspec
 
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import NodeCrashed
-from splitbrain.contracts.simulation import World
 from splitbrain.history.timeline_records import LifeEvent, TimelineLife
 from splitbrain.nodes.quorum.effects import Effect
 from splitbrain.nodes.quorum.errors import StorageMismatch, UnreadableRecordError
@@ -42,6 +41,7 @@ from splitbrain.simulation.kraft.life import Life, make_life
 from splitbrain.simulation.kraft.messages import Greeting, Knock, PeerRequest
 from splitbrain.simulation.kraft.timers import NodeClock
 from splitbrain.simulation.kraft.voice import LogLines, StateEvents
+from splitbrain.simulation.world.world import SimulatedWorld
 
 if TYPE_CHECKING:
     from splitbrain.simulation.kraft.oracle import Oracle
@@ -58,7 +58,7 @@ class Host:
 
     def __init__(
         self,
-        world: World,
+        world: SimulatedWorld,
         oracle: "Oracle",
         key: ReplicaKey,
         voters: tuple[Voter, ...],

@@ -10,7 +10,6 @@ from typing import Final
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.scenario import Scenario
-from splitbrain.contracts.simulation import World
 from splitbrain.nodes.controller.roles.active import Identity
 from splitbrain.nodes.quorum.identifiers import NodeId
 from splitbrain.nodes.server.broker.broker_materials import BrokerMaterials
@@ -23,6 +22,7 @@ from splitbrain.nodes.server.start.broker_settings import broker_settings
 from splitbrain.nodes.server.start.controller_settings import controller_settings
 from splitbrain.nodes.server.start.metadata_settings import quorums_part
 from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.simulation.world.world import SimulatedWorld
 from splitbrain.systems.kraft.state_machines import BROKERS, WORKLOADS, with_replicas
 
 STATE_MACHINES: Final = tuple(WORKLOADS)
@@ -58,7 +58,7 @@ def quorum_s_part(scenario: Scenario) -> Mapping[str, str]:
     return quorums_part(nodes_own)
 
 
-def layer_maker(world: World, node_id: NodeId, cluster_id: str) -> LayerMaker | None:
+def layer_maker(world: SimulatedWorld, node_id: NodeId, cluster_id: str) -> LayerMaker | None:
     """Return the maker of the layer of each of a machine's lives; None for registers.
 
     Raises:
@@ -78,7 +78,7 @@ def layer_maker(world: World, node_id: NodeId, cluster_id: str) -> LayerMaker | 
     return lambda _, __: metadata_layer(identity)
 
 
-def _broker_maker(world: World, node_id: NodeId) -> LayerMaker:
+def _broker_maker(world: SimulatedWorld, node_id: NodeId) -> LayerMaker:
     settings = broker_settings(world.scenario.settings)
 
     def make(filesystem: FileSystem, folder: Path) -> Layer:

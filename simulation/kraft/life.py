@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.simulation import Network
 from splitbrain.nodes.quorum.effects import Effect
 from splitbrain.nodes.quorum.events import Event
 from splitbrain.nodes.server.host.node import Node, NodeParts
@@ -21,6 +20,7 @@ from splitbrain.simulation.kraft.calls import HeldCalls, SimulatedCalls
 from splitbrain.simulation.kraft.disk_jobs import SimulatedDiskJobs
 from splitbrain.simulation.kraft.peers import SimulatedPeers
 from splitbrain.simulation.kraft.timers import LifeTimers
+from splitbrain.simulation.world.network import SimulatedNetwork
 
 if TYPE_CHECKING:
     from splitbrain.simulation.kraft.host import Host
@@ -63,7 +63,9 @@ class Life(NamedTuple):
     #: None where nothing is asked but what the quorum's links carry.
     calls: SimulatedCalls | None
 
-    def wind_up(self, network: Network, name: NodeName, closed: Callable[[], None]) -> None:
+    def wind_up(
+        self, network: SimulatedNetwork, name: NodeName, closed: Callable[[], None]
+    ) -> None:
         """Carry out the end of a node, in the order of ``nodes.server.machine.assembly``.
 
         Clients that wait are answered, all connections closed, and ``closed`` is called when the

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.contracts.simulation import World
 from splitbrain.nodes.quorum import effects
 from splitbrain.nodes.quorum.events import ConnectionClosed, Event, RequestReceived
 from splitbrain.nodes.quorum.identifiers import NodeId
@@ -26,6 +25,7 @@ from splitbrain.simulation.kraft.invariants import Asked, Invariant
 from splitbrain.simulation.kraft.invariants_clients import READS
 from splitbrain.simulation.kraft.invariants_elections import cast_vote
 from splitbrain.simulation.kraft.shadow import Entry
+from splitbrain.simulation.world.world import SimulatedWorld
 
 _Check = Callable[[Machine, Any], None]
 
@@ -33,7 +33,7 @@ _Check = Callable[[Machine, Any], None]
 class Oracle:
     """Sees everything that the hosts' nodes do."""
 
-    def __init__(self, world: World, *, muted: frozenset[str] = frozenset()) -> None:
+    def __init__(self, world: SimulatedWorld, *, muted: frozenset[str] = frozenset()) -> None:
         """An oracle of no machines yet; ``muted`` invariants, by id, do not watch."""
         self.ghost = Ghost(world)
         self._world = world

@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.contracts.simulation import Connection, World
 from splitbrain.nodes.quorum.identifiers import CorrelationId, NodeId
 from splitbrain.nodes.quorum.messages import FetchAnswer
 from splitbrain.nodes.server.host.surroundings import TimerHandle, Timers
@@ -20,6 +19,8 @@ from splitbrain.nodes.wire.api_versions import ApiVersionsRequest
 from splitbrain.nodes.wire.batches import split_batches
 from splitbrain.nodes.wire.errors import UnsupportedAnswerError
 from splitbrain.simulation.kraft.messages import SIZE_BYTES, PeerAnswer, PeerRequest
+from splitbrain.simulation.world.connection import SimulatedConnection
+from splitbrain.simulation.world.world import SimulatedWorld
 
 Enter = Callable[[Callable[[], None]], None]
 
@@ -102,7 +103,7 @@ class SimulatedPeerLink:
 
     def __init__(
         self,
-        world: World,
+        world: SimulatedWorld,
         ends: tuple[str, str],
         peer: NodeId,
         codec: LinkCodec[Any, Any, Any],
@@ -128,7 +129,7 @@ class SimulatedPeerLink:
         #: The machine itself hears its owner's calls.
         self.send, self.abandon, self.close = machine.send, machine.abandon, machine.close
         self.call_soon, self.call_later = timers.call_soon, timers.call_later
-        self._connection: Connection | None = None
+        self._connection: SimulatedConnection | None = None
         #: Its end; what another end says is nothing to the link.
         self._end: _End | None = None
         self._opening: TimerHandle | None = None

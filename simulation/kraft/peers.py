@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from splitbrain.contracts.simulation import World
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
 from splitbrain.nodes.quorum.messages import Answer, Request
 from splitbrain.nodes.server.host.node import Node
@@ -23,6 +22,7 @@ from splitbrain.nodes.wire.calls import (
 )
 from splitbrain.simulation.kraft.messages import SIZE_BYTES, PeerAnswer, PeerCall, PeerRequest
 from splitbrain.simulation.kraft.peer_link import Carried, Enter, SimulatedPeerLink
+from splitbrain.simulation.world.world import SimulatedWorld
 
 if TYPE_CHECKING:
     from splitbrain.simulation.kraft.host import Host
@@ -33,7 +33,7 @@ class SimulatedPeers:
 
     def __init__(
         self,
-        world: World,
+        world: SimulatedWorld,
         me: str,
         peers: dict[NodeId, str],
         enter: Enter,

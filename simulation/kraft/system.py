@@ -11,7 +11,7 @@ from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.random_source import RandomSource
 from splitbrain.contracts.scenario import Scenario
-from splitbrain.contracts.simulation import SimulatedSystem, World
+from splitbrain.contracts.simulation import SimulatedSystem
 from splitbrain.patched.loading import load_apart
 from splitbrain.patched.patch import Patch
 from splitbrain.simulation.kraft.all_invariants import INVARIANTS
@@ -19,6 +19,7 @@ from splitbrain.simulation.kraft.cluster import KraftCluster
 from splitbrain.simulation.kraft.happenings import HAPPENINGS, PROPOSES_ISR
 from splitbrain.simulation.kraft.layers import state_machine_of
 from splitbrain.simulation.kraft.messages import describe
+from splitbrain.simulation.world.world import SimulatedWorld
 from splitbrain.systems.kraft.planted_bugs import patches_of
 
 #: Fetch timeouts that worlds have, milliseconds; all other timeouts follow from it.
@@ -252,7 +253,9 @@ class KraftSimulation:
             raise UsageError(str(error), "Correct the bug") from error
         return _copy_with(patches) if patches else self
 
-    def cluster(self, world: World, *, muted: frozenset[str] = frozenset()) -> KraftCluster:
+    def cluster(
+        self, world: SimulatedWorld, *, muted: frozenset[str] = frozenset()
+    ) -> KraftCluster:
         """All machines, their disks formatted, no process yet.
 
         Raises:

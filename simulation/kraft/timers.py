@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
-from splitbrain.contracts.simulation import Timer, World
 from splitbrain.nodes.quorum.identifiers import Microseconds
+from splitbrain.simulation.world.world import Pending, SimulatedWorld
 
 _MILLION: Final = 1_000_000
 #: Wall clock at the start of every world, milliseconds since 1970: 2026-01-01.
@@ -14,7 +14,7 @@ _EPOCH_MS: Final = 1_767_225_600_000
 class NodeClock:
     """Clocks of one machine; they outlive the node's process."""
 
-    def __init__(self, world: World, drift_ppm: int) -> None:
+    def __init__(self, world: SimulatedWorld, drift_ppm: int) -> None:
         """``drift_ppm``: how many microseconds a second it gains, or loses."""
         self._world = world
         self._rate = _MILLION + drift_ppm
@@ -41,7 +41,7 @@ class LifeTimers:
     """``nodes.server.host.surroundings.Timers`` of one life; an ended life's actions do nothing."""
 
     def __init__(
-        self, world: World, clock: NodeClock, enter: Callable[[Callable[[], None]], None]
+        self, world: SimulatedWorld, clock: NodeClock, enter: Callable[[Callable[[], None]], None]
     ) -> None:
         """``enter`` runs an action as the node, now or when it is no longer frozen."""
         self._world = world
@@ -77,7 +77,7 @@ class LifeTimer:
     def __init__(self, action: Callable[[], None]) -> None:
         self._action: Callable[[], None] | None = action
         #: Event that rings it in the world.
-        self.pending: Timer | None = None
+        self.pending: Pending | None = None
 
     def cancel(self) -> None:
         """Let it not happen; harmless once it has."""

@@ -6,17 +6,17 @@ Must never say anything that the node has not said.
 from typing import Any
 
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.simulation import World
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.history.timeline_records import TimelineDisk, TimelineLog, TimelineState
 from splitbrain.nodes.server.host.surroundings import Level
 from splitbrain.simulation.kraft.timers import NodeClock
+from splitbrain.simulation.world.world import SimulatedWorld
 
 
 class StateEvents:
     """The events of all lives; implements ``nodes.server.host.surroundings.StateEventSink``."""
 
-    def __init__(self, world: World, name: NodeName, clock: NodeClock) -> None:
+    def __init__(self, world: SimulatedWorld, name: NodeName, clock: NodeClock) -> None:
         self._world = world
         self._name = name
         self._clock = clock
@@ -98,7 +98,7 @@ class StateEvents:
 class LogLines:
     """Warnings and errors of all lives; implements ``nodes.server.host.surroundings.LogSink``."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SimulatedWorld) -> None:
         self._world = world
         #: Virtual time, level, message, facts.
         self.lines: list[tuple[int, Level, str, dict[str, Any]]] = []

@@ -42,7 +42,7 @@ class SimulatedConnection:
         client: ClientEnd,
         opened: Callable[[], None] | None,
     ) -> None:
-        """``opened``: as in ``Network.connect``."""
+        """``opened``: as in ``SimulatedNetwork.connect``."""
         self._network = network
         self.number = number
         self.source = source

@@ -12,14 +12,17 @@ Draws from the stream ``network`` alone. Must never look into a message. Source:
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import NetworkOptions
-from splitbrain.contracts.simulation import ClientEnd, ServerEnd, World
+from splitbrain.contracts.simulation import ClientEnd, ServerEnd
 from splitbrain.history.timeline_records import MessageFate, TimelineMessage
 from splitbrain.simulation.world.connection import Direction, SimulatedConnection
+
+if TYPE_CHECKING:
+    from splitbrain.simulation.world.world import SimulatedWorld
 
 _STREAM: Final = "network"
 #: Name, detail, and whether it carries nothing new, of a message, for the story of a run.
@@ -29,7 +32,9 @@ Describe = Callable[[Any], tuple[str, str, bool]]
 class SimulatedNetwork:
     """All connections of a world, and what is wrong with its links."""
 
-    def __init__(self, world: World, options: NetworkOptions, describe: Describe) -> None:
+    def __init__(
+        self, world: "SimulatedWorld", options: NetworkOptions, describe: Describe
+    ) -> None:
         """``describe`` tells of a message, for the story of the run."""
         self._world = world
         self._options = options
@@ -63,7 +68,11 @@ class SimulatedNetwork:
         *,
         opened: Callable[[], None] | None = None,
     ) -> SimulatedConnection:
-        """Open a connection; what comes of it is seen when something is sent."""
+        """Open a connection; what comes of it is seen when something is sent.
+
+        ``opened`` is called once the opener's machine hears of the acceptance, even if the process
+        behind the place is frozen.
+        """
         self._number += 1
         connection = SimulatedConnection(self, self._number, source, place, client, opened)
         self._connections[self._number] = connection

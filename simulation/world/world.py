@@ -104,7 +104,7 @@ Watcher = Callable[[NodeName, str], None]
 
 
 class SimulatedWorld(Scheduler):
-    """The world of one scenario; implements ``contracts.simulation.World``.
+    """The world of one scenario.
 
     It is its own clock, for everything in it asks for the time, again and again.
     """

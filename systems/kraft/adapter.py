@@ -76,11 +76,7 @@ class KraftSystem:
         return WORKLOADS["metadata" if state_machine == "metadata" else "registers"]
 
     def observers(self, options: Experiment) -> Sequence[NodeName]:
-        """Return the brokers.
-
-        Raises:
-            UsageError: there cannot be so many.
-        """
+        """Return the brokers."""
         return tuple(map(node_name, broker_ids(options)))
 
     def images(self) -> Sequence[ImageSource]:
@@ -88,11 +84,7 @@ class KraftSystem:
         return (deploy.IMAGE,)
 
     def check_options(self, options: Experiment) -> None:
-        """Refuse a number of nodes, a bug or a setting that does not exist.
-
-        Raises:
-            UsageError: says which.
-        """
+        """Refuse a number of nodes, a bug or a setting that does not exist."""
         check_options(options)
 
     def deployment(
@@ -104,11 +96,7 @@ class KraftSystem:
         return deploy.deployment(run_id, run_folder, options, place)
 
     def ready(self, runtime: Endpoints) -> None:
-        """Return when all nodes answer and follow one leader that can commit.
-
-        Raises:
-            HarnessError: says which node is missing, or that there is no leader yet.
-        """
+        """Return when all nodes answer and follow one leader that can commit."""
         states = self._states(runtime, runtime.nodes())
         self._require_all(runtime, states, "wait for the cluster to serve")
         leaders = [node for node, state in states.items() if state.role == "leader"]
@@ -149,11 +137,7 @@ class KraftSystem:
         return deploy.state_folder(run_folder, node) / deploy.STATE_EVENT_FILE
 
     def converged(self, runtime: Endpoints) -> None:
-        """Return when all nodes hold, have committed and have applied the same log.
-
-        Raises:
-            HarnessError: says which node is missing or behind.
-        """
+        """Return when all nodes hold, have committed and have applied the same log."""
         action = "wait for the nodes to converge"
         states = self._states(runtime, runtime.nodes())
         self._require_all(runtime, states, action)
@@ -163,11 +147,11 @@ class KraftSystem:
         }
         high_watermarks = {state.high_watermark for state in states.values()}
         if any(len(set(end)) != 1 for end in ends.values()) or len(high_watermarks) != 1:
-            told = ", ".join(
+            ends_text = ", ".join(
                 f"{node} has committed {committed_end} and applied {applied} of {end}"
                 for node, (committed_end, end, applied) in sorted(ends.items())
             )
-            raise _not_yet(action, told)
+            raise _not_yet(action, ends_text)
         self._converged_ends = {node: state.high_watermark for node, state in states.items()}
 
     def metrics(
@@ -183,9 +167,10 @@ class KraftSystem:
         if state is None:
             return None
         left_s = timeout_s - (time.monotonic() - began)
-        told = figures(runtime.endpoint(node, deploy.METRICS_PORT), left_s) if left_s > 0 else None
+        address = runtime.endpoint(node, deploy.METRICS_PORT)
+        reported = figures(address, left_s) if left_s > 0 else None
         return {
-            **(told or {}),
+            **(reported or {}),
             "epoch": state.epoch,
             "high_watermark": state.high_watermark,
             "log_end_offset": state.log_end_offset,
@@ -194,11 +179,7 @@ class KraftSystem:
         }
 
     def committed_log(self, node: NodeName, data_folder: Path) -> CommittedLog:
-        """Read a stopped node's data folder up to what that node knew to be committed.
-
-        Raises:
-            HarnessError: the folder is unreadable, or nothing says what was committed.
-        """
+        """Read a stopped node's data folder up to what that node knew to be committed."""
         if self._run_folder is not None:
             events = self.state_event_file(self._run_folder, node)
         else:

@@ -1,7 +1,4 @@
-"""A workload's client of the quorum: drives ``client_machine`` on an event loop.
-
-Must never decide anything: it waits for what the machine asked last, and says what came of it.
-"""
+"""A workload's client of the quorum: drives ``client_machine`` on a loop, and decides nothing."""
 
 import asyncio
 import secrets
@@ -34,10 +31,8 @@ class KraftClient:
     def __init__(self, endpoint: Endpoint, nodes: Sequence[NodeName], route: Route) -> None:
         """A client that connects at its first operation.
 
-        Args:
-            endpoint: where a node is reached; asked again for every new connection.
-            nodes: those that may lead, in the order in which they are tried.
-            route: pinned to a node, or led by it to the leader.
+        The endpoint is asked again for every new connection; ``nodes`` may lead, and are tried in
+        their order.
         """
         self._endpoint = endpoint
         self._machine = machine.ClientMachine(secrets.token_hex(6), nodes, route)

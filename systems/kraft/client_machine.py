@@ -66,9 +66,7 @@ class Aim:
     def aim_elsewhere(self, hint: NodeName | None, now: int) -> bool:
         """Choose another target; whether the round was over, so that a pause is due.
 
-        Args:
-            hint: the leader that the node just asked names, None if it names none.
-            now: microseconds, on the clock of ``avoid``.
+        ``hint`` is the leader that the node just asked names; ``now`` is on the clock of ``avoid``.
         """
         self._asked.append(self.target)
         choice = [node for node in self._nodes if self._avoided.get(node, 0) <= now]
@@ -163,10 +161,8 @@ class ClientMachine:
     def __init__(self, name: str, nodes: Sequence[NodeName], route: Route) -> None:
         """A client that connects at its first operation.
 
-        Args:
-            name: unique among all clients; goes into the log with each command.
-            nodes: those that may lead, in the order in which they are tried.
-            route: pinned to a node, or led by it to the leader.
+        Its name, unique among all clients, goes into the log with each command; ``nodes`` may lead,
+        and are tried in their order.
         """
         self._name = name
         self._is_pinned = route.kind == "pinned"

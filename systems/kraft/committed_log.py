@@ -49,13 +49,9 @@ _COMMITTING_KINDS = frozenset({"high-watermark", "commit"})
 def committed_log(
     node: NodeName, data_folder: Path, state_events: Path | None, converged_end: int
 ) -> CommittedLog:
-    """Read a stopped node's data folder.
+    """Read a stopped node's data folder, as collected.
 
-    Args:
-        node: whose folder it is.
-        data_folder: as collected.
-        state_events: the node's own file, None or missing if there is none.
-        converged_end: its high watermark when the cluster had converged, -1 if it never had.
+    ``converged_end`` is its high watermark when the cluster had converged, -1 if it never had.
 
     Raises:
         HarnessError: the folder is unreadable, or nothing says what was committed.
@@ -90,9 +86,6 @@ def committed_end(state_events: Path | None) -> int:
     """Highest offset that the node called committed, in any of its lives; -1 if it never did.
 
     Lines that a kill left torn are passed over.
-
-    Raises:
-        HarnessError: the file cannot be read.
     """
     if state_events is None or not state_events.exists():
         return -1
@@ -115,12 +108,9 @@ def committed_end(state_events: Path | None) -> int:
 
 
 def neutral(record: LoggedRecord) -> CommittedRecord:
-    """One record in the form that all systems share.
+    """One record in the form that all systems share; UnknownCommandError: it holds no command.
 
     The digest covers the whole record, the leader's time stamp included: nodes replicate bytes.
-
-    Raises:
-        UnknownCommandError: the record holds no command.
     """
     kind: str | None = None
     key: str | None = None
@@ -138,25 +128,14 @@ def neutral_metadata(
     A topic's record stands for its creation, with the number of partition records that follow it at
     once, and the record that removes it for its deletion. All others are told as what they are. A
     record names a topic by its id, so a log that has lost its beginning needs the snapshot that
-    took its place. Must never guess a name.
-
-    Args:
-        logged: of one log, in order.
-        names: topic ids to the names of topics that were there before.
-
-    Raises:
-        RecordError: a record is none of the metadata.
+    took its place, with the names of topics that were there before. Must never guess a name.
     """
-    told = contents(logged, names)
-    return tuple(_neutral(record, *said) for record, said in zip(logged, told, strict=True))
+    found = contents(logged, names)
+    return tuple(_neutral(record, *content) for record, content in zip(logged, found, strict=True))
 
 
 def is_metadata(data_folder: Path) -> bool:
-    """Whether the node whose data these are had metadata above its log, by its configuration.
-
-    Raises:
-        HarnessError: the configuration is there and cannot be read.
-    """
+    """Whether the node whose data these are had metadata above its log, by its configuration."""
     path = data_folder.parent / CONFIGURATION_FOLDER / CONFIGURATION_FILE
     if not path.exists():
         return False
@@ -191,33 +170,29 @@ CONTROL = Content(None, None, None)
 
 
 def contents(records: Iterable[LoggedRecord], names: Mapping[str, str]) -> list[Content]:
-    """Return the content of each record, in their order.
-
-    Args:
-        records: of a log, in order.
-        names: topic ids to the names of topics that were there before.
+    """Return the content of each record, in order; ``names`` are of topics that were there before.
 
     Raises:
         RecordError: a record is none of the metadata.
     """
-    known = dict(names)
-    told: list[Content] = []
+    topic_names = dict(names)
+    found: list[Content] = []
     #: The creation that is being told, and its topic.
     place, topic_id = -1, ""
     for record in records:
-        said = None if record.is_control else decode_record(record.value or b"")
-        if place >= 0 and isinstance(said, PartitionRecord) and said.topic_id == topic_id:
-            created = told[place]
-            told[place] = Content(created.f, created.key, created.value + 1)
-        elif not isinstance(said, ConfigRecord):
+        decoded = None if record.is_control else decode_record(record.value or b"")
+        if place >= 0 and isinstance(decoded, PartitionRecord) and decoded.topic_id == topic_id:
+            created = found[place]
+            found[place] = Content(created.f, created.key, created.value + 1)
+        elif not isinstance(decoded, ConfigRecord):
             place = -1
-        if isinstance(said, TopicRecord):
-            known[said.topic_id] = said.name
-            place, topic_id = len(told), said.topic_id
-            told.append(Content("create", said.name, 0))
+        if isinstance(decoded, TopicRecord):
+            topic_names[decoded.topic_id] = decoded.name
+            place, topic_id = len(found), decoded.topic_id
+            found.append(Content("create", decoded.name, 0))
         else:
-            told.append(_content(said, known))
-    return told
+            found.append(_content(decoded, topic_names))
+    return found
 
 
 def names_before(
@@ -240,23 +215,18 @@ def names_before(
     return names
 
 
-def _content(said: MetadataRecord | None, known: Mapping[str, str]) -> Content:
-    if said is None:
+def _content(decoded: MetadataRecord | None, topic_names: Mapping[str, str]) -> Content:
+    if decoded is None:
         return CONTROL
-    if isinstance(said, RemoveTopicRecord) and said.topic_id in known:
-        return Content("delete", known[said.topic_id], None)
-    return Content(None, None, type(said).__name__)
+    if isinstance(decoded, RemoveTopicRecord) and decoded.topic_id in topic_names:
+        return Content("delete", topic_names[decoded.topic_id], None)
+    return Content(None, None, type(decoded).__name__)
 
 
 def record_at(file: str, before: bytes) -> str | None:
     """Return the record that the byte after ``before`` belongs to; None where the file is no log.
 
-    Told from the bytes before it alone, so that damage at that byte does not matter. Must never
-    judge: what is behind the byte may be damaged, cut off or older.
-
-    Args:
-        file: below the data folder.
-        before: all bytes of the file up to that one.
+    Told from the bytes before it alone: what is behind may be damaged, cut off or older.
     """
     path = PurePosixPath(file)
     offset = segment_base_offset(path.name)

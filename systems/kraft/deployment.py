@@ -1,7 +1,6 @@
 """Describes a KRaft cluster to a runtime: identities, configuration files, commands.
 
-Identities follow from the run's id: the same run gives the same cluster and directory ids. Must
-never start anything.
+Identities follow from the run's id: the same run gives the same cluster and directory ids.
 """
 
 import base64

@@ -58,16 +58,12 @@ def described(patch: Patch) -> PlantedBug:
     *remarks, labelled = patch.preamble.split("\n\n")
     sentence = remarks[0].partition("\n")[0] if remarks else ""
     pairs = (line.partition(": ") for line in labelled.replace("\n  ", " ").splitlines())
-    told = {label.lower().replace(" ", "_"): text for label, _, text in pairs}
-    return msgspec.convert(told | {"name": patch.name, "mechanism": sentence}, PlantedBug)
+    labels = {label.lower().replace(" ", "_"): text for label, _, text in pairs}
+    return msgspec.convert(labels | {"name": patch.name, "mechanism": sentence}, PlantedBug)
 
 
 def patches_of(names: Sequence[str], state_machine: str) -> tuple[Patch, ...]:
     """Return the patches that plant bugs, but for those that this process has.
-
-    Args:
-        names: in kebab case, as on the command line.
-        state_machine: above the log of the nodes.
 
     Raises:
         ValueError: a name is unknown, the bug is one of a state machine that the node does not

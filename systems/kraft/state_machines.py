@@ -10,6 +10,7 @@ from typing import Final
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import NODES_MAX
 from splitbrain.nodes.server.host.state_machine import StateMachineName
 from splitbrain.nodes.server.start.controller_settings import controller_settings
 from splitbrain.nodes.server.start.metadata_settings import quorums_part
@@ -28,8 +29,6 @@ BROKERS_DEFAULT: Final = 2
 REPLICAS_MAX: Final = 3
 #: Kafka's name of the setting, and the nodes' own.
 _REPLICAS: Final = ("default.replication.factor", "default_replication_factor")
-#: Most nodes that names ``n1`` to ``n9`` allow.
-NODE_COUNT_MAX: Final = 9
 
 
 def node_name(node_id: int) -> NodeName:
@@ -43,21 +42,17 @@ def state_machine_of(options: Experiment) -> StateMachineName:
 
 
 def broker_ids(options: Experiment) -> range:
-    """Node ids of the brokers.
-
-    Raises:
-        UsageError: there cannot be so many.
-    """
+    """Node ids of the brokers; UsageError: there cannot be so many."""
     if state_machine_of(options) != "metadata":
         return range(0)
     text = options.settings.get(BROKERS, str(BROKERS_DEFAULT))
-    most = NODE_COUNT_MAX - options.nodes
+    most = NODES_MAX - options.nodes
     if not text.isdecimal() or not 1 <= int(text) <= most:
         raise UsageError(
             f"the setting {BROKERS!r} is {text!r} beside {options.nodes} nodes that vote",
             f"Choose between 1 and {most} brokers"
             if most > 0
-            else f"Choose at most {NODE_COUNT_MAX - 1} nodes that vote",
+            else f"Choose at most {NODES_MAX - 1} nodes that vote",
         )
     return range(options.nodes + 1, options.nodes + int(text) + 1)
 
@@ -71,14 +66,10 @@ def node_settings(options: Experiment) -> dict[str, str]:
 
 
 def with_replicas(settings: Mapping[str, str], brokers: int) -> dict[str, str]:
-    """Settings of a cluster with the number of replicas of a topic whose creator does not say.
+    """Settings with the number of replicas of a topic whose creator does not say.
 
     It follows from the cluster as it is meant to be, not from the brokers of a moment: before they
     have all registered a topic is refused, as Kafka does it, instead of getting fewer for ever.
-
-    Args:
-        settings: what is chosen, which counts first.
-        brokers: how many there are to be.
     """
     if any(name in settings for name in _REPLICAS):
         return dict(settings)
@@ -98,9 +89,9 @@ def check_options(options: Experiment) -> None:
     Raises:
         UsageError: the number of nodes, a bug or a setting is unknown.
     """
-    if not 1 <= options.nodes <= NODE_COUNT_MAX:
+    if not 1 <= options.nodes <= NODES_MAX:
         raise UsageError(
-            f"{options.nodes} nodes were asked for", f"Choose between 1 and {NODE_COUNT_MAX}"
+            f"{options.nodes} nodes were asked for", f"Choose between 1 and {NODES_MAX}"
         )
     broker_ids(options)
     machine, settings = state_machine_of(options), node_settings(options)

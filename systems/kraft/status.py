@@ -6,6 +6,7 @@ Blocking, with a deadline. Must never be called from an event loop's thread.
 import http.client
 import socket
 import time
+from collections.abc import Iterator
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -47,36 +48,25 @@ def _answer(address: Address, kind: RequestKind, timeout_s: float) -> ClientAnsw
     deadline = time.monotonic() + timeout_s
     try:
         with socket.create_connection((address.host, address.port), timeout_s) as connection:
-            frames = _Frames(connection, deadline)
-            decode_hello(frames.next())
+            frames = _frames(connection, deadline)
+            decode_hello(next(frames))
             timeout_ms = max(1, int((deadline - time.monotonic()) * 1_000))
             connection.sendall(encode_frame(ClientRequest(id=1, kind=kind, timeout_ms=timeout_ms)))
-            return decode_answer(frames.next())
+            return decode_answer(next(frames))
     except (OSError, ProtocolError):
         return None
 
 
-class _Frames:
-    """Frame bodies from a socket, until a deadline."""
-
-    def __init__(self, connection: socket.socket, deadline: float) -> None:
-        self._connection = connection
-        self._deadline = deadline
-        self._splitter = FrameSplitter()
-        self._ready: list[bytes] = []
-
-    def next(self) -> bytes:
-        """Return the next body; raises OSError (TimeoutError) or ProtocolError."""
-        while not self._ready:
-            remaining_s = self._deadline - time.monotonic()
-            if remaining_s <= 0:
-                raise TimeoutError("no answer in time")
-            self._connection.settimeout(remaining_s)
-            data = self._connection.recv(65_536)
-            if not data:
-                raise ConnectionResetError("the node closed the connection")
-            self._ready.extend(self._splitter.feed(data))
-        return self._ready.pop(0)
+def _frames(connection: socket.socket, deadline: float) -> Iterator[bytes]:
+    """Frame bodies from a socket; raises OSError (TimeoutError) or ProtocolError."""
+    splitter = FrameSplitter()
+    while (remaining_s := deadline - time.monotonic()) > 0:
+        connection.settimeout(remaining_s)
+        data = connection.recv(65_536)
+        if not data:
+            raise ConnectionResetError("the node closed the connection")
+        yield from splitter.feed(data)
+    raise TimeoutError("no answer in time")
 
 
 def figures(address: Address, timeout_s: float) -> dict[str, float] | None:

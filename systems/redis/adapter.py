@@ -61,11 +61,7 @@ class RedisSystem:
         return (deploy.IMAGE,)
 
     def check_options(self, options: Experiment) -> None:
-        """Refuse a number of nodes, a bug or a setting that does not exist.
-
-        Raises:
-            UsageError: says which.
-        """
+        """Refuse a number of nodes, a bug or a setting that does not exist."""
         deploy.check_options(options)
 
     def deployment(
@@ -77,11 +73,7 @@ class RedisSystem:
         return spec
 
     def ready(self, runtime: Endpoints) -> None:
-        """Return when a primary has all replicas in step and all Sentinels see all of them.
-
-        Raises:
-            HarnessError: says what is missing.
-        """
+        """Return when a primary has all replicas in step and all Sentinels see all of them."""
         action = "wait for the cluster to serve"
         views, primary = self._all_views(runtime, action)
         self._require_replicas(views, primary, action)
@@ -95,10 +87,7 @@ class RedisSystem:
                 raise _not_yet(action, f"the Sentinel of {node} says: {seen.quorum}")
 
     def leader(self, runtime: Endpoints, timeout_s: float) -> LeaderView:
-        """Ask the nodes; of several that claim to be primary the highest configuration epoch wins.
-
-        The epoch is that of the Sentinels' configuration.
-        """
+        """Ask the nodes; of several primaries that of the highest epoch of the Sentinels wins."""
         nodes = tuple(runtime.nodes())
 
         def enough(views: Mapping[NodeName, NodeView]) -> bool:
@@ -120,18 +109,14 @@ class RedisSystem:
         """None: servers write no state events."""
 
     def converged(self, runtime: Endpoints) -> None:
-        """Return when one primary is followed by all, to the same offset, in all Sentinels' view.
-
-        Raises:
-            HarnessError: says what is missing.
-        """
+        """Return when all follow one primary, to the same offset, in all Sentinels' view."""
         action = "wait for the nodes to converge"
         views, primary = self._all_views(runtime, action)
         self._require_replicas(views, primary, action)
         offsets = {node: view.server.offset for node, view in views.items() if view.server}
         if len(set(offsets.values())) != 1:
-            told = ", ".join(f"{node} at {offset}" for node, offset in sorted(offsets.items()))
-            raise _not_yet(action, f"the replicas are not in step: {told}")
+            positions = ", ".join(f"{node} at {offset}" for node, offset in sorted(offsets.items()))
+            raise _not_yet(action, f"the replicas are not in step: {positions}")
 
     def metrics(
         self, runtime: Endpoints, node: NodeName, timeout_s: float
@@ -182,11 +167,7 @@ class RedisSystem:
     def _all_views(
         self, runtime: Endpoints, action: str
     ) -> tuple[dict[NodeName, NodeView], NodeName]:
-        """Every node's whole view, and the one primary that all Sentinels name.
-
-        Raises:
-            HarnessError: a part of a node does not answer, or there is no such primary.
-        """
+        """Every node's whole view, and the one primary that all Sentinels name."""
         nodes = tuple(runtime.nodes())
         views = ask_all(nodes, lambda node: ask(runtime.endpoint, node, STATUS_TIMEOUT_S))
         for node in nodes:
@@ -198,8 +179,8 @@ class RedisSystem:
         primaries = [node for node, view in views.items() if view.server and view.server.is_primary]
         if len(primaries) != 1 or len(named) != 1:
             claims = ", ".join(primaries) or "nobody"
-            told = ", ".join(sorted(f"{name} (epoch {epoch})" for epoch, name in named))
-            raise _not_yet(action, f"{claims} claims to be primary, the Sentinels name {told}")
+            names = ", ".join(sorted(f"{name} (epoch {epoch})" for epoch, name in named))
+            raise _not_yet(action, f"{claims} claims to be primary, the Sentinels name {names}")
         ((_, name),) = named
         if name != primaries[0]:
             raise _not_yet(action, f"{primaries[0]} is primary, the Sentinels name {name}")

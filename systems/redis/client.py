@@ -117,9 +117,9 @@ class Sentinels:
             return False
         return self._take(pairs(reply))
 
-    def _take(self, said: dict[str, str]) -> bool:
-        named = self._membership.node_at(said.get("ip", ""), said.get("port", ""))
-        epoch = said.get("config-epoch", "")
+    def _take(self, fields: dict[str, str]) -> bool:
+        named = self._membership.node_at(fields.get("ip", ""), fields.get("port", ""))
+        epoch = fields.get("config-epoch", "")
         if named is None or not epoch.isdigit() or int(epoch) < self._epoch:
             return False
         self._epoch = int(epoch)
@@ -137,14 +137,7 @@ class RedisClient:
     def __init__(
         self, endpoint: Endpoint, membership: Membership, route: Route, settings: Settings
     ) -> None:
-        """A client that connects at its first operation.
-
-        Args:
-            endpoint: where a node's port is reached; asked again for every new connection.
-            membership: all nodes.
-            route: pinned to a node, or following the Sentinels, that node's first.
-            settings: how clients behave.
-        """
+        """Connects at its first operation; a following client asks the route's Sentinel first."""
         self._endpoint = endpoint
         self._settings = settings
         self._sentinels = (
@@ -240,10 +233,10 @@ class RedisClient:
         except BaseException:
             connection.close()
             raise
-        said = role_of(role)
-        if not said or (self._sentinels is not None and said != PRIMARY_ROLE):
+        name = role_of(role)
+        if not name or (self._sentinels is not None and name != PRIMARY_ROLE):
             connection.close()
-            raise _RefusedError(f"{node} is {said or 'not ready'}") if said else NotSentError(node)
+            raise _RefusedError(f"{node} is {name or 'not ready'}") if name else NotSentError(node)
         self._connection = connection
         self._connected_to = node
         return connection

@@ -21,6 +21,7 @@ from splitbrain.contracts.runtime import (
     NodeSpec,
     Placement,
 )
+from splitbrain.contracts.scenario import NODES_MAX
 from splitbrain.contracts.system import Place
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.systems.redis import run_node
@@ -48,19 +49,13 @@ PORTS: Final = {SERVER_PORT: 6379, SENTINEL_PORT: 26379}
 CONFIGURATION_FOLDER: Final = "config"
 #: Program in it that runs the node.
 PROGRAM: Final = "run_node.py"
-#: Most nodes that names ``n1`` to ``n9`` allow.
-NODE_COUNT_MAX: Final = 9
 
 
 def check_options(options: Experiment) -> None:
-    """Refuse what cannot be deployed, before anything is made.
-
-    Raises:
-        UsageError: the number of nodes or a setting is wrong.
-    """
-    if not 1 <= options.nodes <= NODE_COUNT_MAX:
+    """Refuse what cannot be deployed, before anything is made."""
+    if not 1 <= options.nodes <= NODES_MAX:
         raise UsageError(
-            f"{options.nodes} nodes were asked for", f"Choose between 1 and {NODE_COUNT_MAX}"
+            f"{options.nodes} nodes were asked for", f"Choose between 1 and {NODES_MAX}"
         )
     if options.bugs:
         raise UsageError(

@@ -42,11 +42,11 @@ class _IncompleteError(Exception):
     """More bytes are needed."""
 
 
-def encode_command(words: Sequence[str | bytes]) -> bytes:
+def encode_command(arguments: Sequence[str | bytes]) -> bytes:
     """One command as an array of bulk strings."""
-    parts = [b"*%d\r\n" % len(words)]
-    for word in words:
-        raw = word.encode() if isinstance(word, str) else word
+    parts = [b"*%d\r\n" % len(arguments)]
+    for argument in arguments:
+        raw = argument.encode() if isinstance(argument, str) else argument
         parts.append(b"$%d\r\n%b\r\n" % (len(raw), raw))
     return b"".join(parts)
 
@@ -58,11 +58,7 @@ class ReplyParser:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[Reply]:
-        """Return the replies that these bytes complete, in their order.
-
-        Raises:
-            ProtocolError: the bytes are no replies.
-        """
+        """Return the replies that these bytes complete; ProtocolError: they are no replies."""
         self._buffer += data
         replies: list[Reply] = []
         place = 0
@@ -143,8 +139,8 @@ def pairs(reply: Reply) -> dict[str, str]:
     """A flat array of names and values, as Sentinel describes an instance; empty for all else."""
     if not isinstance(reply, list):
         return {}
-    words = [text(item) for item in reply]
-    return dict(zip(words[::2], words[1::2], strict=False))
+    items = [text(item) for item in reply]
+    return dict(zip(items[::2], items[1::2], strict=False))
 
 
 def info_fields(reply: Reply) -> dict[str, str]:
@@ -215,11 +211,7 @@ class RespConnection:
 
 
 async def connect(address: Address, timeout_s: float) -> RespConnection:
-    """Return a connection on which nothing was sent yet.
-
-    Raises:
-        NotSentError: nobody listens, or not in time.
-    """
+    """Return a connection on which nothing was sent; NotSentError: none could be had in time."""
     if timeout_s <= 0:
         raise NotSentError("no time left")
     try:

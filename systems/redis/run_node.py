@@ -40,10 +40,9 @@ class Stopped(Exception):
 
 
 def put_configuration(config: Path, data: Path) -> bool:
-    """Copy what is not in the data folder yet; a copy there is whole, also after a crash.
+    """Copy what is not in the data folder yet; whether this is the node's first start.
 
-    Returns:
-        Whether this is the node's first start.
+    A copy there is whole, also after a crash.
     """
     data.mkdir(parents=True, exist_ok=True)
     missing = [name for name in PROGRAMS.values() if not (data / name).exists()]
@@ -92,11 +91,11 @@ class Node:
                 # where this is a container's first process.
                 os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
                 self._bury_strangers()
-            return _said(f"{ended} ended by itself with code {self._processes[ended].returncode}")
+            return _report(f"{ended} ended by itself with code {self._processes[ended].returncode}")
         except FileNotFoundError as error:
-            return _said(f"the program {error.filename} is not installed")
+            return _report(f"the program {error.filename} is not installed")
         except ChildProcessError:
-            return _said("both programs ended by themselves")
+            return _report("both programs ended by themselves")
         except Stopped:
             return 0
         finally:
@@ -153,7 +152,7 @@ def _listens(address: tuple[str, int]) -> bool:
     return True
 
 
-def _said(sentence: str) -> int:
+def _report(sentence: str) -> int:
     """Tell why the node ends; its exit code."""
     sys.stderr.write(f"{sentence}\n")
     return 1
@@ -179,7 +178,7 @@ def main(arguments: list[str]) -> int:
     try:
         first_start = put_configuration(config, data)
     except OSError as error:
-        return _said(f"the configuration cannot be put into {data}: {error}")
+        return _report(f"the configuration cannot be put into {data}: {error}")
     return Node(data).run(first_start=first_start)
 
 

@@ -111,11 +111,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 def settings(given: Mapping[str, str], nodes: int) -> Settings:
-    """Return the settings in force in a cluster of so many nodes.
-
-    Raises:
-        UsageError: a name does not exist or a value does not fit.
-    """
+    """Return the settings in force; UsageError: a name does not exist or a value does not fit."""
     for name, value in given.items():
         _check(name, value, nodes)
     in_force = {

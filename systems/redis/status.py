@@ -127,8 +127,8 @@ def server_view(replies: Sequence[resp.Reply]) -> ServerView | None:
 
 def sentinel_view(replies: Sequence[resp.Reply]) -> SentinelView | None:
     """From the three answers of a Sentinel; None where it does not know the group."""
-    said, replicas, quorum = replies
-    group = resp.pairs(said)
+    described_group, replicas, quorum = replies
+    group = resp.pairs(described_group)
     if not group.get("config-epoch", "").isdigit():
         return None
     described = [resp.pairs(replica) for replica in replicas] if isinstance(replicas, list) else []

@@ -12,7 +12,7 @@ from typing import Any, cast
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion
 from splitbrain.contracts.runtime import Address
-from splitbrain.contracts.simulation import ClientEnd, World
+from splitbrain.contracts.simulation import ClientEnd
 from splitbrain.nodes.transport.client_protocol import (
     PROTOCOL_VERSION,
     ClientAnswer,
@@ -23,7 +23,7 @@ from splitbrain.nodes.transport.client_protocol import (
 )
 from splitbrain.simulation.kraft.client import SimulatedKraftClient
 from splitbrain.simulation.kraft.messages import Greeting, Knock
-from splitbrain.simulation.world.world import Pending, Scheduler
+from splitbrain.simulation.world.world import Pending, Scheduler, SimulatedWorld
 from splitbrain.systems.kraft.client import KraftClient
 from tests.golden.client_nodes import Link, StoryNodes, Tape
 from tests.golden.client_story import NODES, Call, ClientStory, Opening
@@ -158,7 +158,7 @@ class _Transport:
 def in_a_world(story: ClientStory) -> list[str]:
     """The story with the client of simulated worlds."""
     world = _StoryWorld(story)
-    client = SimulatedKraftClient(cast(World, world), "c0", "c0.1", NODES, story.route)
+    client = SimulatedKraftClient(cast(SimulatedWorld, world), "c0", "c0.1", NODES, story.route)
     tape = world.tape
 
     def close() -> None:

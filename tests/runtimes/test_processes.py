@@ -175,7 +175,7 @@ HARNESS = """
 import fcntl, pathlib, signal, sys
 import msgspec
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.runtimes.local.control_groups import possible_bases
+from splitbrain.runtimes.control_groups import possible_bases
 from tests.runtimes.node_programs import N1, RUNTIMES, specification
 
 folder = pathlib.Path(sys.argv[1])

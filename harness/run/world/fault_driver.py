@@ -18,7 +18,6 @@ from splitbrain.contracts.arms import FileChanged
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.fault import ActualFault, Awaited, Fault, FaultEvent
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.simulation import Timer
 from splitbrain.harness.run.world.acting import Arms, words_of_time
 from splitbrain.harness.run.world.happenings import Happenings
 from splitbrain.harness.run.world.load import VirtualHistory
@@ -42,7 +41,7 @@ from splitbrain.nemesis.fault_options import (
 )
 from splitbrain.nemesis.kinds import fault_kind
 from splitbrain.nemesis.targets import LAGGARD, THERE, ClusterView, canonical, check_target
-from splitbrain.simulation.world.world import SimulatedWorld
+from splitbrain.simulation.world.world import Pending, SimulatedWorld
 
 _NS_PER_US: Final = 1_000
 #: Nobody probes a world, and looking costs nothing.
@@ -59,7 +58,7 @@ class _Carried(msgspec.Struct):
     #: Condition that it waits for.
     effect: Effect | None = None
     #: Ends the wait when its time is over.
-    timer: Timer | None = None
+    timer: Pending | None = None
     #: Its settled form; None before its target is settled.
     actual: ActualFault | None = None
     has_struck: bool = False

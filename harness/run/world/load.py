@@ -14,13 +14,14 @@ from typing import Final, Unpack
 
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.scenario import LoadOptions
-from splitbrain.contracts.simulation import SimulatedCluster, World
+from splitbrain.contracts.simulation import SimulatedCluster
 from splitbrain.contracts.system import Route
 from splitbrain.harness.run.load.reading import Reading
 from splitbrain.harness.run.load.routes import routes
 from splitbrain.harness.run.load.seat import Books, Seat
 from splitbrain.harness.run.load.timetable import SlotTimes, Timetable
 from splitbrain.history.records import Event, EventFields, EventType
+from splitbrain.simulation.world.world import SimulatedWorld
 from splitbrain.workloads.workload import Workload
 
 #: The highest rate in a world: where refusals take no time, more would let no time pass.
@@ -31,7 +32,7 @@ _NS_PER_US: Final = 1_000
 class VirtualHistory:
     """The clients' history and what it shows of the traffic."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SimulatedWorld) -> None:
         self._world = world
         self.events: list[Event] = []
         #: Acknowledged operations: all, and by the node that answered.
@@ -118,7 +119,7 @@ class SimulatedLoad:
     def __init__(
         self,
         *,
-        world: World,
+        world: SimulatedWorld,
         cluster: SimulatedCluster,
         workload: Workload,
         options: LoadOptions,
@@ -195,7 +196,11 @@ class VirtualFinalReads:
     """Reads of everything that was touched, by one reader."""
 
     def __init__(
-        self, client: VirtualClient, kind: str, operations: Sequence[Operation], world: World
+        self,
+        client: VirtualClient,
+        kind: str,
+        operations: Sequence[Operation],
+        world: SimulatedWorld,
     ) -> None:
         """``kind``: of the client's route."""
         self._client, self._world = client, world

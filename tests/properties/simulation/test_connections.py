@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import NetworkOptions
-from splitbrain.contracts.simulation import Connection
+from splitbrain.simulation.world.connection import SimulatedConnection
 from splitbrain.simulation.world.world import SimulatedWorld
 from tests.unit.simulation.world.empty_worlds import empty_world
 
@@ -108,7 +108,7 @@ class _Course:
     def __init__(self, world: SimulatedWorld) -> None:
         self.world = world
         self.ends: list[_Ends] = []
-        self._opened: list[tuple[str, Connection]] = []
+        self._opened: list[tuple[str, SimulatedConnection]] = []
         self._lives: dict[str, _Life] = {}
         self._value = 0
         for place in PLACES:

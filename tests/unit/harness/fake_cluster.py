@@ -14,9 +14,9 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.random_source import RandomSource
 from splitbrain.contracts.scenario import NodeCrashed, Scenario
-from splitbrain.contracts.simulation import World
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.contracts.system import LeaderView, Route
+from splitbrain.simulation.world.world import SimulatedWorld
 
 #: Names that ``bugs`` may have.
 SILENT_AFTER_HEAL = "silent-after-heal"
@@ -143,7 +143,7 @@ class FakeClient:
 class FakeCluster:
     """Nodes that do nothing but lead."""
 
-    def __init__(self, world: World, muted: frozenset[str]) -> None:
+    def __init__(self, world: SimulatedWorld, muted: frozenset[str]) -> None:
         scenario = world.scenario
         self.world = world
         self.muted = muted
@@ -351,7 +351,7 @@ class FakeSystem:
     def failover_us(self, settings: dict[str, str]) -> int:
         return 100_000
 
-    def cluster(self, world: World, *, muted: frozenset[str] = frozenset()) -> FakeCluster:
+    def cluster(self, world: SimulatedWorld, *, muted: frozenset[str] = frozenset()) -> FakeCluster:
         self.made = FakeCluster(world, muted)
         if self._prepare is not None:
             self._prepare(self.made)

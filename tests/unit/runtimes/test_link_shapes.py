@@ -13,7 +13,7 @@ from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.nemesis.expectations import LinkBehaves
-from splitbrain.runtimes.link_probes import ProbedLinks, quality_of
+from splitbrain.runtimes.link_probes import LinkTools, quality_of
 from splitbrain.runtimes.link_shapes import Means, NetworkLinks, link_capabilities
 from tests.unit.runtimes.pod_tools import pod_tool
 
@@ -23,10 +23,11 @@ N1, N2, N3 = (NodeName(f"n{number}") for number in (1, 2, 3))
 THERE, BACK = Link(N1, N2), Link(N2, N1)
 
 
-class ListeningTools:
+class ListeningTools(LinkTools):
     """Nodes whose tools do nothing but remember."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.plans: dict[str, Any] = {}
         self.resets: dict[str, Collection[str]] = {}
 
@@ -36,10 +37,10 @@ class ListeningTools:
     def address(self, node: NodeName) -> str:
         return f"10.0.0.{node[1:]}"
 
-    def run(self, node: NodeName, words: Sequence[str]) -> str:
-        if words[1] == "show":
+    def run(self, node: NodeName, command: Sequence[str]) -> str:
+        if command[1] == "show":
             return json.dumps(self.plans.get(node, {"arriving": {}, "leaving": {}}))
-        self.plans[node] = json.loads(words[2])
+        self.plans[node] = json.loads(command[2])
         return "{}"
 
     def answer_with_resets(self, node: NodeName, sources: Collection[str]) -> None:
@@ -47,9 +48,6 @@ class ListeningTools:
 
     def answered_with_resets(self, node: NodeName) -> Collection[str]:
         return self.resets.get(node, ())
-
-    def observe(self, link: Link, probes: int, timeout_s: float) -> tuple[str, str]:
-        raise NotImplementedError
 
 
 def arm(*, means: Collection[str] = HERE) -> tuple[NetworkLinks, ListeningTools]:
@@ -181,7 +179,7 @@ def test_the_spread_of_round_trips_leaves_out_a_twentieth_at_each_end() -> None:
 LINK = Link(NodeName("n1"), NodeName("n2"))
 
 
-class BusyLinks(ProbedLinks):
+class BusyLinks(ListeningTools):
     """Whoever waits for the one who counts gives up, or cannot even be started."""
 
     def __init__(self, problem: str) -> None:
@@ -189,12 +187,9 @@ class BusyLinks(ProbedLinks):
         self.problem = problem
         self.ran: list[str] = []
 
-    def address(self, node: NodeName) -> str:
-        return node
-
-    def run(self, node: NodeName, words: Sequence[str]) -> str:
-        self.ran.append(words[1])
-        if words[1] == "await":
+    def run(self, node: NodeName, command: Sequence[str]) -> str:
+        self.ran.append(command[1])
+        if command[1] == "await":
             raise HarnessError("run probe.py", node, self.problem, "")
         return ""
 

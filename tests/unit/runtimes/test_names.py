@@ -16,12 +16,7 @@ MARK = names.mark_of_run(RUN, Path("/runs/a/lock"))
 
 
 def test_every_name_is_one_that_engines_take() -> None:
-    made = [
-        MARK.network(),
-        MARK.pod(N1),
-        MARK.node(N1),
-        MARK.volume(N1),
-    ]
+    made = [MARK.network(), MARK.name(N1, "pod"), MARK.name(N1), MARK.name(N1, "data")]
     assert len(set(made)) == 4
     for name in made:
         assert re.fullmatch(r"[a-zA-Z0-9][a-zA-Z0-9_.-]+", name)
@@ -38,7 +33,7 @@ def test_labels_carry_the_run_unchanged_and_an_absolute_lock(tmp_path: Path) -> 
 def test_runs_of_one_id_in_different_folders_are_different_runs() -> None:
     other = names.mark_of_run(RUN, Path("/runs/b/lock"))
     assert other.network() != MARK.network()
-    assert other.volume(N1) != MARK.volume(N1)
+    assert other.name(N1, "data") != MARK.name(N1, "data")
     assert other.filters() != MARK.filters()
 
 

@@ -268,7 +268,7 @@ def test_control_groups_of_either_version(
     elif there:
         (tmp_path / there).touch()
     monkeypatch.setattr(fault_probes, "_CGROUPS", tmp_path)
-    monkeypatch.setattr("splitbrain.runtimes.local.control_groups.possible_bases", lambda: bases)
+    monkeypatch.setattr("splitbrain.runtimes.control_groups.possible_bases", lambda: bases)
     found = only(fault_probes.look_at_control_groups())
     assert found.answer == answer
     assert said in found.detail

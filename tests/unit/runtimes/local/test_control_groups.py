@@ -10,8 +10,8 @@ import pytest
 from splitbrain.contracts.arms import MemoryState
 from splitbrain.contracts.errors import CapabilityError
 from splitbrain.contracts.names import NodeName
-from splitbrain.runtimes.local import control_groups
-from splitbrain.runtimes.local.control_groups import Controller, NodeGroups, sweep_groups
+from splitbrain.runtimes import control_groups
+from splitbrain.runtimes.control_groups import Controller, NodeGroups, sweep_groups
 from splitbrain.runtimes.local.processes import LocalProcesses
 from splitbrain.runtimes.owners import this_process
 

@@ -17,9 +17,9 @@ from splitbrain.contracts.errors import CapabilityError, HarnessError, UsageErro
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import DeploymentSpec, Mount, NodeSpec
-from splitbrain.runtimes.local import mode, sweep
-from splitbrain.runtimes.local.addresses import take_address
+from splitbrain.runtimes.local import launch, mode, sweep
 from splitbrain.runtimes.local.control import LENGTH, Answer, Call, HostLink, encoded
+from splitbrain.runtimes.local.launch import take_address
 from splitbrain.runtimes.local.mode import FORCE_VARIABLE, Mode, wanted_mode
 from splitbrain.runtimes.local.network import DIALECTS, Dialect, Firewall
 from splitbrain.runtimes.local.process_table import descendants, environment, process
@@ -35,39 +35,33 @@ N1 = NodeName("n1")
 
 
 def test_two_takers_never_get_one_address() -> None:
-    taken = [take_address([9190, 9193]) for _ in range(50)]
-    assert len({each.host for each in taken}) == 50
-    for each in taken:
-        each.release()
-        each.release()
+    hosts, holders = zip(*(take_address([9190, 9193]) for _ in range(50)), strict=True)
+    assert len(set(hosts)) == 50
+    for holder in holders:
+        holder.close()
 
 
 def test_an_address_on_which_somebody_listens_is_passed_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from splitbrain.runtimes.local import addresses
-
     numbers = iter([0, 0, 8, 0, 0, 9])
-    monkeypatch.setattr(addresses.secrets, "randbelow", lambda _: next(numbers))
+    monkeypatch.setattr(launch.secrets, "randbelow", lambda _: next(numbers))
     with socket.create_server(("127.1.1.9", 0)) as server:
-        taken = take_address([server.getsockname()[1]])
-    assert taken.host == "127.1.1.10"
-    taken.release()
+        host, holder = take_address([server.getsockname()[1]])
+    assert host == "127.1.1.10"
+    holder.close()
 
 
 def test_an_address_that_another_process_holds_is_passed_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from splitbrain.runtimes.local import addresses
-
-    held = take_address([])
-    octets = [int(octet) - 1 for octet in held.host.split(".")[1:]]
+    host, holder = take_address([])
+    octets = [int(octet) - 1 for octet in host.split(".")[1:]]
     numbers = iter([*octets, octets[0], octets[1], (octets[2] + 1) % 254])
-    monkeypatch.setattr(addresses.secrets, "randbelow", lambda _: next(numbers))
-    other = take_address([])
-    assert other.host != held.host
-    held.release()
-    other.release()
+    monkeypatch.setattr(launch.secrets, "randbelow", lambda _: next(numbers))
+    other, another_holder = take_address([])
+    with holder, another_holder:
+        assert other != host
 
 
 def test_no_free_address_is_one_sentence() -> None:
@@ -118,7 +112,7 @@ def test_no_two_braces_stand_on_one_line_of_nft() -> None:
 )
 def test_dropped_addresses_are_read_back(shown: str) -> None:
     firewall = Firewall(Dialect("any", ("true",), ("printf", "%s", shown)), "/dev/null")
-    assert firewall.dropped() == {"10.77.0.1", "10.77.0.3"}
+    assert firewall.shown("drop") == {"10.77.0.1", "10.77.0.3"}
 
 
 def test_a_tool_that_is_missing_or_fails_is_named() -> None:

@@ -7,7 +7,6 @@ import msgspec
 
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import DiskOptions, NetworkOptions, Scenario
-from splitbrain.contracts.simulation import World
 from splitbrain.nodes.quorum.effects import Effect
 from splitbrain.nodes.quorum.events import Event
 from splitbrain.nodes.quorum.identifiers import DirectoryId, NodeId
@@ -90,7 +89,7 @@ class _Unwatched:
     def describe(self, message: Any) -> tuple[str, str, bool]:
         return describe(message)
 
-    def cluster(self, world: World, *, muted: frozenset[str] = frozenset()) -> Any:
+    def cluster(self, world: SimulatedWorld, *, muted: frozenset[str] = frozenset()) -> Any:
         return None
 
 

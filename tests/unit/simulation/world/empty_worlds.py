@@ -5,7 +5,7 @@ from typing import Any
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import NetworkOptions, Scenario
-from splitbrain.contracts.simulation import Connection
+from splitbrain.simulation.world.connection import SimulatedConnection
 from splitbrain.simulation.world.world import SimulatedWorld
 
 #: Every message takes exactly so long, unless a test says otherwise.
@@ -99,7 +99,7 @@ class Listener:
 
 def connected(
     world: SimulatedWorld, *, echoes: bool = False
-) -> tuple[Listener, Opener, Connection]:
+) -> tuple[Listener, Opener, SimulatedConnection]:
     """A server at n1, a client at c1, and the client's connection to it."""
     server, client = Listener(world, "n1", echoes=echoes), Opener(world)
     return server, client, world.network.connect("c1", "n1", client)

@@ -9,12 +9,13 @@ import pytest
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.scenario import NODES_MAX
 from splitbrain.nodes.server.machine.configuration import read_configuration
 from splitbrain.patched.loading import PatchedModules
 from splitbrain.patched.patch import read_patch
 from splitbrain.systems.kraft.adapter import KraftSystem
 from splitbrain.systems.kraft.deployment import IMAGE
-from splitbrain.systems.kraft.state_machines import NODE_COUNT_MAX, node_settings
+from splitbrain.systems.kraft.state_machines import node_settings
 from tests.unit.systems.pod_place import pod_place
 
 RUN = RunId("20261121T000000-7")
@@ -117,7 +118,7 @@ def test_a_planted_bug_reaches_the_nodes_by_the_launcher(tmp_path: Path) -> None
     assert read_patch("x", text).preamble.startswith(KraftSystem().planted_bugs[options.bugs[0]])
 
 
-@pytest.mark.parametrize("count", [0, NODE_COUNT_MAX + 1])
+@pytest.mark.parametrize("count", [0, NODES_MAX + 1])
 def test_an_impossible_number_of_nodes_is_refused(tmp_path: Path, count: int) -> None:
     with pytest.raises(UsageError, match=str(count)):
         KraftSystem().deployment(RUN, tmp_path, Experiment(system="kraft", nodes=count), pod_place)

@@ -1,4 +1,4 @@
-"""Control groups for the nodes of this machine: processor and memory, where the user may have them.
+"""Control groups: limits that they enforce, and groups of this machine's nodes where it may be so.
 
 Root may, and a user to whom a part of the tree was delegated. Groups are looked for as far up the
 tree as they can be made, so that whoever sweeps later finds them at the same place. They are known
@@ -23,22 +23,42 @@ Controller = Literal["cpu", "memory"]
 _ROOT: Final = Path("/sys/fs/cgroup")
 _PREFIX: Final = "splitbrain:"
 #: File of a controller in cgroup v2, and in v1.
-_FILES: Final[Mapping[Controller, tuple[str, str]]] = {
+FILES: Final[Mapping[Controller, tuple[str, str]]] = {
     "cpu": ("cpu.max", "cpu.cfs_quota_us"),
     "memory": ("memory.max", "memory.limit_in_bytes"),
 }
-_PERIOD_US: Final = 100_000
+PERIOD_US: Final = 100_000
 #: Cgroup v1 has no word for none: it tells the greatest number of pages.
 _UNLIMITED_BYTES: Final = 1 << 60
 _TRIAL_PATIENCE_S: Final = 10.0
 
 
-class NodeGroups:
-    """The groups of one run's nodes.
+def cpu_share(group: Path) -> float | None:
+    """Return the share of one processor that a group may have; None: no limit."""
+    if (group / "cpu.max").is_file():
+        quota, period = (group / "cpu.max").read_text().split()
+    else:
+        quota = (group / "cpu.cfs_quota_us").read_text()
+        period = (group / "cpu.cfs_period_us").read_text()
+    return None if quota == "max" or int(quota) < 0 else int(quota) / int(period)
 
-    Args:
-        nodes: their names.
-        bases: folder of each controller to make groups in.
+
+def memory_limit(group: Path) -> int | None:
+    """Bytes that a group may have; None: no limit."""
+    new = group / "memory.max"
+    limit = (new if new.is_file() else group / "memory.limit_in_bytes").read_text().strip()
+    return int(limit) if limit != "max" and 0 <= int(limit) < _UNLIMITED_BYTES else None
+
+
+def memory_kills(group: Path) -> int:
+    """Processes of a group that the kernel has ended for want of memory, ever."""
+    new = group / "memory.events"
+    lines = (new if new.is_file() else group / "memory.oom_control").read_text().splitlines()
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+
+
+class NodeGroups:
+    """Groups of one run's nodes, below a folder for each controller.
 
     Raises:
         OSError: a group cannot be made.
@@ -47,12 +67,12 @@ class NodeGroups:
     def __init__(self, nodes: Iterable[NodeName], bases: Mapping[Controller, Path]) -> None:
         self._folders: list[Path] = []
         self._groups: dict[NodeName, dict[Controller, Path]] = {}
-        mine = _PREFIX + this_process().word().replace("/", ",") + f":{id(self):x}"
+        name = _PREFIX + this_process().word().replace("/", ",") + f":{id(self):x}"
         for node in nodes:
             self._groups[node] = {}
             for controller, base in bases.items():
-                group = base / mine / node
-                self._make(base / mine)
+                group = base / name / node
+                self._make(base / name)
                 self._make(group)
                 self._groups[node][controller] = group
 
@@ -67,25 +87,19 @@ class NodeGroups:
         """Return the groups that each process of the node must enter."""
         return tuple(str(group) for group in dict.fromkeys(self._groups[node].values()))
 
-    def limit_cpu(self, node: NodeName, cpu_share: float | None) -> None:
+    def limit_cpu(self, node: NodeName, share: float | None) -> None:
         """Let the node's processes have this share of one processor; None: what they can get."""
         group = self._groups[node]["cpu"]
-        quota = None if cpu_share is None else round(cpu_share * _PERIOD_US)
+        quota = None if share is None else round(share * PERIOD_US)
         if (group / "cpu.max").is_file():
-            (group / "cpu.max").write_text(f"{'max' if quota is None else quota} {_PERIOD_US}")
+            (group / "cpu.max").write_text(f"{'max' if quota is None else quota} {PERIOD_US}")
             return
-        (group / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
+        (group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
         (group / "cpu.cfs_quota_us").write_text(str(-1 if quota is None else quota))
 
     def cpu_share(self, node: NodeName) -> float | None:
         """Return the share that the kernel enforces; None: no limit."""
-        group = self._groups[node]["cpu"]
-        if (group / "cpu.max").is_file():
-            quota, period = (group / "cpu.max").read_text().split()
-        else:
-            quota = (group / "cpu.cfs_quota_us").read_text()
-            period = (group / "cpu.cfs_period_us").read_text()
-        return None if quota == "max" or int(quota) < 0 else int(quota) / int(period)
+        return cpu_share(self._groups[node]["cpu"])
 
     def limit_memory(self, node: NodeName, size: int | None) -> None:
         """Let the node's processes have so many bytes and no swap; None: what they can get.
@@ -109,18 +123,11 @@ class NodeGroups:
 
     def memory_limit(self, node: NodeName) -> int | None:
         """Bytes that the kernel lets the node's processes have; None: no limit."""
-        group = self._groups[node]["memory"]
-        new = group / "memory.max"
-        said = (new if new.is_file() else group / "memory.limit_in_bytes").read_text().strip()
-        is_limited = said != "max" and 0 <= int(said) < _UNLIMITED_BYTES
-        return int(said) if is_limited else None
+        return memory_limit(self._groups[node]["memory"])
 
     def memory_kills(self, node: NodeName) -> int:
         """Processes of the node that the kernel has ended for want of memory, ever."""
-        group = self._groups[node]["memory"]
-        new = group / "memory.events"
-        lines = (new if new.is_file() else group / "memory.oom_control").read_text().splitlines()
-        return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+        return memory_kills(self._groups[node]["memory"])
 
     def remove(self) -> None:
         """Remove the groups, whose processes are gone. Safe to call twice."""
@@ -134,7 +141,7 @@ class NodeGroups:
 def possible_bases() -> Mapping[Controller, Path]:
     """Where groups can be made and entered, tried once by each process; empty: nowhere."""
     found: dict[Controller, Path] = {}
-    for controller in _FILES:
+    for controller in FILES:
         for base in _candidates(controller):
             if _works(base, controller):
                 found[controller] = base
@@ -169,7 +176,7 @@ def _works(base: Path, controller: Controller) -> bool:
         return False
     try:
         _pass_on(trial)
-        if not any((trial / file).is_file() for file in _FILES[controller]):
+        if not any((trial / file).is_file() for file in FILES[controller]):
             return False
         inside = trial / "n1"
         inside.mkdir()
@@ -196,7 +203,7 @@ def _pass_on(folder: Path) -> None:
     with suppress(OSError):
         if control.is_file():
             there = (folder / "cgroup.controllers").read_text().split()
-            control.write_text(" ".join(f"+{name}" for name in _FILES if name in there))
+            control.write_text(" ".join(f"+{name}" for name in FILES if name in there))
 
 
 def sweep_groups(bases: Mapping[Controller, Path]) -> int:
