@@ -95,11 +95,7 @@ class FramedChild:
         self.send_frame(frame(message))
 
     def send_frame(self, content: bytes) -> None:
-        """Begin to send a message that is pickled already.
-
-        Raises:
-            OSError: the child is gone.
-        """
+        """Begin to send a message that is pickled already; raise OSError if the child is gone."""
         self._unsent = memoryview(bytes(self._unsent) + content if self._unsent else content)
         self.flush()
 

@@ -50,11 +50,7 @@ class TryLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchFolder:
-    """Folder of one search; close it at the end.
-
-    Raises:
-        HarnessError: it cannot be made.
-    """
+    """Folder of one search; close it at the end; raise HarnessError if it cannot be made."""
 
     def __init__(self, runs_folder: Path, run: str, *, keeps_tries: bool = False) -> None:
         """Make the folder; ``run`` names the searched run."""
