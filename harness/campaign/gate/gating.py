@@ -262,5 +262,5 @@ def _ask(
             return msgspec.json.decode(answered.answer, type=FiguresAnswer)
     except UNREADABLE as error:
         return f"The figures of Spark cannot be read: {error}."
-    reason = answered.told or f"it ended with code {answered.code}"
+    reason = answered.error_line or f"it ended with code {answered.code}"
     return f"The figures of Spark are missing: {reason.rstrip('.')}."
