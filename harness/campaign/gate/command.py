@@ -16,9 +16,9 @@ from splitbrain.harness.campaign.gate.policy import read_policy
 from splitbrain.harness.campaign.gate.record import FailureRecord, GateRecord, encode_record
 from splitbrain.harness.campaign.gate.self_test import Proof, prove
 from splitbrain.harness.campaign.gate.words import (
+    HEADLINES,
     failure_state,
     failure_title,
-    headline,
     threshold_sentence,
 )
 from splitbrain.harness.console.plain_text import printable
@@ -162,7 +162,7 @@ def _show(record: GateRecord, console: Console) -> None:
         lines += ["", "Notes", *(f"  {sentence}" for sentence in notes)]
     for line in (*lines, ""):
         console.print(Text(printable(line)), soft_wrap=True)
-    verdict = Text(f" {headline(record)} ", style=_STYLES[record.verdict])
+    verdict = Text(f" {HEADLINES[record.verdict]} ", style=_STYLES[record.verdict])
     console.print(verdict + Text(f" {printable(record.sentence)}"), soft_wrap=True)
 
 

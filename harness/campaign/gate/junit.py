@@ -6,9 +6,10 @@ was valid in a replay or a later try. A planted bug of a suite that was found pa
 """
 
 from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.campaign.gate.evaluation import Judged
 from splitbrain.harness.campaign.gate.failures import Failures
 from splitbrain.harness.campaign.gate.gated_run import GatedRun
-from splitbrain.harness.campaign.gate.record import GateRecord, JudgedThreshold
+from splitbrain.harness.campaign.gate.record import GateRecord
 from splitbrain.harness.campaign.gate.words import threshold_sentence
 from splitbrain.harness.report.junit import (
     JunitCase,
@@ -51,7 +52,7 @@ def _thresholds(record: GateRecord) -> JunitSuite:
     return suite
 
 
-def _trouble_of(threshold: JudgedThreshold) -> Trouble | None:
+def _trouble_of(threshold: Judged) -> Trouble | None:
     if threshold.state == "violated":
         return "failure"
     return "error" if threshold.state == "unknown" else None

@@ -15,9 +15,9 @@ from splitbrain.harness.campaign.gate.record import (
     State,
 )
 from splitbrain.harness.campaign.gate.words import (
+    HEADLINES,
     failure_state,
     failure_title,
-    headline,
     measured_text,
 )
 from splitbrain.harness.console.plain_text import markdown, printable, value_text
@@ -49,7 +49,7 @@ def to_markdown(record: GateRecord, bytes_max: int = BYTES_MAX) -> str:
 
 
 def _lines(record: GateRecord) -> Iterator[str]:
-    yield f"# Gate {markdown(record.tier)}: {headline(record)}"
+    yield f"# Gate {markdown(record.tier)}: {HEADLINES[record.verdict]}"
     yield ""
     yield markdown(record.sentence)
     yield ""

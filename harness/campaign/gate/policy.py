@@ -112,8 +112,6 @@ class _Reading(TomlFile):
             quarantines=self._quarantines(),
         )
 
-    # --- tiers ------------------------------------------------------------------------------
-
     def _tiers(self) -> dict[str, Tier]:
         common = self._thresholds(self._data, "")
         declared = self._table("tier")
@@ -171,7 +169,7 @@ class _Reading(TomlFile):
         texts = table.get("require", [])
         if not isinstance(texts, list):
             self._refuse("require is no list of texts", _NEXT, self._lines.key(place, "require"))
-        found: list[Threshold] = []
+        thresholds: list[Threshold] = []
         for text in cast("list[Any]", texts):
             line = self._lines.text(place, str(text)) or self._lines.key(place, "require")
             if not isinstance(text, str):
@@ -182,16 +180,13 @@ class _Reading(TomlFile):
                     refuse_unknown_value(condition)
             except UsageError as error:
                 self._refuse(error.problem, error.next_step, line)
-            if any(other.measure == threshold.measure and other.text == threshold.text
-                   for other in found):  # fmt: skip
+            if (threshold.measure, threshold.text) in [(t.measure, t.text) for t in thresholds]:
                 self._refuse(f"{text!r} stands there twice", "Leave one of them out", line)
-            found.append(threshold)
-        return tuple(found)
-
-    # --- the rest ---------------------------------------------------------------------------
+            thresholds.append(threshold)
+        return tuple(thresholds)
 
     def _samples_min(self) -> dict[str, int]:
-        found: dict[str, int] = {}
+        samples_min: dict[str, int] = {}
         for name, count in self._table("samples_min").items():
             line = self._lines.key("samples_min", name)
             try:
@@ -200,24 +195,24 @@ class _Reading(TomlFile):
                 self._refuse(error.problem, error.next_step, line)
             if not isinstance(count, int) or isinstance(count, bool) or count < 1:
                 self._refuse(f"{name} = {count!r} is no number of samples from 1", _NEXT, line)
-            found[figure.name] = count
-        return found
+            samples_min[figure.name] = count
+        return samples_min
 
     def _quarantines(self) -> tuple[Quarantine, ...]:
         listed = self._data.get("quarantine", [])
         if not isinstance(listed, list):
             self._refuse("quarantine is no list", "Write it as [[quarantine]]")
-        found: list[Quarantine] = []
+        quarantines: dict[str, Quarantine] = {}
         for number, content in enumerate(cast("list[Any]", listed)):
             line = self._lines.header("quarantine", number)
             if not isinstance(content, dict):
                 self._refuse("a quarantine is no table", "Write it as [[quarantine]]", line)
-            found.append(self._quarantine(cast("dict[str, Any]", content), number))
-            if found[-1].fingerprint in [quarantine.fingerprint for quarantine in found[:-1]]:
-                self._refuse(
-                    f"{found[-1].fingerprint} is quarantined twice", "Leave one of them out", line
-                )
-        return tuple(found)
+            quarantine = self._quarantine(cast("dict[str, Any]", content), number)
+            name = quarantine.fingerprint
+            if name in quarantines:
+                self._refuse(f"{name} is quarantined twice", "Leave one of them out", line)
+            quarantines[name] = quarantine
+        return tuple(quarantines.values())
 
     def _quarantine(self, content: dict[str, Any], number: int) -> Quarantine:
         def line(key: str) -> int | None:

@@ -66,17 +66,14 @@ def _green_world(policy: Policy, tier: Tier) -> _World | Subject:
     """Return figures that meet everything, else the first subject that cannot be met."""
     world = _World({}, {})
     for subject in subjects_of(tier):
-        found = next(
-            (
-                values
-                for values in _candidates(tier, subject)
-                if not _violated(policy, _only(tier, subject), world.with_value(subject, *values))
-            ),
-            None,
-        )
-        if found is None:
+        own = _only(tier, subject)
+        for values in _candidates(tier, subject):
+            greener = world.with_value(subject, *values)
+            if not _violated(policy, own, greener):
+                world = greener
+                break
+        else:
             return subject
-        world = world.with_value(subject, *found)
     return world
 
 
@@ -90,7 +87,7 @@ def _prove(policy: Policy, tier: Tier, threshold: Threshold, green: _World) -> P
         candidates.sort(key=lambda values: abs(values[0] - threshold.bound))
     for now, then in candidates:
         world = green.with_value(threshold.subject, now, then)
-        if _violated(policy, tier, world) != [threshold]:
+        if _violated(policy, tier, world) != [threshold.text]:
             continue
         if _verdict(policy, tier, world) != "red" or _verdict(policy, others, world) != "green":
             return Proof(
@@ -120,12 +117,10 @@ def _breach(threshold: Threshold, figure: Figure, now: float, then: float) -> st
     return f"red at {threshold.subject.text} = {now:g}{'' if figure.unit != 'ms' else ' ms'}"
 
 
-def _violated(policy: Policy, tier: Tier, world: _World) -> list[Threshold]:
-    return [
-        judged.threshold
-        for judged in evaluate(policy, tier, world.now, world.then, is_waived=False)
-        if judged.state == "violated"
-    ]
+def _violated(policy: Policy, tier: Tier, world: _World) -> list[str]:
+    """Return the violated thresholds' texts."""
+    judged = evaluate(policy, tier, world.now, world.then, is_waived=False)
+    return [threshold.threshold for threshold in judged if threshold.state == "violated"]
 
 
 def _verdict(policy: Policy, tier: Tier, world: _World) -> str:

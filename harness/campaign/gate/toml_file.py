@@ -7,6 +7,7 @@ tables, keys, and the texts of an array; None for any other.
 import hashlib
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -87,12 +88,7 @@ class TomlLines:
 
     def key(self, table: str, key: str, occurrence: int = 0) -> int | None:
         """Return the line of a table's key; of the table ``""`` at the beginning."""
-        start = self._begin(table, occurrence)
-        if start is None:
-            return None
-        for number, line in enumerate(self._lines[start:], start=start + 1):
-            if _HEADER.match(line):
-                break
+        for number, line in self._lines_of(table, occurrence):
             match = _KEY.match(line)
             if match is not None and _plain(match["name"]) == key:
                 return number
@@ -100,18 +96,18 @@ class TomlLines:
 
     def text(self, table: str, text: str) -> int | None:
         """Return the line of a table on which a quoted text stands."""
-        start = self._begin(table, 0)
-        if start is None:
-            return None
-        for number, line in enumerate(self._lines[start:], start=start + 1):
-            if _HEADER.match(line):
-                break
+        for number, line in self._lines_of(table):
             if f'"{text}"' in line or f"'{text}'" in line:
                 return number
         return None
 
-    def _begin(self, table: str, occurrence: int) -> int | None:
-        return 0 if not table else self.header(table, occurrence)
+    def _lines_of(self, table: str, occurrence: int = 0) -> Iterator[tuple[int, str]]:
+        start = self.header(table, occurrence) if table else 0
+        if start is not None:
+            for number, line in enumerate(self._lines[start:], start=start + 1):
+                if _HEADER.match(line):
+                    return
+                yield number, line
 
 
 def _plain(name: str) -> str:
