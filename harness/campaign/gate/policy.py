@@ -94,10 +94,10 @@ def read_policy(path: Path) -> Policy:
 
 class _Reading(TomlFile):
     def policy(self) -> Policy:
-        self._refuse_unknown_keys(self._data, _TOP_KEYS)
+        self._refuse_unknown_keys(self.data, _TOP_KEYS)
         self._refuse_other_schema(POLICY_SCHEMA)
         tiers = self._tiers()
-        default = self._data.get("default_tier")
+        default = self.data.get("default_tier")
         if default is not None and default not in tiers:
             line = self._lines.key("", "default_tier")
             self._refuse(
@@ -105,7 +105,7 @@ class _Reading(TomlFile):
             )
         return Policy(
             path=str(self._path),
-            digest=self._digest,
+            digest=self.digest,
             tiers=tiers,
             default_tier=default,
             samples_min=self._samples_min(),
@@ -113,7 +113,7 @@ class _Reading(TomlFile):
         )
 
     def _tiers(self) -> dict[str, Tier]:
-        common = self._thresholds(self._data, "")
+        common = self._thresholds(self.data, "")
         declared = self._table("tier")
         own: dict[str, tuple[Threshold, ...]] = {}
         parents: dict[str, str] = {}
@@ -199,7 +199,7 @@ class _Reading(TomlFile):
         return samples_min
 
     def _quarantines(self) -> tuple[Quarantine, ...]:
-        listed = self._data.get("quarantine", [])
+        listed = self.data.get("quarantine", [])
         if not isinstance(listed, list):
             self._refuse("quarantine is no list", "Write it as [[quarantine]]")
         quarantines: dict[str, Quarantine] = {}
@@ -242,7 +242,7 @@ class _Reading(TomlFile):
         return Quarantine(fingerprint, until, reason.strip())
 
     def _table(self, name: str) -> dict[str, Any]:
-        value = self._data.get(name, {})
+        value = self.data.get(name, {})
         if not isinstance(value, dict):
             self._refuse(f"{name} is no table", f"Write it as [{name}]", self._lines.key("", name))
         return cast("dict[str, Any]", value)

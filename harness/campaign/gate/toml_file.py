@@ -34,7 +34,7 @@ class TomlFile:
         try:
             content = path.read_bytes()
             text = content.decode("utf-8")
-            self._data: dict[str, Any] = tomllib.loads(text)
+            self.data: dict[str, Any] = tomllib.loads(text)
         except OSError as error:
             raise UsageError(
                 f"the {called} {path} cannot be read: {error.strerror}", "Name a file that exists"
@@ -43,11 +43,11 @@ class TomlFile:
             raise UsageError(
                 f"the {called} {path} is no TOML: {in_words(error)}", next_step
             ) from error
-        self._digest = hashlib.sha256(content).hexdigest()
+        self.digest = hashlib.sha256(content).hexdigest()
         self._lines = TomlLines(text)
 
     def _refuse_other_schema(self, schema: int) -> None:
-        found = self._data.get("schema")
+        found = self.data.get("schema")
         if found is True or found != schema:
             said = "says no schema" if found is None else f"has schema {found!r}"
             self._refuse(
