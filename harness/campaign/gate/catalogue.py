@@ -123,7 +123,6 @@ FIGURES: Final[dict[str, Figure]] = {
 #: Figures that have no meaning without a baseline.
 COMPARING: Final = frozenset({"failures_new"})
 _OF_SPARK: Final = frozenset(figure.name for figure in SPARK_FIGURES)
-_MS: Final = "_ms"
 
 
 def needs_spark(name: str) -> bool:
@@ -132,34 +131,25 @@ def needs_spark(name: str) -> bool:
 
 
 def figure_named(name: str) -> Figure:
-    """Return the figure of that name; ``latency_p99`` is short for ``latency_p99_ms``.
-
-    Raises:
-        UsageError: there is none.
-    """
-    figure = FIGURES.get(name) or FIGURES.get(name + _MS)
+    """Return a figure; ``latency_p99`` is short for ``latency_p99_ms``; raise UsageError."""
+    figure = FIGURES.get(name) or FIGURES.get(f"{name}_ms")
     if figure is None:
-        raise UsageError(
-            f"there is no figure called {name!r}", or_nearest(name, FIGURES, "figures")
-        )
+        next_step = or_nearest(name, FIGURES, "figures")
+        raise UsageError(f"there is no figure called {name!r}", next_step)
     return figure
 
 
 def refuse_unknown_value(condition: Condition) -> None:
-    """Refuse a condition's value that does not exist; versions and operations may be anything.
-
-    Raises:
-        UsageError: there is nothing of that name.
-    """
-    known = _known_values(condition.dimension)
-    if known and condition.value not in known:
-        raise UsageError(
-            f"there is no {condition.dimension} called {condition.value!r}",
-            or_nearest(condition.value, known, f"{condition.dimension}s"),
-        )
+    """Refuse a value that does not exist, with a UsageError; versions may be anything."""
+    dimension, value = condition.dimension, condition.value
+    values = _values_of(dimension)
+    if values and value not in values:
+        next_step = or_nearest(value, values, f"{dimension}s")
+        raise UsageError(f"there is no {dimension} called {value!r}", next_step)
 
 
-def _known_values(dimension: Dimension) -> Sequence[str]:
+def _values_of(dimension: Dimension) -> Sequence[str]:
+    """Return all values; none where any text may be one."""
     match dimension:
         case "system":
             return systems.names()

@@ -34,14 +34,14 @@ from splitbrain.harness.campaign.gate.record import (
     run_record,
 )
 from splitbrain.harness.campaign.gate.selection import select
+from splitbrain.harness.campaign.gate.sentences import leading_sentence
 from splitbrain.harness.campaign.gate.verdict_figures import is_flaky, measure_verdicts
-from splitbrain.harness.campaign.gate.words import leading_sentence
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.tool_version import tool_commit, tool_version
 from splitbrain.harness.pool.spark_child import ask_spark
 
 
-class GateRequest(msgspec.Struct, frozen=True, kw_only=True):
+class GateRequest(msgspec.Struct, frozen=True):
     """Request for one gate."""
 
     policy: Policy

@@ -62,24 +62,16 @@ class Policy(msgspec.Struct, frozen=True):
     quarantines: tuple[Quarantine, ...]
 
     def tier(self, name: str | None) -> Tier:
-        """Return the tier of a name, or the default one.
-
-        Raises:
-            UsageError: there is none of that name, or several to choose from.
-        """
+        """Return the tier of a name, or the default one; raise UsageError if there is no such."""
         wanted = name or self.default_tier
         if wanted is None and len(self.tiers) == 1:
             (wanted,) = self.tiers
         if wanted is None:
-            raise UsageError(
-                f"the policy {self.path} has several tiers",
-                f"Choose one with --tier: {', '.join(self.tiers)}",
-            )
+            next_step = f"Choose one with --tier: {', '.join(self.tiers)}"
+            raise UsageError(f"the policy {self.path} has several tiers", next_step)
         if wanted not in self.tiers:
-            raise UsageError(
-                f"the policy {self.path} has no tier {wanted!r}",
-                or_nearest(wanted, self.tiers, "tiers"),
-            )
+            next_step = or_nearest(wanted, self.tiers, "tiers")
+            raise UsageError(f"the policy {self.path} has no tier {wanted!r}", next_step)
         return self.tiers[wanted]
 
     def samples_needed(self, subject: Subject) -> int:
@@ -99,10 +91,9 @@ class _Reading(TomlFile):
         tiers = self._tiers()
         default = self.data.get("default_tier")
         if default is not None and default not in tiers:
+            next_step = or_nearest(str(default), tiers, "tiers")
             line = self._lines.key("", "default_tier")
-            self._refuse(
-                f"there is no tier {default!r}", or_nearest(str(default), tiers, "tiers"), line
-            )
+            self._refuse(f"there is no tier {default!r}", next_step, line)
         return Policy(
             path=str(self._path),
             digest=self.digest,
@@ -144,11 +135,8 @@ class _Reading(TomlFile):
     def _parent(self, value: Any, name: str, declared: dict[str, Any]) -> str:
         line = self._lines.key(f"tier.{name}", "inherits")
         if not isinstance(value, str) or value not in declared:
-            self._refuse(
-                f"the tier {name!r} inherits from {value!r}, which is no tier",
-                or_nearest(str(value), declared, "tiers"),
-                line,
-            )
+            problem = f"the tier {name!r} inherits from {value!r}, which is no tier"
+            self._refuse(problem, or_nearest(str(value), declared, "tiers"), line)
         return value
 
     def _ancestry(self, name: str, parents: dict[str, str]) -> list[str]:
@@ -157,11 +145,8 @@ class _Reading(TomlFile):
         while line[-1] in parents:
             parent = parents[line[-1]]
             if parent in line:
-                self._refuse(
-                    f"the tier {name!r} inherits from itself",
-                    _NEXT,
-                    self._lines.key(f"tier.{name}", "inherits"),
-                )
+                place = self._lines.key(f"tier.{name}", "inherits")
+                self._refuse(f"the tier {name!r} inherits from itself", _NEXT, place)
             line.append(parent)
         return line[::-1]
 
@@ -252,5 +237,5 @@ def _replaced(
     inherited: tuple[Threshold, ...], own: tuple[Threshold, ...]
 ) -> tuple[Threshold, ...]:
     """Return both; a tier's own thresholds replace inherited ones of the same measure."""
-    spoken = {threshold.measure for threshold in own}
-    return (*(threshold for threshold in inherited if threshold.measure not in spoken), *own)
+    replaced = {threshold.measure for threshold in own}
+    return (*(each for each in inherited if each.measure not in replaced), *own)

@@ -36,25 +36,21 @@ class TomlFile:
             text = content.decode("utf-8")
             self.data: dict[str, Any] = tomllib.loads(text)
         except OSError as error:
-            raise UsageError(
-                f"the {called} {path} cannot be read: {error.strerror}", "Name a file that exists"
-            ) from error
+            problem = f"the {called} {path} cannot be read: {error.strerror}"
+            raise UsageError(problem, "Name a file that exists") from error
         except (ValueError, RecursionError) as error:
-            raise UsageError(
-                f"the {called} {path} is no TOML: {in_words(error)}", next_step
-            ) from error
+            problem = f"the {called} {path} is no TOML: {in_words(error)}"
+            raise UsageError(problem, next_step) from error
         self.digest = hashlib.sha256(content).hexdigest()
         self._lines = TomlLines(text)
 
     def _refuse_other_schema(self, schema: int) -> None:
-        found = self.data.get("schema")
-        if found is True or found != schema:
-            said = "says no schema" if found is None else f"has schema {found!r}"
-            self._refuse(
-                f"it {said}, and this version reads {schema}",
-                f"Begin it with schema = {schema}",
-                self._lines.key("", "schema"),
-            )
+        actual = self.data.get("schema")
+        if actual is True or actual != schema:
+            how = "says no schema" if actual is None else f"has schema {actual!r}"
+            problem = f"it {how}, and this version reads {schema}"
+            line = self._lines.key("", "schema")
+            self._refuse(problem, f"Begin it with schema = {schema}", line)
 
     def _refuse_unknown_keys(
         self, content: dict[str, Any], known: tuple[str, ...], table: str = "", occurrence: int = 0
