@@ -175,7 +175,7 @@ def compared(cell: str, options: argparse.Namespace, folder: Path) -> Compared |
     timed = timed_copy(run, folder / "by-time" / run.root.name)
     return Compared(
         cell=cell,
-        recorded=recorded.words(),
+        recorded=recorded.text,
         pinned=replayed(run.root, options.times, folder / "pinned"),
         timed=replayed(timed.root, options.times, folder / "timed"),
     )

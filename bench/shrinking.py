@@ -17,13 +17,13 @@ from multiprocessing import get_context
 import msgspec
 
 from splitbrain.contracts.names import DEFAULT_SYSTEM
+from splitbrain.harness.campaign.shrinking.description import Size, size_of
 from splitbrain.harness.campaign.shrinking.exact_oracle import (
     ExactOracle,
     failure_of,
     finding_of,
     replay_for,
 )
-from splitbrain.harness.campaign.shrinking.words import Size, size_of
 from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.trial import draw, run
 from splitbrain.harness.judge.simulated_outcomes import judged

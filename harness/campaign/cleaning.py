@@ -45,8 +45,8 @@ def clean(console: Console) -> int:
         if sweep.skipped is not None:
             lines.append(f"The runtime {sweep.runtime} was not looked at: {sweep.skipped}")
         for run in sweep.runs:
-            found = ", ".join(f"{kind} {number}" for kind, number in run.removed.items() if number)
-            lines.append(f"{run.run_id}: removed {found or 'nothing'}")
+            removed = ", ".join(f"{kind} {count}" for kind, count in run.removed.items() if count)
+            lines.append(f"{run.run_id}: removed {removed or 'nothing'}")
             if run.problem is not None:
                 is_whole = False
                 lines.append(f"{run.run_id}: {run.problem}")
@@ -82,16 +82,8 @@ def dump_missing_logs(folder: RunFolder) -> None:
     except (OSError, ValueError, RecursionError, HarnessError):
         return
     # Unreadable data leave the dump missing, and the judge says so.
-    dump_logs(
-        adapter,
-        folder,
-        [
-            node
-            for node in folder.node_names()
-            if (folder.node(node) / DATA_FOLDER).is_dir()
-            and not folder.committed_log(node).exists()
-        ],
-    )
+    left = [node for node in folder.node_names() if (folder.node(node) / DATA_FOLDER).is_dir()]
+    dump_logs(adapter, folder, [n for n in left if not folder.committed_log(n).exists()])
 
 
 def _is_mine(folder: Path) -> bool:
@@ -116,8 +108,8 @@ def kill_users(folder: Path) -> None:
             # Held before it is looked at: the number may go to another process at any time.
             descriptor = os.pidfd_open(int(process.name))
             try:
-                words = (process / "cmdline").read_bytes().split(b"\0")
-                is_named = any(word.endswith(f"={folder}".encode()) for word in words)
+                arguments = (process / "cmdline").read_bytes().split(b"\0")
+                is_named = any(argument.endswith(f"={folder}".encode()) for argument in arguments)
                 if is_named and process.stat().st_uid == user:
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
             finally:

@@ -18,14 +18,14 @@ from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.store import is_alive
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.lake.compaction import compact
-from splitbrain.spark_analysis.lake.ingest import ReadRun, Report, ingest_runs
+from splitbrain.spark_analysis.lake.ingest import Report, ingest_runs
 from splitbrain.spark_analysis.lake.opening import open_store
 from splitbrain.spark_analysis.lake.snapshot import clean
 from splitbrain.spark_analysis.lake.sources import find_runs
 from splitbrain.spark_analysis.lake.store import Store, local_root
 
 #: Damaged runs and copies that are listed; the tables have all of them.
-_TOLD_MAX = 20
+_LISTED_MAX = 20
 
 
 class LakeWork(msgspec.Struct, frozen=True):
@@ -38,11 +38,7 @@ class LakeWork(msgspec.Struct, frozen=True):
 
 
 def check_lake(lake: str) -> None:
-    """Refuse a lake that names no place, before any work is done for it.
-
-    Raises:
-        UsageError: it names none.
-    """
+    """Refuse a lake that names no place, before any work; raise UsageError."""
     root = local_root(lake)
     if root is not None and root.exists() and not root.is_dir():
         raise UsageError(f"the lake {lake} is a file", "Name a folder, or one to be made")
@@ -60,20 +56,18 @@ def ingest(work: LakeWork, console: Console) -> int:
     lines: list[str] = []
     code = 0
     with _one_sentence(work.lake), open_store(work.lake) as store:
-        if not work.folders:
-            _must_exist(store, work.lake)
-        else:
+        if work.folders:
             report = _ingest(store, runs)
             code = HarnessError.exit_code if report.refused else 0
             lines += _lines(report, work.lake)
+        elif next(iter(store.files("commits")), None) is None:
+            next_step = "Name the one that is meant, or ingest runs first"
+            raise UsageError(f"there is no lake in {work.lake}", next_step)
         if work.compact:
             made = compact(store)
-            lines.append(
-                f"Compacted {counted(made.runs, 'run')}: "
-                f"{counted(made.files_before, 'file')} are now {made.files_after:,}."
-                if made.runs
-                else "Nothing to compact."
-            )
+            files = f"{counted(made.files_before, 'file')} are now {made.files_after:,}"
+            done = f"Compacted {counted(made.runs, 'run')}: {files}."
+            lines.append(done if made.runs else "Nothing to compact.")
         if work.clean:
             removed = clean(store)
             lines.append(
@@ -90,8 +84,7 @@ def ingest_after(runs: Sequence[Path], lake: str, console: Console) -> None:
     """Put freshly judged runs into a lake."""
     with _one_sentence(lake), open_store(lake) as store:
         lines = _lines(_ingest(store, [run.resolve() for run in runs]), lake)
-    for line in lines:
-        console.print(Text(line), soft_wrap=True)
+    console.print(Text("\n".join(lines)), soft_wrap=True)
 
 
 def _ingest(store: Store, runs: Sequence[Path]) -> Report:
@@ -101,9 +94,10 @@ def _ingest(store: Store, runs: Sequence[Path]) -> Report:
 def _runs_of(folder: Path) -> list[Path]:
     # The user may name a link, such as runs/latest; links below it are not followed.
     root = folder.resolve()
+    next_step = "Name a run folder, or a folder with runs below it"
     if not root.is_dir():
         problem = "is a file" if root.exists() else "is not there"
-        raise UsageError(f"{folder} {problem}", "Name a run folder, or a folder with runs below it")
+        raise UsageError(f"{folder} {problem}", next_step)
     try:
         runs = list(find_runs(root))
     except OSError as error:
@@ -111,49 +105,32 @@ def _runs_of(folder: Path) -> list[Path]:
             f"{folder} cannot be listed ({error.strerror})", "Choose a folder that can be read"
         ) from error
     if not runs:
-        raise UsageError(
-            f"there is no run in {folder}: no folder with a plan.json or a history.jsonl",
-            "Name a run folder, or a folder with runs below it",
-        )
+        problem = f"there is no run in {folder}: no folder with a plan.json or a history.jsonl"
+        raise UsageError(problem, next_step)
     return runs
-
-
-def _must_exist(store: Store, lake: str) -> None:
-    if next(iter(store.files("commits")), None) is None:
-        raise UsageError(
-            f"there is no lake in {lake}", "Name the one that is meant, or ingest runs first"
-        )
 
 
 def _lines(report: Report, lake: str) -> list[str]:
     read = [*report.new, *report.changed]
     total = len(read) + len(report.unchanged)
-    summary = (
-        f"{counted(total, 'run')} in {lake}: {len(report.new):,} new, "
-        f"{len(report.changed):,} read again, {len(report.unchanged):,} as they were."
-    )
-    lines = [summary]
+    counts = f"{len(report.changed):,} read again, {len(report.unchanged):,} as they were"
+    lines = [f"{counted(total, 'run')} in {lake}: {len(report.new):,} new, {counts}."]
     marked = [run for run in read if run.state not in ("whole", "pruned")]
     if marked:
         states = Counter(run.state for run in marked)
-        words = ", ".join(f"{number:,} {state}" for state, number in sorted(states.items()))
-        lines.append(f"Taken as far as they go, and marked: {words}.")
-        lines += [_one(run) for run in marked[:_TOLD_MAX]]
-        if len(marked) > _TOLD_MAX:
-            lines.append(f"  and {len(marked) - _TOLD_MAX:,} more")
-    lines += [
-        f"  {copy} is the run of {original}, and was left out"
-        for copy, original in report.copies[:_TOLD_MAX]
-    ]
+        counts = ", ".join(f"{number:,} {state}" for state, number in sorted(states.items()))
+        lines.append(f"Taken as far as they go, and marked: {counts}.")
+        for run in marked[:_LISTED_MAX]:
+            why = " ".join(run.damage) or "It is still under way."
+            lines.append(f"  {run.folder} ({run.state}): {why}")
+        if len(marked) > _LISTED_MAX:
+            lines.append(f"  and {len(marked) - _LISTED_MAX:,} more")
+    for copy, original in report.copies[:_LISTED_MAX]:
+        lines.append(f"  {copy} is the run of {original}, and was left out")
     lines += [f"  {folder} was left out: {why}" for folder, why in report.refused]
-    if len(report.copies) > _TOLD_MAX:
-        lines.append(f"  and {len(report.copies) - _TOLD_MAX:,} more copies")
+    if len(report.copies) > _LISTED_MAX:
+        lines.append(f"  and {len(report.copies) - _LISTED_MAX:,} more copies")
     return lines
-
-
-def _one(run: ReadRun) -> str:
-    why = " ".join(run.damage) or "It is still under way."
-    return f"  {run.folder} ({run.state}): {why}"
 
 
 @contextlib.contextmanager

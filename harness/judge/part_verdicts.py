@@ -121,6 +121,6 @@ def _ask(folder: RunFolder, models: Sequence[str]) -> PartsAnswer:
     raise HarnessError(
         "judge the parts with Spark",
         str(folder.root),
-        answered.told.rstrip(".") or f"Spark ended with exit code {answered.code}",
+        answered.error_line.rstrip(".") or f"Spark ended with exit code {answered.code}",
         "The run itself is not affected; splitbrain doctor --spark looks at Spark.",
     )

@@ -91,7 +91,6 @@ class ForkedProcess:
 
 
 def _live(work: Callable[[], None], child_in: int, child_out: int, errors: int) -> NoReturn:
-    """Return the child's whole life."""
     code = 1
     try:
         # Ctrl-C is for the parent; it decides what becomes of its children.

@@ -56,19 +56,16 @@ class FramedChild:
             raise
         assert process.stdin is not None
         assert process.stdout is not None
-        self._process, self._stdin, self.output = process, process.stdin, process.stdout
+        self._process, self.output = process, process.stdout
+        #: Writable when ``flush`` has something to do and can.
+        self.input: IO[bytes] = process.stdin
         # A child that is stopped takes nothing and gives nothing; nobody must wait for it.
         os.set_blocking(self.output.fileno(), False)
-        os.set_blocking(self._stdin.fileno(), False)
+        os.set_blocking(self.input.fileno(), False)
         self._unsent = memoryview(b"")
         self._buffer = bytearray()
         #: Whether it has closed its answers.
         self.is_gone = False
-
-    @property
-    def input(self) -> IO[bytes]:
-        """Writable when ``flush`` has something to do and can."""
-        return self._stdin
 
     @property
     def process_id(self) -> int:
@@ -95,38 +92,25 @@ class FramedChild:
         self.send_frame(frame(message))
 
     def send_frame(self, content: bytes) -> None:
-        """Begin to send a message that is pickled already.
-
-        Raises:
-            OSError: the child is gone.
-        """
+        """Begin to send a message that is pickled already; raise OSError if the child is gone."""
         self._unsent = memoryview(bytes(self._unsent) + content if self._unsent else content)
         self.flush()
 
     def flush(self) -> None:
-        """Write as much of what is unsent as the child takes now.
-
-        Raises:
-            OSError: the child is gone.
-        """
-        try:
+        """Write what the child takes now of what is unsent; raise OSError if it is gone."""
+        with contextlib.suppress(BlockingIOError):
             while self._unsent:
-                self._unsent = self._unsent[os.write(self._stdin.fileno(), self._unsent) :]
-        except BlockingIOError:
-            return
+                self._unsent = self._unsent[os.write(self.input.fileno(), self._unsent) :]
 
     def receive(self) -> None:
         """Take what the child has written; sets ``is_gone`` where that was the last of it."""
-        while chunk := self._read():
-            self._buffer += chunk
-        self.is_gone |= chunk == b""
+        with contextlib.suppress(BlockingIOError):
+            while chunk := os.read(self.output.fileno(), _READ_BYTES):
+                self._buffer += chunk
+            self.is_gone = True
 
     def arrived(self) -> Iterator[Any]:
-        """Return the messages that were received whole, each once.
-
-        Raises:
-            Exception: what a broken child writes need not be a frame of ours.
-        """
+        """Return the messages received whole, each once; a broken child's may raise anything."""
         return taken_messages(self._buffer)
 
     def kill(self) -> None:
@@ -152,18 +136,12 @@ class FramedChild:
         self._errors.close()
         # Bytes may be left for a child that is gone.
         with contextlib.suppress(OSError):
-            self._stdin.close()
-
-    def _read(self) -> bytes | None:
-        try:
-            return os.read(self.output.fileno(), _READ_BYTES)
-        except BlockingIOError:
-            return None
+            self.input.close()
 
 
 @functools.cache
 def _patch_folder() -> Path:
-    """Return a folder for the patches of this process, which goes with it."""
+    """Make the folder of this process's patches, which goes with it."""
     folder = Path(tempfile.mkdtemp(prefix="splitbrain-patches-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

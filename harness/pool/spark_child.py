@@ -29,17 +29,13 @@ class Answered(NamedTuple):
     #: Last line of its standard output.
     answer: bytes
     #: Last line of its standard error.
-    told: str
+    error_line: str
 
 
 def ask_spark(module: str, request: Any, *, name: str, timeout_s: float | None) -> Answered:
-    """Ask, and wait for the answer.
+    """Ask, and wait for the answer; ``timeout_s`` None: for ever.
 
-    Args:
-        module: that answers.
-        request: anything that JSON can hold.
-        name: of what is asked, for the scratch folder.
-        timeout_s: then the child is ended; None: never.
+    ``request`` is anything that JSON can hold; ``name`` is for the scratch folder.
     """
     with scratch_folder(name) as folder:
         path = folder / "request.json"

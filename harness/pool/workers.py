@@ -74,9 +74,7 @@ class Worker(Generic[_Name]):
         self._time_budget_s = time_budget_s
         self._memory_budget_mib = memory_budget_mib
         arguments = (str(time_budget_s), str(memory_budget_mib))
-        self._child = FramedChild(_MODULE, arguments) if child is None else child
-        self.output = self._child.output
-        self.input = self._child.input
+        self.child = FramedChild(_MODULE, arguments) if child is None else child
         #: Whether it has begun to wait for parts.
         self.is_ready = False
         #: Parts that it has done.
@@ -93,16 +91,11 @@ class Worker(Generic[_Name]):
         """Whether it has reported ready and has nothing to do."""
         return self.is_ready and self.part is None
 
-    @property
-    def process_id(self) -> int:
-        """Of the child."""
-        return self._child.process_id
-
     def start(self, name: _Name, function: str, payload: Any) -> None:
         """Send it a part, which ``overrun`` ends if it cannot be sent."""
         self.part, self._since, self._memory_mib_max = name, time.monotonic(), 0.0
         try:
-            self._child.send((function, payload))
+            self.child.send((function, payload))
         except OSError:
             self._unsendable = _GONE
         # A payload may fail to pickle in as many ways as there are payloads.
@@ -112,31 +105,26 @@ class Worker(Generic[_Name]):
     def send(self) -> None:
         """Write as much of the part as the worker takes now."""
         try:
-            self._child.flush()
+            self.child.flush()
         except OSError:
             self._unsendable = _GONE
 
-    @property
-    def sending(self) -> bool:
-        """Whether part of the part is still to be written."""
-        return self._child.is_sending
-
     def receive(self) -> PartOutcome | None:
         """Take what the child wrote; an outcome if that completes the part's answer."""
-        self._child.receive()
-        if self._child.is_gone:
-            return self._failed(f"crashed: its worker {self._child.end()}")
+        self.child.receive()
+        if self.child.is_gone:
+            return self._failed(f"crashed: its worker {self.child.end()}")
         while True:
             try:
-                message = next(self._child.arrived(), None)
+                message = next(self.child.arrived(), None)
                 if message is None:
                     return None
                 state, value = message
             # The output of a broken child need not be a frame of ours.
             except Exception as error:  # noqa: BLE001
-                self._child.kill()
                 # It takes no other part.
-                self._child.end()
+                self.child.kill()
+                self.child.end()
                 return self._failed(f"crashed: its answer cannot be read: {error}")
             if state == "ready":
                 self.is_ready, self._since = True, time.monotonic()
@@ -167,15 +155,11 @@ class Worker(Generic[_Name]):
     @property
     def reusable(self) -> bool:
         """Whether it is alive and holds little enough memory for another part."""
-        return self._child.is_alive and self._held_mib < self._memory_budget_mib * _REUSE_SHARE_MAX
-
-    def close(self) -> None:
-        """End the process whatever it does, and wait for its end."""
-        self._child.close()
+        return self.child.is_alive and self._held_mib < self._memory_budget_mib * _REUSE_SHARE_MAX
 
     @property
     def _held_mib(self) -> float:
-        return resident_mib(self._child.process_id)
+        return resident_mib(self.child.process_id)
 
     def _failed(self, reason: str) -> PartOutcome:
         return self._outcome(None, reason)
@@ -212,7 +196,7 @@ class Workers(Generic[_Name]):
         while len(self.all) < count:
             worker = self._make_worker()
             self.all.append(worker)
-            self._selector.register(worker.output, selectors.EVENT_READ, worker)
+            self._selector.register(worker.child.output, selectors.EVENT_READ, worker)
 
     def listen(self) -> Iterator[Ended[_Name]]:
         """Wait a moment for parts to end; workers that can take no other one are discarded."""
@@ -221,7 +205,7 @@ class Workers(Generic[_Name]):
             worker: Worker[_Name] = key.data
             if worker not in self.all:
                 continue
-            if key.fileobj is worker.input:
+            if key.fileobj is worker.child.input:
                 worker.send()
             elif (outcome := worker.receive()) is not None:
                 yield self._settled(worker, outcome, discard=not worker.reusable)
@@ -238,11 +222,12 @@ class Workers(Generic[_Name]):
     def _watch_inputs(self) -> None:
         """Wake up as soon as a worker takes more of a part that is still being sent."""
         for worker in self.all:
-            watched = worker.input in self._selector.get_map()
-            if worker.sending and not watched:
-                self._selector.register(worker.input, selectors.EVENT_WRITE, worker)
-            elif watched and not worker.sending:
-                self._selector.unregister(worker.input)
+            child = worker.child
+            is_watched = child.input in self._selector.get_map()
+            if child.is_sending and not is_watched:
+                self._selector.register(child.input, selectors.EVENT_WRITE, worker)
+            elif is_watched and not child.is_sending:
+                self._selector.unregister(child.input)
 
     def _settled(
         self, worker: Worker[_Name], outcome: PartOutcome, *, discard: bool
@@ -254,61 +239,37 @@ class Workers(Generic[_Name]):
         return ended
 
     def _discard(self, worker: Worker[_Name]) -> None:
-        for stream in (worker.output, worker.input):
+        for stream in (worker.child.output, worker.child.input):
             if stream in self._selector.get_map():
                 self._selector.unregister(stream)
         self.all.remove(worker)
-        worker.close()
+        worker.child.close()
 
 
-class _Pool:
-    """Parts by their position, and the outcomes so far."""
-
-    def __init__(
-        self,
-        parts: Sequence[Part],
-        make_worker: Callable[[], Worker[int]],
-        give_up: Callable[[], str | None],
-    ) -> None:
-        self._give_up = give_up
-        self._parts = parts
-        order = sorted(range(len(parts)), key=lambda position: (-parts[position].weight, position))
-        self._waiting = deque(order)
-        self._workers = Workers(make_worker)
-        self.outcomes: dict[int, PartOutcome] = {}
-
-    def abandon(self, reason: str) -> None:
-        """Give every part that is still open this failure."""
-        for position in range(len(self._parts)):
-            self.outcomes.setdefault(position, PartOutcome(None, reason, 0.0, 0.0))
-
-    def run(self, jobs: int) -> None:
-        try:
-            while len(self.outcomes) < len(self._parts):
-                if (reason := self._give_up()) is not None:
-                    self.abandon(reason)
-                    return
-                self._workers.fill(min(jobs, len(self._parts) - len(self.outcomes)))
-                self._feed()
-                for _, position, outcome in self._workers.listen():
-                    self._take(position, outcome)
-        finally:
-            self._workers.close()
-
-    def _feed(self) -> None:
-        for worker in self._workers.all:
-            if worker.idle and self._waiting:
-                position = self._waiting.popleft()
-                part = self._parts[position]
-                worker.start(position, part.function, part.payload)
-
-    def _take(self, position: int | None, outcome: PartOutcome) -> None:
-        # A worker that died or stuck before it had a part takes the next one with it; otherwise a
-        # machine on which no worker starts would be asked for ever.
-        if position is None and self._waiting:
-            position = self._waiting.popleft()
-        if position is not None:
-            self.outcomes[position] = outcome
+def _run(
+    parts: Sequence[Part],
+    jobs: int,
+    workers: Workers[int],
+    give_up: Callable[[], str | None],
+    outcomes: dict[int, PartOutcome],
+) -> str | None:
+    """Fill ``outcomes`` by the parts' positions; return why the rest was given up, if so."""
+    waiting = deque(sorted(range(len(parts)), key=lambda place: (-parts[place].weight, place)))
+    while len(outcomes) < len(parts):
+        if (reason := give_up()) is not None:
+            return reason
+        workers.fill(min(jobs, len(parts) - len(outcomes)))
+        for worker in workers.all:
+            if worker.idle and waiting:
+                position = waiting.popleft()
+                worker.start(position, parts[position].function, parts[position].payload)
+        for _, position, outcome in workers.listen():
+            # A worker that died or stuck before it had a part takes the next one with it; otherwise
+            # a machine on which no worker starts would be asked for ever.
+            place = waiting.popleft() if position is None and waiting else position
+            if place is not None:
+                outcomes[place] = outcome
+    return None
 
 
 def _never() -> str | None:
@@ -357,10 +318,14 @@ def run_parts(
         child = waiting.pop() if waiting else None
         return Worker(limits.time_budget_s, limits.memory_budget_mib, child)
 
-    pool = _Pool(parts, make_worker, give_up)
+    outcomes: dict[int, PartOutcome] = {}
+    workers = Workers(make_worker)
     try:
-        pool.run(max(1, limits.jobs))
+        reason = _run(parts, max(1, limits.jobs), workers, give_up, outcomes)
     # No process, no memory, no file descriptor, or a defect here: the verdict must survive it.
     except Exception as error:  # noqa: BLE001
-        pool.abandon(f"could not be run: {type(error).__name__}: {error}")
-    return [pool.outcomes[position] for position in range(len(parts))]
+        reason = f"could not be run: {type(error).__name__}: {error}"
+    finally:
+        workers.close()
+    given_up = PartOutcome(None, reason, 0.0, 0.0)
+    return [outcomes.get(position, given_up) for position in range(len(parts))]

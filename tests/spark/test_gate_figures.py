@@ -126,7 +126,7 @@ def test_a_child_process_measures_and_says_what_it_leaves_out(folders: list[Path
     subjects = [Subject("latency_p99_ms"), Subject("latency_p99_ms", CONDITIONS["operation"])]
     runs = [gated(folders[0], "a"), gated(None, "b", "failed")]
     answer = measure_with_spark(subjects, runs)
-    assert answer.failure is None
+    assert answer.problems == ()
     value, samples = figure(subjects[0], [Chosen(Run(folders[0]), dimensions_of(0))])
     assert answer.figures[subjects[0]] == Measured(pytest.approx(value), samples)  # type: ignore[arg-type]
     assert answer.figures[subjects[1]].value is None
@@ -139,11 +139,11 @@ def test_a_spark_that_cannot_work_leaves_every_figure_unknown(
 ) -> None:
     subject = Subject("latency_p99_ms")
     broken = measure_with_spark([subject], [gated(make_broken(tmp_path), "a")])
-    assert broken.failure is not None
-    assert broken.failure.startswith("The figures of Spark are missing: could not ingest the run")
+    (problem,) = broken.problems
+    assert problem.startswith("The figures of Spark are missing: could not ingest the run")
     assert broken.figures[subject].value is None
     slow = measure_with_spark([subject], [gated(tmp_path / "run", "a")], timeout_s=0.01)
-    assert slow.failure == "The figures of Spark did not come within 0.01 s."
+    assert slow.problems == ("The figures of Spark did not come within 0.01 s.",)
     assert slow.figures[subject].value is None
 
 

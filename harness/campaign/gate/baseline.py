@@ -17,7 +17,7 @@ from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.figure import Measured, Subject
 from splitbrain.harness.campaign.gate.expressions import parse_subject
 from splitbrain.harness.campaign.gate.gated_run import Selection
-from splitbrain.harness.campaign.gate.record import GateRecord, decode_record
+from splitbrain.harness.campaign.gate.record import decode_record
 from splitbrain.harness.campaign.gate.selection import is_run_source, select
 from splitbrain.history.json_problems import in_words
 
@@ -51,10 +51,10 @@ def read_baseline(reference: str, measure: Measurer) -> Baseline:
         return _of_runs(reference, measure)
     path = Path(reference)
     if path.is_file():
-        return _of_record(reference, _decoded(reference, path.read_bytes()))
-    commit, separator, inside = reference.partition(":")
-    if separator and commit and inside:
-        return _of_record(reference, _decoded(reference, _from_git(reference)))
+        return _of_record(reference, path.read_bytes())
+    commit, _, inside = reference.partition(":")
+    if commit and inside:
+        return _of_record(reference, _from_git(reference))
     raise UsageError(f"there is no baseline {reference}", _NEXT)
 
 
@@ -62,19 +62,18 @@ def _of_runs(reference: str, measure: Measurer) -> Baseline:
     selection = select([reference])
     if not selection.runs:
         raise UsageError(f"the baseline {reference} holds no run", _NEXT)
-    figures, notes = measure(selection)
-    met = {
-        fingerprint.text
-        for run in selection.judged_by_policy
-        for result in run.invalid
-        if (fingerprint := fingerprint_of(result)) is not None
-    }
-    return Baseline(
-        reference, figures, frozenset(met), tuple(f"Baseline: {note}" for note in notes)
-    )
+    figures, gaps = measure(selection)
+    violations = [result for run in selection.judged_by_policy for result in run.invalid]
+    fingerprints = frozenset(found.text for found in map(fingerprint_of, violations) if found)
+    return Baseline(reference, figures, fingerprints, tuple(f"Baseline: {gap}" for gap in gaps))
 
 
-def _of_record(reference: str, record: GateRecord) -> Baseline:
+def _of_record(reference: str, content: bytes) -> Baseline:
+    try:
+        record = decode_record(content)
+    except (ValueError, RecursionError) as error:
+        reason = in_words(error)
+        raise UsageError(f"the baseline {reference} is no gate's JSON: {reason}", _NEXT) from error
     figures: dict[Subject, Measured] = {}
     for text, measured in record.figures.items():
         try:
@@ -82,16 +81,7 @@ def _of_record(reference: str, record: GateRecord) -> Baseline:
         except UsageError:
             # This version no longer has the figure: a threshold on it was refused already.
             continue
-    met = frozenset(failure.fingerprint for failure in record.failures)
-    return Baseline(reference, figures, met)
-
-
-def _decoded(reference: str, content: bytes) -> GateRecord:
-    try:
-        return decode_record(content)
-    except (ValueError, RecursionError) as error:
-        reason = in_words(error)
-        raise UsageError(f"the baseline {reference} is no gate's JSON: {reason}", _NEXT) from error
+    return Baseline(reference, figures, frozenset(each.fingerprint for each in record.failures))
 
 
 def _from_git(reference: str) -> bytes:

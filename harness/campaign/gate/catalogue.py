@@ -9,7 +9,7 @@ from typing import Final
 
 from splitbrain.checker.names import checker_names
 from splitbrain.contracts.errors import UsageError
-from splitbrain.contracts.figure import RUN_DIMENSIONS, Better, Condition, Dimension, Figure
+from splitbrain.contracts.figure import RUN_DIMENSIONS, Better, Condition, Dimension, Figure, Unit
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.harness.folder.simulation_record import INVARIANTS
@@ -24,17 +24,23 @@ _BY_CHECKER: Final[tuple[Dimension, ...]] = (*RUN_DIMENSIONS, "checker")
 _BY_FAULT: Final[tuple[Dimension, ...]] = (*RUN_DIMENSIONS, "fault")
 
 
-def _counted(
-    name: str, meaning: str, better: Better, dimensions: tuple[Dimension, ...] = RUN_DIMENSIONS
+def _runs(
+    name: str,
+    better: Better,
+    meaning: str,
+    dimensions: tuple[Dimension, ...] = RUN_DIMENSIONS,
+    unit: Unit = "count",
+    over: str = "all runs",
+    samples_of: str = "runs",
 ) -> Figure:
     return Figure(
         name=name,
-        unit="count",
+        unit=unit,
         better=better,
-        over="all runs",
+        over=over,
         meaning=meaning,
         dimensions=dimensions,
-        samples_of="runs",
+        samples_of=samples_of,
     )
 
 
@@ -52,75 +58,62 @@ def _faults(name: str, meaning: str) -> Figure:
 
 
 VERDICT_FIGURES: Final = (
-    _counted("runs", "runs, whatever came of them", "higher"),
-    _counted("runs_valid", "runs that are valid and not vacuous", "higher"),
-    _counted("runs_invalid", "runs in which a checker found a violation", "lower"),
-    _counted(
-        "runs_unknown", "runs in which nothing was found and a checker was undecided", "lower"
-    ),
-    _counted("runs_vacuous", "runs that prove nothing", "lower"),
-    _counted("runs_failed", "runs whose harness failed, or that nobody has judged", "lower"),
-    _counted("runs_flaky", "runs that failed, and whose replay did not", "lower"),
-    _counted("seeds", "different seeds among the valid runs", "higher"),
-    _counted(
+    _runs("runs", "higher", "runs, whatever came of them"),
+    _runs("runs_valid", "higher", "runs that are valid and not vacuous"),
+    _runs("runs_invalid", "lower", "runs in which a checker found a violation"),
+    _runs("runs_unknown", "lower", "runs in which nothing was found and a checker was undecided"),
+    _runs("runs_vacuous", "lower", "runs that prove nothing"),
+    _runs("runs_failed", "lower", "runs whose harness failed, or that nobody has judged"),
+    _runs("runs_flaky", "lower", "runs that failed, and whose replay did not"),
+    _runs("seeds", "higher", "different seeds among the valid runs"),
+    _runs(
         "canaries_missed",
+        "lower",
         "planted-bug runs that did not fail, of cells in which too few did",
-        "lower",
     ),
-    Figure(
-        name="valid_share",
+    _runs(
+        "valid_share",
+        "higher",
+        "share of the runs that are valid and not vacuous",
         unit="share",
-        better="higher",
-        over="all runs",
-        meaning="share of the runs that are valid and not vacuous",
-        samples_of="runs",
     ),
-    _counted(
+    _runs(
         "violations",
+        "lower",
         "checkers that said invalid, of each run; quarantined ones apart",
-        "lower",
         _BY_CHECKER,
     ),
-    _counted(
+    _runs(
         "violations_quarantined",
-        "checkers that said invalid, of each run, in a failure that is quarantined",
         "lower",
+        "checkers that said invalid, of each run, in a failure that is quarantined",
         _BY_CHECKER,
     ),
-    _counted(
+    _runs(
         "failures_new",
-        "fingerprints that the baseline did not meet; quarantined ones apart",
         "lower",
+        "fingerprints that the baseline did not meet; quarantined ones apart",
     ),
-    _counted("undecided", "checkers that said unknown, of each run", "lower", _BY_CHECKER),
-    Figure(
-        name="lost_commits",
-        unit="count",
-        better="lower",
+    _runs("undecided", "lower", "checkers that said unknown, of each run", _BY_CHECKER),
+    _runs(
+        "lost_commits",
+        "lower",
+        "acknowledged changes that are gone; those of quarantined failures apart",
         over="all runs that the checker lost-commits judged",
-        meaning="acknowledged changes that are gone; those of quarantined failures apart",
         samples_of="judged runs",
     ),
-    _counted("faults", "faults that were injected", "higher", _BY_FAULT),
+    _runs("faults", "higher", "faults that were injected", _BY_FAULT),
     _faults("faults_applied", "share of the planned faults whose target existed"),
     _faults("faults_verified", "share of the injected faults that were seen to bite"),
     _faults("faults_healed", "share of the injected faults that were seen to be gone"),
     _faults("faults_noticed", "share of the faults that took effect that the system noticed"),
-    Figure(
-        name="elections",
-        unit="count",
-        better="neither",
-        over="all runs that tell",
-        meaning="leader epochs with a leader",
-        samples_of="runs",
-    ),
-    Figure(
-        name="unavailability_max_ms",
+    _runs("elections", "neither", "leader epochs with a leader", over="all runs that tell"),
+    _runs(
+        "unavailability_max_ms",
+        "lower",
+        "longest time without an acknowledged write while clients were working",
         unit="ms",
-        better="lower",
         over="the worst run",
-        meaning="longest time without an acknowledged write while clients were working",
-        samples_of="runs",
     ),
 )
 
@@ -130,7 +123,6 @@ FIGURES: Final[dict[str, Figure]] = {
 #: Figures that have no meaning without a baseline.
 COMPARING: Final = frozenset({"failures_new"})
 _OF_SPARK: Final = frozenset(figure.name for figure in SPARK_FIGURES)
-_MS: Final = "_ms"
 
 
 def needs_spark(name: str) -> bool:
@@ -139,34 +131,25 @@ def needs_spark(name: str) -> bool:
 
 
 def figure_named(name: str) -> Figure:
-    """Return the figure of that name; ``latency_p99`` is short for ``latency_p99_ms``.
-
-    Raises:
-        UsageError: there is none.
-    """
-    figure = FIGURES.get(name) or FIGURES.get(name + _MS)
+    """Return a figure; ``latency_p99`` is short for ``latency_p99_ms``; raise UsageError."""
+    figure = FIGURES.get(name) or FIGURES.get(f"{name}_ms")
     if figure is None:
-        raise UsageError(
-            f"there is no figure called {name!r}", or_nearest(name, FIGURES, "figures")
-        )
+        next_step = or_nearest(name, FIGURES, "figures")
+        raise UsageError(f"there is no figure called {name!r}", next_step)
     return figure
 
 
 def refuse_unknown_value(condition: Condition) -> None:
-    """Refuse a condition's value that does not exist; versions and operations may be anything.
-
-    Raises:
-        UsageError: there is nothing of that name.
-    """
-    known = _known_values(condition.dimension)
-    if known and condition.value not in known:
-        raise UsageError(
-            f"there is no {condition.dimension} called {condition.value!r}",
-            or_nearest(condition.value, known, f"{condition.dimension}s"),
-        )
+    """Refuse a value that does not exist, with a UsageError; versions may be anything."""
+    dimension, value = condition.dimension, condition.value
+    values = _values_of(dimension)
+    if values and value not in values:
+        next_step = or_nearest(value, values, f"{dimension}s")
+        raise UsageError(f"there is no {dimension} called {value!r}", next_step)
 
 
-def _known_values(dimension: Dimension) -> Sequence[str]:
+def _values_of(dimension: Dimension) -> Sequence[str]:
+    """Return all values; none where any text may be one."""
     match dimension:
         case "system":
             return systems.names()

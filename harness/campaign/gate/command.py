@@ -15,10 +15,10 @@ from splitbrain.harness.campaign.gate.markdown import to_markdown
 from splitbrain.harness.campaign.gate.policy import read_policy
 from splitbrain.harness.campaign.gate.record import FailureRecord, GateRecord, encode_record
 from splitbrain.harness.campaign.gate.self_test import Proof, prove
-from splitbrain.harness.campaign.gate.words import (
+from splitbrain.harness.campaign.gate.sentences import (
+    HEADLINES,
     failure_state,
     failure_title,
-    headline,
     threshold_sentence,
 )
 from splitbrain.harness.console.plain_text import printable
@@ -49,18 +49,11 @@ def run_gate(sources: Sequence[str], options: GateOptions, console: Console) -> 
     tier = policy.tier(options.tier)
     if not sources:
         raise UsageError("no runs are named", "Name run folders, a folder of them, or a ledger")
-    request = GateRequest(
-        policy=policy,
-        tier=tier,
-        sources=tuple(sources),
-        baseline=options.baseline,
-        now=dt.datetime.now(dt.UTC),
-    )
-    held = hold_gate(request)
+    now = dt.datetime.now(dt.UTC)
+    held = hold_gate(GateRequest(policy, tier, tuple(sources), options.baseline, now))
     if options.as_json:
-        console.print(
-            Text(encode_record(held.record).decode().rstrip("\n")), soft_wrap=True, highlight=False
-        )
+        text = encode_record(held.record).decode().rstrip("\n")
+        console.print(Text(text), soft_wrap=True, highlight=False)
     else:
         _show(held.record, console)
     if options.output is not None:
@@ -69,20 +62,14 @@ def run_gate(sources: Sequence[str], options: GateOptions, console: Console) -> 
 
 
 def run_self_test(options: GateOptions, console: Console) -> int:
-    """Prove that every threshold can fail; return 0 where it does, 1 where one cannot.
-
-    Raises:
-        UsageError: the policy is wrong.
-    """
+    """Prove that every threshold can fail: 0, else 1; raise UsageError for a wrong policy."""
     policy = read_policy(options.policy)
     tiers = [policy.tier(options.tier)] if options.tier else list(policy.tiers.values())
     proofs = prove(policy, tiers)
     dead = [proof for proof in proofs if not proof.can_fail]
     if options.as_json:
-        console.print(
-            Text(msgspec.json.encode([_proof_data(proof) for proof in proofs]).decode()),
-            soft_wrap=True,
-        )
+        text = msgspec.json.encode([_proof_data(proof) for proof in proofs]).decode()
+        console.print(Text(text), soft_wrap=True)
         return EXIT_INVALID if dead else EXIT_VALID
     width = max(len(proof.threshold.text) for proof in proofs)
     for proof in proofs:
@@ -106,11 +93,8 @@ def _proof_data(proof: Proof) -> dict[str, object]:
 
 def _write(held: Held, folder: Path) -> None:
     json, junit, markdown = output_paths(folder)
-    with tell_refusal(
-        "write the gate's answer",
-        folder,
-        "Make room on that disk, or choose another folder with --output.",
-    ):
+    next_step = "Make room on that disk, or choose another folder with --output."
+    with tell_refusal("write the gate's answer", folder, next_step):
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(json, encode_record(held.record))
         write_atomically(junit, to_junit(held.record, held.runs, held.failures, held.flaky))
@@ -141,15 +125,12 @@ def _show(record: GateRecord, console: Console) -> None:
             lines += _failure(failure)
         if len(record.failures) > _FAILURES_MAX:
             lines.append(f"  and {len(record.failures) - _FAILURES_MAX:,} more")
-    wrong = [
-        run for run in record.runs if run.outcome not in ("valid", "invalid") and not run.canary
-    ]
+    proven = ("valid", "invalid")
+    wrong = [run for run in record.runs if run.outcome not in proven and not run.canary]
     if wrong:
         lines += ["", "Runs that prove nothing"]
-        lines += [
-            f"  {run.outcome:<8}  {run.run}: {run.sentence.partition(chr(10))[0]}"
-            for run in wrong[:_RUNS_MAX]
-        ]
+        for run in wrong[:_RUNS_MAX]:
+            lines.append(f"  {run.outcome:<8}  {run.run}: {run.sentence.partition(chr(10))[0]}")
         if len(wrong) > _RUNS_MAX:
             lines.append(f"  and {len(wrong) - _RUNS_MAX:,} more")
     notes = [f"{fingerprint} was not met again." for fingerprint in record.resolved]
@@ -162,15 +143,11 @@ def _show(record: GateRecord, console: Console) -> None:
         lines += ["", "Notes", *(f"  {sentence}" for sentence in notes)]
     for line in (*lines, ""):
         console.print(Text(printable(line)), soft_wrap=True)
-    verdict = Text(f" {headline(record)} ", style=_STYLES[record.verdict])
+    verdict = Text(f" {HEADLINES[record.verdict]} ", style=_STYLES[record.verdict])
     console.print(verdict + Text(f" {printable(record.sentence)}"), soft_wrap=True)
 
 
 def _failure(failure: FailureRecord) -> list[str]:
-    first = failure.cases[0]
-    state = f"{counted(failure.runs, 'run')}, {failure_state(failure)}"
-    return [
-        f"  {failure.fingerprint}  {failure_title(failure)} ({state})",
-        f"    {first.run}: {first.sentence}",
-        f"    {first.reproduce}",
-    ]
+    first, state = failure.cases[0], f"{counted(failure.runs, 'run')}, {failure_state(failure)}"
+    title = f"  {failure.fingerprint}  {failure_title(failure)} ({state})"
+    return [title, f"    {first.run}: {first.sentence}", f"    {first.reproduce}"]

@@ -28,18 +28,26 @@ Verdict = Literal["green", "red", "unknown", "failed"]
 Figures = Mapping[Subject, Measured]
 
 _WAIVED: Final = "there is no baseline"
+_UNMEASURED: Final = Measured(None, 0, "nobody measured it")
 
 
-class Judged(msgspec.Struct, frozen=True):
-    """One threshold and its outcome."""
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """One threshold and its outcome, as the gate's JSON holds it."""
 
-    threshold: Threshold
+    threshold: str
+    #: Whether the gate demands it because the policy says nothing of the subject.
+    implied: bool
     state: State
-    #: Value compared with the bound; None where there was none.
-    compared: float | None
-    measured: Measured
-    baseline: Measured | None
-    reason: str
+    #: ``latency_p99_ms{workload=register}``
+    subject: str
+    regression: bool
+    value: float | None
+    samples: int
+    baseline: float | None = None
+    baseline_samples: int | None = None
+    #: Regression: change for the worse as a share of the baseline; null too where that is zero.
+    change: float | None = None
+    reason: str = ""
 
 
 def subjects_of(tier: Tier) -> list[Subject]:
@@ -91,13 +99,12 @@ def change_for_the_worse(figure: Figure, now: float, then: float) -> float:
 
 
 def _bound(threshold: Threshold, figures: Figures, *, is_waived: bool) -> Judged:
-    measured = figures.get(threshold.subject, Measured(None, 0, "nobody measured it"))
+    now = figures.get(threshold.subject, _UNMEASURED)
     if is_waived and threshold.subject.figure in COMPARING:
-        return Judged(threshold, "not-compared", None, measured, None, _WAIVED)
-    if measured.value is None:
-        return _unknown(threshold, measured, None, measured.lack or "it has no value")
-    state: State = "met" if threshold.holds_for(measured.value) else "violated"
-    return Judged(threshold, state, measured.value, measured, None, "")
+        return _judged(threshold, "not-compared", now, reason=_WAIVED)
+    if now.value is None:
+        return _judged(threshold, "unknown", now, reason=now.lack or "it has no value")
+    return _judged(threshold, "met" if threshold.holds_for(now.value) else "violated", now)
 
 
 def _regression(
@@ -110,30 +117,51 @@ def _regression(
 ) -> Judged:
     subject = threshold.subject
     figure = figure_named(subject.figure)
-    now = figures.get(subject, Measured(None, 0, "nobody measured it"))
+    now = figures.get(subject, _UNMEASURED)
     if baseline is None:
         if is_waived:
-            return Judged(threshold, "not-compared", None, now, None, _WAIVED)
-        return _unknown(threshold, now, None, "there is no baseline: name one with --baseline")
+            return _judged(threshold, "not-compared", now, reason=_WAIVED)
+        reason = f"{_WAIVED}: name one with --baseline"
+        return _judged(threshold, "unknown", now, reason=reason)
     then = baseline.get(subject, Measured(None, 0, "the baseline does not hold it"))
     needed = policy.samples_needed(subject)
     for place, measured in (("now", now), ("in the baseline", then)):
-        if measured.value is None:
-            return _unknown(threshold, now, then, f"{place}: {measured.lack or 'it has no value'}")
-        if measured.samples < needed:
+        reason = f"{place}: {measured.lack or 'it has no value'}"
+        if measured.value is not None:
             reason = (
                 f"{place} the number of {figure.samples_of} is {measured.samples:,}, and fewer "
                 f"than {needed:,} prove nothing"
             )
-            return _unknown(threshold, now, then, reason)
+        if measured.value is None or measured.samples < needed:
+            return _judged(threshold, "unknown", now, then, reason=reason)
     assert now.value is not None
     assert then.value is not None
     change = change_for_the_worse(figure, now.value, then.value)
     state: State = "met" if threshold.holds_for(change) else "violated"
-    return Judged(threshold, state, change, now, then, "")
+    if math.isinf(change):
+        return _judged(threshold, state, now, then, reason="the baseline is zero")
+    return _judged(threshold, state, now, then, change=change)
 
 
-def _unknown(
-    threshold: Threshold, measured: Measured, baseline: Measured | None, reason: str
+def _judged(
+    threshold: Threshold,
+    state: State,
+    now: Measured,
+    then: Measured | None = None,
+    *,
+    change: float | None = None,
+    reason: str = "",
 ) -> Judged:
-    return Judged(threshold, "unknown", None, measured, baseline, reason)
+    return Judged(
+        threshold=threshold.text,
+        implied=threshold.is_implied,
+        state=state,
+        subject=threshold.subject.text,
+        regression=threshold.is_regression,
+        value=now.value,
+        samples=now.samples,
+        baseline=then.value if then else None,
+        baseline_samples=then.samples if then else None,
+        change=change,
+        reason=reason,
+    )

@@ -65,11 +65,7 @@ class Threshold(msgspec.Struct, frozen=True):
 
 
 def parse_threshold(text: str) -> Threshold:
-    """Read one threshold.
-
-    Raises:
-        UsageError: it is none; the sentence does not name the file.
-    """
+    """Read a threshold; raise UsageError, which does not name the file, if it is none."""
     match = _THRESHOLD.match(text.strip())
     if match is None:
         raise UsageError(f"{text!r} compares nothing", _FORM)
@@ -88,11 +84,7 @@ def parse_threshold(text: str) -> Threshold:
 
 
 def parse_subject(text: str) -> Subject:
-    """Read a subject, written as the keys of saved figures.
-
-    Raises:
-        UsageError: it is none of this version's.
-    """
+    """Read a key of saved figures; raise UsageError if it is no subject of this version's."""
     return _subject(text, text)[0]
 
 

@@ -21,7 +21,6 @@ class Case(msgspec.Struct, frozen=True):
 
     run: GatedRun
     result: CheckResult
-    fingerprint: Fingerprint
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -85,20 +84,14 @@ def find_failures(
         for result in run.invalid:
             fingerprint = fingerprint_of(result)
             assert fingerprint is not None, "an invalid result always has a fingerprint"
-            cases.setdefault(fingerprint, []).append(Case(run, result, fingerprint))
+            cases.setdefault(fingerprint, []).append(Case(run, result))
     by_fingerprint = {quarantine.fingerprint: quarantine for quarantine in quarantines}
     failures: list[Failure] = []
     for fingerprint, members in cases.items():
         quarantine = by_fingerprint.get(fingerprint.text)
-        failures.append(
-            Failure(
-                fingerprint=fingerprint,
-                cases=tuple(members),
-                quarantine=quarantine,
-                is_expired=quarantine is not None and quarantine.until < today,
-                is_new=None if known is None else fingerprint.text not in known,
-            )
-        )
+        is_expired = quarantine is not None and quarantine.until < today
+        is_new = None if known is None else fingerprint.text not in known
+        failures.append(Failure(fingerprint, tuple(members), quarantine, is_expired, is_new))
     met = {failure.text for failure in failures}
     return Failures(
         all=tuple(sorted(failures, key=_urgency)),

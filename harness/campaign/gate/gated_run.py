@@ -50,11 +50,16 @@ class GatedRun(msgspec.Struct, frozen=True, kw_only=True):
     took_s: float = 0.0
 
     @property
+    def folder_text(self) -> str | None:
+        """Return the path of its folder, if it has one."""
+        return None if self.folder is None else str(self.folder)
+
+    @property
     def invalid(self) -> tuple[CheckResult, ...]:
         """Return the violations; one result for all where no checker stated any."""
-        found = tuple(result for result in self.checkers if result.verdict is Verdict.INVALID)
-        if found or self.outcome != "invalid":
-            return found
+        invalid = tuple(result for result in self.checkers if result.verdict is Verdict.INVALID)
+        if invalid or self.outcome != "invalid":
+            return invalid
         return (CheckResult("run", Verdict.INVALID, self.sentence),)
 
 

@@ -30,19 +30,18 @@ from splitbrain.harness.campaign.gate.gated_run import GatedRun, Selection
 from splitbrain.harness.campaign.gate.policy import IMPLIED_OF_CANARIES, Policy, Tier
 from splitbrain.harness.campaign.gate.record import (
     GateRecord,
-    failure_records,
-    run_records,
-    threshold_record,
+    failure_record,
+    run_record,
 )
 from splitbrain.harness.campaign.gate.selection import select
+from splitbrain.harness.campaign.gate.sentences import leading_sentence
 from splitbrain.harness.campaign.gate.verdict_figures import is_flaky, measure_verdicts
-from splitbrain.harness.campaign.gate.words import leading_sentence
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.tool_version import tool_commit, tool_version
 from splitbrain.harness.pool.spark_child import ask_spark
 
 
-class GateRequest(msgspec.Struct, frozen=True, kw_only=True):
+class GateRequest(msgspec.Struct, frozen=True):
     """Request for one gate."""
 
     policy: Policy
@@ -63,10 +62,12 @@ class Held(NamedTuple):
     flaky: frozenset[str]
 
 
-class _Measures(NamedTuple):
+class Measures(NamedTuple):
+    """Values of figures, and sentences on why some are missing and on their gaps."""
+
     figures: dict[Subject, Measured]
-    problems: tuple[str, ...]
-    notes: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def hold_gate(request: GateRequest) -> Held:
@@ -85,20 +86,13 @@ def hold_gate(request: GateRequest) -> Held:
     today = request.now.date()
     failures = find_failures(runs, request.policy.quarantines, today, known)
     measures = _measure(request, selection, failures)
-    judged = evaluate(
-        request.policy,
-        request.tier,
-        measures.figures,
-        None if baseline is None else baseline.figures,
-        is_waived=is_waived,
+    before = None if baseline is None else baseline.figures
+    thresholds = evaluate(
+        request.policy, request.tier, measures.figures, before, is_waived=is_waived
     )
-    thresholds = tuple(map(threshold_record, judged))
     valid_runs = sum(run.outcome == "valid" for run in runs)
     verdict, code = verdict_of(
-        judged,
-        runs=len(runs),
-        valid_runs=valid_runs,
-        harness_failed=bool(measures.problems),
+        thresholds, runs=len(runs), valid_runs=valid_runs, harness_failed=bool(measures.problems)
     )
     flaky = frozenset(run.name for run in runs if is_flaky(run, runs))
     record = GateRecord(
@@ -117,10 +111,10 @@ def hold_gate(request: GateRequest) -> Held:
         ),
         thresholds=thresholds,
         figures={subject.text: measured for subject, measured in measures.figures.items()},
-        failures=failure_records(failures),
+        failures=tuple(map(failure_record, failures.all)),
         resolved=failures.resolved,
         idle_quarantines=failures.idle,
-        runs=run_records(selection.runs, flaky),
+        runs=tuple(run_record(run, is_flaky=run.name in flaky) for run in selection.runs),
         problems=measures.problems,
         notes=(*_notes(selection), *measures.notes, *(baseline.notes if baseline else ())),
     )
@@ -146,28 +140,23 @@ def _baseline(request: GateRequest) -> Baseline | None:
         runs = selection.judged_by_policy
         today = request.now.date()
         failures = find_failures(runs, request.policy.quarantines, today, None)
-        found = _measure(request, selection, failures)
-        return found.figures, (*found.problems, *found.notes)
+        measures = _measure(request, selection, failures)
+        return measures.figures, (*measures.problems, *measures.notes)
 
     return read_baseline(request.baseline, measure)
 
 
-def _measure(request: GateRequest, selection: Selection, failures: Failures) -> _Measures:
+def _measure(request: GateRequest, selection: Selection, failures: Failures) -> Measures:
     of_tier = subjects_of(request.tier)
     everything = [Subject(figure.name) for figure in VERDICT_FIGURES]
     by_verdicts = [subject for subject in of_tier if not needs_spark(subject.figure)]
     verdicts = measure_verdicts(dict.fromkeys([*by_verdicts, *everything]), selection, failures)
-    by_spark: list[Subject] = []
-    if any(needs_spark(subject.figure) for subject in of_tier):
-        of_all_tiers = [
-            subject for tier in request.policy.tiers.values() for subject in subjects_of(tier)
-        ]
-        by_spark = [
-            subject for subject in dict.fromkeys(of_all_tiers) if needs_spark(subject.figure)
-        ]
-    spark = measure_with_spark(by_spark, selection.judged_by_policy)
-    problems = () if spark.failure is None else (spark.failure,)
-    return _Measures({**verdicts, **spark.figures}, problems, spark.notes)
+    by_spark: dict[Subject, None] = {}
+    if len(by_verdicts) < len(of_tier):
+        of_tiers = [part for tier in request.policy.tiers.values() for part in subjects_of(tier)]
+        by_spark = dict.fromkeys(part for part in of_tiers if needs_spark(part.figure))
+    spark = measure_with_spark(list(by_spark), selection.judged_by_policy)
+    return spark._replace(figures={**verdicts, **spark.figures})
 
 
 def _notes(selection: Selection) -> tuple[str, ...]:
@@ -190,45 +179,28 @@ _WITHOUT_HISTORY: Final = ("failed", "unjudged")
 _MODULE: Final = f"{PACKAGE}.spark_analysis.gate_process"
 
 
-class SparkMeasures(NamedTuple):
-    """Answer of Spark."""
-
-    figures: dict[Subject, Measured]
-    #: Reason why there are no figures, one sentence.
-    failure: str | None
-    #: Gaps of the figures, one sentence each.
-    notes: tuple[str, ...]
-
-
 def measure_with_spark(
     subjects: Sequence[Subject], runs: Sequence[GatedRun], timeout_s: float = TIMEOUT_S
-) -> SparkMeasures:
+) -> Measures:
     """Return the value of each subject; all must be figures of Spark."""
     if not subjects:
-        return SparkMeasures({}, None, ())
+        return Measures({})
     there = [run for run in runs if run.has_history]
     silent = sum(run.outcome not in _WITHOUT_HISTORY for run in runs if run not in there)
     if silent or not there:
         # The rest would be an arbitrary choice: a suite prunes valid runs, for one.
         lack = f"{counted(silent, 'run')} kept no history" if silent else "no run has a history"
-        nothing = Measured(None, 0, lack)
-        return SparkMeasures(dict.fromkeys(subjects, nothing), None, ())
-    notes = _left_out(len(runs) - len(there))
+        return Measures(dict.fromkeys(subjects, Measured(None, 0, lack)))
+    notes: tuple[str, ...] = ()
+    if left_out := len(runs) - len(there):
+        count = counted(left_out, "run")
+        notes = (f"{count} never had a history, so no latency of theirs is known.",)
     answer = _ask(subjects, there, timeout_s)
     if isinstance(answer, str):
         lost = Measured(None, 0, "Spark did not answer")
-        return SparkMeasures(dict.fromkeys(subjects, lost), answer, notes)
-    return SparkMeasures(
-        {subject: _measured(answer, subject) for subject in subjects},
-        None,
-        (*notes, *answer.damage),
-    )
-
-
-def _left_out(count: int) -> tuple[str, ...]:
-    if not count:
-        return ()
-    return (f"{counted(count, 'run')} never had a history, so no latency of theirs is known.",)
+        return Measures(dict.fromkeys(subjects, lost), (answer,), notes)
+    figures = {subject: _measured(answer, subject) for subject in subjects}
+    return Measures(figures, (), (*notes, *answer.damage))
 
 
 def _measured(answer: FiguresAnswer, subject: Subject) -> Measured:
@@ -239,21 +211,19 @@ def _measured(answer: FiguresAnswer, subject: Subject) -> Measured:
 def _ask(
     subjects: Sequence[Subject], runs: Sequence[GatedRun], timeout_s: float
 ) -> FiguresAnswer | str:
-    request = FiguresRequest(
-        tuple(
-            SelectedRun(
-                folder=None if run.folder is None else str(run.folder),
-                lake=run.lake,
-                run_id=run.run_id,
-                system=run.system,
-                version=run.version,
-                workload=run.workload,
-                runtime=run.runtime,
-            )
-            for run in runs
-        ),
-        tuple(subjects),
-    )
+    selected = [
+        SelectedRun(
+            run.folder_text,
+            run.system,
+            run.version,
+            run.workload,
+            run.runtime,
+            run.lake,
+            run.run_id,
+        )
+        for run in runs
+    ]
+    request = FiguresRequest(tuple(selected), tuple(subjects))
     answered = ask_spark(_MODULE, request, name="gate", timeout_s=timeout_s)
     if answered.code is None:
         return f"The figures of Spark did not come within {timeout_s:g} s."
@@ -262,5 +232,5 @@ def _ask(
             return msgspec.json.decode(answered.answer, type=FiguresAnswer)
     except UNREADABLE as error:
         return f"The figures of Spark cannot be read: {error}."
-    reason = answered.told or f"it ended with code {answered.code}"
+    reason = answered.error_line or f"it ended with code {answered.code}"
     return f"The figures of Spark are missing: {reason.rstrip('.')}."

@@ -5,11 +5,13 @@ replays were valid; a quarantined one is flaky, and so is a run that failed with
 was valid in a replay or a later try. A planted bug of a suite that was found passes.
 """
 
+from typing import Final
+
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.harness.campaign.gate.failures import Failures
 from splitbrain.harness.campaign.gate.gated_run import GatedRun
-from splitbrain.harness.campaign.gate.record import GateRecord, JudgedThreshold
-from splitbrain.harness.campaign.gate.words import threshold_sentence
+from splitbrain.harness.campaign.gate.record import GateRecord
+from splitbrain.harness.campaign.gate.sentences import threshold_sentence
 from splitbrain.harness.report.junit import (
     JunitCase,
     JunitSuite,
@@ -18,6 +20,9 @@ from splitbrain.harness.report.junit import (
     seconds_of,
     violation_text,
 )
+
+#: Of a threshold that is not met, by its state.
+_TROUBLES: Final[dict[str, Trouble]] = {"violated": "failure", "unknown": "error"}
 
 
 def to_junit(
@@ -37,24 +42,19 @@ def _thresholds(record: GateRecord) -> JunitSuite:
         "verdict": record.verdict,
     }
     suite = JunitSuite(f"gate {record.tier}", record.at, properties)
+    class_name = f"splitbrain.gate.{record.tier}"
     for threshold in record.thresholds:
-        case = suite.case(f"splitbrain.gate.{record.tier}", threshold.threshold)
-        trouble = _trouble_of(threshold)
-        if trouble is None:
-            case.note(threshold_sentence(threshold))
+        case = suite.case(class_name, threshold.threshold)
+        sentence = threshold_sentence(threshold)
+        if (trouble := _TROUBLES.get(threshold.state)) is None:
+            case.note(sentence)
         else:
-            sentence = threshold_sentence(threshold)
             case.add(trouble, threshold.state, sentence, sentence)
-    case = suite.case(f"splitbrain.gate.{record.tier}", "anything proven")
-    if record.verdict in ("unknown", "failed") and not any(map(_trouble_of, record.thresholds)):
+    case = suite.case(class_name, "anything proven")
+    is_open = record.verdict in ("unknown", "failed")
+    if is_open and not any(threshold.state in _TROUBLES for threshold in record.thresholds):
         case.add("error", record.verdict, record.sentence, record.sentence)
     return suite
-
-
-def _trouble_of(threshold: JudgedThreshold) -> Trouble | None:
-    if threshold.state == "violated":
-        return "failure"
-    return "error" if threshold.state == "unknown" else None
 
 
 def _run(run: GatedRun, failures: Failures, *, is_flaky: bool) -> JunitSuite:
@@ -67,15 +67,13 @@ def _run(run: GatedRun, failures: Failures, *, is_flaky: bool) -> JunitSuite:
         "workload": run.workload,
         "runtime": run.runtime,
     }
-    if run.folder is not None:
-        properties["run_folder"] = str(run.folder)
+    if run.folder_text is not None:
+        properties["run_folder"] = run.folder_text
     suite = JunitSuite(f"{run.system} {run.workload}", run.name, properties)
     class_name = f"splitbrain.{run.system}.{run.workload}.{run.runtime}"
     checkers = {result.checker for result in run.checkers}
-    for result in (
-        *run.checkers,
-        *(result for result in run.invalid if result.checker not in checkers),
-    ):
+    others = [result for result in run.invalid if result.checker not in checkers]
+    for result in (*run.checkers, *others):
         case = suite.case(class_name, f"{result.checker}, {run.name}", seconds_of(result))
         if not run.is_canary:
             _judge(case, run, result, failures, is_flaky=is_flaky)

@@ -5,9 +5,9 @@ line is made from the plan's columns. Source: docs/lake.md.
 """
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
@@ -18,20 +18,24 @@ from splitbrain.spark_analysis.lake.commits import COMMITS, TABLES
 from splitbrain.spark_analysis.lake.opening import Row, read_plainly
 
 _UNKNOWN: Final = "unknown"
-_OUTCOMES: Final[Mapping[str, Outcome]] = {
-    "valid": "valid",
-    "invalid": "invalid",
-    "unknown": "unknown",
-    "vacuous": "vacuous",
-    "failed": "failed",
-    "none": "unjudged",
-}
+#: Columns of the plan's options, in the order of a command line.
+_OPTION_COLUMNS: Final = (
+    "workload",
+    "nemesis",
+    "time_limit_s",
+    "concurrency",
+    "rate",
+    "seed",
+    "runtime",
+)
+#: By the table's word; any other run is unjudged.
+_OUTCOMES: Final[dict[str, Outcome]] = {outcome: outcome for outcome in get_args(Outcome)}
 
 
-def is_lake(word: str) -> bool:
-    """Return whether a word of the command line names a lake: a URI, or a folder that is one."""
-    path = Path(word)
-    return "://" in word or ((path / COMMITS).is_dir() and (path / TABLES).is_dir())
+def is_lake(source: str) -> bool:
+    """Return whether an argument names a lake: a URI, or a folder that is one."""
+    path = Path(source)
+    return "://" in source or ((path / COMMITS).is_dir() and (path / TABLES).is_dir())
 
 
 def runs_of_lake(uri: str) -> Iterator[GatedRun]:
@@ -113,31 +117,20 @@ def _fault(row: Row) -> FaultResult:
 def _sentence(
     outcome: Outcome, checkers: tuple[CheckResult, ...], problems: tuple[str, ...]
 ) -> str:
-    wanted = Verdict.INVALID if outcome == "invalid" else Verdict.UNKNOWN
-    reasons = (
-        [result.reason for result in checkers if result.verdict is wanted]
-        if outcome != "valid"
-        else []
-    )
+    verdicts = {"valid": None, "invalid": Verdict.INVALID}
+    wanted = verdicts.get(outcome, Verdict.UNKNOWN)
+    reasons = [result.reason for result in checkers if result.verdict is wanted]
     return (*reasons, *problems, f"It is {outcome}.")[0]
 
 
 def _reproduce(system: str, row: Row) -> str:
     """Return a command from the columns; ``splitbrain replay`` of its folder knows more."""
-    words = ["splitbrain", "test", "--system", system]
-    for option, column in (
-        ("--workload", "workload"),
-        ("--nemesis", "nemesis"),
-        ("--time-limit", "time_limit_s"),
-        ("--concurrency", "concurrency"),
-        ("--rate", "rate"),
-        ("--seed", "seed"),
-        ("--runtime", "runtime"),
-    ):
-        if row[column] is not None:
-            value = row[column]
-            words += [option, f"{value:g}" if isinstance(value, float) else str(value)]
-    words += ["--nodes", str(len(row["nodes"]))]
+    command = ["splitbrain", "test", "--system", system]
+    for column in _OPTION_COLUMNS:
+        if (value := row[column]) is not None:
+            flag = f"--{column.removesuffix('_s').replace('_', '-')}"
+            command += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+    command += ["--nodes", str(len(row["nodes"]))]
     for bug in row["bugs"]:
-        words += ["--bug", bug]
-    return shlex.join(words)
+        command += ["--bug", bug]
+    return shlex.join(command)

@@ -7,17 +7,11 @@ from outside is escaped.
 from collections import Counter
 from collections.abc import Iterator
 
-from splitbrain.harness.campaign.gate.record import (
-    FailureCase,
-    FailureRecord,
-    GateRecord,
-    RunRecord,
-    State,
-)
-from splitbrain.harness.campaign.gate.words import (
+from splitbrain.harness.campaign.gate.record import FailureRecord, GateRecord, RunRecord, State
+from splitbrain.harness.campaign.gate.sentences import (
+    HEADLINES,
     failure_state,
     failure_title,
-    headline,
     measured_text,
 )
 from splitbrain.harness.console.plain_text import markdown, printable, value_text
@@ -49,28 +43,28 @@ def to_markdown(record: GateRecord, bytes_max: int = BYTES_MAX) -> str:
 
 
 def _lines(record: GateRecord) -> Iterator[str]:
-    yield f"# Gate {markdown(record.tier)}: {headline(record)}"
+    yield f"# Gate {markdown(record.tier)}: {HEADLINES[record.verdict]}"
     yield ""
     yield markdown(record.sentence)
     yield ""
-    new = [failure for failure in record.failures if failure.new and not failure.is_spared]
-    expired = [
-        failure for failure in record.failures if failure.quarantine_expired and failure not in new
-    ]
-    known = [
-        failure
-        for failure in record.failures
-        if failure not in new and failure not in expired and not failure.is_spared
-    ]
-    yield from _failures("New failures", new)
+    spared = [failure for failure in record.failures if failure.is_spared]
+    left = [failure for failure in record.failures if not failure.is_spared]
+    expired = [failure for failure in left if failure.quarantine_expired and not failure.new]
+    others = [failure for failure in left if not failure.quarantine_expired and not failure.new]
+    yield from _failures("New failures", [failure for failure in left if failure.new])
     yield from _failures("Failures whose quarantine is over", expired)
     yield from _thresholds(record)
     title = "Failures" if record.baseline is None else "Known failures"
-    yield from _failures(title, known)
-    yield from _failures(
-        "Quarantined failures", [failure for failure in record.failures if failure.is_spared]
-    )
-    yield from _quiet(record)
+    yield from _failures(title, others)
+    yield from _failures("Quarantined failures", spared)
+    resolved = [f"{fingerprint} was not met again" for fingerprint in record.resolved]
+    yield from _list("Resolved since the baseline", resolved)
+    idle = [
+        f"{quarantine.fingerprint}, until {quarantine.until}: {quarantine.reason}. "
+        "Remove it if the failure is gone."
+        for quarantine in record.idle_quarantines
+    ]
+    yield from _list("Quarantines that met nothing", idle)
     yield from _runs(record)
     yield from _list("Notes", (*record.problems, *record.notes))
 
@@ -81,26 +75,20 @@ def _failures(title: str, failures: list[FailureRecord]) -> Iterator[str]:
     yield f"## {title}"
     yield ""
     for failure in failures:
-        state = markdown(failure_state(failure))
-        yield (
-            f"### `{failure.fingerprint}` {markdown(failure_title(failure))} "
-            f"({counted(failure.runs, 'run')}, {state})"
-        )
+        state = f"{counted(failure.runs, 'run')}, {markdown(failure_state(failure))}"
+        yield f"### `{failure.fingerprint}` {markdown(failure_title(failure))} ({state})"
         yield ""
         if failure.quarantine_reason is not None:
             yield f"Quarantined because: {markdown(failure.quarantine_reason)}"
             yield ""
         for case in failure.cases[:_CASES_MAX]:
-            yield from _case(case)
+            sentence = markdown(value_text(case.sentence, _SENTENCE_MAX))
+            yield f"- {markdown(case.run)}: {sentence}"
+            yield ""
+            yield from _command(case.reproduce)
         if failure.runs > _CASES_MAX:
             yield f"- and {counted(failure.runs - _CASES_MAX, 'run')} more"
         yield ""
-
-
-def _case(case: FailureCase) -> Iterator[str]:
-    yield f"- {markdown(case.run)}: {markdown(value_text(case.sentence, _SENTENCE_MAX))}"
-    yield ""
-    yield from _command(case.reproduce)
 
 
 def _command(text: str) -> Iterator[str]:
@@ -123,21 +111,6 @@ def _thresholds(record: GateRecord) -> Iterator[str]:
     yield ""
 
 
-def _quiet(record: GateRecord) -> Iterator[str]:
-    yield from _list(
-        "Resolved since the baseline",
-        [f"{fingerprint} was not met again" for fingerprint in record.resolved],
-    )
-    yield from _list(
-        "Quarantines that met nothing",
-        [
-            f"{quarantine.fingerprint}, until {quarantine.until}: {quarantine.reason}. "
-            "Remove it if the failure is gone."
-            for quarantine in record.idle_quarantines
-        ],
-    )
-
-
 def _runs(record: GateRecord) -> Iterator[str]:
     yield "## Runs"
     yield ""
@@ -147,7 +120,9 @@ def _runs(record: GateRecord) -> Iterator[str]:
     for row, count in sorted(sums.items()):
         yield f"| {' | '.join(map(markdown, row))} | {count:,} |"
     yield ""
-    wrong = [run for run in record.runs if not run.canary and _is_telling(run)]
+    proven = ("valid", "invalid")
+    wrong = [run for run in record.runs if run.flaky or run.outcome not in proven]
+    wrong = [run for run in wrong if not run.canary]
     if not wrong:
         return
     yield "### Runs that prove nothing, and flaky ones"
@@ -166,10 +141,6 @@ def _row(run: RunRecord) -> tuple[str, ...]:
         found = "found" if run.outcome == "invalid" else "not shown, found by others of its cell"
         outcome = f"planted bug {'missed' if run.canary_missed else found}"
     return run.system, run.workload, run.runtime, outcome
-
-
-def _is_telling(run: RunRecord) -> bool:
-    return run.flaky or run.outcome not in ("valid", "invalid")
 
 
 def _list(title: str, sentences: "list[str] | tuple[str, ...]") -> Iterator[str]:

@@ -62,24 +62,16 @@ class Policy(msgspec.Struct, frozen=True):
     quarantines: tuple[Quarantine, ...]
 
     def tier(self, name: str | None) -> Tier:
-        """Return the tier of a name, or the default one.
-
-        Raises:
-            UsageError: there is none of that name, or several to choose from.
-        """
+        """Return the tier of a name, or the default one; raise UsageError if there is no such."""
         wanted = name or self.default_tier
         if wanted is None and len(self.tiers) == 1:
             (wanted,) = self.tiers
         if wanted is None:
-            raise UsageError(
-                f"the policy {self.path} has several tiers",
-                f"Choose one with --tier: {', '.join(self.tiers)}",
-            )
+            next_step = f"Choose one with --tier: {', '.join(self.tiers)}"
+            raise UsageError(f"the policy {self.path} has several tiers", next_step)
         if wanted not in self.tiers:
-            raise UsageError(
-                f"the policy {self.path} has no tier {wanted!r}",
-                or_nearest(wanted, self.tiers, "tiers"),
-            )
+            next_step = or_nearest(wanted, self.tiers, "tiers")
+            raise UsageError(f"the policy {self.path} has no tier {wanted!r}", next_step)
         return self.tiers[wanted]
 
     def samples_needed(self, subject: Subject) -> int:
@@ -94,28 +86,25 @@ def read_policy(path: Path) -> Policy:
 
 class _Reading(TomlFile):
     def policy(self) -> Policy:
-        self._refuse_unknown_keys(self._data, _TOP_KEYS)
+        self._refuse_unknown_keys(self.data, _TOP_KEYS)
         self._refuse_other_schema(POLICY_SCHEMA)
         tiers = self._tiers()
-        default = self._data.get("default_tier")
+        default = self.data.get("default_tier")
         if default is not None and default not in tiers:
+            next_step = or_nearest(str(default), tiers, "tiers")
             line = self._lines.key("", "default_tier")
-            self._refuse(
-                f"there is no tier {default!r}", or_nearest(str(default), tiers, "tiers"), line
-            )
+            self._refuse(f"there is no tier {default!r}", next_step, line)
         return Policy(
             path=str(self._path),
-            digest=self._digest,
+            digest=self.digest,
             tiers=tiers,
             default_tier=default,
             samples_min=self._samples_min(),
             quarantines=self._quarantines(),
         )
 
-    # --- tiers ------------------------------------------------------------------------------
-
     def _tiers(self) -> dict[str, Tier]:
-        common = self._thresholds(self._data, "")
+        common = self._thresholds(self.data, "")
         declared = self._table("tier")
         own: dict[str, tuple[Threshold, ...]] = {}
         parents: dict[str, str] = {}
@@ -146,11 +135,8 @@ class _Reading(TomlFile):
     def _parent(self, value: Any, name: str, declared: dict[str, Any]) -> str:
         line = self._lines.key(f"tier.{name}", "inherits")
         if not isinstance(value, str) or value not in declared:
-            self._refuse(
-                f"the tier {name!r} inherits from {value!r}, which is no tier",
-                or_nearest(str(value), declared, "tiers"),
-                line,
-            )
+            problem = f"the tier {name!r} inherits from {value!r}, which is no tier"
+            self._refuse(problem, or_nearest(str(value), declared, "tiers"), line)
         return value
 
     def _ancestry(self, name: str, parents: dict[str, str]) -> list[str]:
@@ -159,11 +145,8 @@ class _Reading(TomlFile):
         while line[-1] in parents:
             parent = parents[line[-1]]
             if parent in line:
-                self._refuse(
-                    f"the tier {name!r} inherits from itself",
-                    _NEXT,
-                    self._lines.key(f"tier.{name}", "inherits"),
-                )
+                place = self._lines.key(f"tier.{name}", "inherits")
+                self._refuse(f"the tier {name!r} inherits from itself", _NEXT, place)
             line.append(parent)
         return line[::-1]
 
@@ -171,7 +154,7 @@ class _Reading(TomlFile):
         texts = table.get("require", [])
         if not isinstance(texts, list):
             self._refuse("require is no list of texts", _NEXT, self._lines.key(place, "require"))
-        found: list[Threshold] = []
+        thresholds: list[Threshold] = []
         for text in cast("list[Any]", texts):
             line = self._lines.text(place, str(text)) or self._lines.key(place, "require")
             if not isinstance(text, str):
@@ -182,16 +165,13 @@ class _Reading(TomlFile):
                     refuse_unknown_value(condition)
             except UsageError as error:
                 self._refuse(error.problem, error.next_step, line)
-            if any(other.measure == threshold.measure and other.text == threshold.text
-                   for other in found):  # fmt: skip
+            if (threshold.measure, threshold.text) in [(t.measure, t.text) for t in thresholds]:
                 self._refuse(f"{text!r} stands there twice", "Leave one of them out", line)
-            found.append(threshold)
-        return tuple(found)
-
-    # --- the rest ---------------------------------------------------------------------------
+            thresholds.append(threshold)
+        return tuple(thresholds)
 
     def _samples_min(self) -> dict[str, int]:
-        found: dict[str, int] = {}
+        samples_min: dict[str, int] = {}
         for name, count in self._table("samples_min").items():
             line = self._lines.key("samples_min", name)
             try:
@@ -200,24 +180,24 @@ class _Reading(TomlFile):
                 self._refuse(error.problem, error.next_step, line)
             if not isinstance(count, int) or isinstance(count, bool) or count < 1:
                 self._refuse(f"{name} = {count!r} is no number of samples from 1", _NEXT, line)
-            found[figure.name] = count
-        return found
+            samples_min[figure.name] = count
+        return samples_min
 
     def _quarantines(self) -> tuple[Quarantine, ...]:
-        listed = self._data.get("quarantine", [])
+        listed = self.data.get("quarantine", [])
         if not isinstance(listed, list):
             self._refuse("quarantine is no list", "Write it as [[quarantine]]")
-        found: list[Quarantine] = []
+        quarantines: dict[str, Quarantine] = {}
         for number, content in enumerate(cast("list[Any]", listed)):
             line = self._lines.header("quarantine", number)
             if not isinstance(content, dict):
                 self._refuse("a quarantine is no table", "Write it as [[quarantine]]", line)
-            found.append(self._quarantine(cast("dict[str, Any]", content), number))
-            if found[-1].fingerprint in [quarantine.fingerprint for quarantine in found[:-1]]:
-                self._refuse(
-                    f"{found[-1].fingerprint} is quarantined twice", "Leave one of them out", line
-                )
-        return tuple(found)
+            quarantine = self._quarantine(cast("dict[str, Any]", content), number)
+            name = quarantine.fingerprint
+            if name in quarantines:
+                self._refuse(f"{name} is quarantined twice", "Leave one of them out", line)
+            quarantines[name] = quarantine
+        return tuple(quarantines.values())
 
     def _quarantine(self, content: dict[str, Any], number: int) -> Quarantine:
         def line(key: str) -> int | None:
@@ -247,7 +227,7 @@ class _Reading(TomlFile):
         return Quarantine(fingerprint, until, reason.strip())
 
     def _table(self, name: str) -> dict[str, Any]:
-        value = self._data.get(name, {})
+        value = self.data.get(name, {})
         if not isinstance(value, dict):
             self._refuse(f"{name} is no table", f"Write it as [{name}]", self._lines.key("", name))
         return cast("dict[str, Any]", value)
@@ -257,5 +237,5 @@ def _replaced(
     inherited: tuple[Threshold, ...], own: tuple[Threshold, ...]
 ) -> tuple[Threshold, ...]:
     """Return both; a tier's own thresholds replace inherited ones of the same measure."""
-    spoken = {threshold.measure for threshold in own}
-    return (*(threshold for threshold in inherited if threshold.measure not in spoken), *own)
+    replaced = {threshold.measure for threshold in own}
+    return (*(each for each in inherited if each.measure not in replaced), *own)

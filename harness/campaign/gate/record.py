@@ -5,14 +5,12 @@ with. A field may be added, none may change its meaning without a new schema num
 """
 
 import datetime as dt
-import math
-from collections.abc import Iterable
 
 import msgspec
 
 from splitbrain.contracts.figure import Measured
 from splitbrain.harness.campaign.gate.evaluation import Judged, State, Verdict
-from splitbrain.harness.campaign.gate.failures import Failure, Failures
+from splitbrain.harness.campaign.gate.failures import Failure
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
 from splitbrain.harness.campaign.gate.policy import Quarantine
 
@@ -20,25 +18,6 @@ GATE_SCHEMA = 1
 KIND = "splitbrain-gate"
 #: Runs named for each failure; their full number stands beside.
 _CASES_MAX = 20
-
-
-class JudgedThreshold(msgspec.Struct, frozen=True, kw_only=True):
-    """One threshold."""
-
-    threshold: str
-    #: Whether the gate demands it because the policy says nothing of the subject.
-    implied: bool
-    state: State
-    #: ``latency_p99_ms{workload=register}``
-    subject: str
-    regression: bool
-    value: float | None
-    samples: int
-    baseline: float | None = None
-    baseline_samples: int | None = None
-    #: Regression: change for the worse as a share of the baseline; null too where that is zero.
-    change: float | None = None
-    reason: str = ""
 
 
 class FailureCase(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +86,7 @@ class GateRecord(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     exit_code: int
     sentence: str
-    thresholds: tuple[JudgedThreshold, ...]
+    thresholds: tuple[Judged, ...]
     #: Subject to its value and samples: those of the thresholds, and all of verdicts.
     figures: dict[str, Measured]
     failures: tuple[FailureRecord, ...]
@@ -118,39 +97,13 @@ class GateRecord(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def of_state(self, state: State) -> tuple[JudgedThreshold, ...]:
+    def of_state(self, state: State) -> tuple[Judged, ...]:
         """Return thresholds with this outcome."""
         return tuple(threshold for threshold in self.thresholds if threshold.state == state)
 
 
-def threshold_record(judged: Judged) -> JudgedThreshold:
-    """Return one threshold for the record."""
-    threshold = judged.threshold
-    change = judged.compared if threshold.is_regression else None
-    reason = judged.reason
-    if change is not None and math.isinf(change):
-        change, reason = None, "the baseline is zero"
-    return JudgedThreshold(
-        threshold=threshold.text,
-        implied=threshold.is_implied,
-        state=judged.state,
-        subject=threshold.subject.text,
-        regression=threshold.is_regression,
-        value=judged.measured.value,
-        samples=judged.measured.samples,
-        baseline=judged.baseline.value if judged.baseline else None,
-        baseline_samples=judged.baseline.samples if judged.baseline else None,
-        change=change,
-        reason=reason,
-    )
-
-
-def failure_records(failures: Failures) -> tuple[FailureRecord, ...]:
-    """Return all failures for the record, in their order."""
-    return tuple(_failure_record(failure) for failure in failures.all)
-
-
-def _failure_record(failure: Failure) -> FailureRecord:
+def failure_record(failure: Failure) -> FailureRecord:
+    """Return one failure for the record."""
     fingerprint, quarantine = failure.fingerprint, failure.quarantine
     return FailureRecord(
         fingerprint=failure.text,
@@ -165,7 +118,7 @@ def _failure_record(failure: Failure) -> FailureRecord:
                 seed=case.run.seed,
                 sentence=case.result.reason,
                 reproduce=case.run.reproduce,
-                run_folder=None if case.run.folder is None else str(case.run.folder),
+                run_folder=case.run.folder_text,
             )
             for case in failure.cases[:_CASES_MAX]
         ),
@@ -175,25 +128,22 @@ def _failure_record(failure: Failure) -> FailureRecord:
     )
 
 
-def run_records(runs: Iterable[GatedRun], flaky: frozenset[str]) -> tuple[RunRecord, ...]:
-    """Return all runs for the record; ``flaky`` holds names."""
-    return tuple(
-        RunRecord(
-            run=run.name,
-            system=run.system,
-            version=run.version,
-            workload=run.workload,
-            runtime=run.runtime,
-            seed=run.seed,
-            outcome=run.outcome,
-            canary=run.is_canary,
-            canary_missed=run.canary_missed,
-            flaky=run.name in flaky,
-            sentence=run.sentence,
-            reproduce=run.reproduce,
-            run_folder=None if run.folder is None else str(run.folder),
-        )
-        for run in runs
+def run_record(run: GatedRun, *, is_flaky: bool) -> RunRecord:
+    """Return one run for the record."""
+    return RunRecord(
+        run=run.name,
+        system=run.system,
+        version=run.version,
+        workload=run.workload,
+        runtime=run.runtime,
+        seed=run.seed,
+        outcome=run.outcome,
+        canary=run.is_canary,
+        canary_missed=run.canary_missed,
+        flaky=is_flaky,
+        sentence=run.sentence,
+        reproduce=run.reproduce,
+        run_folder=run.folder_text,
     )
 
 
@@ -203,11 +153,7 @@ def encode_record(record: GateRecord) -> bytes:
 
 
 def decode_record(content: bytes) -> GateRecord:
-    """Read a record back.
-
-    Raises:
-        ValueError: the bytes are no gate's record, or one that this version does not know.
-    """
+    """Read a record back; raise ValueError if it is none, or of a schema not known here."""
     record = msgspec.json.decode(content, type=GateRecord)
     if record.kind != KIND:
         raise ValueError("it is no gate's record")

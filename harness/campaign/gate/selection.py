@@ -21,7 +21,7 @@ from splitbrain.harness.campaign.gate.lake_runs import is_lake, runs_of_lake
 from splitbrain.harness.campaign.suite.ledger import Ledger, RunEnded
 from splitbrain.harness.campaign.suite.tally import NightTally, nights_of
 from splitbrain.harness.folder.manifest import damage
-from splitbrain.harness.folder.results import Results, leading_sentence
+from splitbrain.harness.folder.results import leading_sentence
 from splitbrain.harness.folder.results import read as read_results
 from splitbrain.history.border import stray
 from splitbrain.history.plan import Plan, decode_plan
@@ -40,41 +40,40 @@ _LEDGER_SUFFIX = ".jsonl"
 
 
 def select(sources: Iterable[str]) -> Selection:
-    """Return the runs that these words name, each once, in their order.
+    """Return the runs that the sources name, each once, in their order.
 
     Raises:
-        UsageError: a word names nothing that is there.
+        UsageError: a source is not there.
         HarnessError: a ledger cannot be read.
     """
-    words = tuple(sources)
-    found: dict[str, GatedRun] = {}
-    for word in words:
-        for key, run in _runs_of(word):
-            found.setdefault(key, run)
-    return Selection(tuple(_with_own_names(found.values())), words)
+    sources = tuple(sources)
+    runs: dict[str, GatedRun] = {}
+    for source in sources:
+        for key, run in _runs_of(source):
+            runs.setdefault(key, run)
+    return Selection(tuple(_with_own_names(runs.values())), sources)
 
 
-def is_run_source(word: str) -> bool:
-    """Return whether the word names runs or a ledger rather than another file."""
-    path = Path(word)
-    return path.is_dir() or is_lake(word) or _ledger_of(word) is not None
+def is_run_source(source: str) -> bool:
+    """Return whether it names runs or a ledger rather than another file."""
+    return Path(source).is_dir() or is_lake(source) or _ledger_of(source) is not None
 
 
-def _runs_of(word: str) -> Iterator[tuple[str, GatedRun]]:
-    """Yield runs with a key that is equal where two words name the same run."""
-    path = Path(word)
-    if is_lake(word):
-        for run in runs_of_lake(word):
-            yield f"{word}/{run.run_id}", run
+def _runs_of(source: str) -> Iterator[tuple[str, GatedRun]]:
+    """Yield runs with a key that is equal where two sources name the same run."""
+    path = Path(source)
+    if is_lake(source):
+        for run in runs_of_lake(source):
+            yield f"{source}/{run.run_id}", run
         return
     if path.is_dir():
         for folder in _run_folders(path):
             yield str(folder.root), _from_folder(folder)
         return
-    ledger = _ledger_of(word)
+    ledger = _ledger_of(source)
     if ledger is None:
         raise UsageError(
-            f"there are no runs at {word}",
+            f"there are no runs at {source}",
             "Name a run folder, a folder of them such as runs/, a ledger.jsonl, or a lake",
         )
     for night in _nights_of(*ledger):
@@ -85,9 +84,6 @@ def _runs_of(word: str) -> Iterator[tuple[str, GatedRun]]:
             else:
                 name = f"{line.suite}/{line.night}/{line.number}"
                 yield name, _with_suite_facts(_from_ledger(line), line, night)
-
-
-# --- folders --------------------------------------------------------------------------------
 
 
 def _run_folders(top: Path) -> Iterator[RunFolder]:
@@ -103,23 +99,22 @@ def _run_folders(top: Path) -> Iterator[RunFolder]:
 
 
 def _from_folder(folder: RunFolder) -> GatedRun:
-    name = f"{folder.root.parent.name}/{folder.root.name}"
-    if (found := stray(folder.root)) is not None:
-        why = f"It holds {found}, which no run makes, so that nothing of it was read."
-        return _unread(folder, name, why)
+    if (foreign := stray(folder.root)) is not None:
+        why = f"It holds {foreign}, which no run makes, so that nothing of it was read."
+        return _unread(folder, why)
     if changed := damage(folder):
         why = f"{changed[0]}, so that nothing that is there now counts."
-        return _unread(folder, name, f"It is not as the run left it: {why}")
+        return _unread(folder, f"It is not as the run left it: {why}")
     plan = _plan_of(folder)
     try:
         results = read_results(folder.results)
     except FileNotFoundError:
-        return _unjudged(folder, name, plan, "Nobody has judged it")
+        return _unjudged(folder, plan, "Nobody has judged it")
     except (OSError, ValueError, RecursionError) as error:
         reason = str(error).splitlines()[0]
-        return _unjudged(folder, name, plan, f"{folder.results.name} cannot be read ({reason})")
+        return _unjudged(folder, plan, f"{folder.results.name} cannot be read ({reason})")
     return GatedRun(
-        name=name,
+        name=_name_of(folder),
         folder=folder.root,
         has_history=folder.history.is_file(),
         system=results.system,
@@ -134,19 +129,19 @@ def _from_folder(folder: RunFolder) -> GatedRun:
         faults=results.faults,
         elections=results.elections,
         longest_unavailability_ms=results.longest_unavailability_ms,
-        problems=_problems(results),
+        problems=(*results.vacuous, *results.problems),
         replay_of=_replayed(plan),
     )
 
 
-def _problems(results: Results) -> tuple[str, ...]:
-    return (*results.vacuous, *results.problems)
+def _name_of(folder: RunFolder) -> str:
+    return f"{folder.root.parent.name}/{folder.root.name}"
 
 
-def _unjudged(folder: RunFolder, name: str, plan: Plan | None, why: str) -> GatedRun:
+def _unjudged(folder: RunFolder, plan: Plan | None, why: str) -> GatedRun:
     command = f"splitbrain check {shlex.quote(str(folder.root))}"
     return GatedRun(
-        name=name,
+        name=_name_of(folder),
         folder=folder.root,
         has_history=folder.history.is_file(),
         system=_UNKNOWN if plan is None else plan.experiment.system,
@@ -161,9 +156,8 @@ def _unjudged(folder: RunFolder, name: str, plan: Plan | None, why: str) -> Gate
     )
 
 
-def _unread(folder: RunFolder, name: str, why: str) -> GatedRun:
-    refused = _unjudged(folder, name, None, "")
-    return msgspec.structs.replace(refused, sentence=why, has_history=False)
+def _unread(folder: RunFolder, why: str) -> GatedRun:
+    return msgspec.structs.replace(_unjudged(folder, None, ""), sentence=why, has_history=False)
 
 
 def _plan_of(folder: RunFolder) -> Plan | None:
@@ -181,17 +175,12 @@ def _replayed(plan: Plan | None) -> str | None:
     return None if plan is None or plan.replay_of is None else Path(plan.replay_of).name
 
 
-# --- ledgers --------------------------------------------------------------------------------
-
-
-def _ledger_of(word: str) -> tuple[Path, str | None] | None:
-    """Return the ledger and the night that a word names; None where it names no ledger."""
-    path = Path(word)
-    if path.is_file() and path.suffix == _LEDGER_SUFFIX:
-        return path, None
-    before, separator, night = word.rpartition("@")
-    if separator and Path(before).is_file() and before.endswith(_LEDGER_SUFFIX):
-        return Path(before), night
+def _ledger_of(source: str) -> tuple[Path, str | None] | None:
+    """Return the ledger and the night that a source names; None where it names no ledger."""
+    before, _, after = source.rpartition("@")
+    for path, night in ((Path(source), None), (Path(before), after)):
+        if path.is_file() and path.suffix == _LEDGER_SUFFIX:
+            return path, night
     return None
 
 
@@ -199,11 +188,11 @@ def _nights_of(path: Path, wanted: str | None) -> Iterable[NightTally]:
     nights = nights_of(Ledger(path).lines())
     if wanted is not None:
         names = [night.began.night for night in nights]
-        if wanted not in names:
+        nights = [night for night in nights if night.began.night == wanted]
+        if not nights:
             raise UsageError(
                 f"the ledger {path} has no night {wanted!r}", or_nearest(wanted, names, "nights")
             )
-        nights = [night for night in nights if night.began.night == wanted]
     return {night.began.suite: night for night in nights}.values()
 
 

@@ -66,44 +66,41 @@ def _green_world(policy: Policy, tier: Tier) -> _World | Subject:
     """Return figures that meet everything, else the first subject that cannot be met."""
     world = _World({}, {})
     for subject in subjects_of(tier):
-        found = next(
-            (
-                values
-                for values in _candidates(tier, subject)
-                if not _violated(policy, _only(tier, subject), world.with_value(subject, *values))
-            ),
-            None,
-        )
-        if found is None:
+        own = _only(tier, subject)
+        for values in _candidates(tier, subject):
+            greener = world.with_value(subject, *values)
+            if not _violated(policy, own, greener):
+                world = greener
+                break
+        else:
             return subject
-        world = world.with_value(subject, *found)
     return world
 
 
 def _prove(policy: Policy, tier: Tier, threshold: Threshold, green: _World) -> Proof:
-    figure = figure_named(threshold.subject.figure)
+    figure, subject = figure_named(threshold.subject.figure), threshold.subject
+
+    def dead(clause: str) -> Proof:
+        return Proof(tier.name, threshold, can_fail=False, clause=clause)
+
     if _verdict(policy, tier, green) != "green":
-        return Proof(tier.name, threshold, can_fail=False, clause="the gate is never green")
+        return dead("the gate is never green")
     others = Tier(tier.name, tuple(other for other in tier.thresholds if other is not threshold))
-    candidates = list(_candidates(tier, threshold.subject))
+    candidates = list(_candidates(tier, subject))
     if not threshold.is_regression:
         candidates.sort(key=lambda values: abs(values[0] - threshold.bound))
     for now, then in candidates:
-        world = green.with_value(threshold.subject, now, then)
-        if _violated(policy, tier, world) != [threshold]:
+        world = green.with_value(subject, now, then)
+        if _violated(policy, tier, world) != [threshold.text]:
             continue
         if _verdict(policy, tier, world) != "red" or _verdict(policy, others, world) != "green":
-            return Proof(
-                tier.name, threshold, can_fail=False, clause="the gate is not red by it alone"
-            )
-        missing = green.with_value(threshold.subject, None, then)
+            return dead("the gate is not red by it alone")
+        missing = green.with_value(subject, None, then)
         if _verdict(policy, tier, missing) != "unknown":
-            clause = f"the gate does not notice that {threshold.subject.text} is missing"
-            return Proof(tier.name, threshold, can_fail=False, clause=clause)
-        return Proof(
-            tier.name, threshold, can_fail=True, clause=_breach(threshold, figure, now, then)
-        )
-    return Proof(tier.name, threshold, can_fail=False, clause=_why_dead(policy, tier, threshold))
+            return dead(f"the gate does not notice that {subject.text} is missing")
+        clause = _breach(threshold, figure, now, then)
+        return Proof(tier.name, threshold, can_fail=True, clause=clause)
+    return dead(_why_dead(policy, tier, threshold))
 
 
 def _why_dead(policy: Policy, tier: Tier, threshold: Threshold) -> str:
@@ -120,12 +117,10 @@ def _breach(threshold: Threshold, figure: Figure, now: float, then: float) -> st
     return f"red at {threshold.subject.text} = {now:g}{'' if figure.unit != 'ms' else ' ms'}"
 
 
-def _violated(policy: Policy, tier: Tier, world: _World) -> list[Threshold]:
-    return [
-        judged.threshold
-        for judged in evaluate(policy, tier, world.now, world.then, is_waived=False)
-        if judged.state == "violated"
-    ]
+def _violated(policy: Policy, tier: Tier, world: _World) -> list[str]:
+    """Return the violated thresholds' texts."""
+    judged = evaluate(policy, tier, world.now, world.then, is_waived=False)
+    return [threshold.threshold for threshold in judged if threshold.state == "violated"]
 
 
 def _verdict(policy: Policy, tier: Tier, world: _World) -> str:
@@ -134,9 +129,7 @@ def _verdict(policy: Policy, tier: Tier, world: _World) -> str:
 
 
 def _only(tier: Tier, subject: Subject) -> Tier:
-    return Tier(
-        tier.name, tuple(threshold for threshold in tier.thresholds if threshold.subject == subject)
-    )
+    return Tier(tier.name, tuple(each for each in tier.thresholds if each.subject == subject))
 
 
 def _candidates(tier: Tier, subject: Subject) -> Iterator[tuple[float, float]]:
@@ -145,13 +138,12 @@ def _candidates(tier: Tier, subject: Subject) -> Iterator[tuple[float, float]]:
     own = _only(tier, subject).thresholds
     bounds = [threshold.bound for threshold in own if not threshold.is_regression]
     changes = [threshold.bound for threshold in own if threshold.is_regression]
-    values = sorted(
-        {value for bound in bounds for value in _around(bound)} | {0.0, 0.5, 1.0, 100.0}
-    )
-    for now in (value for value in values if can_be(value, figure)):
-        yield now, now
-        for change in (near for bound in changes for near in _around(bound)):
-            yield from _before(figure, now, change)
+    near = {value for bound in bounds for value in _around(bound)}
+    for now in sorted(near | {0.0, 0.5, 1.0, 100.0}):
+        if can_be(now, figure):
+            yield now, now
+            for change in (value for bound in changes for value in _around(bound)):
+                yield from _before(figure, now, change)
 
 
 def _before(figure: Figure, now: float, change: float) -> Iterator[tuple[float, float]]:

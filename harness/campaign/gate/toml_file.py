@@ -7,6 +7,7 @@ tables, keys, and the texts of an array; None for any other.
 import hashlib
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -33,27 +34,23 @@ class TomlFile:
         try:
             content = path.read_bytes()
             text = content.decode("utf-8")
-            self._data: dict[str, Any] = tomllib.loads(text)
+            self.data: dict[str, Any] = tomllib.loads(text)
         except OSError as error:
-            raise UsageError(
-                f"the {called} {path} cannot be read: {error.strerror}", "Name a file that exists"
-            ) from error
+            problem = f"the {called} {path} cannot be read: {error.strerror}"
+            raise UsageError(problem, "Name a file that exists") from error
         except (ValueError, RecursionError) as error:
-            raise UsageError(
-                f"the {called} {path} is no TOML: {in_words(error)}", next_step
-            ) from error
-        self._digest = hashlib.sha256(content).hexdigest()
+            problem = f"the {called} {path} is no TOML: {in_words(error)}"
+            raise UsageError(problem, next_step) from error
+        self.digest = hashlib.sha256(content).hexdigest()
         self._lines = TomlLines(text)
 
     def _refuse_other_schema(self, schema: int) -> None:
-        found = self._data.get("schema")
-        if found is True or found != schema:
-            said = "says no schema" if found is None else f"has schema {found!r}"
-            self._refuse(
-                f"it {said}, and this version reads {schema}",
-                f"Begin it with schema = {schema}",
-                self._lines.key("", "schema"),
-            )
+        actual = self.data.get("schema")
+        if actual is True or actual != schema:
+            how = "says no schema" if actual is None else f"has schema {actual!r}"
+            problem = f"it {how}, and this version reads {schema}"
+            line = self._lines.key("", "schema")
+            self._refuse(problem, f"Begin it with schema = {schema}", line)
 
     def _refuse_unknown_keys(
         self, content: dict[str, Any], known: tuple[str, ...], table: str = "", occurrence: int = 0
@@ -87,12 +84,7 @@ class TomlLines:
 
     def key(self, table: str, key: str, occurrence: int = 0) -> int | None:
         """Return the line of a table's key; of the table ``""`` at the beginning."""
-        start = self._begin(table, occurrence)
-        if start is None:
-            return None
-        for number, line in enumerate(self._lines[start:], start=start + 1):
-            if _HEADER.match(line):
-                break
+        for number, line in self._lines_of(table, occurrence):
             match = _KEY.match(line)
             if match is not None and _plain(match["name"]) == key:
                 return number
@@ -100,18 +92,18 @@ class TomlLines:
 
     def text(self, table: str, text: str) -> int | None:
         """Return the line of a table on which a quoted text stands."""
-        start = self._begin(table, 0)
-        if start is None:
-            return None
-        for number, line in enumerate(self._lines[start:], start=start + 1):
-            if _HEADER.match(line):
-                break
+        for number, line in self._lines_of(table):
             if f'"{text}"' in line or f"'{text}'" in line:
                 return number
         return None
 
-    def _begin(self, table: str, occurrence: int) -> int | None:
-        return 0 if not table else self.header(table, occurrence)
+    def _lines_of(self, table: str, occurrence: int = 0) -> Iterator[tuple[int, str]]:
+        start = self.header(table, occurrence) if table else 0
+        if start is not None:
+            for number, line in enumerate(self._lines[start:], start=start + 1):
+                if _HEADER.match(line):
+                    return
+                yield number, line
 
 
 def _plain(name: str) -> str:

@@ -5,7 +5,7 @@ could make it worse.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.figure import Dimension, Measured, Subject
@@ -15,6 +15,33 @@ from splitbrain.harness.folder.results import FaultResult, counted
 
 _LOST_COMMITS: Final = "lost-commits"
 _LOST: Final = "lost"
+
+
+class _Scope(NamedTuple):
+    """A subject, and the runs that fit its conditions on runs."""
+
+    subject: Subject
+    runs: Sequence[GatedRun]
+    failures: Failures
+
+    def count(self, *outcomes: Outcome) -> int:
+        return sum(run.outcome in outcomes for run in self.runs)
+
+    def picks(self, dimension: Dimension, value: str) -> bool:
+        return all(part.holds_for(value) for part in self.subject.conditions_on(dimension))
+
+    def measured(self, value: float) -> Measured:
+        return Measured(float(value), len(self.runs))
+
+    def unless_unjudged(self, count: int) -> Measured:
+        """Return a count, unknown where it is zero and an unjudged run may hide more."""
+        if unjudged := 0 if count else self.count("unjudged"):
+            lack = f"{counted(unjudged, 'run')} of them nobody has judged"
+            return Measured(None, len(self.runs), lack)
+        return self.measured(count)
+
+
+_Measure = Callable[[_Scope], Measured]
 
 
 def measure_verdicts(
@@ -48,107 +75,74 @@ def is_flaky(run: GatedRun, runs: Sequence[GatedRun]) -> bool:
 
 
 def _measure(subject: Subject, selection: Selection, failures: Failures) -> Measured:
-    runs = [run for run in selection.judged_by_policy if in_run(subject, run)]
     if subject.figure == "canaries_missed":
-        return _canaries([run for run in selection.runs if run.is_canary and in_run(subject, run)])
+        canaries = [run for run in selection.runs if run.is_canary and in_run(subject, run)]
+        if not canaries:
+            return Measured(None, 0, "there is no planted-bug run of a suite")
+        return Measured(float(sum(run.canary_missed for run in canaries)), len(canaries))
+    runs = [run for run in selection.judged_by_policy if in_run(subject, run)]
     if not runs:
         return Measured(None, 0, "there is no such run")
-    if subject.figure in _BY_OUTCOME:
-        return Measured(float(_count(runs, _BY_OUTCOME[subject.figure])), len(runs))
-    return _MEASURES[subject.figure](subject, runs, failures)
+    return _MEASURES[subject.figure](_Scope(subject, runs, failures))
 
 
-def _count(runs: Iterable[GatedRun], outcomes: Sequence[Outcome]) -> int:
-    return sum(run.outcome in outcomes for run in runs)
+def _by_outcome(*outcomes: Outcome) -> _Measure:
+    return lambda scope: scope.measured(scope.count(*outcomes))
 
 
-def _canaries(canaries: Sequence[GatedRun]) -> Measured:
-    if not canaries:
-        return Measured(None, 0, "there is no planted-bug run of a suite")
-    return Measured(float(sum(run.canary_missed for run in canaries)), len(canaries))
+def _seeds(scope: _Scope) -> Measured:
+    valid = {run.seed for run in scope.runs if run.outcome == "valid"}
+    return scope.measured(len(valid - {None}))
 
 
-def _valid_share(_: Subject, runs: Sequence[GatedRun], __: Failures) -> Measured:
-    return Measured(_count(runs, ("valid",)) / len(runs), len(runs))
+def _new_failures(scope: _Scope) -> Measured:
+    if any(failure.is_new is None for failure in scope.failures.all):
+        lack = "there is no baseline: name one with --baseline"
+        return Measured(None, len(scope.runs), lack)
+    names = {run.name for run in scope.runs}
+    new = [
+        failure
+        for failure in scope.failures.counting
+        if failure.is_new and any(case.run.name in names for case in failure.cases)
+    ]
+    return scope.unless_unjudged(len(new))
 
 
-def _seeds(_: Subject, runs: Sequence[GatedRun], __: Failures) -> Measured:
-    seeds = {run.seed for run in runs if run.outcome == "valid" and run.seed is not None}
-    return Measured(float(len(seeds)), len(runs))
-
-
-def _flaky(_: Subject, runs: Sequence[GatedRun], __: Failures) -> Measured:
-    return Measured(float(sum(is_flaky(run, runs) for run in runs)), len(runs))
-
-
-def _violations(*, spared: bool) -> "_Measure":
-    def measure(subject: Subject, runs: Sequence[GatedRun], failures: Failures) -> Measured:
-        groups = failures.spared if spared else failures.counting
-        return _counted_results(
-            subject,
-            runs,
-            [(case.run, case.result) for failure in groups for case in failure.cases],
-        )
+def _violations(*, spared: bool) -> _Measure:
+    def measure(scope: _Scope) -> Measured:
+        failures = scope.failures.spared if spared else scope.failures.counting
+        cases = [(case.run, case.result) for failure in failures for case in failure.cases]
+        return _counted_results(scope, cases)
 
     return measure
 
 
-def _new_failures(_: Subject, runs: Sequence[GatedRun], failures: Failures) -> Measured:
-    if any(failure.is_new is None for failure in failures.all):
-        return Measured(None, len(runs), "there is no baseline: name one with --baseline")
-    names = {run.name for run in runs}
-    new = [
-        failure
-        for failure in failures.counting
-        if failure.is_new and any(case.run.name in names for case in failure.cases)
-    ]
-    unjudged = _count(runs, ("unjudged",))
-    if not new and unjudged:
-        return Measured(None, len(runs), f"{counted(unjudged, 'run')} of them nobody has judged")
-    return Measured(float(len(new)), len(runs))
+def _undecided(scope: _Scope) -> Measured:
+    results = [(run, result) for run in scope.runs for result in run.checkers]
+    unknown = [(run, result) for run, result in results if result.verdict is Verdict.UNKNOWN]
+    return _counted_results(scope, unknown)
 
 
-def _undecided(subject: Subject, runs: Sequence[GatedRun], _: Failures) -> Measured:
-    found = [
-        (run, result)
-        for run in runs
-        for result in run.checkers
-        if result.verdict is Verdict.UNKNOWN
-    ]
-    return _counted_results(subject, runs, found)
-
-
-def _counted_results(
-    subject: Subject, runs: Sequence[GatedRun], found: Sequence[tuple[GatedRun, CheckResult]]
-) -> Measured:
-    """Count results of these runs and checkers; a run without a verdict may hide more."""
-    names = {run.name for run in runs}
+def _counted_results(scope: _Scope, results: Sequence[tuple[GatedRun, CheckResult]]) -> Measured:
+    """Count results of these runs and checkers."""
+    names = {run.name for run in scope.runs}
     count = sum(
-        run.name in names and _is_wanted(subject, "checker", result.checker)
-        for run, result in found
+        run.name in names and scope.picks("checker", result.checker) for run, result in results
     )
-    unjudged = _count(runs, ("unjudged",))
-    if not count and unjudged:
-        return Measured(None, len(runs), f"{counted(unjudged, 'run')} of them nobody has judged")
-    checkers = {result.checker for run in runs for result in run.checkers}
-    if not count and subject.conditions_on("checker") and not any(
-        _is_wanted(subject, "checker", checker) for checker in checkers
-    ):  # fmt: skip
-        return Measured(None, len(runs), "no such checker judged them")
-    return Measured(float(count), len(runs))
+    measured = scope.unless_unjudged(count)
+    checkers = {result.checker for run in scope.runs for result in run.checkers}
+    is_judged = any(scope.picks("checker", checker) for checker in checkers)
+    if measured.value == 0 and scope.subject.conditions_on("checker") and not is_judged:
+        return Measured(None, len(scope.runs), "no such checker judged them")
+    return measured
 
 
-def _is_wanted(subject: Subject, dimension: Dimension, value: str) -> bool:
-    return all(condition.holds_for(value) for condition in subject.conditions_on(dimension))
-
-
-def _lost_commits(_: Subject, runs: Sequence[GatedRun], failures: Failures) -> Measured:
-    judged = [result for run in runs for result in run.checkers if result.checker == _LOST_COMMITS]
-    unjudged = _count(runs, ("unjudged",))
-    lost = 0
-    uncertain = 0
+def _lost_commits(scope: _Scope) -> Measured:
+    results = [result for run in scope.runs for result in run.checkers]
+    judged = [result for result in results if result.checker == _LOST_COMMITS]
+    lost = uncertain = 0
     for result in judged:
-        failure = failures.of(result)
+        failure = scope.failures.of(result)
         if failure is not None and failure.is_spared:
             continue
         figure = result.figures.get(_LOST)
@@ -158,33 +152,35 @@ def _lost_commits(_: Subject, runs: Sequence[GatedRun], failures: Failures) -> M
         uncertain += not has_figure or result.verdict is Verdict.UNKNOWN
     if not judged:
         return Measured(None, 0, "the checker lost-commits judged none of them")
-    if not lost and unjudged:
+    if not lost and (unjudged := scope.count("unjudged")):
         return Measured(None, len(judged), f"{counted(unjudged, 'run')} nobody has judged")
     if not lost and uncertain:
         return Measured(None, len(judged), f"of {counted(uncertain, 'run')} it could not be told")
     return Measured(float(lost), len(judged))
 
 
-def _faults_of(subject: Subject, runs: Sequence[GatedRun]) -> list[FaultResult]:
-    return [
-        fault for run in runs for fault in run.faults if _is_wanted(subject, "fault", fault.kind)
-    ]
+def _faults_of(scope: _Scope) -> list[FaultResult]:
+    faults = [fault for run in scope.runs for fault in run.faults]
+    return [fault for fault in faults if scope.picks("fault", fault.kind)]
 
 
-def _faults(subject: Subject, runs: Sequence[GatedRun], _: Failures) -> Measured:
-    known = [
-        run for run in runs if run.outcome != "unjudged" and (run.folder or run.lake) is not None
+def _faults(scope: _Scope) -> Measured:
+    readable = [
+        run
+        for run in scope.runs
+        if run.outcome != "unjudged" and (run.folder or run.lake) is not None
     ]
-    if not known:
+    if not readable:
         return Measured(None, 0, "no results of a run tell of its faults")
-    return Measured(float(sum(fault.applied for fault in _faults_of(subject, known))), len(known))
+    applied = sum(fault.applied for fault in _faults_of(scope._replace(runs=readable)))
+    return Measured(float(applied), len(readable))
 
 
 def _fault_share(
     of: Callable[[FaultResult], bool], among: Callable[[FaultResult], bool], nothing: str
-) -> "_Measure":
-    def measure(subject: Subject, runs: Sequence[GatedRun], _: Failures) -> Measured:
-        faults = [fault for fault in _faults_of(subject, runs) if among(fault)]
+) -> _Measure:
+    def measure(scope: _Scope) -> Measured:
+        faults = [fault for fault in _faults_of(scope) if among(fault)]
         if not faults:
             return Measured(None, 0, nothing)
         return Measured(sum(map(of, faults)) / len(faults), len(faults))
@@ -192,36 +188,28 @@ def _fault_share(
     return measure
 
 
-def _elections(_: Subject, runs: Sequence[GatedRun], __: Failures) -> Measured:
-    known = [run.elections for run in runs if run.elections is not None]
-    if not known:
-        return Measured(None, 0, "no run tells of its elections")
-    return Measured(float(sum(known)), len(known))
+def _of_runs(
+    value_of: Callable[[GatedRun], int | None], total: Callable[[list[int]], int], nothing: str
+) -> _Measure:
+    def measure(scope: _Scope) -> Measured:
+        values = [value for run in scope.runs if (value := value_of(run)) is not None]
+        return Measured(float(total(values)), len(values)) if values else Measured(None, 0, nothing)
+
+    return measure
 
 
-def _unavailability(_: Subject, runs: Sequence[GatedRun], __: Failures) -> Measured:
-    known = [
-        run.longest_unavailability_ms for run in runs if run.longest_unavailability_ms is not None
-    ]
-    if not known:
-        return Measured(None, 0, "no run tells how long it was without an acknowledged write")
-    return Measured(float(max(known)), len(known))
-
-
-_Measure = Callable[[Subject, Sequence[GatedRun], Failures], Measured]
-
-_BY_OUTCOME: Final[dict[str, tuple[Outcome, ...]]] = {
-    "runs": ("valid", "invalid", "unknown", "vacuous", "failed", "unjudged"),
-    "runs_valid": ("valid",),
-    "runs_invalid": ("invalid",),
-    "runs_unknown": ("unknown",),
-    "runs_vacuous": ("vacuous",),
-    "runs_failed": ("failed", "unjudged"),
-}
 _MEASURES: Final[dict[str, _Measure]] = {
-    "valid_share": _valid_share,
+    "runs": lambda scope: scope.measured(len(scope.runs)),
+    "runs_valid": _by_outcome("valid"),
+    "runs_invalid": _by_outcome("invalid"),
+    "runs_unknown": _by_outcome("unknown"),
+    "runs_vacuous": _by_outcome("vacuous"),
+    "runs_failed": _by_outcome("failed", "unjudged"),
+    "valid_share": lambda scope: scope.measured(scope.count("valid") / len(scope.runs)),
     "seeds": _seeds,
-    "runs_flaky": _flaky,
+    "runs_flaky": lambda scope: scope.measured(
+        sum(is_flaky(run, scope.runs) for run in scope.runs)
+    ),
     "violations": _violations(spared=False),
     "violations_quarantined": _violations(spared=True),
     "failures_new": _new_failures,
@@ -242,6 +230,10 @@ _MEASURES: Final[dict[str, _Measure]] = {
         lambda fault: fault.noticed is not None,
         "of no fault it can be told whether the system noticed it",
     ),
-    "elections": _elections,
-    "unavailability_max_ms": _unavailability,
+    "elections": _of_runs(lambda run: run.elections, sum, "no run tells of its elections"),
+    "unavailability_max_ms": _of_runs(
+        lambda run: run.longest_unavailability_ms,
+        max,
+        "no run tells how long it was without an acknowledged write",
+    ),
 }

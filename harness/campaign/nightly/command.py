@@ -15,7 +15,7 @@ from rich.text import Text
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.harness.campaign.nightly.definition import Nightly, read_nightly
 from splitbrain.harness.campaign.nightly.record import STEPS, NightlyRecord, Nights
-from splitbrain.harness.campaign.nightly.steps import Steps, end_of
+from splitbrain.harness.campaign.nightly.steps import Steps
 from splitbrain.harness.campaign.suite import night as suite_nights
 from splitbrain.harness.campaign.suite.command import SUITES, SuiteOptions, ledger_path, run_suite
 from splitbrain.harness.campaign.suite.conductor import TOOL
@@ -66,6 +66,8 @@ class _Command:
     ) -> None:
         self._file, self._options = file, options
         self._nights, self._console = nights, console
+        runs_folder = options.runs_folder.absolute()
+        self._suites, self._lake = runs_folder / SUITES, file.lake or str(runs_folder / LAKE)
         self._suite = SuiteOptions(
             runs_folder=options.runs_folder,
             time_budget=f"{file.suite_s:.3f}",
@@ -87,19 +89,14 @@ class _Command:
             return code if code != EXIT_VALID else EXIT_UNKNOWN
         tally = self._tally(night)
         if tally is None:
-            raise HarnessError(
-                "go on with the night",
-                str(self._ledger),
-                f"it does not hold the night {night}",
-                "Begin anew with --fresh.",
-            )
+            problem, next_step = f"it does not hold the night {night}", "Begin anew with --fresh."
+            raise HarnessError("go on with the night", str(self._ledger), problem, next_step)
         steps = Steps(
             self._file,
             self._nights,
-            night,
             tally,
             ledger=self._ledger,
-            suite_folder=self._suites / self._file.suite.suite.name / night,
+            runs=self._suites / self._file.suite.suite.name / night / "runs",
             lake=self._lake,
             console=self._console,
             tool=self._options.steps_tool,
@@ -110,27 +107,20 @@ class _Command:
                 record = msgspec.structs.replace(record, steps={**record.steps, step: done})
                 self._nights.write(record)
         code, sentence = answer(record)
-        self._nights.write(end_of(record, suite_nights.now().isoformat(), code))
+        at = suite_nights.now().isoformat()
+        self._nights.write(msgspec.structs.replace(record, ended=at, exit_code=code))
         folder = self._nights.folder(night)
         self._say(f"Night {night}: {sentence} Exit code {code}; answers in {folder}")
         return code
 
-    @property
-    def _suites(self) -> Path:
-        return self._options.runs_folder.absolute() / SUITES
-
-    @property
-    def _lake(self) -> str:
-        return self._file.lake or str(self._options.runs_folder.absolute() / LAKE)
-
     def _opened(self) -> NightlyRecord:
         record = None if self._options.fresh else self._nights.read()
-        if record is not None and record.ended is None and record.digest == self._file.digest:
-            done = ", ".join(record.steps) or "nothing"
-            if record.night is not None:
-                self._say(f"Night {record.night} goes on; after the suite, {done} is done.")
-            return record
         if record is not None and record.ended is None:
+            if record.digest == self._file.digest:
+                done = ", ".join(record.steps) or "nothing"
+                if record.night is not None:
+                    self._say(f"Night {record.night} goes on; after the suite, {done} is done.")
+                return record
             self._say("The nightly file has changed since, so a new night begins.")
         record = NightlyRecord(digest=self._file.digest, before=self._last_ended())
         self._nights.write(record)
@@ -159,8 +149,8 @@ class _Command:
         return None if tally is None or tally.ended is None else tally.began.night
 
     def _tally(self, night: str | None) -> NightTally | None:
-        found = nights_of(Ledger(self._ledger).lines(), self._file.suite.suite.name)
-        return next((tally for tally in found if tally.began.night == night), None)
+        tallies = nights_of(Ledger(self._ledger).lines(), self._file.suite.suite.name)
+        return next((tally for tally in tallies if tally.began.night == night), None)
 
     def _say(self, text: str) -> None:
         self._console.print(Text(text), soft_wrap=True)
@@ -178,15 +168,12 @@ def answer(record: NightlyRecord) -> tuple[int, str]:
         return EXIT_INVALID, "there is a violation, and the gate did not answer."
     if record.is_void:
         return EXIT_HARNESS_FAILED, _VOID
-    failed = [step for step, done in record.steps.items() if done.exit_code == EXIT_HARNESS_FAILED]
-    if failed:
-        return EXIT_HARNESS_FAILED, f"{failed[0]} failed."
-    open_steps = [
-        (step, done) for step, done in record.steps.items() if done.exit_code == EXIT_UNKNOWN
-    ]
-    if open_steps:
-        why = open_steps[0][1].sentence or "nothing can be said."
-        return EXIT_UNKNOWN, f"{open_steps[0][0]}: {why}"
+    for step, done in record.steps.items():
+        if done.exit_code == EXIT_HARNESS_FAILED:
+            return EXIT_HARNESS_FAILED, f"{step} failed."
+    for step, done in record.steps.items():
+        if done.exit_code == EXIT_UNKNOWN:
+            return EXIT_UNKNOWN, f"{step}: {done.sentence or 'nothing can be said.'}"
     if record.suite_code == EXIT_UNKNOWN:
         return EXIT_UNKNOWN, "the gate is green, but not all of the suite proved something."
     spared = " What the suite found is spared by the policy." if record.suite_code else ""

@@ -61,10 +61,10 @@ def read_nightly(path: Path, time_budget: str | None = None) -> Nightly:
 
 class _Reading(TomlFile):
     def nightly(self, time_budget: str | None) -> Nightly:
-        self._refuse_unknown_keys(self._data, _KEYS)
+        self._refuse_unknown_keys(self.data, _KEYS)
         self._refuse_other_schema(NIGHTLY_SCHEMA)
         texts = {key: self._text(key) for key in _TEXTS}
-        keep_valid = self._data.get("keep_valid", False)
+        keep_valid = self.data.get("keep_valid", False)
         if not isinstance(keep_valid, bool):
             self._refuse_value("keep_valid", "is neither true nor false")
         suite = self._suite(texts["suite"])
@@ -73,7 +73,7 @@ class _Reading(TomlFile):
         budget_s, analysis_s = self._budgets(time_budget)
         return Nightly(
             path=self._path,
-            digest=self._digest,
+            digest=self.digest,
             suite=suite,
             policy=policy,
             tier=tier,
@@ -111,7 +111,7 @@ class _Reading(TomlFile):
         return budget_s, analysis_s
 
     def _seconds(self, key: str) -> float | None:
-        value = self._data.get(key)
+        value = self.data.get(key)
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -122,7 +122,7 @@ class _Reading(TomlFile):
             self._refuse(str(error), _NEXT, self._lines.key("", key))
 
     def _text(self, key: str) -> str | None:
-        value = self._data.get(key)
+        value = self.data.get(key)
         if value is not None and (not isinstance(value, str) or not value.strip()):
             self._refuse_value(key, "is no text")
         return value
@@ -144,4 +144,4 @@ class _Reading(TomlFile):
         return str(beside) if name not in (LAST, "none") and beside.exists() else name
 
     def _refuse_value(self, key: str, why: str) -> NoReturn:
-        self._refuse(f"{key} {self._data.get(key)!r} {why}", _NEXT, self._lines.key("", key))
+        self._refuse(f"{key} {self.data.get(key)!r} {why}", _NEXT, self._lines.key("", key))

@@ -8,7 +8,7 @@ ended, and it is not the one that was there before.
 import fcntl
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, Literal
 
@@ -23,6 +23,10 @@ RECORD_SCHEMA: Final = 1
 #: In their order; ``prune`` has no verdict of its own.
 STEPS: Final[tuple["Step", ...]] = ("ingest", "analyze", "gate", "prune")
 Step = Literal["ingest", "analyze", "gate", "prune"]
+#: Next step where a disk refuses.
+ROOM_TO_GO_ON: Final = "Make room on that disk; the same command goes on."
+#: Record of a night that is over, in its folder.
+_ENDED: Final = "nightly.json"
 
 
 class StepEnded(msgspec.Struct, frozen=True):
@@ -56,24 +60,17 @@ class Nights:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-
-    @property
-    def state(self) -> Path:
-        """Return the path of the record of the latest night."""
-        return self.root / "state.json"
+        #: Record of the latest night.
+        self.state = root / "state.json"
 
     def folder(self, night: str) -> Path:
         """Return the folder of a night's answers."""
         return self.root / night
 
     def read(self) -> NightlyRecord | None:
-        """Read the record; None where there is none yet.
-
-        Raises:
-            HarnessError: it cannot be read.
-        """
+        """Read the record, None where there is none yet; raise HarnessError if that fails."""
         try:
-            return msgspec.json.decode(self.state.read_bytes(), type=NightlyRecord)
+            return _decoded(self.state)
         except FileNotFoundError:
             return None
         except (OSError, *UNREADABLE) as error:
@@ -83,33 +80,22 @@ class Nights:
 
     def write(self, record: NightlyRecord) -> None:
         """Replace the record; raise HarnessError if the disk refuses."""
-        with tell_refusal(
-            "keep how far the night came",
-            self.state,
-            "Make room on that disk; the same command goes on.",
-        ):
+        content = msgspec.json.encode(record)
+        with tell_refusal("keep how far the night came", self.state, ROOM_TO_GO_ON):
             self.root.mkdir(parents=True, exist_ok=True)
-            write_atomically(self.state, msgspec.json.encode(record))
+            write_atomically(self.state, content)
             if record.ended is not None and record.night is not None:
                 self.folder(record.night).mkdir(exist_ok=True)
-                write_atomically(
-                    self.folder(record.night) / "nightly.json", msgspec.json.encode(record)
-                )
+                write_atomically(self.folder(record.night) / _ENDED, content)
 
     def last_gate(self, night: str) -> Path | None:
         """Return the gate's answer of the newest earlier night that proved something."""
         for folder in sorted(self.root.glob("*/"), reverse=True):
             answer = folder / "gate.json"
-            if folder.name >= night or not answer.is_file():
-                continue
-            try:
-                record = msgspec.json.decode(
-                    (folder / "nightly.json").read_bytes(), type=NightlyRecord
-                )
-            except (OSError, *UNREADABLE):
-                continue
-            if not record.is_void:
-                return answer
+            if folder.name < night and answer.is_file():
+                with suppress(OSError, *UNREADABLE):
+                    if not _decoded(folder / _ENDED).is_void:
+                        return answer
         return None
 
     @contextmanager
@@ -123,16 +109,15 @@ class Nights:
             self.root.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            _lock(descriptor, self.root)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                action, problem = "work on the night", "another process does"
+                raise HarnessError(action, str(self.root), problem, "Wait for it.") from error
             yield
         finally:
             os.close(descriptor)
 
 
-def _lock(descriptor: int, root: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise HarnessError(
-            "work on the night", str(root), "another process does", "Wait for it."
-        ) from error
+def _decoded(path: Path) -> NightlyRecord:
+    return msgspec.json.decode(path.read_bytes(), type=NightlyRecord)

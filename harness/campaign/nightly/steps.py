@@ -15,13 +15,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-import msgspec
 from rich.console import Console
 from rich.text import Text
 
 from splitbrain.harness.campaign.gate.baseline import NONE
 from splitbrain.harness.campaign.nightly.definition import LAST, Nightly
-from splitbrain.harness.campaign.nightly.record import STEPS, NightlyRecord, Nights, Step, StepEnded
+from splitbrain.harness.campaign.nightly.record import (
+    ROOM_TO_GO_ON,
+    STEPS,
+    NightlyRecord,
+    Nights,
+    Step,
+    StepEnded,
+)
 from splitbrain.harness.campaign.suite.conclusion import prune
 from splitbrain.harness.campaign.suite.conductor import TOOL
 from splitbrain.harness.campaign.suite.tally import NightTally
@@ -40,26 +46,26 @@ _ANSWERS: Final = (0, 1, 2)
 class Steps:
     """The steps of one night.
 
-    ``tally`` is the night by its ``ledger``, ``suite_folder`` its folder, ``lake`` a folder or URI,
-    and ``tool`` the words that start the command line.
+    ``tally`` is the night by its ``ledger``, ``runs`` the folder of its runs, ``lake`` a folder or
+    URI, and ``tool`` the beginning of a command line.
     """
 
     def __init__(
         self,
         file: Nightly,
         nights: Nights,
-        night: str,
         tally: NightTally,
         *,
         ledger: Path,
-        suite_folder: Path,
+        runs: Path,
         lake: str,
         console: Console,
         tool: Sequence[str] = TOOL,
     ) -> None:
         self._file, self._nights, self._tally = file, nights, tally
-        self._night = night
-        self._ledger, self._suite_folder, self._lake = ledger, suite_folder, lake
+        self._night = tally.began.night
+        self._answers = nights.folder(self._night)
+        self._ledger, self._runs, self._lake = ledger, runs, lake
         self._console, self._tool = console, tuple(tool)
         self._doers: dict[Step, Callable[[NightlyRecord, float], tuple[int, str | None]]] = {
             "ingest": self._ingest,
@@ -83,36 +89,28 @@ class Steps:
         return StepEnded(code, round(time.monotonic() - began_s, 3), sentence)
 
     def _ingest(self, _: NightlyRecord, timeout_s: float) -> tuple[int, str | None]:
-        runs = self._suite_folder / "runs"
         if not self._has_runs():
             return 0, "no run left a folder, so nothing was put into the lake."
-        return self._command(("ingest", str(runs), "--lake", self._lake), timeout_s)
+        return self._command(("ingest", str(self._runs), "--lake", self._lake), timeout_s)
 
     def _has_runs(self) -> bool:
-        runs = self._suite_folder / "runs"
-        return runs.is_dir() and next(iter(find_runs(runs)), None) is not None
+        return self._runs.is_dir() and next(iter(find_runs(self._runs)), None) is not None
 
     def _analyze(self, record: NightlyRecord, timeout_s: float) -> tuple[int, str | None]:
         if not self._has_runs():
             return 0, None
-        folder = self._nights.folder(self._night) / "all-runs"
-        words = ("--report", str(folder), "--since", self._tally.began.at)
+        options = ("--report", str(self._answers / "all-runs"), "--since", self._tally.began.at)
         # The gate comes after it, and needs time too.
-        return self._command(("analyze", "--lake", self._lake, *words), timeout_s / 2)
+        return self._command(("analyze", "--lake", self._lake, *options), timeout_s / 2)
 
     def _gate(self, _: NightlyRecord, timeout_s: float) -> tuple[int, str | None]:
-        folder = self._nights.folder(self._night)
-        with tell_refusal(
-            "make the folder of the night's answers",
-            folder,
-            "Make room on that disk; the same command goes on.",
-        ):
-            folder.mkdir(parents=True, exist_ok=True)
-        words = ["gate", f"{self._ledger}@{self._night}", "--policy", str(self._file.policy)]
+        with tell_refusal("make the folder of the night's answers", self._answers, ROOM_TO_GO_ON):
+            self._answers.mkdir(parents=True, exist_ok=True)
+        gate = ["gate", f"{self._ledger}@{self._night}", "--policy", str(self._file.policy)]
         if self._file.tier is not None:
-            words += ["--tier", self._file.tier]
-        words += ["--baseline", self._baseline(), "--output", str(folder)]
-        return self._command(words, timeout_s)
+            gate += ["--tier", self._file.tier]
+        gate += ["--baseline", self._baseline(), "--output", str(self._answers)]
+        return self._command(gate, timeout_s)
 
     def _baseline(self) -> str:
         if self._file.baseline != LAST:
@@ -139,14 +137,14 @@ class Steps:
             prune(folder.root, is_program=False)
         return 0, f"{counted(len(there), 'valid run')} kept the results alone; the lake has all."
 
-    def _command(self, words: Sequence[str], timeout_s: float) -> tuple[int, str | None]:
+    def _command(self, arguments: Sequence[str], timeout_s: float) -> tuple[int, str | None]:
         """Run a command of this tool; return its exit code and a problem around it."""
         if timeout_s <= 0:
             return EXIT_UNKNOWN, "there was no time left for it: give more as analysis_budget."
         self._console.file.flush()
         owned = (sys.executable, "-P", "-m", _OWNED, str(os.getpid()))
         with subprocess.Popen(
-            [*owned, *self._tool, *words], stdin=subprocess.DEVNULL, env=child_environment()
+            [*owned, *self._tool, *arguments], stdin=subprocess.DEVNULL, env=child_environment()
         ) as process:
             try:
                 code = process.wait(timeout_s)
@@ -171,8 +169,3 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         return
     process.kill()
     process.wait()
-
-
-def end_of(record: NightlyRecord, at: str, exit_code: int) -> NightlyRecord:
-    """Return the record of a night that is over."""
-    return msgspec.structs.replace(record, ended=at, exit_code=exit_code)

@@ -35,24 +35,6 @@ from splitbrain.history.run_folder import RunFolder
 from splitbrain.simulation.world.world import SimulatedWorld
 
 
-class _Watched:
-    """Recorder of the step in which each record of the story was made."""
-
-    def __init__(self) -> None:
-        self.steps: list[int] = []
-
-    def __call__(self, world: SimulatedWorld) -> None:
-        """Note the step of new records; called after every step."""
-        missing = len(world.story) - len(self.steps)
-        if missing:
-            self.steps += [world.step] * missing
-
-    def story(self, outcome: SimulationOutcome) -> list[tuple[int, Any]]:
-        """Return each record with its step; records after the last step belong to that."""
-        late = len(outcome.story) - len(self.steps)
-        return list(zip([*self.steps, *[outcome.steps] * late], outcome.story, strict=True))
-
-
 def replay_scenario(
     folder: RunFolder, console: Console, options: ReplayOptions, *, is_changed: bool = False
 ) -> int:
@@ -87,15 +69,20 @@ def replay_file(path: Path, console: Console, options: ReplayOptions) -> int:
 def _replay(
     scenario: Scenario, record: SimulationRecord | None, console: Console, options: ReplayOptions
 ) -> int:
-    """Run it as often as asked; report the runs before an interruption too."""
-    system = _system_of(scenario)
+    """Run it ``options.times``; report the runs before an interruption too."""
+    from splitbrain.systems.registry import system
+
+    check_bugs(scenario.bugs, system(scenario.system))
+    simulation = simulated_system(scenario.system)
     codes: list[int] = []
     with Interrupts(lambda sentence: say(console, sentence)):
         try:
             for _ in range(options.times):
-                outcome = _run(scenario, system, options, console)
+                outcome = _run(scenario, simulation, options, console)
                 if _is_stopped(outcome, record, options):
-                    say(console, _stopped(outcome))
+                    ms = f"{outcome.virtual_us / 1000:,.3f} ms"
+                    at = f"stopped after step {outcome.steps:,}, {ms} into the run"
+                    say(console, f"{at}; nothing was judged.")
                     return EXIT_UNKNOWN if outcome.violation is None else EXIT_INVALID
                 again = judged(outcome)
                 sentence, code = came_to(again) if record is None else compare(record, again)
@@ -131,41 +118,37 @@ def compare(record: SimulationRecord, again: JudgedOutcome) -> tuple[str, int]:
         return f"{_differently(record, again)} {_versions(record)}", EXIT_HARNESS_FAILED
     trace = f"same trace ({record.trace_hash})"
     before = record.failed_by
+    # The checkers are part of the tool: another version may judge one history otherwise.
     if again.failed_by and before is not None and again.failed_by != before:
-        # The checkers are part of the tool: another version may judge one history otherwise.
         then = f"it was found by {', '.join(before) or 'nothing'}"
         now = f"and now by {', '.join(again.failed_by)}"
         return f"{trace}, but {then}, {now}. {_versions(record)}", EXIT_HARNESS_FAILED
     if again.failed_by:
         return f"failed again{_failure(again, trace)}", EXIT_INVALID
-    if record.failed_by:
-        return (
-            f"{trace}, but {', '.join(record.failed_by)} found nothing now. {_versions(record)}",
-            EXIT_HARNESS_FAILED,
-        )
+    if before:
+        now = f"{', '.join(before)} found nothing now"
+        return f"{trace}, but {now}. {_versions(record)}", EXIT_HARNESS_FAILED
     return _held(again, trace)
 
 
-def came_to(judged_outcome: JudgedOutcome) -> tuple[str, int]:
+def came_to(made: JudgedOutcome) -> tuple[str, int]:
     """Return sentence and exit code of a world that was never run before."""
-    trace = f"trace {judged_outcome.outcome.trace_hash}"
-    if judged_outcome.failed_by:
-        return f"failed{_failure(judged_outcome, trace)}", EXIT_INVALID
-    return _held(judged_outcome, trace)
+    trace = f"trace {made.outcome.trace_hash}"
+    if made.failed_by:
+        return f"failed{_failure(made, trace)}", EXIT_INVALID
+    return _held(made, trace)
 
 
-def _failure(judged_outcome: JudgedOutcome, trace: str) -> str:
-    violation = judged_outcome.outcome.violation
+def _failure(made: JudgedOutcome, trace: str) -> str:
+    violation = made.outcome.violation
     where = "" if violation is None else f" in step {violation.step:,}"
-    found = ", ".join(judged_outcome.failed_by)
-    return f"{where}, {trace}: {found}: {judged_outcome.sentence}"
+    return f"{where}, {trace}: {', '.join(made.failed_by)}: {made.sentence}"
 
 
-def _held(judged_outcome: JudgedOutcome, trace: str) -> tuple[str, int]:
-    unknown = judged_outcome.undecided
-    if unknown:
-        return f"undecided by {', '.join(unknown)}, {trace}.", EXIT_UNKNOWN
-    return f"nothing failed in {judged_outcome.outcome.steps:,} steps, {trace}.", EXIT_VALID
+def _held(made: JudgedOutcome, trace: str) -> tuple[str, int]:
+    if made.undecided:
+        return f"undecided by {', '.join(made.undecided)}, {trace}.", EXIT_UNKNOWN
+    return f"nothing failed in {made.outcome.steps:,} steps, {trace}.", EXIT_VALID
 
 
 def _run(
@@ -175,27 +158,22 @@ def _run(
 
     if not options.trace:
         return simulate(scenario, system, stop_at_step=options.until_step)
-    watched = _Watched()
+    # Step of each record of the story.
+    steps: list[int] = []
+
+    def watch(world: SimulatedWorld) -> None:
+        steps.extend([world.step] * (len(world.story) - len(steps)))
+
     outcome = simulate(
-        scenario, system, is_recording=True, watch=watched, stop_at_step=options.until_step
+        scenario, system, is_recording=True, watch=watch, stop_at_step=options.until_step
     )
+    # Records after the last step belong to that.
+    steps += [outcome.steps] * (len(outcome.story) - len(steps))
     first = options.from_step or 0
-    story = [(step, record) for step, record in watched.story(outcome) if step >= first]
+    records: list[Any] = list(outcome.story)
+    story = [(step, each) for step, each in zip(steps, records, strict=True) if step >= first]
     write_lines(console, [heading(), *story_lines(story)])
     return outcome
-
-
-def _system_of(scenario: Scenario) -> SimulatedSystem:
-    from splitbrain.systems.registry import system
-
-    adapter = system(scenario.system)
-    check_bugs(scenario.bugs, adapter)
-    return simulated_system(scenario.system)
-
-
-def _stopped(outcome: SimulationOutcome) -> str:
-    at = f"stopped after step {outcome.steps:,}, {outcome.virtual_us / 1000:,.3f} ms into the run"
-    return f"{at}; nothing was judged."
 
 
 def _differently(record: SimulationRecord, again: JudgedOutcome) -> str:

@@ -59,12 +59,7 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Refuse steps that do not fit the trace; raise UsageError."""
         if self.from_step is not None and not self.trace:
             raise UsageError("--from-step is given without --trace", "Add --trace")
-        if (
-            self.from_step is not None
-            and self.until_step is not None
-            and self.from_step > self.until_step
-        ):
-            raise UsageError(
-                f"--from-step {self.from_step} comes after --until-step {self.until_step}",
-                "Choose a range of steps",
-            )
+        first, last = self.from_step, self.until_step
+        if first is not None and last is not None and first > last:
+            problem = f"--from-step {first} comes after --until-step {last}"
+            raise UsageError(problem, "Choose a range of steps")

@@ -31,19 +31,15 @@ def replay_options(
     """
     folder = find_run(run)
     plan = read_plan(folder)
+    whole = "Replay a run whose schedule is whole"
     try:
         lines = folder.schedule.read_bytes().splitlines() if folder.schedule.exists() else []
         schedule, actual = decode_schedule(lines)
     except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(
-            f"{folder.schedule} cannot be read: {_why(error)}",
-            "Replay a run whose schedule is whole",
-        ) from error
+        raise UsageError(f"{folder.schedule} cannot be read: {_why(error)}", whole) from error
     if len(schedule) != plan.planned_faults:
-        raise UsageError(
-            f"{folder.schedule} holds {len(schedule)} of {plan.planned_faults} planned faults",
-            "Replay a run whose schedule is whole",
-        )
+        count = f"{len(schedule)} of {plan.planned_faults} planned faults"
+        raise UsageError(f"{folder.schedule} holds {count}", whole)
     for path in (folder.plan, folder.schedule):
         if is_changed(folder, path.name):
             raise UsageError(
@@ -63,11 +59,7 @@ def replay_options(
 
 
 def is_exact(folder: RunFolder, options: ReplayOptions) -> bool:
-    """Return whether to replay a run step by step: a simulated one, in the same runtime.
-
-    Raises:
-        UsageError: the plan cannot be read, or an option does not fit.
-    """
+    """Return whether to replay a run exactly; raise UsageError for a bad plan or option."""
     experiment = read_plan(folder).experiment
     is_simulated = experiment.runtime == SIMULATED
     if is_simulated and options.runtime in (None, SIMULATED):
@@ -94,26 +86,22 @@ def is_exact(folder: RunFolder, options: ReplayOptions) -> bool:
 
 
 def added_patches(folder: RunFolder) -> list[str]:
-    """Return the names of this command's patches that the run did not have.
-
-    Raises:
-        UsageError: the run had one that this command does not have.
-    """
+    """Return this command's patches that the run did not have; raise UsageError if one lacks."""
     try:
         patches = decode_plan(folder.plan.read_bytes()).patches
     except (OSError, ValueError, RecursionError):
         # Without a plan there is nothing to run; its later readers say so.
         return []
-    installed = installed_patches()
+    installed = {patch.text: patch for patch in installed_patches()}
     for patch in patches:
-        if not patch.is_planted and patch.text not in (each.text for each in installed):
+        if not patch.is_planted and patch.text not in installed:
             raise UsageError(
                 f"{folder.root} was run with the patch {patch.name} (SHA-256 {patch.digest[:16]}), "
                 "which this command does not have",
                 f"Add --patch FILE; the field patches of {folder.plan} holds its text",
             )
     texts = [patch.text for patch in patches]
-    return [file_name(patch) for patch in installed if patch.text not in texts]
+    return [file_name(patch) for text, patch in installed.items() if text not in texts]
 
 
 def read_plan(folder: RunFolder) -> Plan:

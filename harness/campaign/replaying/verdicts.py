@@ -5,19 +5,14 @@ they name differ with the kernel's timing. Judges nothing.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 import msgspec
 
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import UNREADABLE
-from splitbrain.harness.folder.results import (
-    EXIT_HARNESS_FAILED,
-    Results,
-    counted,
-    read,
-)
+from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, Results, counted, read
 from splitbrain.history.run_folder import RunFolder
 
 
@@ -32,10 +27,11 @@ class ReplayVerdict(msgspec.Struct, frozen=True):
         """Return whether a checker found a violation."""
         return self.headline == "INVALID"
 
-    def words(self) -> str:
+    @property
+    def text(self) -> str:
         """Return the headline in lower case, and the checkers that found the violation."""
-        found = f" ({', '.join(self.violated)})" if self.violated else ""
-        return f"{self.headline.lower()}{found}"
+        checkers = f" ({', '.join(self.violated)})" if self.violated else ""
+        return f"{self.headline.lower()}{checkers}"
 
 
 #: Stands for a run that its user ended before it could be judged.
@@ -44,9 +40,7 @@ INTERRUPTED = ReplayVerdict("INTERRUPTED")
 
 def verdict_of(results: Results) -> ReplayVerdict:
     """Return the verdict of a judged run."""
-    violated = {
-        checked.checker for checked in results.checkers if checked.verdict is Verdict.INVALID
-    }
+    violated = {each.checker for each in results.checkers if each.verdict is Verdict.INVALID}
     return ReplayVerdict(results.headline, tuple(sorted(violated)))
 
 
@@ -70,7 +64,13 @@ def replay_lines(
     else:
         same = sum(replay.is_invalid for replay in replays)
         how = "came out invalid"
-    return [_rate(same, len(replays), times, how), *_counts(replays)]
+    counts = Counter(replays)
+    # Violations first; among equals the most frequent.
+    order = sorted(
+        counts, key=lambda verdict: (not verdict.is_invalid, -counts[verdict], verdict.text)
+    )
+    lines = [f"{counts[verdict]:>4} {verdict.text}" for verdict in order]
+    return [_rate(same, len(replays), times, how), *lines]
 
 
 def exact_line(codes: Sequence[int], times: int) -> str:
@@ -83,12 +83,3 @@ def _rate(same: int, count: int, times: int, how: str) -> str:
     missing = times - count
     left = f" {missing} {'was' if missing == 1 else 'were'} left out." if missing else ""
     return f"{same} of {counted(count, 'replay')} {how}.{left}"
-
-
-def _counts(replays: Iterable[ReplayVerdict]) -> Iterable[str]:
-    counts = Counter(replays)
-    # Violations first; among equals the most frequent.
-    order = sorted(
-        counts, key=lambda verdict: (not verdict.is_invalid, -counts[verdict], verdict.words())
-    )
-    return [f"{counts[verdict]:>4} {verdict.words()}" for verdict in order]

@@ -13,18 +13,18 @@ from collections.abc import Callable
 from rich.console import Console
 
 from splitbrain.harness.campaign.replaying.recorded import added_patches
-from splitbrain.harness.campaign.shrinking.exact_search import ExactSearch
-from splitbrain.harness.campaign.shrinking.options import ShrinkOptions, is_simulated
-from splitbrain.harness.campaign.shrinking.plan_runs import LoudInterrupts, ready_test
-from splitbrain.harness.campaign.shrinking.rehearsal import Rehearse, rehearsed
-from splitbrain.harness.campaign.shrinking.run_search import RunSearch
-from splitbrain.harness.campaign.shrinking.words import (
+from splitbrain.harness.campaign.shrinking.description import (
     Kept,
     headline,
     name_of,
     size_of,
     to_be_continued,
 )
+from splitbrain.harness.campaign.shrinking.exact_search import ExactSearch
+from splitbrain.harness.campaign.shrinking.options import ShrinkOptions, is_simulated
+from splitbrain.harness.campaign.shrinking.plan_runs import LoudInterrupts, ready_test
+from splitbrain.harness.campaign.shrinking.rehearsal import Rehearse, rehearsed
+from splitbrain.harness.campaign.shrinking.run_search import RunSearch
 from splitbrain.harness.console.console_lines import say
 from splitbrain.harness.console.interrupts import stopped_in_order
 from splitbrain.harness.console.stop import Stop
@@ -70,19 +70,11 @@ def shrink(
         leave=leave,
         kind=LoudInterrupts,
     ) as interrupts:
-        title = (
-            f"splitbrain shrink {name_of(folder)}: {size_of(shrinking.start).words()}; "
-            f"{shrinking.wanted}; at most {counted(limits.tries, limits.called)} and "
-            f"{limits.seconds:g} s"
-        )
-        say(console, title, "bold")
-        budget = SearchBudget(
-            limits.tries,
-            limits.seconds,
-            time.monotonic,
-            stop.is_set,
-            called=f"{limits.called}s",
-        )
+        size = f"{name_of(folder)}: {size_of(shrinking.start).text}"
+        most = f"{counted(limits.tries, limits.called)} and {limits.seconds:g} s"
+        say(console, f"splitbrain shrink {size}; {shrinking.wanted}; at most {most}", "bold")
+        tries, seconds, called = limits.tries, limits.seconds, f"{limits.called}s"
+        budget = SearchBudget(tries, seconds, time.monotonic, stop.is_set, called=called)
         result = shrinking.search(budget, console, interrupts)
         cut_short, seconds = budget.exhausted(), budget.elapsed_s
         if isinstance(result, str):
@@ -100,20 +92,15 @@ def shrink(
 
 
 def _show(kept: Kept, cut_short: str | None, console: Console) -> None:
-    root = kept.run.root
-    quoted = shlex.quote(str(root))
-    again = f"{quoted}{installed_options()}"
+    again = f"{shlex.quote(str(kept.run.root))}{installed_options()}"
     continued = to_be_continued(cut_short, again)
-    if continued is not None:
-        say(console, continued)
-    for line in kept.story:
-        say(console, line)
     times = "" if kept.times == 1 else f" --times {kept.times}"
     places = {
         **kept.more,
         "report": str(kept.run.report),
-        "folder": str(root),
+        "folder": str(kept.run.root),
         "replay": f"splitbrain replay {again}{times}",
     }
-    for what, where in places.items():
-        say(console, f"{f'{what}:':8} {where}")
+    places_lines = [f"{f'{what}:':8} {where}" for what, where in places.items()]
+    for line in (*([] if continued is None else [continued]), *kept.story, *places_lines):
+        say(console, line)

@@ -1,7 +1,5 @@
 """Display of a search: a live line on a terminal, plain lines elsewhere, and one for each plan."""
 
-from typing import Self
-
 from rich.console import Console
 from rich.text import Text
 
@@ -11,7 +9,7 @@ from splitbrain.harness.console.plain_text import printable
 from splitbrain.nemesis.search import SearchBudget
 
 
-class SearchDisplay:
+class SearchDisplay(LiveArea):
     """Context that shows progress until it is left.
 
     ``now`` is the present step in a few words; ``interval_s`` the time between two lines where the
@@ -19,31 +17,18 @@ class SearchDisplay:
     """
 
     def __init__(
-        self,
-        console: Console,
-        budget: SearchBudget,
-        now: str,
-        interval_s: float = PLAIN_INTERVAL_S,
+        self, console: Console, budget: SearchBudget, now: str, interval_s: float = PLAIN_INTERVAL_S
     ) -> None:
-        self._console, self._budget = console, budget
-        self.now = now
-        self._area = LiveArea(
-            console,
-            lambda: Text(printable(self._line(self.now))),
-            lambda: self._line(self.now),
-            interval_s=interval_s,
-        )
+        self._budget, self.now = budget, now
 
-    def __enter__(self) -> Self:
-        self._area.__enter__()
-        return self
+        def draw() -> Text:
+            return Text(printable(self._stamped(self.now)))
 
-    def __exit__(self, *_: object) -> None:
-        self._area.__exit__()
+        super().__init__(console, draw, lambda: self._stamped(self.now), interval_s=interval_s)
 
     def say(self, sentence: str) -> None:
         """Print a line that stays."""
-        say_if_read(self._console, Text(printable(self._line(sentence))))
+        say_if_read(self._console, Text(printable(self._stamped(sentence))))
 
-    def _line(self, sentence: str) -> str:
+    def _stamped(self, sentence: str) -> str:
         return f"{self._budget.elapsed_s:7.1f} s  {sentence}"

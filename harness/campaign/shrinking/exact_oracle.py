@@ -9,6 +9,7 @@ twice.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 import msgspec
@@ -108,10 +109,10 @@ class ExactOracle:
         digest = _digest(candidate)
         if digest not in self._tried:
             self._tried[digest] = self._ask(candidate, step)
-        found = self._tried[digest]
-        if found is not None:
-            self.best, self.finding = found
-        return found is not None
+        failing = self._tried[digest]
+        if failing is not None:
+            self.best, self.finding = failing
+        return failing is not None
 
     def _ask(self, candidate: Scenario, step: str) -> tuple[Scenario, Finding] | None:
         for seed in self._seeds or (candidate.seed,):
@@ -149,11 +150,9 @@ def replay_for(failure: Failure) -> Replay:
         except (HarnessError, _TooLate):
             # It aims at a removed node, say; or nothing failed in time.
             return None
-        if failure.needs_checkers:
-            looked_at = judged(outcome)
-        else:
-            looked_at = JudgedOutcome(outcome=outcome, checks=())
-        return finding_of(looked_at) if failure.is_in(looked_at) else None
+        unchecked = JudgedOutcome(outcome=outcome, checks=())
+        result = judged(outcome) if failure.needs_checkers else unchecked
+        return finding_of(result) if failure.is_in(result) else None
 
     return replay
 
@@ -198,24 +197,20 @@ def performed_by(outcome: SimulationOutcome) -> tuple[Pair, ...]:
     keeps of it. Operations after the heal check progress, whatever the scenario keeps.
     """
     load = outcome.scenario.load
-    kept: dict[int, list[int]] | None = None
-    if load.kept is not None:
-        kept = {}
-        for slot, n in sorted(load.kept):
-            kept.setdefault(slot, []).append(n)
-    end = next(
-        (phase.events for phase in outcome.phases if phase.phase == "healed"),
-        len(outcome.events),
-    )
-    counts: dict[int, int] = {}
+    kept: dict[int, list[int]] = {}
+    for slot, n in sorted(load.kept or ()):
+        kept.setdefault(slot, []).append(n)
+    healed = [phase.events for phase in outcome.phases if phase.phase == "healed"]
+    end = healed[0] if healed else len(outcome.events)
+    counts: Counter[int] = Counter()
     performed: list[Pair] = []
     for event in outcome.events[:end]:
         if event.type != "invoke" or event.final:
             continue
         slot = event.process % load.clients
-        count = counts.get(slot, 0)
-        counts[slot] = count + 1
-        if kept is None:
+        count = counts[slot]
+        counts[slot] += 1
+        if load.kept is None:
             performed.append((slot, count))
         elif count < len(kept.get(slot, ())):
             performed.append((slot, kept[slot][count]))

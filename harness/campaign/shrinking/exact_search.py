@@ -11,7 +11,7 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.scenario import Scenario
-from splitbrain.harness.campaign.shrinking import words
+from splitbrain.harness.campaign.shrinking import description
 from splitbrain.harness.campaign.shrinking.display import SearchDisplay
 from splitbrain.harness.campaign.shrinking.exact_oracle import (
     ExactOracle,
@@ -50,7 +50,7 @@ class ExactSearch:
 
     def __init__(self, options: ShrinkOptions, folder: RunFolder) -> None:
         self._options, self._folder = options, folder
-        self._name = words.name_of(folder)
+        self._name = description.name_of(folder)
         self.limits = exact_limits(options)
         if options.save_test is not None:
             check_test_file(options.save_test)
@@ -66,12 +66,12 @@ class ExactSearch:
             check_bugs(self.start.bugs, system(self.start.system))
         if self._record.violation is None and self._record.failed_by == ():
             raise _nothing_wrong(options.run)
-        found = ", ".join(self._record.failed_by or ())
-        self.wanted = f"{'any failure' if options.any_failure or not found else found} wanted"
+        failed_by = "" if options.any_failure else ", ".join(self._record.failed_by or ())
+        self.wanted = f"{failed_by or 'any failure'} wanted"
 
     def search(
         self, budget: SearchBudget, console: Console, _interrupts: Interrupts
-    ) -> words.Result:
+    ) -> description.Result:
         """Replay the run, then ever smaller ones.
 
         Raises:
@@ -82,25 +82,24 @@ class ExactSearch:
             first = judged(run(self.start))
             self._failure = self._failure_of(first)
             found = finding_of(first)
-            before = words.size_of(self.start, found.happened)
+            before = description.size_of(self.start, found.happened)
 
             def before_replay(_candidate: Scenario, step: str) -> None:
-                now = words.change(
-                    before, words.size_of(oracle.best or self.start, oracle.happened)
-                )
-                display.now = f"{now}, {counted(budget.tries, 'replay')} ({step})"
+                smallest = description.size_of(oracle.best or self.start, oracle.happened)
+                change = description.change(before, smallest)
+                display.now = f"{change}, {counted(budget.tries, 'replay')} ({step})"
 
             oracle = self._oracle = ExactOracle(replay_for(self._failure), budget, before_replay)
             oracle.saw(self.start, found)
             smallest = shrink(self.start, oracle, budget)
-        return words.Result(
+        return description.Result(
             before=before,
-            after=words.size_of(smallest.plan, oracle.happened),
+            after=description.size_of(smallest.plan, oracle.happened),
             is_minimal=smallest.is_minimal,
             tries=counted(budget.tries, "replay"),
         )
 
-    def keep(self, console: Console, cut_short: str | None) -> words.Kept:
+    def keep(self, console: Console, cut_short: str | None) -> description.Kept:
         """Make the folder of the small run, judge it, and save it as a test if asked to.
 
         Raises:
@@ -119,12 +118,12 @@ class ExactSearch:
 
         def save(path: Path) -> None:
             # Names no folder: a path of this machine means nothing where the test goes.
-            continued = words.to_be_continued(cut_short, "FOLDER")
+            continued = description.to_be_continued(cut_short, "FOLDER")
             save_test(path, content_of_test(best, finding.failed_by, finding.sentence, continued))
 
-        return words.Kept(
+        return description.Kept(
             run=RunFolder(root),
-            story=words.story(small, len(finding.happened.performed)),
+            story=description.story(small, len(finding.happened.performed)),
             more={} if path is None else {"test": str(path)},
             last=None if path is None else partial(save, path),
         )
@@ -149,16 +148,11 @@ class ExactSearch:
     def _not_again(self, failure: Failure, again: JudgedOutcome, what: str) -> HarnessError:
         was = failure.invariant or ", ".join(failure.checkers) or "a failure"
         now = ", ".join(again.failed_by) or "nothing"
-        return HarnessError(
-            "shrink the run",
-            self._name,
-            f"{what} did not fail again when it was replayed ({was} then, {now} now)",
-            "`splitbrain replay` of it says whether it was made by another version",
-        )
+        problem = f"{what} did not fail again when it was replayed ({was} then, {now} now)"
+        next_step = "`splitbrain replay` of it says whether it was made by another version"
+        return HarnessError("shrink the run", self._name, problem, next_step)
 
 
 def _nothing_wrong(run_folder: Path) -> UsageError:
-    return UsageError(
-        f"nothing is wrong with {run_folder}, so there is no failure to shrink",
-        "Name a run that failed",
-    )
+    problem = f"nothing is wrong with {run_folder}, so there is no failure to shrink"
+    return UsageError(problem, "Name a run that failed")

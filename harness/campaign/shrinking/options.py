@@ -108,17 +108,9 @@ def is_simulated(folder: RunFolder) -> bool:
 
 
 def exact_limits(options: ShrinkOptions) -> Limits:
-    """Return the limits of a search among simulated worlds.
-
-    Raises:
-        UsageError: an option does not fit such a search, or has a bad value.
-    """
-    refuse_unfit(
-        options,
-        "exact",
-        f"{options.run}, which is a simulated run and comes out the same every time",
-        "Leave it out; --replays limits the search",
-    )
+    """Return the limits of a search among simulated worlds; raise UsageError for a bad option."""
+    mismatch = f"{options.run}, which is a simulated run and comes out the same every time"
+    refuse_unfit(options, "exact", mismatch, "Leave it out; --replays limits the search")
     return search_limits(options, options.replays, EXACT_LIMITS)
 
 

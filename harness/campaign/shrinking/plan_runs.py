@@ -79,34 +79,36 @@ class PlanRuns:
         return with_plan(self._options, plan, nemesis=nemesis, runs_folder=self._folder.root)
 
     def run(self, plan: Scenario, number: int) -> Try:
-        """Run a plan once; a failure of the harness becomes the try's problem.
+        """Run a plan once; raise HarnessError if its file cannot be written.
 
-        Raises:
-            HarnessError: the plan's file cannot be written.
+        Any other failure of the harness becomes the try's problem.
         """
         options = self.options_of(plan, number)
         began = time.monotonic()
+        made = self._made(options)
+        return msgspec.structs.replace(made, seconds=time.monotonic() - began)
+
+    def _made(self, options: TestOptions) -> Try:
         try:
             test = self._ready(options)
             outcome = run_test(test, self._console, interrupts=self._interrupts)
         except HarnessError as error:
-            return Try(verdict=None, seconds=time.monotonic() - began, problem=str(error))
+            return Try(verdict=None, problem=str(error))
         root = outcome.folder.root
         if outcome.interrupted:
             self._stop.interrupt()
-            return Try(verdict=None, folder=root, seconds=time.monotonic() - began)
+            return Try(verdict=None, folder=root)
         problems = () if outcome.failure is None else (str(outcome.failure),)
         results = publishing.judge_and_publish(
             root, analyze=False, harness_problems=problems, stop=self._stop
         )
-        seconds = time.monotonic() - began
         verdict = verdict_of(results)
         if self._stop.is_set() and not verdict.is_invalid:
-            return Try(verdict=None, folder=root, seconds=seconds)
+            return Try(verdict=None, folder=root)
         if results.harness_failed and not verdict.is_invalid:
             problem = results.problems[0] if results.problems else "the harness failed"
-            return Try(verdict=None, folder=root, seconds=seconds, problem=problem)
-        return Try(verdict=verdict, folder=root, seconds=seconds)
+            return Try(verdict=None, folder=root, problem=problem)
+        return Try(verdict=verdict, folder=root)
 
 
 def with_plan(

@@ -18,10 +18,10 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.campaign.shrinking.description import size_of
 from splitbrain.harness.campaign.shrinking.display import SearchDisplay
 from splitbrain.harness.campaign.shrinking.exact_oracle import ExactOracle, Failure, replay_for
-from splitbrain.harness.campaign.shrinking.words import size_of
-from splitbrain.harness.campaign.sweep.like_command import LikeOrder, lines_of, order_of, search
+from splitbrain.harness.campaign.sweep.like_command import lines_of, order_of, search
 from splitbrain.harness.campaign.sweep.likeness import like_scenario, within_load
 from splitbrain.harness.campaign.sweep.trial import run
 from splitbrain.harness.console.stop import Stop
@@ -79,39 +79,23 @@ def rehearsed(
 
         def asking(plan: Scenario, step: str) -> None:
             worlds = counted(budget.tries, "world")
-            display.now = f"in simulation: {size_of(plan).words()} ({step}), {worlds}"
+            display.now = f"in simulation: {size_of(plan).text} ({step}), {worlds}"
 
-        oracle = _oracle_of(order, found.seed, budget, asking)
+        replay = replay_for(Failure(checkers=order.wanted, is_alike=True))
+        oracle = ExactOracle(replay, budget, asking, (found.seed, *_OTHER_SEEDS))
         if not oracle.fails(plan, "as a plan"):
-            return _nothing(
-                f"simulation: seed {found.seed} fails alike, but not as a plan that ends with its "
-                "load."
-            )
+            how = f"seed {found.seed} fails alike, but not as a plan that ends with its load."
+            return _nothing(f"simulation: {how}")
         small = shrink(plan, oracle, budget).plan
     assert oracle.best is not None
-    root = keep_sweep_run(
-        judged(run(oracle.best, is_recording=True)),
-        runs_folder,
-        kind="shrunk-like",
-        like=order.likeness.run,
-    )
+    smallest = judged(run(oracle.best, is_recording=True))
+    root = keep_sweep_run(smallest, runs_folder, kind="shrunk-like", like=order.likeness.run)
     took = f"{counted(budget.tries, 'world')}, {budget.elapsed_s:.1f} s in all"
-    smaller = f"{size_of(plan).words()} -> {size_of(small).words()} ({took})"
+    smaller = f"{size_of(plan).text} -> {size_of(small).text} ({took})"
     return Rehearsed(
         plan=small,
         lines=(f"simulation: {lines[0]}", f"simulation: {smaller}; splitbrain replay {root}"),
     )
-
-
-def _oracle_of(
-    order: LikeOrder,
-    seed: int,
-    budget: SearchBudget,
-    before_replay: Callable[[Scenario, str], None],
-) -> ExactOracle:
-    replay = replay_for(Failure(checkers=order.wanted, is_alike=True))
-    seeds = (seed, *_OTHER_SEEDS)
-    return ExactOracle(replay, budget, before_replay, seeds)
 
 
 @contextmanager

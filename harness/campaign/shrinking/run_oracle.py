@@ -8,7 +8,7 @@ about one. Source: issue 6, item 6.
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
@@ -50,20 +50,17 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     others: tuple[Path, ...] = ()
 
 
-class Watcher(Protocol):
-    """Receiver of the search's progress."""
+class Watcher:
+    """Receiver of the search's progress, to be overridden."""
 
     def begins(self, answer: Answer) -> None:
         """Note that the next try is about to be made."""
-        ...
 
     def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
         """Note a try."""
-        ...
 
     def answered(self, answer: Answer) -> None:
         """Note that a plan is settled, or that the budget has ended."""
-        ...
 
 
 class RunOracle:
@@ -102,10 +99,10 @@ class RunOracle:
     def fails(self, candidate: Scenario, step: str) -> bool:
         """Return whether a plan fails often enough; if so it is the best so far."""
         digest = msgspec.json.encode(candidate)
-        known = self._answers.get(digest)
-        if known is not None and known.fails is not None:
-            return known.fails
-        number = len(self._answers) + (known is None)
+        before = self._answers.get(digest)
+        if before is not None and before.fails is not None:
+            return before.fails
+        number = len(self._answers) + (before is None)
         answer = self._ask(Answer(plan=candidate, step=step, number=number))
         self._answers[digest] = self.last = answer
         if answer.fails:
@@ -145,17 +142,12 @@ class RunOracle:
 
 
 def _with(answer: Answer, made: Try, *, is_same: bool) -> Answer:
-    folders, others = answer.folders, answer.others
-    if made.folder is not None:
-        folders, others = (
-            ((*folders, made.folder), others) if is_same else (folders, (*others, made.folder))
-        )
-    verdict = made.verdict
+    verdict, folders = made.verdict, () if made.folder is None else (made.folder,)
     return msgspec.structs.replace(
         answer,
         tried=answer.tried + (verdict is not None),
         failed=answer.failed + is_same,
         otherwise=answer.otherwise + (verdict is not None and verdict.is_invalid and not is_same),
-        folders=folders,
-        others=others,
+        folders=answer.folders + (folders if is_same else ()),
+        others=answer.others + (() if is_same else folders),
     )

@@ -10,6 +10,7 @@ section 2.
 import shlex
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,7 @@ from rich.console import Console
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.harness.campaign.replaying.recorded import read_plan, replay_options
-from splitbrain.harness.campaign.shrinking import words
+from splitbrain.harness.campaign.shrinking import description
 from splitbrain.harness.campaign.shrinking.display import SearchDisplay
 from splitbrain.harness.campaign.shrinking.options import (
     RUN_LIMITS,
@@ -29,7 +30,7 @@ from splitbrain.harness.campaign.shrinking.options import (
 )
 from splitbrain.harness.campaign.shrinking.plan_runs import LoudInterrupts, PlanRuns
 from splitbrain.harness.campaign.shrinking.rehearsal import Rehearse
-from splitbrain.harness.campaign.shrinking.run_oracle import Answer, RunOracle, Try
+from splitbrain.harness.campaign.shrinking.run_oracle import Answer, RunOracle, Try, Watcher
 from splitbrain.harness.campaign.shrinking.search_folder import LEDGER, SearchFolder, runs_folder_of
 from splitbrain.harness.campaign.sweep.like_command import wanted_verdict
 from splitbrain.harness.campaign.sweep.planned import record_of_plan
@@ -72,7 +73,7 @@ class RunSearch:
         ready: Callable[[TestOptions], PreparedTest],
         rehearse: Rehearse,
     ) -> None:
-        self._options, self._folder, self._name = options, folder, words.name_of(folder)
+        self._options, self._folder, self._name = options, folder, description.name_of(folder)
         self._stop, self._ready, self._rehearse = stop, ready, rehearse
         self.limits, self._asking = _run_limits(options)
         self._verdict = wanted_verdict(folder)
@@ -92,7 +93,7 @@ class RunSearch:
 
     def search(
         self, budget: SearchBudget, console: Console, interrupts: LoudInterrupts
-    ) -> words.Result | str:
+    ) -> description.Result | str:
         """Look for the failure in simulation, then run ever smaller plans.
 
         Raises:
@@ -114,7 +115,8 @@ class RunSearch:
                 SearchDisplay(console, budget, "about to begin", _PLAIN_INTERVAL_S)
             )
             wanted = None if self._options.any_failure else self._verdict
-            watcher = _Watcher(folder, display, budget, self._asking, self._comment)
+            comment = partial(description.comment_lines, self._name, self._verdict.text)
+            watcher = _Watcher(folder, display, budget, self._asking, comment)
             oracle = RunOracle(runs.run, wanted, self._asking, budget, watcher)
             is_minimal = self._shrink(oracle, budget, guess, console)
         self._best = best = oracle.best
@@ -123,18 +125,16 @@ class RunSearch:
                 f"no plan was settled, so nothing became smaller ({counted(budget.tries, 'run')}); "
                 f"every try stands in {folder.root / LEDGER}."
             )
-        return words.Result(
-            before=words.size_of(self.start),
-            after=words.size_of(best.plan),
+        tries = counted(best.tried, "try", "tries")
+        return description.Result(
+            before=description.size_of(self.start),
+            after=description.size_of(best.plan),
             is_minimal=is_minimal,
             tries=f"{counted(oracle.plans, 'plan')}, {counted(budget.tries, 'run')}",
-            evidence=(
-                f"failed with the same verdict in {best.failed} of "
-                f"{counted(best.tried, 'try', 'tries')}"
-            ),
+            evidence=f"failed with the same verdict in {best.failed} of {tries}",
         )
 
-    def keep(self, _console: Console, _cut_short: str | None) -> words.Kept:
+    def keep(self, _console: Console, _cut_short: str | None) -> description.Kept:
         """Return the last run of the smallest plan; its files are in place already."""
         best, folder = self._best, self._search_folder
         assert best is not None
@@ -142,27 +142,24 @@ class RunSearch:
         point_latest(self._runs_folder, run)
         point_latest(folder.root, run)
         plan = {"plan": str(folder.plan)} if best.plan.faults else {}
-        return words.Kept(
+        return description.Kept(
             run=RunFolder(run),
-            story=words.fault_lines(best.plan),
+            story=description.fault_lines(best.plan),
             more={**plan, "test": _command_of(best, run, folder)},
             times=self._asking.tries,
         )
-
-    def _comment(self, answer: Answer) -> list[str]:
-        return words.comment_lines(self._name, self._verdict.words(), answer)
 
     def _rehearsed(self, budget: SearchBudget, console: Console) -> Scenario | None:
         """Return the plan that simulation leaves; None where it found nothing."""
         if self._options.simulate is False or not self.start.faults:
             return None
         seconds = min(_SIMULATION_S_MAX, _SIMULATION_SHARE * self.limits.seconds)
-        found = self._rehearse(self._folder, self._runs_folder, console, self._stop, seconds)
-        for line in found.lines:
+        result = self._rehearse(self._folder, self._runs_folder, console, self._stop, seconds)
+        for line in result.lines:
             say(console, line)
-        if found.plan is None or budget.exhausted() is not None:
+        left = result.plan
+        if left is None or budget.exhausted() is not None:
             return None
-        left = found.plan
         # The same record as the run's own, so that none is asked about twice.
         return msgspec.structs.replace(
             self.start, faults=left.faults, load_us=left.load_us, nodes=left.nodes, load=left.load
@@ -205,32 +202,28 @@ class RunSearch:
             if budget.exhausted() is None and fits(plan) and oracle.fails(plan, step):
                 return plan
         if budget.exhausted() is None:
-            say(
-                console,
-                "what simulation left was not confirmed here; going on with the run's own plan",
-            )
+            line = "what simulation left was not confirmed here; going on with the run's own plan"
+            say(console, line)
         return None
 
     def _not_again(self, oracle: RunOracle) -> HarnessError:
         asking, last = self._asking, oracle.last
         assert last is not None
-        came_to = f"{last.failed} of {counted(last.tried, 'try', 'tries')} did"
-        others = ""
-        if last.otherwise:
-            came_to += f", {last.otherwise} failed otherwise"
-            others = "--any-failure takes any violation for the same one. "
-        return HarnessError(
-            "shrink the run",
-            self._name,
+        problem = (
             f"its own plan did not fail again with the same verdict in {asking.at_least} of "
-            f"{asking.tries} tries: {came_to}",
-            f"{others}Ask for less, such as --tries {3 * asking.tries} --at-least 1, or for the "
-            "nodes that were hit with --pinned; `splitbrain replay RUN --times 10` says how often "
-            "it fails",
+            f"{asking.tries} tries: {last.failed} of {counted(last.tried, 'try', 'tries')} did"
         )
+        next_step = (
+            f"Ask for less, such as --tries {3 * asking.tries} --at-least 1, or for the nodes that "
+            "were hit with --pinned; `splitbrain replay RUN --times 10` says how often it fails"
+        )
+        if last.otherwise:
+            problem += f", {last.otherwise} failed otherwise"
+            next_step = f"--any-failure takes any violation for the same one. {next_step}"
+        return HarnessError("shrink the run", self._name, problem, next_step)
 
 
-class _Watcher:
+class _Watcher(Watcher):
     def __init__(
         self,
         folder: SearchFolder,
@@ -244,16 +237,16 @@ class _Watcher:
 
     def begins(self, answer: Answer) -> None:
         run = f"run {self._budget.tries + 1}"
-        self._display.now = f"{run}, {words.asking_words(answer, self._asking)}"
+        self._display.now = f"{run}, {description.progress_text(answer, self._asking)}"
 
     def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
         self._folder.took(answer, made, is_same=is_same)
-        if (sentence := words.try_words(answer, made, is_same=is_same)) is not None:
+        if (sentence := description.try_text(answer, made, is_same=is_same)) is not None:
             self._display.say(sentence)
 
     def answered(self, answer: Answer) -> None:
         self._folder.answered(answer, self._comment(answer))
-        self._display.say(words.answer_words(answer))
+        self._display.say(description.answer_text(answer))
 
 
 def _command_of(best: Answer, run: Path, folder: SearchFolder) -> str:
@@ -266,13 +259,11 @@ def _command_of(best: Answer, run: Path, folder: SearchFolder) -> str:
 
 def _run_limits(options: ShrinkOptions) -> tuple[Limits, Asking]:
     """Return limits, and how often a plan must fail; raise UsageError for an unfit option."""
-    refuse_unfit(
-        options,
-        "runs",
-        f"{options.run}, which is no simulated run",
+    next_step = (
         "Leave it out; --runs limits the runs in containers, and `splitbrain sim --like RUN` "
-        "looks for the failure in simulation",
+        "looks for the failure in simulation"
     )
+    refuse_unfit(options, "runs", f"{options.run}, which is no simulated run", next_step)
     tries = _ASKING.tries if options.tries is None else options.tries
     at_least = min(_ASKING.at_least, max(1, tries))
     asking = Asking(tries, at_least if options.at_least is None else options.at_least)

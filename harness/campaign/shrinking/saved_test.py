@@ -44,11 +44,7 @@ def check_test_file(path: Path) -> None:
 
 
 def save_test(path: Path, content: str) -> None:
-    """Write the file.
-
-    Raises:
-        HarnessError: the disk refuses, or the file has appeared meanwhile.
-    """
+    """Write the file; raise HarnessError if the disk refuses, or there is one meanwhile."""
     with (
         tell_refusal("write the test", path, "Choose another place with --save-test"),
         path.open("x", encoding="utf-8") as file,
@@ -57,24 +53,20 @@ def save_test(path: Path, content: str) -> None:
 
 
 def content_of_test(
-    scenario: Scenario,
-    failed_by: tuple[str, ...],
-    sentence: str,
-    to_be_continued: str | None = None,
+    scenario: Scenario, failed_by: tuple[str, ...], sentence: str, continued: str | None = None
 ) -> str:
     """Return the test file of a scenario.
 
-    ``failed_by`` names the invariant or checkers, ``sentence`` their finding, ``to_be_continued``
-    how to go on where the search ended early.
+    ``failed_by`` names the invariant or checkers, ``sentence`` their finding, ``continued`` how to
+    go on where the search ended early.
     """
-    found = failed_by[0]
-    name = re.sub(r"[^a-z0-9]+", "_", found.lower()).strip("_")
-    docstring = _docstring(f"{found}: {sentence}")
+    finder = failed_by[0]
+    name = re.sub(r"[^a-z0-9]+", "_", finder.lower()).strip("_")
     lines = [
-        f'"""{docstring}',
+        f'"""{_docstring(f"{finder}: {sentence}")}',
         "",
         "Saved by `splitbrain shrink`.",
-        *([] if to_be_continued is None else [f"The search was {to_be_continued}."]),
+        *([] if continued is None else [f"The search was {continued}."]),
         '"""',
         "",
         "from splitbrain.harness.campaign.sweep.regression import replays",
@@ -92,7 +84,7 @@ def content_of_test(
             "",
             "",
             f"def test_{name}_fails_with_the_planted_bug() -> None:",
-            f'    assert "{found}" in replays(SCENARIO)',
+            f'    assert "{finder}" in replays(SCENARIO)',
         ]
     else:
         lines += [f"def test_{name}_holds() -> None:", "    assert replays(SCENARIO) == ()"]
@@ -106,15 +98,10 @@ def as_text(scenario: Scenario) -> str:
     changed = {
         name: value for name, value in whole.items() if name in _ALWAYS or value != plain[name]
     }
-    if scenario.faults:
-        changed["faults"] = [
-            {
-                name: value
-                for name, value in fault.items()
-                if value or name not in ("options", "when")
-            }
-            for fault in whole["faults"]
-        ]
+    for fault in whole["faults"]:
+        for name in ("options", "when"):
+            if not fault.get(name, True):
+                del fault[name]
     return _broken(changed, "")
 
 
@@ -128,11 +115,11 @@ def _broken(value: Any, indent: str, name: str = "") -> str:
         return line
     deeper = indent + "  "
     if isinstance(value, dict):
-        content = cast("dict[str, Any]", value)
         members = [
-            _broken(member, deeper, f"{json.dumps(key)}: ") for key, member in content.items()
+            deeper + _broken(member, deeper, f"{json.dumps(key)}: ")
+            for key, member in cast("dict[str, Any]", value).items()
         ]
-        lines = ",\n".join(deeper + member for member in members)
+        lines = ",\n".join(members)
         return f"{name}{{\n{lines}\n{indent}}}"
     members = [_broken(member, deeper) for member in cast("Sequence[Any]", value)]
     return f"{name}[\n{_filled(members, deeper)}\n{indent}]"

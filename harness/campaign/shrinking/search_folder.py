@@ -15,8 +15,8 @@ import msgspec
 
 from splitbrain.contracts.fault import US_PER_MS
 from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.campaign.shrinking.description import size_of
 from splitbrain.harness.campaign.shrinking.run_oracle import Answer, Try
-from splitbrain.harness.campaign.shrinking.words import size_of
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.new_folder import new_folder
 from splitbrain.harness.folder.refusals import ELSEWHERE, tell_refusal
@@ -50,27 +50,20 @@ class TryLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchFolder:
-    """Folder of one search; close it at the end.
-
-    Raises:
-        HarnessError: it cannot be made.
-    """
+    """Folder of one search; close it at the end; raise HarnessError if it cannot be made."""
 
     def __init__(self, runs_folder: Path, run: str, *, keeps_tries: bool = False) -> None:
         """Make the folder; ``run`` names the searched run."""
         self._keeps_tries = keeps_tries
         with tell_refusal("make the folder of the search", runs_folder, ELSEWHERE):
             self.root = new_folder(runs_folder.absolute() / FOLDER, run)
+            #: The smallest plan.
+            self.plan = self.root / PLAN
             self._plans = self.root / "plans"
             self._plans.mkdir()
             self.log: TextIO = (self.root / "tries.log").open("a", encoding="utf-8")
         self._ledger = LineWriter(self.root / LEDGER)
         self._best: Answer | None = None
-
-    @property
-    def plan(self) -> Path:
-        """Return the path of the smallest plan."""
-        return self.root / PLAN
 
     def close(self) -> None:
         """Close the files."""
@@ -78,14 +71,10 @@ class SearchFolder:
         self.log.close()
 
     def plan_file(self, plan: Scenario, number: int) -> Path:
-        """Return the file of a plan with faults, written if it is missing.
-
-        Raises:
-            HarnessError: the disk refuses.
-        """
+        """Return a plan's file, written if it is missing; raise HarnessError if that fails."""
         path = self._plans / f"{number:03}.toml"
         if not path.exists():
-            self._write(path, plan_toml(plan.faults, [size_of(plan).words()]))
+            self._write(path, plan_toml(plan.faults, [size_of(plan).text]))
         return path
 
     def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
@@ -99,7 +88,7 @@ class SearchFolder:
                 time_limit_ms=plan.load_us // US_PER_MS,
                 nodes=plan.nodes,
                 clients=plan.load.clients,
-                verdict=None if made.verdict is None else made.verdict.words(),
+                verdict=None if made.verdict is None else made.verdict.text,
                 same=is_same,
                 seconds=round(made.seconds, 1),
                 folder=(None if made.folder is None else str(made.folder.relative_to(self.root))),
@@ -128,9 +117,7 @@ class SearchFolder:
         self._best = answer
 
     def _forget(self, folders: tuple[Path, ...]) -> None:
-        if self._keeps_tries:
-            return
-        for folder in folders:
+        for folder in () if self._keeps_tries else folders:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _write(self, path: Path, content: str) -> None:

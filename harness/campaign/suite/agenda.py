@@ -4,9 +4,11 @@ A run is handed out only if its time limit still fits into the night's budget an
 Threads of the suite share one agenda. It starts nothing.
 """
 
+import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 
 from splitbrain.harness.campaign.suite.definition import PlannedRun
 
@@ -22,18 +24,16 @@ class Agenda:
     def __init__(
         self,
         runs: Iterable[PlannedRun],
-        *,
         orphans: Iterable[PlannedRun] = (),
-        budget_s: float | None,
+        budget_s: float | None = None,
         used_s: float = 0.0,
-        matrix_used_s: dict[str, float] | None = None,
+        matrix_used_s: Mapping[str, float] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._runs = list(runs)
-        self._orphans = list(orphans)
+        self._runs, self._orphans = list(runs), list(orphans)
         self._clock = clock
-        self._end_s = None if budget_s is None else clock() + budget_s - used_s
-        self._matrix_used_s = dict(matrix_used_s or {})
+        self._end_s = math.inf if budget_s is None else clock() + budget_s - used_s
+        self._matrix_used_s = defaultdict[str, float](float, matrix_used_s or {})
         self._lock = threading.Lock()
         #: Runs that did not fit into a budget any more.
         self.cut: list[PlannedRun] = []
@@ -60,22 +60,13 @@ class Agenda:
     def spent(self, run: PlannedRun, seconds: float) -> None:
         """Add the time that a run of this matrix took."""
         with self._lock:
-            before = self._matrix_used_s.get(run.matrix, 0.0)
-            self._matrix_used_s[run.matrix] = before + seconds
+            self._matrix_used_s[run.matrix] += seconds
 
     def _admits(self, run: PlannedRun) -> bool:
-        fits = self._fits_night(run) and self._fits_matrix(run)
+        left_s = self._end_s - self._clock()
+        if run.matrix_budget_s is not None:
+            left_s = min(left_s, run.matrix_budget_s - self._matrix_used_s[run.matrix])
+        fits = left_s > 0 and left_s >= run.least_s
         if not fits:
             self.cut.append(run)
         return fits
-
-    def _fits_night(self, run: PlannedRun) -> bool:
-        if self._end_s is None:
-            return True
-        left_s = self._end_s - self._clock()
-        return left_s > 0 and left_s >= run.least_s
-
-    def _fits_matrix(self, run: PlannedRun) -> bool:
-        used_s = self._matrix_used_s.get(run.matrix, 0.0)
-        budget_s = run.matrix_budget_s
-        return budget_s is None or (used_s < budget_s and used_s + run.least_s <= budget_s)

@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Generator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +30,7 @@ END_PATIENCE_S = 150.0
 #: Time after the second request, on which a run gives up all but taking down.
 URGED_PATIENCE_S = 40.0
 _TICK_S = 0.1
+_MAKE = "make the folder of a run"
 
 Ending = Literal["by itself", "out of time", "interrupted"]
 
@@ -49,21 +50,11 @@ class Attempt:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-
-    @property
-    def record(self) -> Path:
-        """Return the path of the record of its process."""
-        return self.root / "attempt.json"
-
-    @property
-    def lock(self) -> Path:
-        """Return the path of the lock (flock) that the child holds."""
-        return self.root / "lock"
-
-    @property
-    def output(self) -> Path:
-        """Return the path of the child's output."""
-        return self.root / "output.log"
+        #: Record of its process.
+        self.record = root / "attempt.json"
+        #: Held (flock) by the child.
+        self.lock = root / "lock"
+        self.output = root / "output.log"
 
     @property
     def number(self) -> int:
@@ -110,7 +101,6 @@ class OrphanChild:
         self._attempt = attempt
         started = attempt.started()
         self._pid = None if started is None else started.pid
-        self._quiet = threading.Event()
 
     def has_ended(self, timeout_s: float) -> bool:
         """Return whether it ends within this time."""
@@ -119,7 +109,7 @@ class OrphanChild:
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
                 return False
-            self._quiet.wait(min(left_s, _TICK_S))
+            time.sleep(min(left_s, _TICK_S))
         return True
 
     def signal(self, number: signal.Signals) -> None:
@@ -131,18 +121,14 @@ class OrphanChild:
 
 def attempts_at(folder: Path) -> list[Attempt]:
     """Return the attempts in a run's folder, oldest first."""
-    if not folder.is_dir():
-        return []
-    return sorted(
-        (Attempt(path) for path in folder.glob("attempt-*")), key=lambda attempt: attempt.number
-    )
+    return sorted(map(Attempt, folder.glob("attempt-*")), key=lambda attempt: attempt.number)
 
 
 def new_attempt(folder: Path) -> Attempt:
     """Make the folder of the next attempt; raise HarnessError if the disk refuses."""
     number = max((attempt.number for attempt in attempts_at(folder)), default=0) + 1
     attempt = Attempt(folder / f"attempt-{number}")
-    with _making(attempt):
+    with tell_refusal(_MAKE, attempt.root):
         attempt.root.mkdir(parents=True)
     return attempt
 
@@ -170,14 +156,10 @@ def start(attempt: Attempt, command: Sequence[str]) -> OwnChild:
 
 @contextmanager
 def attempt_files(attempt: Attempt) -> Generator[tuple[int, int]]:
-    """Yield the lock, taken, and the output file of an attempt.
-
-    Raises:
-        HarnessError: the disk refuses.
-    """
+    """Yield an attempt's lock, taken, and output file; raise HarnessError if the disk refuses."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     with ExitStack() as opened:
-        with _making(attempt):
+        with tell_refusal(_MAKE, attempt.root):
             lock = os.open(attempt.lock, flags, 0o644)
             opened.callback(os.close, lock)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -240,7 +222,3 @@ def _send(pid: int, number: signal.Signals) -> None:
             os.killpg(pid, number)
         else:
             os.kill(pid, number)
-
-
-def _making(attempt: Attempt) -> AbstractContextManager[None]:
-    return tell_refusal("make the folder of a run", attempt.root)

@@ -7,7 +7,8 @@ Source: issue 4, item 8.
 
 import itertools
 import shlex
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import msgspec
@@ -42,11 +43,11 @@ def planned_runs(suite: Suite, night_seed: int) -> tuple[PlannedRun, ...]:
     """
     lanes: list[list[PlannedRun]] = []
     for matrix in suite.matrix:
-        lanes += _said_of(f"matrix {matrix.name!r}", lambda m=matrix: _lanes(suite, m, night_seed))
+        with _naming(f"matrix {matrix.name!r}"):
+            lanes += _lanes(suite, matrix, night_seed)
     for program in suite.program:
-        lanes.append(
-            _said_of(f"program {program.name!r}", lambda p=program: _repeat(suite, p, night_seed))
-        )
+        with _naming(f"program {program.name!r}"):
+            lanes.append(_repeat(suite, program, night_seed))
     planted = [lane for lane in lanes if lane[0].expect == "invalid"]
     others = [lane for lane in lanes if lane[0].expect == "valid"]
     ordered = [*_round_robin(planted), *_round_robin(others)]
@@ -56,20 +57,13 @@ def planned_runs(suite: Suite, night_seed: int) -> tuple[PlannedRun, ...]:
 
 
 def cells_of(matrix: Matrix) -> list[Cell]:
-    """Return the product of the matrix' lists minus the exclusions, plus the inclusions.
-
-    Raises:
-        ValueError: nothing is left, or an exclusion meets no cell.
-    """
-    axes = {name: _values(name, choice_of(matrix, name)) for name in AXES}
-    given = {name: values for name, values in axes.items() if values is not None}
+    """Return the lists' product minus exclusions, plus inclusions; raise ValueError if wrong."""
+    written = {name: choice_of(matrix, name) for name in AXES}
+    given = {name: _values(name, part) for name, part in written.items() if part is not None}
     for name, values in given.items():
         if not values:
             raise ValueError(f"the list {name} is empty; leave it out or name a value")
-    product = [
-        dict(zip(given, values, strict=True)) for values in itertools.product(*given.values())
-    ]
-    cells = product
+    cells = [dict(zip(given, values, strict=True)) for values in itertools.product(*given.values())]
     for number, pattern in enumerate(matrix.exclude, start=1):
         left = [cell for cell in cells if not _matches(cell, pattern)]
         if len(left) == len(cells):
@@ -107,16 +101,17 @@ def seeds_of(seeds: Seeds, night_seed: int, purpose: str) -> list[int]:
         start, colon, end = seeds.partition(":")
         if not colon or not start.strip().isdigit() or not end.strip().isdigit():
             raise ValueError(f"seeds {seeds!r} is no range; write the half-open '0:40'")
-        found = range(int(start), int(end))
+        numbers = range(int(start), int(end))
     else:
-        found = (seeds,) if isinstance(seeds, int) else seeds
-    if not found:
+        numbers = (seeds,) if isinstance(seeds, int) else seeds
+    count = len(numbers)
+    if not numbers:
         raise ValueError("seeds names no seed; a range ends before its second number")
-    if len(found) > _SEEDS_MAX:
-        raise ValueError(f"seeds names {len(found)} seeds, at most {_SEEDS_MAX} are run in a night")
-    if min(found) < 0 or len(set(found)) < len(found):
+    if count > _SEEDS_MAX:
+        raise ValueError(f"seeds names {count} seeds, at most {_SEEDS_MAX} are run in a night")
+    if min(numbers) < 0 or len(set(numbers)) < count:
         raise ValueError("seeds must be distinct numbers from 0 up")
-    return list(found)
+    return list(numbers)
 
 
 def _fresh(count: int, night_seed: int, purpose: str) -> list[int]:
@@ -142,24 +137,25 @@ def _lanes(suite: Suite, matrix: Matrix, night_seed: int) -> list[list[PlannedRu
         if at_least > len(seeds):
             raise ValueError(f"at_least is {at_least}, but each cell has {len(seeds)} seeds only")
         limit_s = float(cell.get("time_limit", AXES["time_limit"].default))
+        timeout_s = _seconds("run_timeout", matrix.run_timeout) or limit_s + RUN_OVERHEAD_S
+        run = PlannedRun(
+            number=0,
+            is_program=False,
+            matrix=matrix.name,
+            cell=name,
+            options=cell,
+            arguments=(),
+            seed=0,
+            expect=matrix.expect,
+            at_least=at_least if matrix.expect == "invalid" else 0,
+            caught_by=matrix.caught_by,
+            least_s=limit_s,
+            timeout_s=timeout_s,
+            matrix_budget_s=_seconds("time_budget", matrix.time_budget),
+        )
         lanes.append(
             [
-                PlannedRun(
-                    number=0,
-                    is_program=False,
-                    matrix=matrix.name,
-                    cell=name,
-                    options=cell,
-                    arguments=_arguments(matrix, cell, seed),
-                    seed=seed,
-                    expect=matrix.expect,
-                    at_least=at_least if matrix.expect == "invalid" else 0,
-                    caught_by=matrix.caught_by,
-                    least_s=limit_s,
-                    timeout_s=_seconds("run_timeout", matrix.run_timeout)
-                    or limit_s + RUN_OVERHEAD_S,
-                    matrix_budget_s=_seconds("time_budget", matrix.time_budget),
-                )
+                msgspec.structs.replace(run, seed=seed, arguments=_arguments(matrix, cell, seed))
                 for seed in seeds
             ]
         )
@@ -193,16 +189,13 @@ def _round_robin(lanes: Sequence[Sequence[PlannedRun]]) -> list[PlannedRun]:
 
 
 def _arguments(matrix: Matrix, cell: Cell, seed: int) -> tuple[str, ...]:
-    words = [word for name, value in cell.items() for word in AXES[name].words(value)]
-    words += ["--seed", str(seed), "--analyze" if matrix.analyze else "--no-analyze"]
-    return (*words, *matrix.arguments)
+    options = [word for name, value in cell.items() for word in AXES[name].words(value)]
+    options += ["--seed", str(seed), "--analyze" if matrix.analyze else "--no-analyze"]
+    return (*options, *matrix.arguments)
 
 
-def _values(name: str, written: Any) -> list[Any] | None:
-    """Return the values of one axis; None where the file leaves it out."""
-    if written is None:
-        return None
-    values = list(cast("tuple[Any, ...]", written)) if isinstance(written, tuple) else [written]
+def _values(name: str, written: Any) -> list[Any]:
+    values = cast("tuple[Any, ...]", written) if isinstance(written, tuple) else [written]
     return [_value(name, value) for value in values]
 
 
@@ -228,17 +221,17 @@ def _matches(cell: Cell, pattern: CellPattern) -> bool:
 
 
 def _seconds(field: str, duration: Any) -> float | None:
-    try:
+    with _naming(field):
         return None if duration is None else seconds_of(duration)
-    except ValueError as error:
-        raise ValueError(f"{field}: {error}") from error
 
 
-def _said_of(what: str, make: Any) -> Any:
+@contextmanager
+def _naming(part: str) -> Generator[None]:
+    """Begin the sentence of a ``ValueError`` with the part of the suite that it is about."""
     try:
-        return make()
+        yield
     except ValueError as error:
-        raise ValueError(f"{what}: {error}") from error
+        raise ValueError(f"{part}: {error}") from error
 
 
 def _text(value: Any) -> str:

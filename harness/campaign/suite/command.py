@@ -17,7 +17,7 @@ from splitbrain.harness.campaign.suite import night as nights
 from splitbrain.harness.campaign.suite.conductor import TOOL, Conductor, Settings
 from splitbrain.harness.campaign.suite.definition import seconds_of
 from splitbrain.harness.campaign.suite.display import Display
-from splitbrain.harness.campaign.suite.ledger import Ledger, Line
+from splitbrain.harness.campaign.suite.ledger import Ledger
 from splitbrain.harness.campaign.suite.night import Night, NightFolder, OpenNight
 from splitbrain.harness.campaign.suite.reading import SuiteFile, check_cells, plan, read_suite
 from splitbrain.harness.campaign.suite.summary import (
@@ -64,12 +64,10 @@ def run_suite(path: Path, options: SuiteOptions, console: Console) -> int:
         HarnessError: the night can be neither begun nor gone on with.
     """
     file = read_suite(path)
-    settings = _settings(file, options)
-    ledger = Ledger(ledger_path(options))
-    lines = ledger.lines()
+    command = _Command(file, options, console)
     if options.check:
         check_cells(path, plan(file, 0))
-    return _Command(file, options, settings, ledger, lines, console).run()
+    return command.run()
 
 
 def report(path: Path | None, options: SuiteOptions, console: Console) -> int:
@@ -84,18 +82,18 @@ def report(path: Path | None, options: SuiteOptions, console: Console) -> int:
     ledger = Ledger(ledger_path(options))
     lines = ledger.lines()
     if path is None:
-        nights_there = nights_of(lines)
-        _print(console, f"{sums_text(nights_there)}\n\n{coverage_text(nights_there)}")
+        all_nights = nights_of(lines)
+        _print(console, f"{sums_text(all_nights)}\n\n{coverage_text(all_nights)}")
         return 0
     suite = read_suite(path).suite.name
-    found = nights_of(lines, suite)
-    if not found:
+    own_nights = nights_of(lines, suite)
+    if not own_nights:
         raise UsageError(
             f"the ledger {ledger.path} holds no night of the suite {suite!r}",
             "Run it first, or name another ledger with --ledger",
         )
-    _print(console, to_text(found[-1], found, with_coverage=True))
-    return found[-1].exit_code
+    _print(console, to_text(own_nights[-1], own_nights, with_coverage=True))
+    return own_nights[-1].exit_code
 
 
 def ledger_path(options: SuiteOptions) -> Path:
@@ -124,17 +122,11 @@ def _settings(file: SuiteFile, options: SuiteOptions) -> Settings:
 
 
 class _Command:
-    def __init__(
-        self,
-        file: SuiteFile,
-        options: SuiteOptions,
-        settings: Settings,
-        ledger: Ledger,
-        lines: list[Line],
-        console: Console,
-    ) -> None:
-        self._file, self._options, self._settings = file, options, settings
-        self._ledger, self._lines, self._console = ledger, lines, console
+    def __init__(self, file: SuiteFile, options: SuiteOptions, console: Console) -> None:
+        self._file, self._options, self._console = file, options, console
+        self._settings = _settings(file, options)
+        self._ledger = Ledger(ledger_path(options))
+        self._lines = self._ledger.lines()
         #: Whether a replaced night holds an unexpected violation.
         self._inherited = False
 
@@ -160,13 +152,9 @@ class _Command:
             return opened
         given = self._options.night_seed
         night_seed = secrets.randbelow(_NIGHT_SEED_END) if given is None else given
+        runs = plan(self._file, night_seed)
         opened = nights.begin(
-            suites,
-            suite=suite,
-            night_seed=night_seed,
-            digest=self._file.digest,
-            ledger=self._ledger.path,
-            runs=plan(self._file, night_seed),
+            suites, suite, night_seed, digest=self._file.digest, ledger=self._ledger.path, runs=runs
         )
         self._print(
             f"suite {suite}: night {opened.night.night} begins, night seed {night_seed}, "
@@ -226,22 +214,19 @@ class _Command:
             tally = tally_night(conductor.lines)
             if tally is not None and tally.violations:
                 self._inherited = True
-                _publish(opened, tally, [tally])
-                self._print(to_text(tally, [tally]))
+                self._publish(opened, tally, [tally])
 
     def _conclude(self, opened: OpenNight, conductor: Conductor) -> int:
         """Write and print the summary; return the exit code, in which a violation wins."""
         failure = conductor.stop.failure
         tally = tally_night(conductor.lines)
         assert tally is not None, "a night's first line is made before its first run"
-        night = opened.night
-        others = [
-            other
-            for other in _readable(self._ledger, night.suite)
-            if other.began.night != night.night
-        ]
-        _publish(opened, tally, [*others, tally])
-        self._print(to_text(tally, [*others, tally]))
+        others: list[NightTally] = []
+        # An unreadable ledger must not cost this night's verdict.
+        with suppress(HarnessError):
+            others = nights_of(self._ledger.lines(), opened.night.suite)
+        others = [other for other in others if other.began.night != opened.night.night]
+        self._publish(opened, tally, [*others, tally])
         if tally.ended is None and failure is None:
             self._print("The same command goes on with this night.")
         if failure is not None:
@@ -254,22 +239,15 @@ class _Command:
             self._print(f"Exit code {code} all the same: {why}.")
         return code
 
+    def _publish(self, opened: OpenNight, tally: NightTally, all_nights: list[NightTally]) -> None:
+        # A full disk must not cost the verdict on the terminal.
+        with suppress(OSError):
+            write_atomically(opened.folder.summary, to_markdown(tally, all_nights).encode())
+            write_atomically(opened.folder.junit, to_junit(tally))
+        self._print(to_text(tally, all_nights))
+
     def _print(self, text: str) -> None:
         _print(self._console, text)
-
-
-def _readable(ledger: Ledger, suite: str) -> list[NightTally]:
-    """Return the ledger's nights; none where it cannot be read, to keep this night's verdict."""
-    with suppress(HarnessError):
-        return nights_of(ledger.lines(), suite)
-    return []
-
-
-def _publish(opened: OpenNight, tally: NightTally, all_nights: list[NightTally]) -> None:
-    """Write the night's files; a full disk must not cost the verdict on the terminal."""
-    with suppress(OSError):
-        write_atomically(opened.folder.summary, to_markdown(tally, all_nights).encode())
-        write_atomically(opened.folder.junit, to_junit(tally))
 
 
 def _print(console: Console, text: str) -> None:

@@ -21,9 +21,9 @@ from splitbrain.contracts.errors import UNREADABLE
 from splitbrain.harness.campaign.suite import ledger
 from splitbrain.harness.campaign.suite.attempt import Attempt, Ending
 from splitbrain.harness.campaign.suite.definition import PlannedRun
-from splitbrain.harness.folder import results as results_file
 from splitbrain.harness.folder.coverage_cells import CoverageCell
-from splitbrain.harness.folder.results import Results, leading_sentence
+from splitbrain.harness.folder.results import EXIT_INVALID, EXIT_UNKNOWN, Results, leading_sentence
+from splitbrain.harness.folder.results import read as read_results
 from splitbrain.history.course import read_phases
 from splitbrain.history.plan import Plan, decode_plan
 from splitbrain.history.run_folder import RunFolder
@@ -42,6 +42,8 @@ _HEADLINES: dict[str, ledger.Verdict] = {
     "VACUOUS": "vacuous",
     "VALID": "valid",
 }
+#: Of a program, by its exit code; any other one is a failure.
+_PROGRAM_VERDICTS: dict[int, ledger.Verdict] = {EXIT_INVALID: "invalid", EXIT_UNKNOWN: "unknown"}
 
 
 class Conclusion(msgspec.Struct, frozen=True):
@@ -82,10 +84,8 @@ def conclude_run(
     if results is None:
         return _failed(attempt, folder, exit_code, _last_words(attempt, exit_code))
     if exit_code != results.exit_code:
-        said = _ended_with(exit_code)
-        return _failed(
-            attempt, folder, exit_code, f"It {said}, but its results say {results.headline}."
-        )
+        sentence = f"It {_ended_with(exit_code)}, but its results say {results.headline}."
+        return _failed(attempt, folder, exit_code, sentence)
     cut_short = results.headline == "VALID" and not (folder and _ran_to_its_end(folder))
     if cut_short or results.headline == _INTERRUPTED:
         sentence = "It was ended before its time limit, so that valid would be a guess."
@@ -99,11 +99,10 @@ def conclude_orphan(attempt: Attempt, tool: Sequence[str]) -> Conclusion | None:
     results = _results(folder, attempt, tool)
     if results is None or folder is None:
         return None
-    if results.verdict is RunVerdict.INVALID:
+    is_whole = results.headline != _INTERRUPTED and _ran_to_its_end(folder)
+    if is_whole or results.verdict is RunVerdict.INVALID:
         return _from_results(results, folder, None)
-    if results.headline == _INTERRUPTED or not _ran_to_its_end(folder):
-        return None
-    return _from_results(results, folder, None)
+    return None
 
 
 def conclude_program(
@@ -112,22 +111,17 @@ def conclude_program(
     """Conclude a program by its exit code; None where it was interrupted."""
     if ending == "interrupted":
         return None
-    output = _last_json(attempt)
-    folder = str(attempt.root)
+    folder, output, expected = str(attempt.root), _last_json(attempt), run.expected_exit_code
+
+    def concluded(verdict: ledger.Verdict, sentence: str | None = None) -> Conclusion:
+        return Conclusion(verdict, exit_code, sentence, run_folder=folder, output=output)
+
     if ending == "out of time":
-        sentence = f"It took more than {run.timeout_s:g} s."
-        return Conclusion("failed", exit_code, sentence, run_folder=folder, output=output)
-    if exit_code == run.expected_exit_code:
-        return Conclusion("valid", exit_code, run_folder=folder, output=output)
-    sentence = (
-        f"It {_ended_with(exit_code)}, not with {run.expected_exit_code}: {_tail_line(attempt)}"
-    )
-    by_code: dict[int, ledger.Verdict] = {
-        results_file.EXIT_INVALID: "invalid",
-        results_file.EXIT_UNKNOWN: "unknown",
-    }
-    verdict = by_code.get(exit_code, "failed")
-    return Conclusion(verdict, exit_code, sentence, run_folder=folder, output=output)
+        return concluded("failed", f"It took more than {run.timeout_s:g} s.")
+    if exit_code == expected:
+        return concluded("valid")
+    sentence = f"It {_ended_with(exit_code)}, not with {expected}: {_tail_line(attempt)}"
+    return concluded(_PROGRAM_VERDICTS.get(exit_code, "failed"), sentence)
 
 
 def run_folder(attempt: Attempt) -> RunFolder | None:
@@ -168,19 +162,17 @@ def _results(folder: RunFolder | None, attempt: Attempt, tool: Sequence[str]) ->
 
 
 def _read_results(folder: RunFolder) -> Results | None:
-    try:
-        return results_file.read(folder.results)
-    except (OSError, *UNREADABLE):
-        return None
+    with suppress(OSError, *UNREADABLE):
+        return read_results(folder.results)
+    return None
 
 
 def _ran_to_its_end(folder: RunFolder) -> bool:
     """Return whether the run took its whole course; a run cut short proves nothing."""
-    try:
+    with suppress(OSError, *UNREADABLE):
         phases = {phase.phase for phase in read_phases(folder.root)}
-    except (OSError, *UNREADABLE):
-        return False
-    return "torn-down" in phases and "interrupted" not in phases
+        return "torn-down" in phases and "interrupted" not in phases
+    return False
 
 
 def _from_results(results: Results, folder: RunFolder | None, exit_code: int | None) -> Conclusion:
@@ -217,23 +209,20 @@ def _failed(
 
 
 def _plan(folder: RunFolder | None) -> Plan | None:
-    if folder is None:
-        return None
-    try:
-        return decode_plan(folder.plan.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
+    with suppress(OSError, ValueError, RecursionError):
+        return None if folder is None else decode_plan(folder.plan.read_bytes())
+    return None
 
 
 def _last_words(attempt: Attempt, exit_code: int) -> str:
     """Return why there is no verdict: the command's own sentence if it wrote one."""
     lines = _tail(attempt)
-    said = [line for line in lines if line.startswith("splitbrain: ")]
-    if said and exit_code > 0:
-        sentence = said[-1].removeprefix("splitbrain: ")
-        before = lines[lines.index(said[-1]) - 1]
+    own = [line for line in lines if line.startswith("splitbrain: ")]
+    if own and exit_code > 0:
+        sentence = own[-1].removeprefix("splitbrain: ")
+        before = lines[lines.index(own[-1]) - 1]
         # The line above, the end of the traceback, names the defect.
-        if sentence.startswith(_DEFECT) and before != said[-1]:
+        if sentence.startswith(_DEFECT) and before != own[-1]:
             sentence = f"{before}: {sentence}"
         return sentence[:_SENTENCE_LENGTH_MAX]
     return f"It {_ended_with(exit_code)} without a verdict: {_tail_line(attempt)}"
@@ -244,13 +233,11 @@ def _ended_with(exit_code: int) -> str:
 
 
 def _tail(attempt: Attempt) -> list[str]:
-    try:
-        with attempt.output.open("rb") as output:
-            size = output.seek(0, 2)
-            output.seek(max(0, size - _OUTPUT_TAIL_BYTES))
-            text = output.read().decode("utf-8", "replace")
-    except OSError:
-        return []
+    text = ""
+    with suppress(OSError), attempt.output.open("rb") as output:
+        size = output.seek(0, 2)
+        output.seek(max(0, size - _OUTPUT_TAIL_BYTES))
+        text = output.read().decode("utf-8", "replace")
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 

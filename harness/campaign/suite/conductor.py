@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -105,16 +106,11 @@ class Conductor:
                 self._end("replaced")
 
     def _agenda(self, fresh: Sequence[PlannedRun]) -> Agenda:
-        matrix_used_s: dict[str, float] = {}
+        matrix_used_s = defaultdict[str, float](float)
         for line in nights.done(self.lines).values():
-            matrix_used_s[line.matrix] = matrix_used_s.get(line.matrix, 0.0) + line.took_s
-        return Agenda(
-            fresh,
-            orphans=self._begun,
-            budget_s=self._settings.budget_s,
-            used_s=nights.used_s(self.lines),
-            matrix_used_s=matrix_used_s,
-        )
+            matrix_used_s[line.matrix] += line.took_s
+        used_s = nights.used_s(self.lines)
+        return Agenda(fresh, self._begun, self._settings.budget_s, used_s, matrix_used_s)
 
     def _work(self, agenda: Agenda, *, adopt_only: bool = False) -> None:
         jobs = self._settings.jobs
@@ -156,14 +152,9 @@ class Conductor:
         return True
 
     def _end(self, reason: Literal["done", "budget", "replaced"]) -> None:
-        self._keep(
-            NightEnded(
-                suite=self._night.suite,
-                night=self._night.night,
-                at=nights.now().isoformat(timespec="seconds"),
-                reason=reason,
-            )
-        )
+        suite, night = self._night.suite, self._night.night
+        at = nights.now().isoformat(timespec="seconds")
+        self._keep(NightEnded(suite=suite, night=night, at=at, reason=reason))
 
     # --- on worker threads -------------------------------------------------------------------
 
@@ -205,8 +196,8 @@ class Conductor:
     def _adopt(self, run: PlannedRun) -> RunEnded | None:
         """Conclude the last attempt of a dead suite; None if it must be done again."""
         attempt = self._attempts(run)[-1]
-        begun = attempt.started()
-        started = nights.now() if begun is None else dt.datetime.fromisoformat(begun.started)
+        record = attempt.started()
+        started = nights.now() if record is None else dt.datetime.fromisoformat(record.started)
         left_s = run.timeout_s - (nights.now() - started).total_seconds()
         attempts.see_out(attempts.OrphanChild(attempt), self.stop, left_s, self._urged)
         if run.is_program:
@@ -222,7 +213,9 @@ class Conductor:
         """Carry out one attempt; return None if the user ended it."""
         started, began_s = nights.now(), time.monotonic()
         attempt = attempts.new_attempt(self._folder.attempts(run))
-        command = self._command(run, attempt)
+        command = [*self._settings.tool, "test", *run.arguments, "--runs-folder", str(attempt.root)]
+        if run.is_program:
+            command = _program_command(run, sys.executable, str(attempt.root))
         self.display.started(run)
         child = attempts.start(attempt, command)
         ending = attempts.see_out(child, self.stop, run.timeout_s, self._urged)
@@ -237,12 +230,6 @@ class Conductor:
             return None
         took_s = time.monotonic() - began_s
         return self._line(run, conclusion, started, attempt.number, took_s=took_s)
-
-    def _command(self, run: PlannedRun, attempt: Attempt) -> list[str]:
-        if not run.is_program:
-            folder = ("--runs-folder", str(attempt.root))
-            return [*self._settings.tool, "test", *run.arguments, *folder]
-        return _program_words(run, sys.executable, str(attempt.root))
 
     def _line(
         self,
@@ -291,16 +278,15 @@ class Conductor:
 
 def _reproduce(run: PlannedRun, folder: str | None) -> str:
     if run.is_program:
-        return shlex.join(_program_words(run, "python", folder or "."))
+        return shlex.join(_program_command(run, "python", folder or "."))
     return shlex.join(["splitbrain", "test", *run.arguments])
 
 
-def _program_words(run: PlannedRun, python: str, folder: str) -> list[str]:
-    places = {"{python}": python, "{seed}": str(run.seed), "{folder}": folder}
-    words = list(run.arguments)
-    for place, text in places.items():
-        words = [word.replace(place, text) for word in words]
-    return words
+def _program_command(run: PlannedRun, python: str, folder: str) -> list[str]:
+    command = list(run.arguments)
+    for place, text in (("{python}", python), ("{seed}", str(run.seed)), ("{folder}", folder)):
+        command = [word.replace(place, text) for word in command]
+    return command
 
 
 @contextmanager
@@ -316,8 +302,11 @@ def _signals(stop: Stop, urged: threading.Event) -> Generator[None]:
         stop.interrupt()
 
     # Ignored signals (SIGHUP under nohup, SIGINT in a script's background) stay ignored.
-    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, on_signal) for number in heard}
+    before = {
+        number: signal.signal(number, on_signal)
+        for number in _SIGNALS
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
     try:
         yield
     finally:

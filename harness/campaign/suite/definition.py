@@ -161,11 +161,11 @@ def seconds_of(duration: Duration) -> float:
     Raises:
         ValueError: it is none of these, or not above 0.
     """
-    found = _DURATION.match(duration.strip()) if isinstance(duration, str) else None
-    if found is not None:
-        seconds = float(found[1]) * _UNIT_S[found[2] or "s"]
-    elif isinstance(duration, str):
-        raise ValueError(f"{duration!r} is no time; write 90, '90s', '45m' or '8h'")
+    if isinstance(duration, str):
+        match = _DURATION.match(duration.strip())
+        if match is None:
+            raise ValueError(f"{duration!r} is no time; write 90, '90s', '45m' or '8h'")
+        seconds = float(match[1]) * _UNIT_S[match[2] or "s"]
     else:
         seconds = float(duration)
     if not 0 < seconds < float("inf"):

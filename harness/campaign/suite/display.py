@@ -16,7 +16,6 @@ from rich.text import Text
 
 from splitbrain.harness.campaign.suite.definition import PlannedRun
 from splitbrain.harness.campaign.suite.ledger import RunEnded
-from splitbrain.harness.console.console_lines import say
 from splitbrain.harness.console.plain_text import printable
 
 _STYLES = {"valid": "green", "invalid": "red", "failed": "red"}
@@ -51,10 +50,6 @@ class Display:
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
-
-    def say(self, sentence: str) -> None:
-        """Print one line about the night as a whole."""
-        say(self._console, sentence)
 
     def started(self, run: PlannedRun) -> None:
         """Show a run that begins; on a terminal only, where the line can go away again."""

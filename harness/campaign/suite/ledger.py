@@ -8,6 +8,7 @@ else is refused, because sums over it would lie. Source: issue 4, item 8.
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -139,23 +140,15 @@ class Ledger:
         Raises:
             HarnessError: it cannot be read, or a line is broken.
         """
-        try:
+        content = b""
+        with (
+            tell_refusal("read the ledger", self.path, "Name another one with --ledger."),
+            suppress(FileNotFoundError),
+        ):
             content = self.path.read_bytes()
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise HarnessError(
-                "read the ledger",
-                str(self.path),
-                error.strerror or str(error),
-                "Name another one with --ledger.",
-            ) from error
         whole, _, last = content.rpartition(b"\n")
-        lines = [
-            self._decode(line, number)
-            for number, line in enumerate(whole.split(b"\n"), start=1)
-            if line
-        ]
+        numbered = enumerate(whole.split(b"\n"), start=1)
+        lines = [self._decode(line, number) for number, line in numbered if line]
         if _is_whole(last):
             lines.append(_decoder.decode(last))
         return lines
@@ -164,22 +157,15 @@ class Ledger:
         try:
             decoded = _decoder.decode(line)
         except UNREADABLE as error:
-            raise self._broken(
-                number, f"line {number} is no line of a ledger: {in_words(error)}"
-            ) from error
+            raise self._broken(number, f"is no line of a ledger: {in_words(error)}") from error
         if decoded.schema != LEDGER_SCHEMA:
-            raise self._broken(
-                number, f"line {number} has schema {decoded.schema}, not {LEDGER_SCHEMA}"
-            )
+            raise self._broken(number, f"has schema {decoded.schema}, not {LEDGER_SCHEMA}")
         return decoded
 
-    def _broken(self, number: int, problem: str) -> HarnessError:
-        return HarnessError(
-            "read the ledger",
-            str(self.path),
-            problem,
-            f"Repair line {number}, or begin another ledger with --ledger.",
-        )
+    def _broken(self, number: int, how: str) -> HarnessError:
+        next_step = f"Repair line {number}, or begin another ledger with --ledger."
+        problem = f"line {number} {how}"
+        return HarnessError("read the ledger", str(self.path), problem, next_step)
 
 
 def _is_whole(line: bytes) -> bool:

@@ -54,26 +54,12 @@ class NightFolder:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-
-    @property
-    def record(self) -> Path:
-        """Return the path of the night's plan."""
-        return self.root / "night.json"
-
-    @property
-    def lock(self) -> Path:
-        """Return the path of the lock (flock) that the suite's process holds."""
-        return self.root / "lock"
-
-    @property
-    def summary(self) -> Path:
-        """Return the path of the night's Markdown."""
-        return self.root / "summary.md"
-
-    @property
-    def junit(self) -> Path:
-        """Return the path of the night's JUnit XML."""
-        return self.root / "junit.xml"
+        #: The night's plan.
+        self.record = root / "night.json"
+        #: Held (flock) by the suite's process.
+        self.lock = root / "lock"
+        self.summary = root / "summary.md"
+        self.junit = root / "junit.xml"
 
     def attempts(self, run: PlannedRun) -> Path:
         """Return the folder of the attempts at one run, one folder each."""
@@ -103,18 +89,14 @@ class OpenNight:
 
 def begin(
     suites: Path,
-    *,
     suite: str,
     night_seed: int,
+    *,
     digest: str,
     ledger: Path,
     runs: tuple[PlannedRun, ...],
 ) -> OpenNight:
-    """Make the folder of a new night, lock it and write its plan.
-
-    Raises:
-        HarnessError: the disk refuses.
-    """
+    """Make, lock and plan the folder of a new night; raise HarnessError if the disk refuses."""
     stamp = now().strftime("%Y%m%dT%H%M%SZ")
     with tell_refusal("make the folder of the night", suites, ELSEWHERE):
         folder = NightFolder(new_folder(suites / suite, stamp, digits=2))
@@ -135,39 +117,28 @@ def begin(
 
 def latest(suites: Path, suite: str) -> NightFolder | None:
     """Return the newest night of a suite that has a plan; without one it did nothing."""
-    parent = suites / suite
-    if not parent.is_dir():
-        return None
-    nights = sorted(path.parent for path in parent.glob("*/night.json"))
-    return NightFolder(nights[-1]) if nights else None
+    plans = sorted((suites / suite).glob("*/night.json"))
+    return NightFolder(plans[-1].parent) if plans else None
 
 
 def reopen(folder: NightFolder) -> OpenNight:
-    """Go on with a night.
-
-    Raises:
-        HarnessError: another process works on it, or it cannot be read.
-    """
+    """Go on with a night; raise HarnessError if another process does, or it cannot be read."""
     try:
         night = msgspec.json.decode(folder.record.read_bytes(), type=Night)
         descriptor = patiently(
             lambda: _take_lock(folder), _LOCK_PATIENCE_S, _LOCK_INTERVAL_S, BlockingIOError
         )
     except BlockingIOError as error:
-        raise HarnessError(
-            "go on with the night",
-            str(folder.root),
-            "another process is working on it",
-            "Wait for it, or begin a night beside it with --fresh.",
-        ) from error
+        next_step = "Wait for it, or begin a night beside it with --fresh."
+        raise _not_reopened(folder, "another process is working on it", next_step) from error
     except (OSError, *UNREADABLE) as error:
-        raise HarnessError(
-            "go on with the night",
-            str(folder.root),
-            in_words(error),
-            "Begin a new one with --fresh.",
-        ) from error
+        next_step = "Begin a new one with --fresh."
+        raise _not_reopened(folder, in_words(error), next_step) from error
     return OpenNight(folder, night, descriptor)
+
+
+def _not_reopened(folder: NightFolder, problem: str, next_step: str) -> HarnessError:
+    return HarnessError("go on with the night", str(folder.root), problem, next_step)
 
 
 def refuse_other_ledger(night: Night, ledger: Path) -> None:

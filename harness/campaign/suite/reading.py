@@ -5,9 +5,7 @@ also checked against the known systems, workloads, plans and bugs, so that a mis
 reported now and not at three in the morning. Starts nothing.
 """
 
-import hashlib
 import re
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +17,7 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import Runtime
+from splitbrain.harness.campaign.gate.toml_file import TomlFile
 from splitbrain.harness.campaign.suite.cells import planned_runs
 from splitbrain.harness.campaign.suite.definition import (
     AXES,
@@ -30,13 +29,10 @@ from splitbrain.harness.campaign.suite.definition import (
     Suite,
 )
 from splitbrain.harness.run.options import TestOptions, prepare
-from splitbrain.history.json_problems import in_words
 
-_UNKNOWN_FIELD = re.compile(
-    r"^Object contains unknown field `(?P<field>.+?)`(?: - at `(?P<at>.+)`)?$"
-)
+_PLACED = re.compile(r"^(.+?)(?: - at `(.+)`)?$")
+_UNKNOWN_FIELD = re.compile(r"^Object contains unknown field `(?P<field>.+?)`$")
 _OPTION = re.compile(r"--(?P<name>[a-z]+(?:-[a-z]+)*)")
-_PLACED = re.compile(r"^(?P<problem>.+) - at `(?P<at>.+)`$")
 _RECORDS: dict[str, type[msgspec.Struct]] = {
     "": Suite,
     "matrix": Matrix,
@@ -63,19 +59,11 @@ def read_suite(path: Path) -> SuiteFile:
     Raises:
         UsageError: it cannot be read, or something in it is wrong.
     """
+    file = TomlFile(path, "suite file", _NEXT)
     try:
-        content = path.read_bytes()
-        data = tomllib.loads(content.decode("utf-8"))
-    except OSError as error:
-        raise UsageError(
-            f"the suite file {path} cannot be read: {error.strerror}", "Name a file that exists"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"the suite file {path} is no TOML: {in_words(error)}", _NEXT) from error
-    try:
-        suite = msgspec.convert(_with_plan_files(data, path.parent), Suite)
+        suite = msgspec.convert(_with_plan_files(file.data, path.parent), Suite)
     except msgspec.ValidationError as error:
-        raise _refusal(path, str(error), data) from error
+        raise _refusal(path, str(error), file.data) from error
     names = [part.name for part in (*suite.matrix, *suite.program)]
     if not names:
         raise UsageError(f"the suite file {path} has no [[matrix]] and no [[program]]", _NEXT)
@@ -84,8 +72,9 @@ def read_suite(path: Path) -> SuiteFile:
         raise UsageError(
             f"the suite file {path} has two parts named {repeated[0]!r}", "Give each its own name"
         )
-    plan(SuiteFile(path, suite, ""), 0)
-    return SuiteFile(path, suite, hashlib.sha256(content).hexdigest())
+    read = SuiteFile(path, suite, file.digest)
+    plan(read, 0)
+    return read
 
 
 def plan(file: SuiteFile, night_seed: int) -> tuple[PlannedRun, ...]:
@@ -155,22 +144,22 @@ def experiment_of(run: PlannedRun) -> Experiment:
 def _with_plan_files(data: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the data with plan files named so that they are found from here."""
 
-    def found(nemesis: Any) -> Any:
+    def from_here(nemesis: Any) -> Any:
         if isinstance(nemesis, list):
-            return [found(part) for part in cast("list[Any]", nemesis)]
+            return [from_here(part) for part in cast("list[Any]", nemesis)]
         if isinstance(nemesis, str) and nemesis.endswith(_PLAN_FILE_SUFFIXES):
             return str(folder / nemesis)
         return nemesis
 
-    def changed(table: Any) -> Any:
-        if not isinstance(table, dict):
-            return table
-        known = cast("dict[str, Any]", table)
-        replaced = {"nemesis": found(known["nemesis"])} if "nemesis" in known else {}
+    def changed(part: Any) -> Any:
+        if not isinstance(part, dict):
+            return part
+        table = cast("dict[str, Any]", part)
+        replaced = {"nemesis": from_here(table["nemesis"])} if "nemesis" in table else {}
         for patterns in ("include", "exclude"):
-            if isinstance(known.get(patterns), list):
-                replaced[patterns] = [changed(part) for part in known[patterns]]
-        return {**known, **replaced}
+            if isinstance(table.get(patterns), list):
+                replaced[patterns] = [changed(pattern) for pattern in table[patterns]]
+        return {**table, **replaced}
 
     matrices = data.get("matrix")
     if not isinstance(matrices, list):
@@ -180,37 +169,30 @@ def _with_plan_files(data: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _refusal(path: Path, message: str, data: dict[str, Any]) -> UsageError:
     """Turn the decoder's message into a sentence that names the place in the user's words."""
-    unknown = _UNKNOWN_FIELD.match(message)
-    if unknown:
-        place, record = _place(unknown["at"] or "$", data)
-        return UsageError(
-            f"the suite file {path}{place}: there is no field {unknown['field']!r}",
-            or_nearest(unknown["field"], record.__struct_fields__, "fields"),
-        )
-    placed = _PLACED.match(message)
-    if placed:
-        place, _ = _place(placed["at"], data)
-        return UsageError(f"the suite file {path}{place}: {_lower(placed['problem'])}", _NEXT)
-    return UsageError(f"the suite file {path}: {_lower(message)}", _NEXT)
+    problem, at = _PLACED.findall(message)[0]
+    place, record = _place(at, data)
+    next_step = _NEXT
+    if unknown := _UNKNOWN_FIELD.match(problem):
+        field = unknown["field"]
+        problem = f"there is no field {field!r}"
+        next_step = or_nearest(field, record.__struct_fields__, "fields")
+    problem = problem[:1].lower() + problem[1:]
+    return UsageError(f"the suite file {path}{place}: {problem}", next_step)
 
 
 def _place(at: str, data: dict[str, Any]) -> tuple[str, type[msgspec.Struct]]:
     """Return ``, matrix 2 ('sets'), seeds`` for ``$.matrix[1].seeds``, and its record type."""
-    words: list[str] = []
+    steps: list[str] = []
     record: type[msgspec.Struct] = Suite
     value: Any = data
     for name, index in re.findall(r"\.(\w+)(?:\[(\d+)\])?", at):
         record = _RECORDS.get(name, record)
         value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
-        word = name
+        step = name
         if index and isinstance(value, list):
             value = cast("list[Any]", value)[int(index)]
-            word += f" {int(index) + 1}"
+            step += f" {int(index) + 1}"
             if isinstance(value, dict) and "name" in value:
-                word += f" ({cast('dict[str, Any]', value)['name']!r})"
-        words.append(word)
-    return "".join(f", {word}" for word in words), record
-
-
-def _lower(problem: str) -> str:
-    return problem[:1].lower() + problem[1:]
+                step += f" ({cast('dict[str, Any]', value)['name']!r})"
+        steps.append(step)
+    return "".join(f", {step}" for step in steps), record

@@ -33,6 +33,7 @@ _WHY_VOID = (
     "one as well. Find out why it was not seen before believing anything else here."
 )
 _COVERAGE = "What the faults of all nights have met"
+_PROGRAMS = "Programs of all nights"
 _CODES = {
     0: "all as expected",
     1: "a violation that nobody expected",
@@ -46,14 +47,11 @@ def to_text(
 ) -> str:
     """Return the summary for a terminal: plain lines, no colour."""
     blocks = [headline(night), _about(night)]
-    for title, lines in _findings(night):
-        blocks.append("\n".join([title, *(f"  {line}" for line in lines)]))
-    blocks.append(_columns(_cell_rows(night)))
-    blocks.append(sums_text(all_nights))
+    blocks += [_indented(title, lines) for title, lines in _findings(night)]
+    blocks += [_columns(_cell_rows(night)), sums_text(all_nights)]
     if with_coverage:
         blocks.append(coverage_text(all_nights))
-    blocks.append(_last(night))
-    return "\n\n".join(blocks)
+    return "\n\n".join([*blocks, _last(night)])
 
 
 def to_markdown(night: NightTally, all_nights: Sequence[NightTally]) -> str:
@@ -66,7 +64,7 @@ def to_markdown(night: NightTally, all_nights: Sequence[NightTally]) -> str:
     blocks += ["## All nights in the ledger", _table(_sum_rows(all_nights))]
     programs = _program_lines(all_nights)
     if programs:
-        blocks += ["## Programs of all nights", "\n".join(map(_item, programs))]
+        blocks += [f"## {_PROGRAMS}", "\n".join(map(_item, programs))]
     lines, matrix, by_workload = _coverage(all_nights)
     blocks += [f"## {_COVERAGE}", "\n".join(map(_item, lines))]
     blocks += [_table(rows) for rows in (matrix, by_workload) if rows]
@@ -99,18 +97,20 @@ def sums_text(nights: Sequence[NightTally]) -> str:
         return "The ledger holds no night."
     text = "All nights in the ledger, by commit of splitbrain\n" + _columns(_sum_rows(nights))
     programs = _program_lines(nights)
-    if programs:
-        text += "\n\n" + "\n".join(["Programs of all nights", *(f"  {line}" for line in programs)])
-    return text
+    return f"{text}\n\n{_indented(_PROGRAMS, programs)}" if programs else text
 
 
 def coverage_text(nights: Sequence[NightTally]) -> str:
     """Return the fault coverage of all nights; gaps come first."""
     lines, matrix, by_workload = _coverage(nights)
-    blocks = ["\n".join([_COVERAGE, *(f"  {line}" for line in lines)])]
+    blocks = [_indented(_COVERAGE, lines)]
     if matrix:
         blocks += [_columns(matrix, text_columns=2), _columns(by_workload)]
     return "\n\n".join(blocks)
+
+
+def _indented(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([title, *(f"  {line}" for line in lines)])
 
 
 def _coverage(nights: Sequence[NightTally]) -> tuple[list[str], Rows, Rows]:
@@ -166,19 +166,12 @@ def _findings(night: NightTally) -> Iterable[tuple[str, list[str]]]:
         why = "the time budget was used up" if night.ended else "the night is not over"
         if night.ended and night.ended.reason == "replaced":
             why = "another night began instead"
-        yield (
-            f"Not done, since {why}",
-            [
-                f"{cell.planned.cell}: {cell.finished} of {cell.planned.planned} runs"
-                + ("" if cell.finished else "; nothing is known of it")
-                for cell in night.cut
-            ],
-        )
+        yield f"Not done, since {why}", list(map(_cut, night.cut))
 
 
 def _run_lines(run: RunEnded) -> list[str]:
-    said = run.sentence or f"It came out {run.verdict}, {run.expect} was expected."
-    lines = [f"{run.verdict}: {run.cell}, seed {run.seed}: {said}", f"  {run.reproduce}"]
+    sentence = run.sentence or f"It came out {run.verdict}, {run.expect} was expected."
+    lines = [f"{run.verdict}: {run.cell}, seed {run.seed}: {sentence}", f"  {run.reproduce}"]
     if run.run_folder is not None:
         lines.append(f"  {run.run_folder}")
     return [printable(line) for line in lines]
@@ -191,25 +184,21 @@ def _item(line: str) -> str:
 
 
 def _toothless(cell: CellTally) -> str:
-    return (
-        f"{cell.planned.cell}: found in {cell.as_expected} of {counted(cell.finished, 'run')}, "
-        f"at least {cell.planned.at_least} must be"
-    )
+    runs = f"{cell.as_expected} of {counted(cell.finished, 'run')}"
+    return f"{cell.planned.cell}: found in {runs}, at least {cell.planned.at_least} must be"
+
+
+def _cut(cell: CellTally) -> str:
+    nothing = "" if cell.finished else "; nothing is known of it"
+    return f"{cell.planned.cell}: {cell.finished} of {cell.planned.planned} runs{nothing}"
 
 
 def _cell_rows(night: NightTally) -> Rows:
     rows: Rows = [("cell", "expected", "planned", *VERDICTS, "as expected", "time")]
     for cell in night.cells:
-        rows.append(
-            (
-                printable(cell.planned.cell),
-                cell.planned.expect,
-                str(cell.planned.planned),
-                *(str(cell.counts[verdict]) for verdict in VERDICTS),
-                str(cell.as_expected),
-                _time(cell.seconds),
-            )
-        )
+        planned, verdicts = cell.planned, [str(cell.counts[verdict]) for verdict in VERDICTS]
+        name, figures = printable(planned.cell), (str(cell.as_expected), _time(cell.seconds))
+        rows.append((name, planned.expect, str(planned.planned), *verdicts, *figures))
     return rows
 
 

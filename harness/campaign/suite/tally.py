@@ -79,11 +79,8 @@ class NightTally(msgspec.Struct, frozen=True):
     @property
     def inconclusive(self) -> tuple[RunEnded, ...]:
         """Return runs that prove nothing."""
-        return tuple(
-            run
-            for run in self.runs
-            if run.expect == "valid" and run.verdict in ("unknown", "vacuous")
-        )
+        undecided = ("unknown", "vacuous")
+        return tuple(run for run in self.runs if run.expect == "valid" and run.verdict in undecided)
 
     @property
     def unseen(self) -> tuple[RunEnded, ...]:
@@ -214,14 +211,10 @@ class CoverageSum(msgspec.Struct, frozen=True):
 
 def sum_all_coverage(nights: Iterable[NightTally]) -> CoverageSum:
     """Sum all runs that should be valid; one with a planted bug tries nothing of the real code."""
-    runs = [
-        run
-        for night in nights
-        for run in night.runs
-        if run.expect == "valid" and not run.is_program
-    ]
-    known = [run.coverage for run in runs if run.coverage is not None]
-    return CoverageSum(sum_coverage(known), len(known), len(runs) - len(known))
+    all_runs = [run for night in nights for run in night.runs]
+    runs = [run for run in all_runs if run.expect == "valid" and not run.is_program]
+    covered = [run.coverage for run in runs if run.coverage is not None]
+    return CoverageSum(sum_coverage(covered), len(covered), len(runs) - len(covered))
 
 
 class ProgramSum(msgspec.Struct):

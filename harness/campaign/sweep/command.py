@@ -9,23 +9,30 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console
+from rich.text import Text
 
-from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.scenario import SEED_MAX
-from splitbrain.harness.campaign.sweep.one_world import run_world
 from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.sweep import Sweep, SweepOrder
-from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay
-from splitbrain.harness.campaign.sweep.sweep_summary import show_hashes, show_summary
-from splitbrain.harness.campaign.sweep.trial import try_seed
-from splitbrain.harness.console.interrupts import stopped_in_order
+from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay, replay_command
+from splitbrain.harness.campaign.sweep.sweep_summary import show_summary
+from splitbrain.harness.campaign.sweep.trial import known_system, run, try_seed
+from splitbrain.harness.console.console_lines import say, write_lines
+from splitbrain.harness.console.interrupts import Interrupts, stopped_in_order
 from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.console.waiting import Waiting
+from splitbrain.harness.folder.results import EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID
+from splitbrain.harness.folder.scenario_file import read_named_scenario, said_of
+from splitbrain.harness.folder.simulation_outcome import JudgedOutcome
+from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.harness.run.options import (
     check_bugs,
     check_runs_folder,
     check_simulated,
     chosen_state_machine,
 )
+from splitbrain.harness.run.world.folder import keep_sweep_run
 from splitbrain.history.options import refuse_unfit
 
 _RANGE = re.compile(r"(-?\d+):(-?\d+)")
@@ -44,30 +51,18 @@ def run_sim(options: SimOptions, console: Console) -> int:
     if options.scenario is None:
         return run_sweep(Sweep(order_of(options), Stop()), console)
     # Refuses options that a scenario has itself, and options of sweeps.
-    refuse_unfit(
-        options,
-        "scenario",
-        "--scenario, which is one world and says all of it",
-        "Leave one of them out",
-    )
+    mismatch = "--scenario, which is one world and says all of it"
+    refuse_unfit(options, "scenario", mismatch, "Leave one of them out")
     check_runs_folder(options.runs_folder)
-    return run_world(
-        options.scenario,
-        console,
-        options.runs_folder if options.keep else None,
-        with_hash=options.trace_hash,
-    )
+    runs_folder = options.runs_folder if options.keep else None
+    return run_world(options.scenario, console, runs_folder, with_hash=options.trace_hash)
 
 
 def _run_like(options: SimOptions, run: Path, console: Console) -> int:
     from splitbrain.harness.campaign.sweep import like_command
 
-    refuse_unfit(
-        options,
-        "like",
-        "--like, which has all of it from the run and keeps the first seed that fails alike",
-        "Leave one of them out",
-    )
+    mismatch = "--like, which has all of it from the run and keeps the first seed that fails alike"
+    refuse_unfit(options, "like", mismatch, "Leave one of them out")
     seeds = like_command.SEEDS if options.seeds is None else seed_range(options.seeds)
     usual = SimOptions().runs_folder
     runs_folder = None if options.runs_folder == usual else options.runs_folder
@@ -77,30 +72,24 @@ def _run_like(options: SimOptions, run: Path, console: Console) -> int:
 
 
 def seed_range(text: str | None) -> range:
-    """Read ``A:B`` as the seeds from A up to B, B itself not included.
-
-    Raises:
-        UsageError: it is missing, no range, is empty, or has a seed that cannot be.
-    """
+    """Read ``A:B`` as the seeds from A up to B, without B; raise UsageError if it is none."""
     if text is None:
         raise UsageError(
             "--seeds is missing",
             "Write --seeds FIRST:END, such as --seeds 0:1000, or name one world with --scenario "
             "FILE",
         )
-    found = _RANGE.fullmatch(text.strip())
-    if found is None:
+    match = _RANGE.fullmatch(text.strip())
+    if match is None:
         raise UsageError(f"--seeds cannot be {text!r}", _WRITE_RANGE)
-    first, end = int(found[1]), int(found[2])
+    first, end = int(match[1]), int(match[2])
+    problem = None
     if first < 0 or end > SEED_MAX:
-        raise UsageError(
-            f"--seeds {text} names a seed outside of 0 to {SEED_MAX:,}",
-            _WRITE_RANGE,
-        )
-    if end <= first:
-        raise UsageError(
-            f"--seeds {text} is empty: {end} does not come after {first}", _WRITE_RANGE
-        )
+        problem = f"names a seed outside of 0 to {SEED_MAX:,}"
+    elif end <= first:
+        problem = f"is empty: {end} does not come after {first}"
+    if problem is not None:
+        raise UsageError(f"--seeds {text} {problem}", _WRITE_RANGE)
     return range(first, end)
 
 
@@ -108,30 +97,28 @@ def order_of(options: SimOptions) -> SweepOrder:
     """Return the sweep's order; raise UsageError if something does not exist or fit."""
     seeds = seed_range(options.seeds)
     check_runs_folder(options.runs_folder)
-    _check_system(options)
+    adapter = known_system(options.system)
+    check_bugs(options.bugs, adapter)
+    chosen_state_machine(options.state_machine, adapter)
+    check_simulated(adapter)
     options = msgspec.structs.replace(options, runs_folder=options.runs_folder.absolute())
     return SweepOrder(options=options, seeds=seeds, try_seed=partial(try_seed, options))
 
 
 def run_sweep(sweep: Sweep, console: Console) -> int:
-    """Sweep, show it, and return the exit code.
-
-    Raises:
-        HarnessError: no worker process could be started.
-    """
+    """Sweep, show it, return the exit code; raise HarnessError if no worker can be started."""
     order, stop = sweep.order, sweep.stop
     with stopped_in_order(stop, left="left at once; run folders of failures found so far stay."):
-        display = SweepDisplay(
-            console, title_of(order), len(order.seeds), sweep.tally, order.options.keep
-        )
-        with display:
+        keep, count = order.options.keep, len(order.seeds)
+        with SweepDisplay(console, title_of(order), count, sweep.tally, keep) as display:
             sweep.carry_out(display.took)
         elapsed_s = display.elapsed_s
-    is_whole = not stop.is_set() and not sweep.is_cut_short
     show_summary(sweep.tally, order, console, elapsed_s, interrupted=stop.is_set())
     if order.options.trace_hash:
-        show_hashes(sweep.tally, console)
-    return sweep.tally.exit_code(is_whole=is_whole)
+        # By seed; nothing comes after them.
+        hashes = sorted(sweep.tally.hashes.items())
+        write_lines(console, [f"{seed} {trace_hash}" for seed, trace_hash in hashes])
+    return sweep.tally.exit_code(is_whole=not sweep.is_cut_short)
 
 
 def title_of(order: SweepOrder) -> str:
@@ -147,16 +134,61 @@ def title_of(order: SweepOrder) -> str:
     )
 
 
-def _check_system(options: SimOptions) -> None:
-    from splitbrain.contracts.nearest import or_nearest
-    from splitbrain.systems.registry import names, system
+def run_world(
+    path: Path, console: Console, runs_folder: Path | None, *, with_hash: bool = False
+) -> int:
+    """Run a scenario that is given as data, judge and keep it, and return the exit code.
 
-    if options.system not in names():
-        raise UsageError(
-            f"there is no system called {options.system!r}",
-            or_nearest(options.system, names(), "systems"),
+    The way to try an edited scenario. It is run twice, like a failure of a sweep, and must come out
+    the same. Without ``runs_folder`` nothing is kept; ``with_hash`` prints seed and trace hash
+    last, as a sweep does.
+
+    Raises:
+        UsageError: the file holds no scenario that this version can run.
+        HarnessError: it came out differently when it was run again, or no folder could be made.
+    """
+    from splitbrain.systems.registry import system
+
+    scenario = read_named_scenario(path)
+    say(console, f"splitbrain sim {scenario.system}, the world of {path}", "bold")
+    with said_of(path), Interrupts(lambda sentence: say(console, sentence)):
+        check_bugs(scenario.bugs, system(scenario.system))
+        try:
+            with Waiting(console).during(f"simulating {scenario.load_us / 1_000_000:g} s, twice"):
+                first = judged(run(scenario))
+                second = judged(run(scenario, is_recording=True))
+        except KeyboardInterrupt:
+            say(console, "interrupted: a simulated run leaves nothing until it is over.")
+            return EXIT_UNKNOWN
+    if first.outcome.trace_hash != second.outcome.trace_hash:
+        raise HarnessError(
+            "run the scenario twice",
+            str(path),
+            f"it had trace hash {first.outcome.trace_hash} and then {second.outcome.trace_hash}",
+            "This is a defect of splitbrain; please report it with the file",
         )
-    chosen = system(options.system)
-    check_bugs(options.bugs, chosen)
-    chosen_state_machine(options.state_machine, chosen)
-    check_simulated(chosen)
+    if runs_folder is not None:
+        folder = str(keep_sweep_run(second, runs_folder))
+        say(console, f"folder:  {folder}")
+        say(console, f"replay:  {replay_command(folder)}")
+    code = _show(second, console)
+    if with_hash:
+        write_lines(console, [f"{scenario.seed} {second.outcome.trace_hash}"])
+    return code
+
+
+def _show(came_to: JudgedOutcome, console: Console) -> int:
+    steps = f"{came_to.outcome.steps:,} steps"
+    unknown = came_to.undecided
+    if came_to.failed_by:
+        headline, style, code = "FAILED", "bold white on red", EXIT_INVALID
+        sentence = f"{', '.join(came_to.failed_by)}: {came_to.sentence}"
+    elif unknown:
+        headline, style, code = "UNKNOWN", "bold black on yellow", EXIT_UNKNOWN
+        name, reason = next(iter(unknown.items()))
+        sentence = f"no alarm in {steps}, but {name} could not decide: {reason}"
+    else:
+        headline, style, code = "CLEAN", "bold black on green", EXIT_VALID
+        sentence = f"no alarm in {steps}."
+    console.print(Text.assemble((f" {headline} ", style), " ", sentence), soft_wrap=True)
+    return code

@@ -7,8 +7,6 @@ Source: issue 6, item 6.
 """
 
 import shlex
-import time
-import traceback
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,8 +14,7 @@ from typing import Final
 import msgspec
 from rich.console import Console
 
-from splitbrain.contracts.errors import HarnessError, UsageError
-from splitbrain.contracts.nearest import or_nearest
+from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.harness.campaign.replaying.recorded import added_patches
 from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict, recorded_verdict
@@ -26,7 +23,7 @@ from splitbrain.harness.campaign.sweep.likeness import Likeness, like_scenario, 
 from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.sweep import Sweep, SweepOrder
 from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay
-from splitbrain.harness.campaign.sweep.trial import Purpose, SeedResult, result_of, run
+from splitbrain.harness.campaign.sweep.trial import Purpose, SeedResult, known_system, tried
 from splitbrain.harness.console.console_lines import say
 from splitbrain.harness.console.interrupts import stopped_in_order
 from splitbrain.harness.console.stop import Stop
@@ -34,9 +31,7 @@ from splitbrain.harness.folder.plan_checkers import checkers_of
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.store import find_run
 from splitbrain.harness.judge.evidence_loader import load_run
-from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.harness.run.options import check_bugs, check_simulated
-from splitbrain.harness.run.world.folder import keep_sweep_run
 from splitbrain.history.run_folder import RunFolder
 
 SEEDS: Final = range(200)
@@ -70,25 +65,11 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def try_like(order: LikeOrder, seed: int, purpose: Purpose) -> SeedResult:
-    """Draw, run and judge one seed; its folder is written for ``keep``.
-
-    Never raises: errors are the result's ``crash``.
-    """
-    began = time.perf_counter()
-    try:
-        scenario = like_scenario(order.likeness, seed)
-        outcome = judged(run(scenario, is_recording=purpose == "keep"))
-        folder = None
-        if purpose == "keep":
-            folder = keep_sweep_run(
-                outcome, Path(order.runs_folder), kind="like", like=order.likeness.run
-            )
-    except HarnessError as error:
-        return SeedResult(seed=seed, purpose=purpose, crash=str(error))
-    # A defect of ours ends this seed alone, and is reported with its traceback.
-    except Exception:  # noqa: BLE001
-        return SeedResult(seed=seed, purpose=purpose, crash=traceback.format_exc())
-    result = result_of(outcome, seed, purpose, folder, time.perf_counter() - began)
+    """Draw, run and judge one seed as ``trial.try_seed`` does; another verdict is no failure."""
+    likeness = order.likeness
+    kept = {"kind": "like", "like": likeness.run}
+    runs_folder = Path(order.runs_folder)
+    result = tried(seed, purpose, lambda: like_scenario(likeness, seed), runs_folder, **kept)
     if not result.failed_by or tuple(sorted(result.failed_by)) == order.wanted:
         return result
     figures = {**result.figures, _OTHERWISE: 1}
@@ -96,13 +77,7 @@ def try_like(order: LikeOrder, seed: int, purpose: Purpose) -> SeedResult:
 
 
 def order_of(folder: RunFolder, runs_folder: Path) -> LikeOrder:
-    """Return the order of a search near a failed run in containers.
-
-    Raises:
-        UsageError: the run cannot be looked for in simulation; says why.
-    """
-    from splitbrain.systems.registry import names, system
-
+    """Return the order of a search near a failed run; raise UsageError if there can be none."""
     record = load_run(folder.root)
     plan = record.plan
     if plan is not None and plan.experiment.runtime == SIMULATED:
@@ -111,16 +86,11 @@ def order_of(folder: RunFolder, runs_folder: Path) -> LikeOrder:
             f"`splitbrain shrink {folder.root}` makes it small",
         )
     verdict = wanted_verdict(folder)
+    happenings: tuple[str, ...] = ()
     if plan is not None:
-        name = plan.experiment.system
-        if name not in names():
-            raise UsageError(
-                f"there is no system called {name!r}", or_nearest(name, names(), "systems")
-            )
-        check_bugs(plan.experiment.bugs, system(name))
-        happenings = check_simulated(system(name)).happenings
-    else:
-        happenings = ()
+        adapter = known_system(plan.experiment.system)
+        check_bugs(plan.experiment.bugs, adapter)
+        happenings = check_simulated(adapter).happenings
     likeness = likeness_of(record, happenings)
     applicable = checkers_of(like_scenario(likeness, 0).load)
     missing = [name for name in verdict.violated if name not in applicable]
@@ -145,7 +115,7 @@ def wanted_verdict(folder: RunFolder) -> ReplayVerdict:
         )
     if not verdict.is_invalid:
         raise UsageError(
-            f"nothing is wrong with {folder.root} (its verdict is {verdict.words()}), so there is "
+            f"nothing is wrong with {folder.root} (its verdict is {verdict.text}), so there is "
             "no failure to look for",
             "Name a run that failed",
         )
@@ -175,11 +145,7 @@ def run_like(
 
 
 def search(order: LikeOrder, console: Console, seeds: range, *, jobs: int, stop: Stop) -> Found:
-    """Try seeds until one fails with the same verdict.
-
-    Raises:
-        HarnessError: no worker process could be started.
-    """
+    """Try seeds until one fails with the same verdict; raise HarnessError without any worker."""
     likeness = order.likeness
     sweep = Sweep(
         SweepOrder(
@@ -193,15 +159,15 @@ def search(order: LikeOrder, console: Console, seeds: range, *, jobs: int, stop:
         f"splitbrain sim, worlds like {likeness.run}: {counted(len(likeness.faults), 'fault')}, "
         f"{', '.join(order.wanted)} wanted, seeds {seeds.start} to {seeds.stop - 1}"
     )
-    found: list[SeedResult] = []
-    kept: list[SeedResult] = []
+    failures: list[SeedResult] = []
     otherwise = 0
 
     def took(result: SeedResult) -> None:
         nonlocal otherwise
         otherwise += result.purpose == "first" and _OTHERWISE in result.figures
         if result.failed_by:
-            (kept if result.purpose == "keep" else found).append(result)
+            # The run that was kept has the folder.
+            failures.insert(0 if result.purpose == "keep" else len(failures), result)
         display.took(result)
 
     for kind, reason in likeness.left_out.items():
@@ -209,15 +175,15 @@ def search(order: LikeOrder, console: Console, seeds: range, *, jobs: int, stop:
     display = SweepDisplay(console, title, len(seeds), sweep.tally, 1)
     with display:
         sweep.carry_out(took)
-    first = kept[0] if kept else (found[0] if found else None)
+    first = failures[0] if failures else None
     return Found(
         seed=None if first is None else first.seed,
-        folder=None if not kept or kept[0].folder is None else Path(kept[0].folder),
+        folder=None if first is None or first.folder is None else Path(first.folder),
         tried=sweep.tally.tried,
         otherwise=otherwise,
         crashed=sweep.tally.crashed,
         seconds=display.elapsed_s,
-        exit_code=sweep.tally.exit_code(is_whole=not stop.is_set() and not sweep.is_cut_short),
+        exit_code=sweep.tally.exit_code(is_whole=not sweep.is_cut_short),
         interrupted=stop.is_set(),
     )
 
@@ -229,11 +195,10 @@ def lines_of(found: Found, order: LikeOrder, seeds: range) -> list[str]:
     wanted = ", ".join(order.wanted)
     took = f"{counted(found.tried, 'seed')}, {found.seconds:.1f} s{others}{crashed}"
     if found.seed is None:
-        how = "interrupted: no" if found.interrupted else "no"
-        hint = (
-            "" if found.interrupted else f" `--seeds {seeds.stop}:{2 * seeds.stop}` tries others."
-        )
-        return [f"{how} seed failed with the same verdict ({wanted}) after {took}.{hint}"]
+        sentence = f"no seed failed with the same verdict ({wanted}) after {took}."
+        if found.interrupted:
+            return [f"interrupted: {sentence}"]
+        return [f"{sentence} `--seeds {seeds.stop}:{2 * seeds.stop}` tries others."]
     lines = [f"seed {found.seed} fails with the same verdict ({wanted}); {took}."]
     if found.folder is not None:
         quoted = shlex.quote(str(found.folder))

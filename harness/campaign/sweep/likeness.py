@@ -1,7 +1,7 @@
 """Simulated worlds near the schedule of a run in containers.
 
-From the run's folder come its options, the faults that struck with their real times, the role of
-each node that was hit, and the turning point before each. A seed draws a world from that: the same
+From the run's folder come its options, the faults that took effect with their real times, the role
+of each node that was hit, and the turning point before each. A seed draws a world: the same
 faults on the same roles, their times shifted a little, or pinned to the turning point instead; same
 workload, same planted bugs, a quiet world otherwise, and no invariants, so that only findings that
 clients can see count. Must never add a fault, a bug or a client. Source: issue 6, item 6.
@@ -49,8 +49,8 @@ class Turn(msgspec.Struct, frozen=True):
     delay_us: int
 
 
-class StruckFault(msgspec.Struct, frozen=True):
-    """A fault of the run that struck."""
+class EffectiveFault(msgspec.Struct, frozen=True):
+    """A fault of the run that took effect."""
 
     scheduled: Fault
     #: By role: a simulated world's nodes have other names.
@@ -66,8 +66,8 @@ class Likeness(msgspec.Struct, frozen=True, kw_only=True):
 
     run: str
     plan: Plan
-    faults: tuple[StruckFault, ...]
-    #: Kinds that struck and that no simulated world can do, each with the reason.
+    faults: tuple[EffectiveFault, ...]
+    #: Kinds that took effect and that no simulated world can do, each with the reason.
     left_out: dict[str, str] = {}
 
 
@@ -98,7 +98,7 @@ def likeness_of(record: RunRecord, happenings: Sequence[str]) -> Likeness:
         )
     turns = tuple(_turns(record.state_events, happenings))
     scheduled = {fault.index: fault for fault in record.scheduled}
-    struck: list[StruckFault] = []
+    effective: list[EffectiveFault] = []
     left_out: dict[str, str] = {}
     for event, end in _windows(record.faults):
         fault = scheduled.get(event.index)
@@ -109,21 +109,12 @@ def likeness_of(record: RunRecord, happenings: Sequence[str]) -> Likeness:
             left_out[fault.kind] = " and ".join(SIMULATED_LACKS[need] for need in sorted(lacking))
             continue
         end_time = event.time + fault.duration_us * _NS_PER_US if end is None else end.time
-        struck.append(
-            StruckFault(
-                scheduled=fault,
-                target=_role(fault, event),
-                at_us=max(0, event.time - began) // _NS_PER_US,
-                duration_us=max(1, end_time - event.time) // _NS_PER_US,
-                after=_turn_before(turns, event.time),
-            )
-        )
-    return Likeness(
-        run=f"{root.parent.name}/{root.name}",
-        plan=plan,
-        faults=tuple(struck),
-        left_out=left_out,
-    )
+        at_us = max(0, event.time - began) // _NS_PER_US
+        duration_us = max(1, end_time - event.time) // _NS_PER_US
+        turn = _turn_before(turns, event.time)
+        effective.append(EffectiveFault(fault, _role(fault, event), at_us, duration_us, turn))
+    name = f"{root.parent.name}/{root.name}"
+    return Likeness(run=name, plan=plan, faults=tuple(effective), left_out=left_out)
 
 
 def like_scenario(likeness: Likeness, seed: int) -> Scenario:
@@ -136,45 +127,42 @@ def like_scenario(likeness: Likeness, seed: int) -> Scenario:
     shift_us = streams.pick("shift", _SHIFTS_US)
     is_redrawn = streams.chance("draws", 0.5)
     faults: list[Fault] = []
-    for struck in likeness.faults:
+    for effective in likeness.faults:
         shifted_us = streams.between("shift", -shift_us, shift_us)
         percent = streams.between("lasting", *_LASTING_PERCENT) if shift_us else 100
         draw = streams.between("draws", 0, _DRAW_MAX)
         faults.append(
             msgspec.structs.replace(
-                _at_its_moment(struck, shifted_us, is_pinned=is_pinned),
-                target=struck.target,
-                duration_us=max(1, struck.duration_us * percent // 100),
-                draw=draw if is_redrawn else struck.scheduled.draw,
+                _at_its_moment(effective, shifted_us, is_pinned=is_pinned),
+                target=effective.target,
+                duration_us=max(1, effective.duration_us * percent // 100),
+                draw=draw if is_redrawn else effective.scheduled.draw,
             )
         )
     plan = record_of_plan(likeness.plan, faults)
-    ends_us = [struck.at_us + struck.duration_us + _TAIL_US for struck in likeness.faults]
+    ends_us = [fault.at_us + fault.duration_us + _TAIL_US for fault in likeness.faults]
     load_us = min(plan.load_us, max(ends_us, default=plan.load_us)) // US_PER_MS * US_PER_MS
     return msgspec.structs.replace(plan, seed=seed, load_us=load_us, unwatched=True)
 
 
 def within_load(plan: Scenario) -> Scenario:
     """Cut everything after the end of the load: a world may have that, a plan file must not."""
-    faults = tuple(
-        msgspec.structs.replace(
-            fault, duration_us=min(fault.duration_us, plan.load_us - fault.at_us)
-        )
-        for fault in plan.faults
-        if fault.at_us < plan.load_us
-    )
-    return msgspec.structs.replace(plan, faults=faults)
+    faults: list[Fault] = []
+    for fault in plan.faults:
+        if (left_us := plan.load_us - fault.at_us) > 0:
+            duration_us = min(fault.duration_us, left_us)
+            faults.append(msgspec.structs.replace(fault, duration_us=duration_us))
+    return msgspec.structs.replace(plan, faults=tuple(faults))
 
 
-def _at_its_moment(struck: StruckFault, shifted_us: int, *, is_pinned: bool) -> Fault:
+def _at_its_moment(effective: EffectiveFault, shifted_us: int, *, is_pinned: bool) -> Fault:
     """Return the fault at its plan's happening, at the turning point before it, or at its time."""
-    fault = struck.scheduled
+    fault, turn = effective.scheduled, effective.after
     if fault.when is not None:
         return fault
-    turn = struck.after
     if turn is None or not is_pinned:
-        return msgspec.structs.replace(fault, at_us=max(0, struck.at_us + shifted_us))
-    turned_us = struck.at_us - turn.delay_us
+        return msgspec.structs.replace(fault, at_us=max(0, effective.at_us + shifted_us))
+    turned_us = effective.at_us - turn.delay_us
     from_us = max(0, turned_us - _FAR_US // 2)
     when = Awaited(
         turn.on,
@@ -185,7 +173,7 @@ def _at_its_moment(struck: StruckFault, shifted_us: int, *, is_pinned: bool) -> 
 
 
 def _windows(events: Sequence[FaultEvent]) -> Iterator[tuple[FaultEvent, FaultEvent | None]]:
-    """Yield each fault that struck: the requests to inject it, and to heal it."""
+    """Yield each fault that took effect: the requests to inject it, and to heal it."""
     heals: dict[int, FaultEvent] = {}
     refused = {event.index for event in events if event.phase == "not-applicable"}
     for event in events:
@@ -211,16 +199,13 @@ def _turns(
 ) -> Iterator[tuple[int, str]]:
     """Yield the nodes' turning points in order: ns since the run's start, and the happening."""
     tale = Tale()
+    turning_points = set(TURNING_POINTS).intersection(happenings)
     stamped = [
         event for events in state_events.values() for event in events if event.time is not None
     ]
     for event in sorted(stamped, key=lambda event: (event.time or 0, event.node, event.sequence)):
         happening = tale.told(event)
-        if (
-            happening is not None
-            and happening.name in TURNING_POINTS
-            and happening.name in happenings
-        ):
+        if happening is not None and happening.name in turning_points:
             yield event.time or 0, happening.name
 
 

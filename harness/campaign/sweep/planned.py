@@ -15,11 +15,7 @@ from splitbrain.contracts.errors import CapabilityError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.fault import Fault
 from splitbrain.contracts.runtime import SIMULATED, SIMULATED_CAPABILITIES, SIMULATED_LACKS
-from splitbrain.contracts.scenario import (
-    LoadOptions,
-    RecoveryOptions,
-    Scenario,
-)
+from splitbrain.contracts.scenario import LoadOptions, RecoveryOptions, Scenario
 from splitbrain.contracts.simulation import SimulatedSystem
 from splitbrain.harness.console.console_lines import say
 from splitbrain.harness.console.waiting import Waiting
@@ -33,7 +29,6 @@ from splitbrain.harness.run.run_clock import NANOSECONDS
 from splitbrain.harness.run.runner import RunOutcome
 from splitbrain.harness.run.world.folder import course, runtime_versions, write_run
 from splitbrain.history.plan import Plan
-from splitbrain.history.run_folder import RunFolder
 from splitbrain.nemesis.fault_options import BEYOND_PROMISE
 from splitbrain.nemesis.plan import refuse_what_cannot_be_had
 
@@ -83,17 +78,6 @@ def _record_of(experiment: Experiment, faults: Sequence[Fault], observers: int) 
     )
 
 
-def _refuse_what_never_happens(schedule: Sequence[Fault], happenings: set[str]) -> None:
-    for fault in schedule:
-        if fault.when is not None and fault.when.on not in happenings:
-            raise CapabilityError(
-                f"wait for {fault.when.on}",
-                f"runtime {SIMULATED}",
-                "no node tells of it in a simulated world",
-                "Wait for something else, or choose another --runtime.",
-            )
-
-
 def check_plan(test: PlannedTest) -> SimulatedSystem:
     """Refuse plans that no simulated world can carry out, before anything is run.
 
@@ -105,7 +89,15 @@ def check_plan(test: PlannedTest) -> SimulatedSystem:
     refuse_what_cannot_be_had(
         test.schedule, SIMULATED_CAPABILITIES, SIMULATED, because=SIMULATED_LACKS
     )
-    _refuse_what_never_happens(test.schedule, {*system.happenings, *system.happenings_undrawn})
+    happenings = {*system.happenings, *system.happenings_undrawn}
+    for fault in test.schedule:
+        if fault.when is not None and fault.when.on not in happenings:
+            raise CapabilityError(
+                f"wait for {fault.when.on}",
+                f"runtime {SIMULATED}",
+                "no node tells of it in a simulated world",
+                "Wait for something else, or choose another --runtime.",
+            )
     experiment = test.experiment
     if experiment.concurrency > CLIENTS_MAX:
         raise CapabilityError(
@@ -137,35 +129,20 @@ def run_planned(test: PlannedTest, console: Console) -> RunOutcome:
     system = check_plan(test)
     scenario = scenario_of(test)
     name = f"{test.system.name}-{test.workload.name}"
-    seconds = f"{test.experiment.time_limit_s:g}"
     say(console, f"splitbrain {name}, seed {test.experiment.seed}, simulated")
     untold = why_untold(test)
-    with Waiting(console).during(f"simulating {seconds} s"):
+    with Waiting(console).during(f"simulating {test.experiment.time_limit_s:g} s"):
         outcome = simulate(scenario, system, is_recording=untold is None)
     for line in lines_of(outcome):
         say(console, line)
     if untold is not None:
         say(console, untold)
-    folder = keep_planned_run(test, outcome, name, untold=untold)
-    return RunOutcome(folder, None, interrupted=False, loaded=True)
-
-
-def keep_planned_run(
-    test: PlannedTest, outcome: SimulationOutcome, name: str, *, untold: str | None = None
-) -> RunFolder:
-    """Write the run folder of a plan that was run in a simulated world.
-
-    ``name`` is the test's; ``untold`` says why the run has no story, in one sentence.
-
-    Raises:
-        HarnessError: the disk refuses.
-    """
     with create_run(test.options.runs_folder, name, test.experiment.seed) as living:
         plan = msgspec.structs.replace(
             plan_of(test, name, living.run_id), runtime_versions=runtime_versions()
         )
         write_run(living.folder, plan, outcome, schedule=test.schedule, untold=untold)
-        return living.folder
+    return RunOutcome(living.folder, None, interrupted=False, loaded=True)
 
 
 def lines_of(outcome: SimulationOutcome) -> list[str]:
@@ -180,18 +157,13 @@ def lines_of(outcome: SimulationOutcome) -> list[str]:
         for event in events
         if event.kind == "role" and event.role == "leader"
     ]
-    if outcome.violation is not None:
-        violation = outcome.violation
-        sentence = (
-            f"{violation.invariant} violated in step {violation.step:,}: {violation.problem}; the "
-            "world ends here"
-        )
+    if (violation := outcome.violation) is not None:
+        where = f"{violation.invariant} violated in step {violation.step:,}"
+        sentence = f"{where}: {violation.problem}; the world ends here"
         moments.append((violation.time_us * 1000, sentence))
     # Equal times keep their order: a step before the faults that it begins.
-    return [
-        stamped_line(time / NANOSECONDS, sentence)
-        for time, sentence in sorted(moments, key=lambda line: line[0])
-    ]
+    moments.sort(key=lambda moment: moment[0])
+    return [stamped_line(time / NANOSECONDS, sentence) for time, sentence in moments]
 
 
 def why_untold(test: PlannedTest) -> str | None:

@@ -67,6 +67,10 @@ class _Again(msgspec.Struct, frozen=True):
     done: int
 
 
+def _ignore(_result: SeedResult) -> None:
+    """Tell nobody of a result."""
+
+
 class Sweep:
     """One sweep; used once."""
 
@@ -83,7 +87,7 @@ class Sweep:
         self.order = order
         #: Set when the user does not want to wait for the end.
         self.stop = stop
-        self._took: Callable[[SeedResult], None] = lambda _result: None
+        self._took: Callable[[SeedResult], None] = _ignore
         self._patience_s = seed_patience_s
         self._open_child = open_child
         self._fresh = iter(order.seeds)
@@ -99,7 +103,7 @@ class Sweep:
         """Return whether it ended before its last seed."""
         return self._is_closing or self.stop.is_set()
 
-    def carry_out(self, took: Callable[[SeedResult], None] = lambda _result: None) -> None:
+    def carry_out(self, took: Callable[[SeedResult], None] = _ignore) -> None:
         """Try all seeds, or as many as possible until ``stop`` is set.
 
         Every started process has ended when this returns or raises. ``took`` is called for each

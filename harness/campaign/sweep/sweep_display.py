@@ -2,6 +2,7 @@
 
 import shlex
 import time
+from collections import Counter
 from typing import Self
 
 from rich.console import Console
@@ -20,8 +21,8 @@ from splitbrain.patched.loading import installed_options
 _BAR_WIDTH = 24
 _US_PER_S = 1_000_000
 #: Failures printed as they come, in all and of one class; the summary counts all.
-_TOLD_MAX = 20
-_TOLD_OF_CLASS_MAX = 3
+_PRINTED_MAX = 20
+_PRINTED_OF_CLASS_MAX = 3
 
 
 class SweepDisplay:
@@ -38,7 +39,7 @@ class SweepDisplay:
         self._began_s = time.monotonic()
         self._area = LiveArea(console, self._panel, self._line)
         self._printed = 0
-        self._printed_of: dict[FailureClass, int] = {}
+        self._printed_of: Counter[FailureClass] = Counter()
 
     def __enter__(self) -> Self:
         self._print(Text(printable(self._title), style="bold"))
@@ -53,36 +54,35 @@ class SweepDisplay:
         """Return seconds since the sweep began."""
         return time.monotonic() - self._began_s
 
-    def say(self, sentence: str) -> None:
-        """Print one line about the sweep as a whole."""
-        self._print(Text(printable(sentence)))
-
     def took(self, result: SeedResult) -> None:
         """Print a result that is worth a line: a failure, with its folder if it has one."""
         if result.crash is not None:
-            self._tell(result)
+            self._print_failure(result)
         elif result.purpose == "keep":
             failure = self._awaiting_folder.pop(result.seed, None)
             if failure is not None:
-                self._tell(failure, result.folder)
+                self._print_failure(failure, result.folder)
         elif result.purpose == "first" and result.failed_by:
             if self._tally.failed <= self._keep_max:
                 self._awaiting_folder[result.seed] = result
             else:
-                self._tell(result)
+                self._print_failure(result)
 
-    def _tell(self, result: SeedResult, folder: str | None = None) -> None:
+    def _print_failure(self, result: SeedResult, folder: str | None = None) -> None:
         kind = failure_class(result)
-        printed_of = self._printed_of[kind] = self._printed_of.get(kind, 0) + 1
-        if printed_of > _TOLD_OF_CLASS_MAX:
-            if printed_of == _TOLD_OF_CLASS_MAX + 1 and self._printed <= _TOLD_MAX:
+        self._printed_of[kind] += 1
+        if self._printed_of[kind] > _PRINTED_OF_CLASS_MAX:
+            is_next = self._printed_of[kind] == _PRINTED_OF_CLASS_MAX + 1
+            if is_next and self._printed <= _PRINTED_MAX:
                 what = ", ".join(result.failed_by) or "seeds that could not be run"
-                self.say(f"further failures like this one ({what}) are only counted")
+                self._print(
+                    Text(printable(f"further failures like this one ({what}) are only counted"))
+                )
             return
         self._printed += 1
-        if self._printed > _TOLD_MAX:
-            if self._printed == _TOLD_MAX + 1:
-                self.say("further failures are only counted")
+        if self._printed > _PRINTED_MAX:
+            if self._printed == _PRINTED_MAX + 1:
+                self._print(Text("further failures are only counted"))
             return
         self._print(failure_line(result))
         if folder is not None:

@@ -5,6 +5,7 @@ Everything shown comes from the tally; nothing is judged here.
 
 import io
 import shlex
+from collections.abc import Iterable, Iterator
 
 from rich.console import Console
 from rich.padding import Padding
@@ -53,20 +54,15 @@ _OF_WORLDS = ("bugs", "state_machine", "beyond_promise")
 
 def sim_command(options: SimOptions, seed: int) -> str:
     """Return the command line that runs one seed of a sweep again."""
-    words = ["splitbrain", "sim", "--seeds", f"{seed}:{seed + 1}", "--system", options.system]
+    command = ["splitbrain", "sim", "--seeds", f"{seed}:{seed + 1}", "--system", options.system]
     for field in given(options):
         if field.name in _OF_WORLDS:
-            words += field.words(getattr(options, field.name))
-    return shlex.join(words) + installed_options()
+            command += field.words(getattr(options, field.name))
+    return shlex.join(command) + installed_options()
 
 
 def show_summary(
-    tally: SweepTally,
-    order: SweepOrder,
-    console: Console,
-    elapsed_s: float,
-    *,
-    interrupted: bool,
+    tally: SweepTally, order: SweepOrder, console: Console, elapsed_s: float, *, interrupted: bool
 ) -> None:
     """Print the summary of a sweep; the verdict stands last."""
     if console.is_terminal:
@@ -104,24 +100,14 @@ def verdict_words(tally: SweepTally, order: SweepOrder, *, interrupted: bool) ->
     return "CLEAN", f"no alarm in {seeds}{bound}."
 
 
-def show_hashes(tally: SweepTally, console: Console) -> None:
-    """Print seed and trace hash, one line a seed, by seed; nothing comes after them."""
-    write_lines(console, [f"{seed} {tally.hashes[seed]}" for seed in sorted(tally.hashes)])
-
-
 def _render(
-    tally: SweepTally,
-    order: SweepOrder,
-    console: Console,
-    elapsed_s: float,
-    *,
-    interrupted: bool,
+    tally: SweepTally, order: SweepOrder, console: Console, elapsed_s: float, *, interrupted: bool
 ) -> None:
     console.print()
     for name, table in (
         ("Swept", _figures(tally, order, elapsed_s)),
-        ("Found by", _found(tally)),
-        ("Undecided by", _undecided(tally)),
+        ("Found by", _table(_found_rows(tally))),
+        ("Undecided by", _table(_undecided_rows(tally))),
     ):
         if table.row_count:
             console.print(Text(name, style="bold"))
@@ -184,14 +170,12 @@ def _show_group(
 
 def _problems(tally: SweepTally, options: SimOptions) -> list[str]:
     sentences = [mismatch.sentence for mismatch in tally.mismatches]
-    for crash in tally.crashes:
+    # The crashes after the first are most often the same.
+    for crash in tally.crashes[:1]:
         again = sim_command(options, crash.seed)
         sentences.append(f"Seed {crash.seed} could not be run ({again}):")
         sentences += (crash.crash or "").rstrip().splitlines()
-        # The others are most often the same.
-        break
-    if len(tally.crashes) > 1:
-        more = ", ".join(str(crash.seed) for crash in tally.crashes[1:])
+    if more := ", ".join(str(crash.seed) for crash in tally.crashes[1:]):
         sentences.append(f"Nor could these seeds: {more}.")
     return sentences
 
@@ -208,33 +192,30 @@ def _figures(tally: SweepTally, order: SweepOrder, elapsed_s: float) -> Table:
         ),
         ("steps", f"{tally.steps:,}, {tally.steps / elapsed_s:,.0f} a second"),
     ]
-    struck = sum(cell.faults for cell in tally.coverage)
-    if struck:
-        bit = sum(cell.bitten for cell in tally.coverage)
-        rows.append(
-            ("faults", f"{struck:,}, once for each role that one met; {bit:,} bit (--coverage)")
-        )
+    if faults := sum(cell.faults for cell in tally.coverage):
+        bitten = sum(cell.bitten for cell in tally.coverage)
+        counts = f"{faults:,}, once for each role that one met; {bitten:,} bit (--coverage)"
+        rows.append(("faults", counts))
     rows += [(name.replace("_", " "), f"{count:,}") for name, count in tally.figures.items()]
     return _table(rows)
 
 
-def _found(tally: SweepTally) -> Table:
-    return _table([(name, f"{n:,} of {tally.failed:,}") for name, n in _ranked(tally.found_by)])
+def _found_rows(tally: SweepTally) -> Iterator[tuple[str, str]]:
+    for name, count in _ranked(tally.found_by):
+        yield name, f"{count:,} of {tally.failed:,}"
 
 
-def _undecided(tally: SweepTally) -> Table:
-    rows: list[tuple[str, str]] = []
+def _undecided_rows(tally: SweepTally) -> Iterator[tuple[str, str]]:
     for name, count in _ranked(tally.unknown_by):
         seed, reason = tally.unknown_first[name]
-        rows.append((name, f"{count:,}; seed {seed}: {reason}"))
-    return _table(rows)
+        yield name, f"{count:,}; seed {seed}: {reason}"
 
 
 def _ranked(counts: "dict[str, int]") -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _table(rows: list[tuple[str, str]]) -> Table:
+def _table(rows: Iterable[tuple[str, str]]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")

@@ -7,14 +7,17 @@ another's outcome.
 
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.scenario import Scenario, Violation
 from splitbrain.contracts.simulation import SimulatedSystem
+from splitbrain.contracts.system import System
 from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.folder.coverage_cells import CoverageCell
 
@@ -71,6 +74,17 @@ def simulated_system(name: str) -> SimulatedSystem:
     return check_simulated(system(name))
 
 
+def known_system(name: str) -> System:
+    """Return the adapter of a system; raise UsageError, which names the nearest, without one."""
+    from splitbrain.systems.registry import names, system
+
+    if name not in names():
+        raise UsageError(
+            f"there is no system called {name!r}", or_nearest(name, names(), "systems")
+        )
+    return system(name)
+
+
 def draw(seed: int, options: SimOptions) -> Scenario:
     """Return the world of a seed."""
     from splitbrain.harness.campaign.sweep.swarm import draw_scenario
@@ -103,12 +117,20 @@ def try_seed(options: SimOptions, seed: int, purpose: Purpose) -> SeedResult:
 
     Never raises: errors are the result's ``crash``.
     """
+    return tried(seed, purpose, lambda: draw(seed, options), options.runs_folder)
+
+
+def tried(
+    seed: int, purpose: Purpose, draw: Callable[[], Scenario], runs_folder: Path, **kept: Any
+) -> SeedResult:
+    """Try the world that ``draw`` gives; ``kept`` is for ``keep_sweep_run``. Never raises."""
     from splitbrain.harness.judge.simulated_outcomes import judged
+    from splitbrain.harness.run.world.folder import keep_sweep_run
 
     began = time.perf_counter()
     try:
-        outcome = judged(run(draw(seed, options), is_recording=purpose == "keep"))
-        folder = _keep(outcome, options) if purpose == "keep" else None
+        outcome = judged(run(draw(), is_recording=purpose == "keep"))
+        folder = keep_sweep_run(outcome, runs_folder, **kept) if purpose == "keep" else None
     except HarnessError as error:
         return SeedResult(seed=seed, purpose=purpose, crash=str(error))
     # A defect of ours ends this seed alone, and is reported with its traceback.
@@ -147,9 +169,3 @@ def result_of(
         folder=None if folder is None else str(folder),
         seconds=seconds,
     )
-
-
-def _keep(outcome: "JudgedOutcome", options: SimOptions) -> Path:
-    from splitbrain.harness.run.world.folder import keep_sweep_run
-
-    return keep_sweep_run(outcome, options.runs_folder)

@@ -71,7 +71,7 @@ def _ask(lake: str, since: dt.datetime | None) -> Findings:
         raise HarnessError(
             "look at all runs of the lake",
             lake,
-            answered.told.rstrip(".") or f"Spark ended with exit code {answered.code}",
+            answered.error_line.rstrip(".") or f"Spark ended with exit code {answered.code}",
             "Name a lake that splitbrain ingest made; splitbrain doctor --spark looks at Spark.",
         )
     try:

@@ -128,15 +128,10 @@ def test_a_missing_baseline_is_unknown_unless_it_is_waived(tmp_path: Path) -> No
     ],
 )
 def test_the_verdict_follows_the_worst(
-    tmp_path: Path,
-    states: list[str],
-    runs: int,
-    valid: int,
-    failed: bool,
-    verdict: tuple[str, int],
+    tmp_path: Path, states: list[str], runs: int, valid: int, failed: bool, verdict: tuple[str, int]
 ) -> None:
-    threshold = policy(tmp_path, "runs_valid >= 1").tier(None).thresholds[0]
-    judged = [Judged(threshold, state, None, Measured(1.0), None, "") for state in states]  # type: ignore[arg-type]
+    met = judge(policy(tmp_path, "runs_valid >= 1"), {RUNS: Measured(1.0)})
+    judged = [msgspec.structs.replace(met, state=state) for state in states]
     assert verdict_of(judged, runs=runs, valid_runs=valid, harness_failed=failed) == verdict
 
 

@@ -206,11 +206,8 @@ def test_json_on_the_terminal_is_one_object(place: Place) -> None:
 def test_spark_that_fails_is_exit_code_3_unless_something_is_violated(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from splitbrain.harness.campaign.gate.gating import SparkMeasures
-
-    monkeypatch.setattr(
-        gating, "measure_with_spark", lambda *_: SparkMeasures({}, "There is no Java.", ())
-    )
+    failed = gating.Measures({}, ("There is no Java.",))
+    monkeypatch.setattr(gating, "measure_with_spark", lambda *_: failed)
     place.demand("violations == 0", "latency_p99_ms < 1000")
     code, text = place.gate(place.runs("good"))
     assert code == 3

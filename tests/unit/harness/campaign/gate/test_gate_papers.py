@@ -66,11 +66,7 @@ def test_a_dead_threshold_is_found(
 def test_an_evaluation_that_is_blind_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blind = mutated(
-        evaluation,
-        'state: State = "met" if threshold.holds_for(measured.value) else "violated"',
-        'state: State = "met"',
-    )
+    blind = mutated(evaluation, '"met" if threshold.holds_for(now.value) else "violated"', '"met"')
     monkeypatch.setattr(self_test, "evaluate", blind.evaluate)
     assert not any(one.can_fail for one in proofs(tmp_path, "runs_valid >= 1"))
 
@@ -80,8 +76,8 @@ def test_an_evaluation_that_passes_what_is_missing_is_found(
 ) -> None:
     lenient = mutated(
         evaluation,
-        'return Judged(threshold, "unknown", None, measured, baseline, reason)',
-        'return Judged(threshold, "met", None, measured, baseline, reason)',
+        'return _judged(threshold, "unknown", now, reason=now.lack or "it has no value")',
+        'return _judged(threshold, "met", now)',
     )
     assert lenient.Measured is Measured
     monkeypatch.setattr(self_test, "evaluate", lenient.evaluate)

@@ -12,8 +12,8 @@ from splitbrain.contracts.scenario import Scenario
 from splitbrain.harness.campaign.replaying.verdicts import recorded_verdict
 from splitbrain.harness.campaign.sweep.like_command import LikeOrder, order_of, try_like
 from splitbrain.harness.campaign.sweep.likeness import (
+    EffectiveFault,
     Likeness,
-    StruckFault,
     Turn,
     like_scenario,
     likeness_of,
@@ -125,7 +125,7 @@ def test_a_fault_of_a_world_is_one_of_a_plan_with_the_options_of_the_run(
     likeness: Likeness,
 ) -> None:
     jump = msgspec.structs.replace(SCHEDULE[1], kind="clock-jump", options={"offset_ms": 20})
-    one = StruckFault(jump, "leader", 900_001, 800_002, Turn("leads", 40_003))
+    one = EffectiveFault(jump, "leader", 900_001, 800_002, Turn("leads", 40_003))
     alone = msgspec.structs.replace(likeness, faults=(one,))
     whens = set[bool]()
     for seed in range(20):

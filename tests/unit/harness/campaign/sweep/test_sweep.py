@@ -157,7 +157,7 @@ def test_an_interrupted_sweep_keeps_what_it_has_and_leaves_no_process() -> None:
     children: set[int] = set()
 
     def told(result: SeedResult) -> None:
-        children.update(worker.process_id for worker in sweep._workers.all)
+        children.update(worker.child.process_id for worker in sweep._workers.all)
         if result.seed > 20:
             stop.interrupt()
 

@@ -2,16 +2,14 @@
 
 from splitbrain.contracts.figure import Unit
 from splitbrain.harness.campaign.gate.catalogue import FIGURES
-from splitbrain.harness.campaign.gate.record import FailureRecord, GateRecord, JudgedThreshold
+from splitbrain.harness.campaign.gate.evaluation import Judged
+from splitbrain.harness.campaign.gate.record import FailureRecord
 from splitbrain.harness.folder.results import counted
 
-_TOLD_FIRST = ("violations", "canaries_missed")
-_HEADLINES = {"green": "GREEN", "red": "RED", "unknown": "UNKNOWN", "failed": "HARNESS FAILED"}
-
-
-def headline(record: GateRecord) -> str:
-    """Return ``RED``."""
-    return _HEADLINES[record.verdict]
+#: Subjects of violated thresholds that lead the sentence.
+_FIRST = ("violations", "canaries_missed")
+#: By the gate's verdict.
+HEADLINES = {"green": "GREEN", "red": "RED", "unknown": "UNKNOWN", "failed": "HARNESS FAILED"}
 
 
 def value_text(value: float | None, unit: Unit) -> str:
@@ -39,22 +37,19 @@ def share_text(share: float) -> str:
     return f"{share * 100:+,.1f} %"
 
 
-def measured_text(threshold: JudgedThreshold) -> str:
+def measured_text(threshold: Judged) -> str:
     """Return the figure of a threshold, with its samples."""
     figure = FIGURES[threshold.subject.partition("{")[0]]
     value = value_text(threshold.value, figure.unit)
     if not threshold.regression:
-        return (
-            f"{value} ({figure.samples_of}: {threshold.samples:,})"
-            if threshold.value is not None
-            else value
-        )
+        samples = f" ({figure.samples_of}: {threshold.samples:,})"
+        return value if threshold.value is None else f"{value}{samples}"
     then = value_text(threshold.baseline, figure.unit)
     change = "" if threshold.change is None else f", {share_text(threshold.change)} for the worse"
     return f"{value} after {then}{change}"
 
 
-def threshold_sentence(threshold: JudgedThreshold) -> str:
+def threshold_sentence(threshold: Judged) -> str:
     """Return the outcome of a threshold."""
     why = f": {threshold.reason}" if threshold.reason else ""
     match threshold.state:
@@ -69,7 +64,7 @@ def threshold_sentence(threshold: JudgedThreshold) -> str:
 
 
 def leading_sentence(
-    thresholds: tuple[JudgedThreshold, ...],
+    thresholds: tuple[Judged, ...],
     *,
     runs: int,
     valid_runs: int,
@@ -79,7 +74,8 @@ def leading_sentence(
     violated = [threshold for threshold in thresholds if threshold.state == "violated"]
     unknown = [threshold for threshold in thresholds if threshold.state == "unknown"]
     if violated:
-        first = min(violated, key=_place)
+        # Equal ones keep the policy's order.
+        first = min(violated, key=lambda each: (*_FIRST, each.subject).index(each.subject))
         more = f"; {counted(len(violated) - 1, 'threshold')} more" if len(violated) > 1 else ""
         return f"{first.threshold} is violated: {measured_text(first)}{more}."
     if problems:
@@ -102,22 +98,13 @@ def leading_sentence(
     return f"{'All ' if met > 1 else ''}{summary}."
 
 
-def _place(violated: JudgedThreshold) -> int:
-    """Return the rank of a threshold; equal ones keep the policy's order."""
-    order = (*_TOLD_FIRST, violated.subject)
-    return order.index(violated.subject)
-
-
 def failure_state(failure: FailureRecord) -> str:
     """Return ``new`` or ``known``, and the state of its quarantine."""
-    words = [] if failure.new is None else ["new" if failure.new else "known"]
+    states = [] if failure.new is None else ["new" if failure.new else "known"]
     if failure.quarantined_until is not None:
-        words.append(
-            f"quarantine expired on {failure.quarantined_until}"
-            if failure.quarantine_expired
-            else f"quarantined until {failure.quarantined_until}"
-        )
-    return ", ".join(words) or "counts"
+        how = "quarantine expired on" if failure.quarantine_expired else "quarantined until"
+        states.append(f"{how} {failure.quarantined_until}")
+    return ", ".join(states) or "counts"
 
 
 def failure_title(failure: FailureRecord) -> str:

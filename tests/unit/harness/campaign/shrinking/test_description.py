@@ -5,7 +5,7 @@ import msgspec
 from splitbrain.contracts.fault import Awaited, Fault, FaultEvent
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import LoadOptions, Scenario, Violation
-from splitbrain.harness.campaign.shrinking.words import (
+from splitbrain.harness.campaign.shrinking.description import (
     Result,
     Size,
     change,
@@ -133,7 +133,7 @@ def test_the_headline_of_runs_says_how_often_it_failed() -> None:
         tries="3 plans, 6 runs",
         evidence="failed with the same verdict in 2 of 2 tries",
     )
-    assert before.words() == "2 faults, 3 s, 3 nodes, 2 clients"
+    assert before.text == "2 faults, 3 s, 3 nodes, 2 clients"
     assert headline(done, None, 1_000.0) == (
         "faults 2 -> 0, seconds 3 -> 3, nodes 3 -> 3, clients 2 -> 2; it takes none of them; "
         "failed with the same verdict in 2 of 2 tries (3 plans, 6 runs, 1,000.0 s)."

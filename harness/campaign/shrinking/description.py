@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from splitbrain.contracts.fault import US_PER_MS, Fault, FaultEvent, Microseconds
+from splitbrain.contracts.fault import US_PER_MS, Fault, Microseconds
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.harness.campaign.shrinking.run_oracle import Answer, Try
 from splitbrain.harness.console.plain_text import printable
@@ -19,7 +19,8 @@ from splitbrain.nemesis.exact_steps import calm
 from splitbrain.nemesis.k_of_n import Asking
 from splitbrain.nemesis.search import INTERRUPTED, Happened
 
-_OPERATIONS_TOLD_MAX: Final = 20
+#: Operations of a story that are listed.
+_OPERATIONS_MAX: Final = 20
 _NS_PER_MS: Final = 1_000_000
 _US_PER_S: Final = 1_000_000
 #: Parts of a scenario that are mentioned where they differ from the default.
@@ -38,12 +39,16 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int
     clients: int
 
-    def words(self) -> str:
+    @property
+    def seconds(self) -> str:
+        """Return ``14``."""
+        return f"{self.load_us / _US_PER_S:g}"
+
+    @property
+    def text(self) -> str:
         """Return ``2 faults, 14 s, 3 nodes, 10 clients``."""
-        return (
-            f"{counted(self.faults, 'fault')}, {self.load_us / _US_PER_S:g} s, {self.nodes} nodes, "
-            f"{self.clients} clients"
-        )
+        faults = counted(self.faults, "fault")
+        return f"{faults}, {self.seconds} s, {self.nodes} nodes, {self.clients} clients"
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,10 +113,9 @@ def headline(result: Result, cut_short: str | None, seconds: float) -> str:
         how += f"; cut short: {cut_short}"
     evidence = "" if result.evidence is None else f"; {result.evidence}"
     return (
-        f"{change(before, after)}, seconds {before.load_us / _US_PER_S:g} -> "
-        f"{after.load_us / _US_PER_S:g}, nodes {before.nodes} -> {after.nodes}, clients "
-        f"{before.clients} -> {after.clients}; {how}{evidence} ({result.tries}, "
-        f"{seconds:,.1f} s)."
+        f"{change(before, after)}, seconds {before.seconds} -> {after.seconds}, nodes "
+        f"{before.nodes} -> {after.nodes}, clients {before.clients} -> {after.clients}; "
+        f"{how}{evidence} ({result.tries}, {seconds:,.1f} s)."
     )
 
 
@@ -126,29 +130,29 @@ def to_be_continued(cut_short: str | None, folder: str) -> str | None:
     return f"{how}; `splitbrain shrink {folder}` goes on from here"
 
 
-def asking_words(answer: Answer, asking: Asking) -> str:
+def progress_text(answer: Answer, asking: Asking) -> str:
     """Return the plan that is being run, and how often it has failed so far."""
     made = f"{answer.failed} of {answer.tried} failed so" if answer.tried else "no try yet"
-    return f"{_plan_words(answer)}; {made}, {asking.at_least} of {asking.tries} wanted"
+    return f"{_plan_text(answer)}; {made}, {asking.at_least} of {asking.tries} wanted"
 
 
-def try_words(answer: Answer, made: Try, *, is_same: bool) -> str | None:
+def try_text(answer: Answer, made: Try, *, is_same: bool) -> str | None:
     """Return a line on a try that could not be carried out, or that failed otherwise."""
     if made.problem is not None:
         return f"plan {answer.number}: a try could not be carried out: {made.problem}"
     if made.verdict is not None and made.verdict.is_invalid and not is_same:
-        return f"plan {answer.number}: a try failed otherwise: {made.verdict.words()}"
+        return f"plan {answer.number}: a try failed otherwise: {made.verdict.text}"
     return None
 
 
-def answer_words(answer: Answer) -> str:
+def answer_text(answer: Answer) -> str:
     """Return the outcome of a plan."""
     verdict = {True: "fails", False: "does not fail", None: "not settled"}[answer.fails]
-    return f"{_plan_words(answer)} {verdict}, {answer.failed} of {answer.tried}"
+    return f"{_plan_text(answer)} {verdict}, {answer.failed} of {answer.tried}"
 
 
-def _plan_words(answer: Answer) -> str:
-    return f"plan {answer.number}: {size_of(answer.plan).words()} ({answer.step})"
+def _plan_text(answer: Answer) -> str:
+    return f"plan {answer.number}: {size_of(answer.plan).text} ({answer.step})"
 
 
 def fault_lines(plan: Scenario) -> list[str]:
@@ -158,26 +162,22 @@ def fault_lines(plan: Scenario) -> list[str]:
 
 def comment_lines(run: str, verdict: str, answer: Answer) -> list[str]:
     """Return the comment above the plan in its file."""
-    plan = answer.plan
-    size = (
-        f"--nodes {plan.nodes} --time-limit {plan.load_us / _US_PER_S:g} --concurrency "
-        f"{plan.load.clients} --rate {plan.load.rate:g}"
-    )
-    found = f"{verdict}, in {answer.failed} of {answer.tried} tries"
-    return [f"What is left of {run}: {found}", f"with {size}."]
+    size, rate = size_of(answer.plan), answer.plan.load.rate
+    options = f"--nodes {size.nodes} --time-limit {size.seconds} --concurrency {size.clients}"
+    tries = f"{verdict}, in {answer.failed} of {answer.tried} tries"
+    return [f"What is left of {run}: {tries}", f"with {options} --rate {rate:g}."]
 
 
 def story(judged: JudgedOutcome, operations: int) -> list[str]:
     """Return lines on faults, the first ``operations``, unusual settings, and the failure."""
     outcome = judged.outcome
     scenario = outcome.scenario
-    lines = [_fault_line(fault) + _struck(fault, outcome) for fault in scenario.faults]
+    lines = [_fault_line(fault) + _effect(fault, outcome) for fault in scenario.faults]
     begun = [operation for operation in pair(outcome.events) if not operation.final][:operations]
-    lines += [_operation_line(operation, scenario) for operation in begun[:_OPERATIONS_TOLD_MAX]]
-    if len(begun) > _OPERATIONS_TOLD_MAX:
-        lines.append(f"  and {counted(len(begun) - _OPERATIONS_TOLD_MAX, 'more operation')}")
-    unusual = unusual_parts(scenario)
-    if unusual:
+    lines += [_operation_line(operation, scenario) for operation in begun[:_OPERATIONS_MAX]]
+    if len(begun) > _OPERATIONS_MAX:
+        lines.append(f"  and {counted(len(begun) - _OPERATIONS_MAX, 'more operation')}")
+    if unusual := unusual_parts(scenario):
         lines.append(f"  not as by default: {', '.join(unusual)}")
     if scenario.bugs:
         lines.append(f"  planted: {', '.join(scenario.bugs)}")
@@ -188,46 +188,40 @@ def story(judged: JudgedOutcome, operations: int) -> list[str]:
 def unusual_parts(scenario: Scenario) -> list[str]:
     """Return names of settings that differ from the default."""
     plain = calm(scenario)
-    return [
-        name.replace("_", " ")
-        for name in _WEATHER
-        if getattr(scenario, name) != getattr(plain, name)
-    ]
+    unusual = [name for name in _WEATHER if getattr(scenario, name) != getattr(plain, name)]
+    return [name.replace("_", " ") for name in unusual]
 
 
 def _fault_line(fault: Fault) -> str:
-    lasting = f" for {fault.duration_us / US_PER_MS:g} ms" if fault.duration_us else ""
+    lasting = f" for {_ms(fault.duration_us)}" if fault.duration_us else ""
     options = f" {fault.options}" if fault.options else ""
-    what = f"{fault.kind} of {fault.target}{options}"
-    return f"  fault {fault.index}: {what}, {_moment(fault)}{lasting}"
+    moment = f"at {_ms(fault.at_us)}"
+    if (when := fault.when) is not None:
+        earliest = f", from {_ms(fault.at_us)} on" if fault.at_us else ""
+        later = f", {_ms(when.delay_us)} later" if when.delay_us else ""
+        moment = f"after {sentence(when)}{earliest}{later}"
+    return f"  fault {fault.index}: {fault.kind} of {fault.target}{options}, {moment}{lasting}"
 
 
-def _moment(fault: Fault) -> str:
-    when = fault.when
-    if when is None:
-        return f"at {fault.at_us / US_PER_MS:g} ms"
-    earliest = "" if fault.at_us == 0 else f", from {fault.at_us / US_PER_MS:g} ms on"
-    later = "" if when.delay_us == 0 else f", {when.delay_us / US_PER_MS:g} ms later"
-    return f"after {sentence(when)}{earliest}{later}"
+def _ms(duration_us: Microseconds) -> str:
+    return f"{duration_us / US_PER_MS:g} ms"
 
 
-def _struck(fault: Fault, outcome: SimulationOutcome) -> str:
-    events = (event for event in outcome.faults if event.index == fault.index and event.nodes)
-    event: FaultEvent | None = next(events, None)
-    if event is None:
-        return "; it did not strike"
-    return f"; struck {', '.join(event.nodes)} at {event.time / _NS_PER_MS:,.1f} ms"
+def _effect(fault: Fault, outcome: SimulationOutcome) -> str:
+    for event in outcome.faults:
+        if event.index == fault.index and event.nodes:
+            return f"; struck {', '.join(event.nodes)} at {event.time / _NS_PER_MS:,.1f} ms"
+    return "; it did not strike"
 
 
 def _operation_line(operation: PairedOperation, scenario: Scenario) -> str:
     slot = operation.process % scenario.load.clients
     key = "" if operation.key is None else f" {operation.key}"
     argument = "" if operation.argument is None else f" {operation.argument}"
-    invocation = (
-        f"  client {slot}: {operation.f}{key}{argument} at {operation.start / _NS_PER_MS:,.1f} ms"
-    )
+    start = f"{operation.start / _NS_PER_MS:,.1f} ms"
     if operation.type == "ok":
         result = "ok" if operation.result in (None, operation.argument) else f"{operation.result}"
-        return f"{invocation} -> {result}"
-    error = f" ({operation.error})" if operation.error else ""
-    return f"{invocation} -> {operation.type}{error}"
+    else:
+        error = f" ({operation.error})" if operation.error else ""
+        result = f"{operation.type}{error}"
+    return f"  client {slot}: {operation.f}{key}{argument} at {start} -> {result}"
