@@ -51,11 +51,7 @@ def check_bare(path: Path, bare: BareHistory, console: Console, *, as_json: bool
     page = None if bare.report is None else page_at(bare.report, path)
     # Nothing but the results may stand beside JSON.
     during = unseen if as_json else Waiting(console).during
-    with (
-        warm_workers(path, limits) as warm,
-        judging_session(console) as session,
-        session.judging(),
-    ):
+    with warm_workers(path, limits) as warm, judging_session(console) as session, session.judging():
         with during(JUDGING):
             results = judge_history(
                 path,

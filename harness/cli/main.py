@@ -20,13 +20,7 @@ from splitbrain.harness.cli.command_end import exit_code_of
 from splitbrain.harness.console.standard_streams import finish_output, prepare_streams
 
 #: Importing them has added their commands.
-COMMAND_MODULES = (
-    run_commands,
-    simulation_commands,
-    lake_commands,
-    gate_commands,
-    upkeep_commands,
-)
+COMMAND_MODULES = (run_commands, simulation_commands, lake_commands, gate_commands, upkeep_commands)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -41,10 +35,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; prints one sentence for any error."""
     return exit_code_of(
         lambda: app(
-            list(arguments),
-            exit_on_error=False,
-            print_error=False,
-            result_action="return_value",
+            list(arguments), exit_on_error=False, print_error=False, result_action="return_value"
         ),
         arguments,
         [name for name in app if not name.startswith("-")],

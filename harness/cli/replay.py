@@ -8,11 +8,7 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
-from splitbrain.harness.campaign.replaying.recorded import (
-    added_patches,
-    is_exact,
-    replay_options,
-)
+from splitbrain.harness.campaign.replaying.recorded import added_patches, is_exact, replay_options
 from splitbrain.harness.campaign.replaying.verdicts import (
     ReplayVerdict,
     recorded_verdict,
@@ -54,10 +50,7 @@ def replay(options: ReplayOptions, console: Console) -> int:
 
 def _by_plan(folder: RunFolder, console: Console, options: ReplayOptions) -> int:
     test = replay_options(
-        folder.root,
-        pinned=options.pinned,
-        runs_folder=options.runs_folder,
-        runtime=options.runtime,
+        folder.root, pinned=options.pinned, runs_folder=options.runs_folder, runtime=options.runtime
     )
     recorded = recorded_verdict(folder)
     codes: list[int] = []

@@ -51,11 +51,7 @@ class Interrupts:
         leave: ends the process; for tests.
     """
 
-    def __init__(
-        self,
-        say: Callable[[str], None],
-        leave: Callable[[int], None] = os._exit,
-    ) -> None:
+    def __init__(self, say: Callable[[str], None], leave: Callable[[int], None] = os._exit) -> None:
         self._say = say
         self._leave = leave
         self._arrived: queue.SimpleQueue[bool] = queue.SimpleQueue()

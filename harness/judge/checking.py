@@ -92,14 +92,7 @@ def check_all(
     """
     jobs = [_prepare(name, evidence) for name in names]
     parts = [part for job in jobs for part in job.parts]
-    outcomes = iter(
-        workers.run_parts(
-            parts,
-            limits,
-            give_up=give_up,
-            warm=warm,
-        )
-    )
+    outcomes = iter(workers.run_parts(parts, limits, give_up=give_up, warm=warm))
     return [_conclude(job, [next(outcomes) for _ in job.parts]) for job in jobs]
 
 

@@ -168,12 +168,7 @@ class ColumnCheck:
     def _run(self, pieces: Sequence[workers.Part]) -> list[PartOutcome]:
         if not pieces:
             return []
-        outcomes = workers.run_parts(
-            pieces,
-            self._limits,
-            give_up=self._give_up,
-            warm=self._warm,
-        )
+        outcomes = workers.run_parts(pieces, self._limits, give_up=self._give_up, warm=self._warm)
         self._outcomes += outcomes
         return outcomes
 

@@ -196,9 +196,7 @@ def _checked(
     return checks if violation is None else with_reasons_of_a_cut_run(checks, violation)
 
 
-def _own_checkers(
-    record: RunRecord,
-) -> Iterator[tuple[str, Callable[[RunRecord], CheckResult]]]:
+def _own_checkers(record: RunRecord) -> Iterator[tuple[str, Callable[[RunRecord], CheckResult]]]:
     """Yield the judges of every run beside the checkers of its workload.
 
     In a drawn world nodes rightly end by themselves; there the invariants watch them.

@@ -72,9 +72,7 @@ def no_operation_met_a_fault(
 
 
 def nothing_committed_after_last_heal(
-    windows: Sequence[FaultWindow],
-    operations: Sequence[PairedOperation],
-    functions: Functions,
+    windows: Sequence[FaultWindow], operations: Sequence[PairedOperation], functions: Functions
 ) -> str | None:
     """Return a reason if no write invoked after the last heal was acknowledged."""
     if not windows:

@@ -56,11 +56,7 @@ def coverage_rows(cells: Iterable[CoverageCell], kinds: Sequence[str]) -> Rows:
     met = {kind for kind, _, _ in counts}
     met_as = {(kind, role) for kind, role, _ in counts}
     return [
-        (
-            kind,
-            role,
-            *(counts.get((kind, role, phase), _Count()).text() for phase in PHASES),
-        )
+        (kind, role, *(counts.get((kind, role, phase), _Count()).text() for phase in PHASES))
         for kind in _untried_first(met, kinds)
         for role in ROLES
         if role in ALWAYS or (kind, role) in met_as

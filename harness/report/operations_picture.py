@@ -94,9 +94,7 @@ def _short(value: object) -> str:
 
 
 def draw(
-    operations: Sequence[PairedOperation],
-    core_indexes: frozenset[int],
-    culprit: int | None = None,
+    operations: Sequence[PairedOperation], core_indexes: frozenset[int], culprit: int | None = None
 ) -> Picture | None:
     """Return the picture; None for no operations, which are in order of invocation.
 

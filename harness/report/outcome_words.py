@@ -18,12 +18,7 @@ def outcome_columns(results: Results) -> tuple[str, ...]:
 
 def outcome_cells(counts: OutcomeCounts, columns: Sequence[str]) -> list[str]:
     """Return one kind's figures, in the order of the columns after the first."""
-    figures = {
-        "ok": counts.ok,
-        _REFUSED: counts.refused,
-        "fail": counts.fail,
-        "info": counts.info,
-    }
+    figures = {"ok": counts.ok, _REFUSED: counts.refused, "fail": counts.fail, "info": counts.info}
     return [f"{figures[column]:,}" for column in columns[1:]]
 
 

@@ -64,11 +64,7 @@ _FIGURE_CHARACTERS_MAX = 1_000
 
 
 def report_page(
-    record: RunRecord,
-    results: Results,
-    analysis: RunAnalysis | None,
-    *,
-    vendor: Path = VENDOR,
+    record: RunRecord, results: Results, analysis: RunAnalysis | None, *, vendor: Path = VENDOR
 ) -> str:
     """Return the whole page; ``vendor`` is the folder of the chart library."""
     messages = _messages(record, results)

@@ -140,11 +140,7 @@ def _curve(runs: Sequence[Sequence[tuple[float, float]]], name: str) -> Markup:
 
 
 def _lanes(
-    reigns: Sequence[ShownReign],
-    nodes: Sequence[str],
-    x: Callable[[float], float],
-    *,
-    top: float,
+    reigns: Sequence[ShownReign], nodes: Sequence[str], x: Callable[[float], float], *, top: float
 ) -> Markup:
     parts: list[Markup] = []
     for lane, node in enumerate(nodes):

@@ -32,10 +32,7 @@ _VERDICT_STYLE = {
     Verdict.UNKNOWN: "bold yellow",
     Verdict.INVALID: "bold red",
 }
-_HEADLINE_STYLE = {
-    "VALID": "bold black on green",
-    "INVALID": "bold white on red",
-}
+_HEADLINE_STYLE = {"VALID": "bold black on green", "INVALID": "bold white on red"}
 #: Lines for programs and files are never wrapped.
 _PLAIN_WIDTH = 100_000
 #: Faults shown on a terminal before the rest is only counted.

@@ -154,8 +154,7 @@ def test_a_node_may_stop_for_the_reason_that_a_fault_gives_it(
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"),
-    [("disk-error", []), ("roll-back", []), ("disk-stall", ["node-exited"])],
+    ("kind", "expected"), [("disk-error", []), ("roll-back", []), ("disk-stall", ["node-exited"])]
 )
 def test_a_node_whose_disk_asked_nothing_of_it_is_started_again_by_a_heal_that_kills(
     tmp_path: Path, kind: str, expected: list[str]
@@ -287,11 +286,7 @@ def test_a_traceback_inside_a_json_line_is_found(tmp_path: Path) -> None:
     log.write_text(
         r'{"level":"error","trace":"Traceback (most recent call last):\n  File x\nKeyError: 7"}'
     )
-    assert first_traceback(log) == [
-        "Traceback (most recent call last)",
-        "  File x",
-        "KeyError: 7",
-    ]
+    assert first_traceback(log) == ["Traceback (most recent call last)", "  File x", "KeyError: 7"]
 
 
 def test_a_log_without_a_traceback_has_none(tmp_path: Path) -> None:

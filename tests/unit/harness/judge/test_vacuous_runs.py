@@ -107,9 +107,7 @@ def no_operation_at_all(folder: RunFolder) -> str:
     ],
 )
 def test_a_run_that_proves_nothing_ends_with_2_and_the_reason(
-    folder: RunFolder,
-    make_vacuous: Callable[[RunFolder], str],
-    capsys: pytest.CaptureFixture[str],
+    folder: RunFolder, make_vacuous: Callable[[RunFolder], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Operations that are dropped here would be missed by those who judge them.
     edit_plan(folder, checkers=["split-brain"])
