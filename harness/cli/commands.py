@@ -136,7 +136,7 @@ def judge_outcome(outcome: RunOutcome, session: Session, *, analyze: bool) -> Re
         harness_problems=problems,
         during=Waiting(session.console).during,
         stop=session.stop,
-        told=session.told,
+        on_verdict=session.note_verdict,
     )
     if analyze and not with_spark:
         session.say(
@@ -187,7 +187,11 @@ def _check_run(
         # The content of the folder can be judged all the same.
         session.say(f"What the nodes left was not fetched: {error}")
     return publishing.judge_and_publish(
-        folder.root, analyze=with_spark, during=during, stop=session.stop, told=session.told
+        folder.root,
+        analyze=with_spark,
+        during=during,
+        stop=session.stop,
+        on_verdict=session.note_verdict,
     )
 
 
@@ -228,7 +232,7 @@ def _analyze(folder: RunFolder, console: Console) -> Results:
             during=Waiting(console).during,
             stop=session.stop,
             before_analysis=forget,
-            told=session.told,
+            on_verdict=session.note_verdict,
         )
     show(results, console)
     return results

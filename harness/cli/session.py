@@ -35,7 +35,7 @@ class Session:
         """Tell the user something that belongs to no result."""
         self._errors.print(printable(sentence))
 
-    def told(self, results: Results) -> None:
+    def note_verdict(self, results: Results) -> None:
         """Note that the verdict is known and written."""
         self._results = results
 

@@ -46,19 +46,7 @@ def _with_page(report: Path, results: Results, operations: Sequence[PairedOperat
     # Modules about runs are loaded only where a page is drawn.
     from splitbrain.harness.judge.evidence_loader import RunRecord
 
-    record = RunRecord(
-        folder=RunFolder(Path(results.run_folder)),
-        plan=None,
-        events=[],
-        operations=list(operations),
-        scheduled=(),
-        faults=(),
-        state_events={},
-        committed_logs={},
-        phases=(),
-        living=False,
-        problems=(),
-    )
+    record = RunRecord(RunFolder(Path(results.run_folder)), operations=list(operations))
     (outcome,) = run_parts([Part(_FUNCTION, (record, results, report))], _LIMITS)
     if outcome.failure is None:
         return results

@@ -237,7 +237,9 @@ def test_an_analysis_that_is_killed_or_hangs_costs_no_verdict(
     monkeypatch.setattr("splitbrain.harness.pool.spark_child._TERMINATION_PATIENCE_S", 0.1)
     stop = Stop()
     if action == "STOP":
-        found = judge_and_publish(run, analyze=True, stop=stop, told=lambda _: stop.interrupt())
+        found = judge_and_publish(
+            run, analyze=True, stop=stop, on_verdict=lambda _: stop.interrupt()
+        )
         says = "was stopped: interrupted"
     else:
         found = judge_and_publish(run, analyze=True)

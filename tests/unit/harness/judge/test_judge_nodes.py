@@ -10,7 +10,8 @@ from splitbrain.contracts.fault import FaultEvent, FaultPhase
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent, StateEventKind
 from splitbrain.harness.judge.evidence_loader import RunRecord
-from splitbrain.harness.judge.node_health import first_traceback, judge_nodes
+from splitbrain.harness.judge.last_words import first_traceback
+from splitbrain.harness.judge.node_health import judge_nodes
 from splitbrain.history.course import Phase
 from splitbrain.history.records import Event
 from splitbrain.history.run_folder import RunFolder
@@ -42,16 +43,10 @@ def record(
     (root / "nodes" / "n1").mkdir(parents=True, exist_ok=True)
     return RunRecord(
         folder=RunFolder(root),
-        plan=None,
         events=[Event(0, 100 * S, 0, "invoke", "read")],
-        operations=[],
-        scheduled=(),
         faults=faults,
         state_events={"n1": events},
-        committed_logs={},
         phases=phases,
-        living=False,
-        problems=(),
     )
 
 
