@@ -11,9 +11,9 @@ import pytest
 from splitbrain.checker.linearizability.part.outcome import PRECONDITIONS, ZONES
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.cli.bare_command import page_at
 from splitbrain.harness.judge.bare_history import judge_history
 from splitbrain.harness.pool.limits import Limits
-from splitbrain.harness.report.bare_report import page_at
 from splitbrain.harness.report.chart_data import Band, ShownReign
 from splitbrain.harness.report.operations_view import (
     OPERATIONS_MAX,
