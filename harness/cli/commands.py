@@ -10,13 +10,12 @@ many of n replays it did.
 
 import shlex
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 from rich.console import Console
 
-from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import SIMULATED
@@ -50,11 +49,10 @@ class Judged(msgspec.Struct, frozen=True):
     """Outcome of one run."""
 
     exit_code: int
-    verdict: Verdict
     #: The user ended it early.
     interrupted: bool = False
     #: Verdict by which a replay is compared.
-    came_to: ReplayVerdict = INTERRUPTED
+    verdict: ReplayVerdict = INTERRUPTED
 
 
 def run_and_judge(options: TestOptions, console: Console, *, analyze: bool | None = None) -> int:
@@ -65,29 +63,28 @@ def run_and_judge(options: TestOptions, console: Console, *, analyze: bool | Non
 def run_once(options: TestOptions, console: Console, *, analyze: bool | None) -> Judged:
     """Run a test, judge it and print the verdict.
 
-    Args:
-        options: what is run.
-        console: where it is told.
-        analyze: run the Spark analysis; None: unless the run is a simulated one, whose latencies
-            and rates mean nothing.
+    ``analyze`` runs the Spark analysis; None: unless the run is a simulated one, whose latencies
+    and rates mean nothing.
 
     Raises:
         HarnessError: the run ended before a client had worked, so that there is nothing to judge.
     """
     from splitbrain.systems import registry as systems
 
-    _require(options.experiment.system, systems.names(), "system")
+    name, names = options.experiment.system, systems.names()
+    if name not in names:
+        raise UsageError(f"there is no system called {name!r}", or_nearest(name, names, "systems"))
+    is_simulated = options.experiment.runtime == SIMULATED
     with judging_session(console, kill_all) as session:
         try:
             run = _ready_run(options, console, session)
         except KeyboardInterrupt:
-            is_simulated = options.experiment.runtime == SIMULATED
             session.say(
                 "interrupted: a simulated run leaves nothing until it is over."
                 if is_simulated
                 else "interrupted before the run began: nothing was started."
             )
-            return Judged(EXIT_UNKNOWN, Verdict.UNKNOWN, interrupted=True)
+            return Judged(EXIT_UNKNOWN, interrupted=True)
         with session.judging():
             outcome = run()
             if outcome.hurried:
@@ -95,15 +92,14 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
                     "interrupted twice, so nothing was judged; "
                     f"`splitbrain check {outcome.folder.root}` judges what was recorded."
                 )
-                return Judged(EXIT_HARNESS_FAILED, Verdict.UNKNOWN, interrupted=True)
-            is_simulated = options.experiment.runtime == SIMULATED
+                return Judged(EXIT_HARNESS_FAILED, interrupted=True)
             with_spark = not is_simulated if analyze is None else analyze
             results = judge_outcome(outcome, session, analyze=with_spark)
             if is_simulated and analyze is None:
                 session.say(_left_out(outcome.folder))
         show(results, console)
     drop_data(outcome.folder, results, keep=options.keep_data)
-    return Judged(results.exit_code, results.verdict, results.interrupted, verdict_of(results))
+    return Judged(results.exit_code, results.interrupted, verdict_of(results))
 
 
 def _ready_run(
@@ -288,15 +284,9 @@ def _by_plan(folder: RunFolder, console: Console, options: ReplayOptions) -> int
     for _ in range(options.times):
         judged = run_once(test, console, analyze=options.analyze)
         codes.append(judged.exit_code)
-        verdicts.append(judged.came_to)
+        verdicts.append(judged.verdict)
         if judged.interrupted:
             break
     for line in replay_lines(recorded, verdicts, options.times):
         say(console, line)
     return worst(codes)
-
-
-def _require(name: str, names: Iterable[str], what: str) -> None:
-    known = list(names)
-    if name not in known:
-        raise UsageError(f"there is no {what} called {name!r}", or_nearest(name, known, f"{what}s"))

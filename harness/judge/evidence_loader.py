@@ -2,7 +2,7 @@
 
 Anything missing, torn or broken becomes a sentence in ``problems``, never an exception: the rest
 can still show a violation. A history broken in its middle is read up to the break: a prefix of a
-history is evidence, one with holes is not. Must never change the folder. Source: design, section 5.
+history is evidence, one with holes is not. Source: design, section 5.
 """
 
 from pathlib import Path

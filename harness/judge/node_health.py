@@ -290,7 +290,9 @@ def disagreement(record: RunRecord) -> str | None:
     details = [phase.detail for phase in record.phases if phase.phase == "not-converged"]
     if not details:
         return None
-    return f"The nodes did not come to agree: {(details[-1] or 'nobody knows why').rstrip('.')}."
+    return (
+        f"The nodes did not come to agree: {(details[-1] or 'the reason is unknown').rstrip('.')}."
+    )
 
 
 def is_agreement_overdue(record: RunRecord) -> bool:

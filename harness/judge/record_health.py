@@ -2,8 +2,8 @@
 
 A checker that finds nothing in half a history has found nothing. Any part torn, missing, changed
 since the run, or unwritten because the run died makes this ``unknown``, and with it the verdict,
-unless another checker finds a violation in the rest. Damage is never the system's doing: this must
-never return ``invalid``.
+unless another checker finds a violation in the rest; never ``invalid``, for damage is not the
+system's doing.
 """
 
 from collections.abc import Iterator, Sequence
