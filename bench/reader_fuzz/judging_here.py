@@ -66,7 +66,7 @@ def judged(path: Path, file: DrawnFile, way: Way) -> Results:
     with (
         patch("splitbrain.harness.pool.workers.run_parts", _run_parts),
         patch("splitbrain.harness.judge.bare_judging.COLUMNS_FROM_BYTES", from_bytes),
-        patch("splitbrain.harness.judge.shared_reading.SHARED_FROM_BYTES", shared_bytes),
+        patch("splitbrain.harness.judge.bare_columns.SHARED_FROM_BYTES", shared_bytes),
         in_blocks(file),
     ):
         return judge_history(

@@ -1,7 +1,7 @@
-"""How a command ends: its exit code, and for any error one sentence on standard error.
+"""The end of a command: its exit code, and for any error one sentence on standard error.
 
-Must never show a traceback for what the user or the machine did, nor hide the one of a defect of
-ours. Source: design, section 6.
+A fault of the user or the machine has no traceback, a defect of ours has one. Source: design,
+section 6.
 """
 
 import errno
@@ -29,10 +29,8 @@ _ENVIRONMENT = frozenset(
 def exit_code_of(command: Callable[[], object], arguments: Sequence[str], names: list[str]) -> int:
     """Carry out a command and return its exit code, whatever comes of it.
 
-    Args:
-        command: returns its exit code, or anything else for 0.
-        arguments: the command line, for refusals of it.
-        names: of all commands.
+    ``command`` returns its exit code, or anything else for 0; the command line and the names of all
+    commands are for refusals.
     """
     try:
         result = command()

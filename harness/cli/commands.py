@@ -1,24 +1,36 @@
-"""The commands ``test``, ``check`` and ``analyze``.
+"""The commands ``test``, ``check``, ``analyze`` and ``replay``.
 
 Running and judging are apart: a run leaves a folder, judging reads it, and a folder left by a dead
 run is judged in the same way.
+
+A world is replayed exactly, any other run by its plan. In containers a seed replays the *schedule*
+and the clients' operations, not the kernel's timing, so a failure may not come back: said is in how
+many of n replays it did.
 """
 
 import shlex
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 from rich.console import Console
 
-from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.harness.campaign.cleaning import salvage
-from splitbrain.harness.campaign.replaying.verdicts import INTERRUPTED, ReplayVerdict, verdict_of
+from splitbrain.harness.campaign.replaying.options import ReplayOptions
+from splitbrain.harness.campaign.replaying.recorded import added_patches, is_exact, replay_options
+from splitbrain.harness.campaign.replaying.verdicts import (
+    INTERRUPTED,
+    ReplayVerdict,
+    recorded_verdict,
+    replay_lines,
+    verdict_of,
+)
 from splitbrain.harness.cli.session import Session, judging_session
+from splitbrain.harness.console.console_lines import say
 from splitbrain.harness.console.standard_streams import write_bytes
 from splitbrain.harness.console.waiting import During, Waiting, unseen
 from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, Results, worst
@@ -37,11 +49,10 @@ class Judged(msgspec.Struct, frozen=True):
     """Outcome of one run."""
 
     exit_code: int
-    verdict: Verdict
     #: The user ended it early.
     interrupted: bool = False
     #: Verdict by which a replay is compared.
-    came_to: ReplayVerdict = INTERRUPTED
+    verdict: ReplayVerdict = INTERRUPTED
 
 
 def run_and_judge(options: TestOptions, console: Console, *, analyze: bool | None = None) -> int:
@@ -52,29 +63,28 @@ def run_and_judge(options: TestOptions, console: Console, *, analyze: bool | Non
 def run_once(options: TestOptions, console: Console, *, analyze: bool | None) -> Judged:
     """Run a test, judge it and print the verdict.
 
-    Args:
-        options: what is run.
-        console: where it is told.
-        analyze: run the Spark analysis; None: unless the run is a simulated one, whose latencies
-            and rates mean nothing.
+    ``analyze`` runs the Spark analysis; None: unless the run is a simulated one, whose latencies
+    and rates mean nothing.
 
     Raises:
         HarnessError: the run ended before a client had worked, so that there is nothing to judge.
     """
     from splitbrain.systems import registry as systems
 
-    _require(options.experiment.system, systems.names(), "system")
+    name, names = options.experiment.system, systems.names()
+    if name not in names:
+        raise UsageError(f"there is no system called {name!r}", or_nearest(name, names, "systems"))
+    is_simulated = options.experiment.runtime == SIMULATED
     with judging_session(console, kill_all) as session:
         try:
             run = _ready_run(options, console, session)
         except KeyboardInterrupt:
-            is_simulated = options.experiment.runtime == SIMULATED
             session.say(
                 "interrupted: a simulated run leaves nothing until it is over."
                 if is_simulated
                 else "interrupted before the run began: nothing was started."
             )
-            return Judged(EXIT_UNKNOWN, Verdict.UNKNOWN, interrupted=True)
+            return Judged(EXIT_UNKNOWN, interrupted=True)
         with session.judging():
             outcome = run()
             if outcome.hurried:
@@ -82,15 +92,14 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
                     "interrupted twice, so nothing was judged; "
                     f"`splitbrain check {outcome.folder.root}` judges what was recorded."
                 )
-                return Judged(EXIT_HARNESS_FAILED, Verdict.UNKNOWN, interrupted=True)
-            is_simulated = options.experiment.runtime == SIMULATED
+                return Judged(EXIT_HARNESS_FAILED, interrupted=True)
             with_spark = not is_simulated if analyze is None else analyze
             results = judge_outcome(outcome, session, analyze=with_spark)
             if is_simulated and analyze is None:
                 session.say(_left_out(outcome.folder))
         show(results, console)
     drop_data(outcome.folder, results, keep=options.keep_data)
-    return Judged(results.exit_code, results.verdict, results.interrupted, verdict_of(results))
+    return Judged(results.exit_code, results.interrupted, verdict_of(results))
 
 
 def _ready_run(
@@ -136,7 +145,7 @@ def judge_outcome(outcome: RunOutcome, session: Session, *, analyze: bool) -> Re
         harness_problems=problems,
         during=Waiting(session.console).during,
         stop=session.stop,
-        told=session.told,
+        on_verdict=session.note_verdict,
     )
     if analyze and not with_spark:
         session.say(
@@ -187,7 +196,11 @@ def _check_run(
         # The content of the folder can be judged all the same.
         session.say(f"What the nodes left was not fetched: {error}")
     return publishing.judge_and_publish(
-        folder.root, analyze=with_spark, during=during, stop=session.stop, told=session.told
+        folder.root,
+        analyze=with_spark,
+        during=during,
+        stop=session.stop,
+        on_verdict=session.note_verdict,
     )
 
 
@@ -228,13 +241,52 @@ def _analyze(folder: RunFolder, console: Console) -> Results:
             during=Waiting(console).during,
             stop=session.stop,
             before_analysis=forget,
-            told=session.told,
+            on_verdict=session.note_verdict,
         )
     show(results, console)
     return results
 
 
-def _require(name: str, names: Iterable[str], what: str) -> None:
-    known = list(names)
-    if name not in known:
-        raise UsageError(f"there is no {what} called {name!r}", or_nearest(name, known, f"{what}s"))
+def replay(options: ReplayOptions, console: Console) -> int:
+    """Run a recorded plan or world again, and say how often it came to the same.
+
+    Returns:
+        The worst exit code: by a plan a violation, then a failed harness, then unknown, then valid;
+        of an exact replay first of all that it came out differently, as a failed harness.
+
+    Raises:
+        UsageError: there is no such run or world, or an option does not fit it.
+    """
+    from splitbrain.harness.campaign.replaying.exact import replay_file, replay_scenario
+
+    options.check()
+    if options.scenario is not None:
+        return replay_file(options.scenario, console, options)
+    if options.run is None:
+        raise UsageError(
+            "the RUN is missing", "Name a run folder, such as runs/latest, or a --scenario FILE"
+        )
+    folder = find_run(options.run)
+    if added := added_patches(folder):
+        say(console, f"with {', '.join(added)}, which the run did not have")
+    if is_exact(folder, options):
+        return replay_scenario(folder, console, options, is_changed=bool(added))
+    return _by_plan(folder, console, options)
+
+
+def _by_plan(folder: RunFolder, console: Console, options: ReplayOptions) -> int:
+    test = replay_options(
+        folder.root, pinned=options.pinned, runs_folder=options.runs_folder, runtime=options.runtime
+    )
+    recorded = recorded_verdict(folder)
+    codes: list[int] = []
+    verdicts: list[ReplayVerdict] = []
+    for _ in range(options.times):
+        judged = run_once(test, console, analyze=options.analyze)
+        codes.append(judged.exit_code)
+        verdicts.append(judged.verdict)
+        if judged.interrupted:
+            break
+    for line in replay_lines(recorded, verdicts, options.times):
+        say(console, line)
+    return worst(codes)

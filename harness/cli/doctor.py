@@ -1,7 +1,7 @@
 """Output of ``splitbrain doctor``: one line for each thing that runs need, and what to do about it.
 
 Each thing is looked at in a thread of its own and has a time limit, so that nothing that hangs can
-make this command hang. It starts no cluster and must never change the machine.
+make this command hang. No cluster is started, and the machine is not changed.
 """
 
 import threading
@@ -69,12 +69,7 @@ def doctor(
 ) -> int:
     """Print what this machine can do; returns 0 if the main job can run here in some way, else 3.
 
-    Args:
-        console: where to print.
-        as_json: print JSON instead of a table.
-        spark: start a Spark session too.
-        runs_folder: where run folders are to be made.
-        probes: what to look at; by default everything there is.
+    ``probes`` are by default all there are, that of a Spark session if ``spark`` is set.
     """
     if probes is None:
         from splitbrain.harness.cli.machine_probes import machine_probes
@@ -137,9 +132,6 @@ def _show(diagnosis: Diagnosis, console: Console) -> None:
             Text(printable(". ".join(parts))),
         )
     console.print(table)
-    if diagnosis.usable:
-        console.print(Text("The main job can run here."))
-    else:
-        console.print(
-            Text("The main job cannot run here: no runtime can kill and pause nodes."), style="red"
-        )
+    lacks = "The main job cannot run here: no runtime can kill and pause nodes."
+    usable = Text("The main job can run here.")
+    console.print(usable if diagnosis.usable else Text(lacks, style="red"))

@@ -1,12 +1,11 @@
 """The looks of ``splitbrain doctor`` at what single families of faults need of this machine.
 
-One line each: bad links (netem, the packet queue), clocks (libfaketime), processor and memory
-(control groups), disks (loop devices, ext4). Whether the runtimes can is asked of the runtimes'
-own trials; what is only read here is read where the kernel tells it. Must never load a module or
-make a device: a machine is looked at, not prepared.
+Whether the runtimes can is asked of the runtimes' own trials; the rest is read where the kernel
+tells it. Must never load a module or make a device: a machine is looked at, not prepared.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -58,12 +57,9 @@ def _docker_means() -> dict[str, frozenset[str]]:
     from splitbrain.runtimes.docker.links import engine_means
 
     try:
-        client = connect()
-        try:
+        with closing(connect()) as client:
             tag = Images(client).tags(())[POD.name]
             return {"docker": engine_means(client, tag)}
-        finally:
-            client.close()
     except HarnessError:
         return {}
 

@@ -1,7 +1,6 @@
-"""Makes sure of the images of all systems, or of those that are named, without running a test.
+"""Makes sure of the images of all systems, or of those that are named, as ``splitbrain test`` does.
 
-``python -m splitbrain.harness.cli.images [SYSTEM...]``; ``splitbrain test`` does the same for its
-own system.
+``python -m splitbrain.harness.cli.images [SYSTEM...]``.
 """
 
 import sys

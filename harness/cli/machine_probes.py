@@ -1,7 +1,7 @@
 """The looks of ``splitbrain doctor``: engine, images, kernel, runtimes, Java, disk and so on.
 
-Each look asks the same code that a run would use, where there is such code, so that the doctor
-never says what a run contradicts. The kernel is asked by doing, in a namespace that is thrown away.
+Each asks the same code that a run would use, where there is such code, so that the doctor never
+says what a run contradicts. The kernel is asked by doing, in a namespace that is thrown away.
 """
 
 import importlib.metadata
@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from splitbrain.contracts.distribution import PACKAGE
@@ -79,12 +80,11 @@ def look_at_engine() -> Sequence[Finding]:
     """Return the container engine, by its version."""
     from splitbrain.runtimes.docker.engine import connect, engine_action
 
-    client = connect()
-    try:
-        with engine_action("ask the engine for its version", "docker"):
-            answer = client.version()
-    finally:
-        client.close()
+    with (
+        closing(connect()) as client,
+        engine_action("ask the engine for its version", "docker"),
+    ):
+        answer = client.version()
     where = f"{answer.get('Os', 'unknown')}/{answer.get('Arch', 'unknown')}"
     return [Finding("engine", "yes", f"{answer.get('Version', 'of no version')} on {where}")]
 
@@ -95,21 +95,15 @@ def look_at_images() -> Sequence[Finding]:
     from splitbrain.runtimes.docker.images import Images
     from splitbrain.systems import registry as systems
 
-    client = connect()
-    try:
+    with closing(connect()) as client:
         images = Images(client)
         sources = [source for name in systems.names() for source in systems.system(name).images()]
         tags = images.tags(sources)
         missing = sorted(name for name, tag in tags.items() if not images.is_there(tag))
-    finally:
-        client.close()
     if missing:
-        return [
-            Finding(
-                *("images", "no", f"not built from the present sources: {', '.join(missing)}"),
-                "`make images` builds them, and so does the first run",
-            )
-        ]
+        lacks = f"not built from the present sources: {', '.join(missing)}"
+        next_step = "`make images` builds them, and so does the first run"
+        return [Finding("images", "no", lacks, next_step)]
     return [Finding("images", "yes", ", ".join(sorted(tags)))]
 
 
@@ -185,19 +179,25 @@ def _refusal(command: list[str]) -> str | None:
         if shutil.which(program) is None:
             return f"there is no program {program} to try it with"
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=_COMMAND_LIMIT_S,
-        )
+        return _problem(command, _COMMAND_LIMIT_S, "refused")
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
+
+
+def _problem(command: Sequence[str], limit_s: float, ended: str) -> str | None:
+    """Carry out a command; return the last line of its errors, or its exit code, where it fails."""
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=limit_s,
+        env=child_environment(),
+    )
     if done.returncode == 0:
         return None
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    return printable(said[-1]) if said else f"refused with code {done.returncode}"
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    return printable(lines[-1]) if lines else f"{ended} with code {done.returncode}"
 
 
 def look_at_java() -> Sequence[Finding]:
@@ -215,20 +215,11 @@ def look_at_java() -> Sequence[Finding]:
 def look_at_spark_session() -> Sequence[Finding]:
     """Start a session and end it, in a child process."""
     try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", _SESSION],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=_SPARK_LIMIT_S,
-            env=child_environment(),
-        )
+        problem = _problem([sys.executable, "-P", "-c", _SESSION], _SPARK_LIMIT_S, "it ended")
     except subprocess.TimeoutExpired:
         problem = f"it did not start within {_SPARK_LIMIT_S:g} s"
         return [Finding("spark session", "no", problem, "Use --no-analyze, or a quieter machine")]
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        problem = printable(said[-1]) if said else f"it ended with code {done.returncode}"
+    if problem is not None:
         return [Finding("spark session", "no", problem, "Runs are judged without it: --no-analyze")]
     return [Finding("spark session", "yes", "started and ended")]
 
@@ -243,12 +234,8 @@ def look_at_assets() -> Sequence[Finding]:
         if not path.is_file()
     ]
     if missing:
-        return [
-            Finding(
-                *("report assets", "no", f"missing: {', '.join(missing)}"),
-                "`make setup` fetches them; reports have plain pictures until then",
-            )
-        ]
+        next_step = "`make setup` fetches them; reports have plain pictures until then"
+        return [Finding("report assets", "no", f"missing: {', '.join(missing)}", next_step)]
     return [Finding("report assets", "yes", "charts of reports")]
 
 
@@ -257,12 +244,8 @@ def look_at_browser() -> Sequence[Finding]:
     for name in _BROWSERS:
         if found := shutil.which(name):
             return [Finding("browser", "yes", found)]
-    return [
-        Finding(
-            *("browser", "no", "no Chromium or Chrome on PATH"),
-            "Only tests need it; `bash docker/chromium.sh` installs one",
-        )
-    ]
+    next_step = "Only tests need it; `bash docker/chromium.sh` installs one"
+    return [Finding("browser", "no", "no Chromium or Chrome on PATH", next_step)]
 
 
 def look_at_memory() -> Sequence[Finding]:

@@ -1,32 +1,18 @@
 """The command line: from its words to the exit code that says what came of them.
 
-Errors for users are one sentence without a traceback. The commands stand in ``run_commands``,
-``simulation_commands``, ``lake_commands``, ``gate_commands`` and ``upkeep_commands``. Source:
-design, section 6.
+Errors for users are one sentence without a traceback. Source: design, section 6.
 """
 
 import sys
 from collections.abc import Sequence
 
-from splitbrain.harness.cli import (
-    gate_commands,
-    lake_commands,
-    run_commands,
-    simulation_commands,
-    upkeep_commands,
-)
+from splitbrain.harness.cli import campaign_commands, lake_commands, run_commands
 from splitbrain.harness.cli.command_app import app
 from splitbrain.harness.cli.command_end import exit_code_of
 from splitbrain.harness.console.standard_streams import finish_output, prepare_streams
 
 #: Importing them has added their commands.
-COMMAND_MODULES = (
-    run_commands,
-    simulation_commands,
-    lake_commands,
-    gate_commands,
-    upkeep_commands,
-)
+COMMAND_MODULES = (run_commands, campaign_commands, lake_commands)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -41,10 +27,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; prints one sentence for any error."""
     return exit_code_of(
         lambda: app(
-            list(arguments),
-            exit_on_error=False,
-            print_error=False,
-            result_action="return_value",
+            list(arguments), exit_on_error=False, print_error=False, result_action="return_value"
         ),
         arguments,
         [name for name in app if not name.startswith("-")],

@@ -62,10 +62,10 @@ def _choice(runtime: Runtime, missed: Sequence[str]) -> Choice:
     left_out = [kind for kind in _FAULTS if kind not in possible]
     versions = runtime.versions()
     how = versions.get(runtime.name)
-    words = [*missed, f"runtime {runtime.name}" + (f" ({how})" if how else "")]
+    clauses = [*missed, f"runtime {runtime.name}" + (f" ({how})" if how else "")]
     if left_out:
-        words.append(f"faults {','.join(possible)} alone, without {','.join(left_out)}")
-    return Choice(runtime.name, ",".join(possible), f"main job: {'; '.join(words)}")
+        clauses.append(f"faults {','.join(possible)} alone, without {','.join(left_out)}")
+    return Choice(runtime.name, ",".join(possible), f"main job: {'; '.join(clauses)}")
 
 
 def main(options: Sequence[str]) -> None:

@@ -24,9 +24,8 @@ _POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 def with_records(**usual: Any) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Have a command take the fields of its records as options.
 
-    Args:
-        usual: values of fields that their record gives none, or none that a command takes; a
-            function is called where the option is not given, and its value is not shown before.
+    ``usual`` are values of fields that their record gives none, or none that a command takes; a
+    function is called where the option is not given, and its value is not shown before.
     """
 
     def decorated(command: Callable[..., int]) -> Callable[..., int]:
@@ -57,9 +56,11 @@ def with_records(**usual: Any) -> Callable[[Callable[..., int]], Callable[..., i
             return command(**given)
 
         # Those that are given by their place come first.
-        signature = inspect.Signature(sorted(shown, key=lambda one: one.kind))
+        signature = inspect.Signature(sorted(shown, key=lambda parameter: parameter.kind))
         parsed.__dict__["__signature__"] = signature
-        parsed.__annotations__ = {one.name: one.annotation for one in shown} | {"return": int}
+        parsed.__annotations__ = {parameter.name: parameter.annotation for parameter in shown} | {
+            "return": int
+        }
         return parsed
 
     return decorated
@@ -72,20 +73,15 @@ def _parameter(field: OptionField, usual: dict[str, Any]) -> inspect.Parameter:
         default, hint, how = None, list[str] | None, Repeatable
     elif (number := {int, float} & {hint, *get_args(hint)}) and bool not in number:
         how = Whole if int in number else Number
-    if field.option.is_positional:
-        names = Parameter(help=field.option.help)
-    else:
-        names = Parameter(name=field.flag, help=field.option.help)
-    return inspect.Parameter(
-        field.name,
-        _POSITIONAL if field.option.is_positional else _KEYWORD,
-        default=inspect.Parameter.empty
-        if default is msgspec.NODEFAULT
-        else None
-        if callable(default)
-        else default,
-        annotation=Annotated[(hint, names, *([how] if how else []))],
-    )
+    flag = None if field.option.is_positional else field.flag
+    names = Parameter(name=flag, help=field.option.help)
+    if default is msgspec.NODEFAULT:
+        default = inspect.Parameter.empty
+    elif callable(default):
+        default = None
+    kind = _POSITIONAL if field.option.is_positional else _KEYWORD
+    annotation = Annotated[(hint, names, *([how] if how else []))]
+    return inspect.Parameter(field.name, kind, default=default, annotation=annotation)
 
 
 def _read(field: OptionField, value: Any) -> Any:

@@ -125,11 +125,19 @@ def check_command(
 
         return check(path, output(), as_json=json, analyze=analyze)
     # Apart from the commands around runs, which take ten times as long to load.
-    from splitbrain.harness.cli.bare_command import BareHistory, check_bare
+    from splitbrain.harness.cli.bare_command import check_bare
 
-    bare = BareHistory(model or _MODEL, history_format, skip_broken, report, jobs)
     try:
-        return check_bare(path, bare, output(), as_json=json)
+        return check_bare(
+            path,
+            model or _MODEL,
+            output(),
+            history_format=history_format,
+            skip_broken=skip_broken,
+            report=report,
+            jobs=jobs,
+            as_json=json,
+        )
     except HistoryError as error:
         # A file that the user names is part of the request; a run folder is our own work.
         error.exit_code = EXIT_BAD_USAGE
@@ -157,6 +165,6 @@ def replay_command(options: ReplayOptions, *, patch: PatchFiles = None) -> int:
     A simulated run is replayed exactly, step by step, and must come to the same.
     """
     start_patched(patch)
-    from splitbrain.harness.cli.replay import replay
+    from splitbrain.harness.cli.commands import replay
 
     return replay(options, output())

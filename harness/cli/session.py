@@ -1,8 +1,7 @@
 """One command that may be interrupted: what Ctrl-C and SIGTERM do while it runs and judges.
 
 While a run goes on, the run has the signals (``harness.run.runner``). Around it, and while a folder
-is judged, the first signal ends what is not decided yet and the second leaves at once, with the
-exit code of the verdict where there is one already.
+is judged, the first signal ends what is not decided yet and the second leaves at once.
 """
 
 from collections.abc import Callable, Generator
@@ -35,7 +34,7 @@ class Session:
         """Tell the user something that belongs to no result."""
         self._errors.print(printable(sentence))
 
-    def told(self, results: Results) -> None:
+    def note_verdict(self, results: Results) -> None:
         """Note that the verdict is known and written."""
         self._results = results
 
@@ -51,21 +50,17 @@ class Session:
 
     def _cut_short(self) -> str:
         self.stop.interrupt()
-        if self._results is None:
-            return (
-                "interrupted: what is not decided yet stays undecided; once more to leave at once"
-            )
-        return (
-            f"interrupted: the verdict stands ({self._results.headline}), what is still missing is "
-            "left out; once more to leave at once"
-        )
+        effect = "what is not decided yet stays undecided"
+        if self._results is not None:
+            verdict = self._results.headline
+            effect = f"the verdict stands ({verdict}), what is still missing is left out"
+        return f"interrupted: {effect}; once more to leave at once"
 
     def _farewell(self) -> tuple[str, int]:
         self._leave()
         if self._results is None:
-            return "left before there was a verdict; `splitbrain check RUN` makes one.", (
-                LEFT_EXIT_CODE
-            )
+            sentence = "left before there was a verdict; `splitbrain check RUN` makes one."
+            return sentence, LEFT_EXIT_CODE
         verdict = f"left after the verdict, {self._results.headline}"
         return f"{verdict}: see {self._results.run_folder}/results.json.", self._results.exit_code
 
@@ -74,11 +69,9 @@ class Session:
 def judging_session(
     console: Console, leave: Callable[[], None] = lambda: None
 ) -> Generator[Session]:
-    """A session that has the process' signals while the context lasts.
+    """Return a session that has the process' signals while the context lasts.
 
-    Args:
-        console: where it is told.
-        leave: ends what the command has begun, when the user leaves at once.
+    ``leave`` ends what the command has begun, when the user leaves at once.
     """
     session = Session(console, leave)
     with session.interrupts:

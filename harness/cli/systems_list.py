@@ -1,7 +1,4 @@
-"""Output of ``splitbrain systems``: each system that can be tested, and what can be done with it.
-
-Asks the adapters and the registries; starts nothing and must never know a system by name.
-"""
+"""Output of ``splitbrain systems``: each system that can be tested, and its possibilities."""
 
 from collections.abc import Mapping
 
@@ -24,7 +21,7 @@ class ListedSystem(msgspec.Struct, frozen=True):
     """One system of the list."""
 
     name: str
-    #: Name of a part to its version; empty where the adapter cannot tell without a cluster.
+    #: By part; empty where the adapter cannot tell without a cluster.
     versions: Mapping[str, str]
     #: Numbers of nodes that a cluster can have.
     nodes: tuple[int, ...]
@@ -71,14 +68,14 @@ def _listed(system: System) -> ListedSystem:
         versions=versions,
         nodes=tuple(count for count in range(1, NODES_MAX + 1) if _takes(system, count)),
         workloads=_workloads(system),
-        state_machines={one: tuple(system.workloads(one)) for one in system.state_machines},
+        state_machines={name: tuple(system.workloads(name)) for name in system.state_machines},
         planted_bugs=dict(sorted(system.planted_bugs.items())),
     )
 
 
 def _workloads(system: System) -> tuple[str, ...]:
     machines = system.state_machines or (None,)
-    return tuple(dict.fromkeys(name for one in machines for name in system.workloads(one)))
+    return tuple(dict.fromkeys(name for machine in machines for name in system.workloads(machine)))
 
 
 def _takes(system: System, nodes: int) -> bool:
@@ -105,12 +102,12 @@ def _table(system: ListedSystem) -> Table:
         ("nodes", _ranges(system.nodes)),
         ("workloads", ", ".join(system.workloads)),
     ]
-    for name, workloads in system.state_machines.items():
-        rows.append((f"--state-machine {name}", f"workloads: {', '.join(workloads)}"))
-    for name, sentence in system.planted_bugs.items():
-        rows.append((f"--bug {name}", sentence))
-    if not system.planted_bugs:
-        rows.append(("planted bugs", "none"))
+    rows += [
+        (f"--state-machine {name}", f"workloads: {', '.join(workloads)}")
+        for name, workloads in system.state_machines.items()
+    ]
+    bugs = system.planted_bugs.items()
+    rows += [(f"--bug {name}", sentence) for name, sentence in bugs] or [("planted bugs", "none")]
     for name, content in rows:
         table.add_row(Text(printable(name)), Text(printable(content)))
     return table

@@ -4,7 +4,8 @@ The parser's own messages speak of tokens, parameters and types, and name no nex
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from cyclopts import CycloptsError, Token
 from cyclopts.exceptions import (
@@ -19,54 +20,42 @@ from cyclopts.exceptions import (
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.nearest import or_nearest
 
+_Number = TypeVar("_Number", int, float)
 _SUGGESTION = re.compile(r"Did you mean (\S+)\?")
 
 
-def whole_number(type_: object, tokens: Sequence[Token]) -> int:
+def whole_number(_type: object, tokens: Sequence[Token]) -> int:
     """Return the value of an option that counts; the parser would take 2.5 for 2.
 
     Raises:
         UsageError: it is no whole number.
     """
-    del type_
-    try:
-        return int(tokens[0].value)
-    except ValueError as error:
-        raise UsageError(
-            f"{tokens[0].keyword} cannot be {tokens[0].value!r}", "Choose a whole number"
-        ) from error
+    return _read(int, tokens[0], "Choose a whole number")
 
 
-def number(type_: object, tokens: Sequence[Token]) -> float:
+def number(_type: object, tokens: Sequence[Token]) -> float:
     """Return the value of an option that measures.
 
     Raises:
         UsageError: it is no number.
     """
-    del type_
+    return _read(float, tokens[0], "Choose a number without a unit, such as 60 or 0.5")
+
+
+def _read(read: Callable[[str], _Number], token: Token, next_step: str) -> _Number:
     try:
-        return float(tokens[0].value)
+        return read(token.value)
     except ValueError as error:
-        raise UsageError(
-            f"{tokens[0].keyword} cannot be {tokens[0].value!r}",
-            "Choose a number without a unit, such as 60 or 0.5",
-        ) from error
+        raise UsageError(f"{token.keyword} cannot be {token.value!r}", next_step) from error
 
 
 def in_our_words(
     error: CycloptsError, arguments: Sequence[str], commands: Sequence[str]
 ) -> UsageError:
-    """Return the same refusal as a sentence of ours.
-
-    Args:
-        error: the parser's.
-        arguments: the command line.
-        commands: names of all commands.
-    """
+    """Return the same refusal as a sentence of ours; ``commands`` are the names of all."""
     first = arguments[0] if arguments else ""
     command = first if first in commands else ""
-    help_ = f"`splitbrain {command} --help` shows what there is".replace("  ", " ")
-    next_step = help_
+    next_step = f"`splitbrain {command} --help` shows what there is".replace("  ", " ")
     match error:
         case UnknownCommandError() if first.startswith("-"):
             problem = f"the option {first} stands where a command is expected"

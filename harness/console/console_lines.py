@@ -1,8 +1,4 @@
-"""Prints sentences and lines on a console, as they are: for people, for files and for programs.
-
-Text from a system under test is made harmless first. Nothing is wrapped: where nobody draws a
-terminal, output is read by programs too.
-"""
+"""Prints sentences and lines on a console, harmless and never wrapped: programs read them too."""
 
 from collections.abc import Iterable
 from contextlib import suppress

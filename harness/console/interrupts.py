@@ -1,12 +1,12 @@
 """Ctrl-C and SIGTERM: what each of them does, stage by stage, and that none ends in silence.
 
 A stage (the run, the judging) says what the first, second, ... signal that reaches it does; one
-more than it knows leaves at once, with a sentence that says what is left to whom. A signal outside
-of every stage raises ``KeyboardInterrupt``, where nothing has been started yet.
+more than it knows leaves at once, with a sentence that says what is left to whom: that is safe,
+because every line is in its file when it is written. A signal outside of every stage raises
+``KeyboardInterrupt``, where nothing has been started yet.
 
 The handler itself only hands the signal to a thread: it may come while the main thread holds any
-lock, so it must take none. Must never cost what was recorded: leaving at once is safe because
-every line is in its file when it is written.
+lock, so it must take none.
 """
 
 import os
@@ -44,18 +44,9 @@ class Stage(msgspec.Struct, frozen=True):
 
 
 class Interrupts:
-    """Takes the signals of the process while its context lasts.
+    """Takes the signals of the process while its context lasts; ``leave`` is for tests."""
 
-    Args:
-        say: shows one line at once.
-        leave: ends the process; for tests.
-    """
-
-    def __init__(
-        self,
-        say: Callable[[str], None],
-        leave: Callable[[int], None] = os._exit,
-    ) -> None:
+    def __init__(self, say: Callable[[str], None], leave: Callable[[int], None] = os._exit) -> None:
         self._say = say
         self._leave = leave
         self._arrived: queue.SimpleQueue[bool] = queue.SimpleQueue()
@@ -120,14 +111,9 @@ def stopped_in_order(
     leave: Callable[[int], None] | None = None,
     kind: type[InterruptsT] = Interrupts,
 ) -> Generator[InterruptsT]:
-    """Have signals set ``stop``, then leave, while the context lasts.
+    """Have the first signal set ``stop`` and the second leave, while the context lasts.
 
-    Args:
-        stop: set by the first signal.
-        left: the last word of a process that was left by the second.
-        said: told at the first one; empty: nothing.
-        leave: ends the process; for tests.
-        kind: makes what takes the signals.
+    ``said`` is the sentence at the first, ``left`` the last word of a process that was left.
     """
     errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     interrupts = kind(errors.print, leave or os._exit)

@@ -1,7 +1,6 @@
 """Live area at the bottom of a terminal while something goes on; plain lines elsewhere.
 
-Must never leave the terminal different from how it was found, nor stop what goes on because nobody
-reads.
+It leaves the terminal as it was found, and stops nothing because nobody reads.
 """
 
 import os
@@ -54,12 +53,8 @@ def without_control_echo() -> Generator[None]:
 class LiveArea:
     """A context: shows how things stand until it is left.
 
-    Args:
-        console: where.
-        draw: how things stand, for a terminal; asked several times a second, on another thread.
-        line: the same in one line, for what is no terminal, None where there is nothing to tell;
-            asked every few seconds, on another thread. Without it nothing is told there.
-        interval_s: time between two such lines; for tests.
+    ``draw`` is called several times a second on another thread, for a terminal; ``line`` every few
+    seconds (``interval_s``), for any other output: None where there is nothing to tell.
     """
 
     def __init__(
@@ -113,6 +108,6 @@ class LiveArea:
 
     def _print(self, line: Callable[[], str | None]) -> None:
         while not self._ending.wait(self._interval_s):
-            told = line()
-            if told is not None:
-                say_if_read(self._console, Text(printable(told)))
+            text = line()
+            if text is not None:
+                say_if_read(self._console, Text(printable(text)))

@@ -1,8 +1,7 @@
 """Makes text from a system under test harmless for a terminal and for Markdown.
 
-Node names, values, error classes and log lines come from outside: an escape sequence in them must
-never move a cursor, and a bar or a tag must never break a table. (``report.html`` escapes by its
-template engine instead.)
+An escape sequence in a node's name, a value or a log line must never move a cursor, nor a bar or a
+tag break a table. (``report.html`` escapes by its template engine instead.)
 """
 
 import json

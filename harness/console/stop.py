@@ -1,9 +1,8 @@
 """The one reason to end a run early: the user, or a failure of the harness.
 
 Every thread of a run waits on this instead of sleeping, so that a run stops within a fraction of
-a second wherever it is. The first failure is kept, later ones are usually its consequences.
-Work that must be finished even then (healing, collecting) waits on ``haste`` instead,
-which is set only when the user asks a second time.
+a second wherever it is. The first failure is kept, later ones are usually its consequences. Work
+that must be finished even then (healing, collecting) waits on ``haste`` instead.
 """
 
 import asyncio
@@ -42,7 +41,7 @@ class Stop:
 
     @property
     def haste(self) -> "Stop":
-        """Set when the user does not want to wait for the end in order either."""
+        """Set when the user asks a second time, and does not want to wait for the end in order."""
         with self._lock:
             if self._haste is None:
                 self._haste = Stop()

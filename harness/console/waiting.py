@@ -53,8 +53,7 @@ class Waiting:
 
     def _begin(self, what: str, now_s: float) -> None:
         if not self._console.is_terminal:
-            hint = _HINTS.get(what)
-            self._print(what if hint is None else f"{what} ({hint})")
+            self._print(f"{what} ({_HINTS[what]})" if what in _HINTS else what)
         with self._lock:
             self._began_s[what] = now_s
         if self._console.is_terminal and self._drawn is None:
@@ -72,9 +71,8 @@ class Waiting:
         now_s = time.monotonic()
         with self._lock:
             parts = [f"{what}, {now_s - began:.0f} s" for what, began in self._began_s.items()]
-            hints = [hint for what in self._began_s if (hint := _HINTS.get(what)) is not None]
-        told = f" ({'; '.join(hints)})" if hints else ""
-        return Text("; ".join(parts) + told)
+            hints = [_HINTS[what] for what in self._began_s if what in _HINTS]
+        return Text("; ".join(parts) + (f" ({'; '.join(hints)})" if hints else ""))
 
     def _print(self, line: str) -> None:
         say_if_read(self._console, Text(line, style="dim"))

@@ -243,7 +243,7 @@ def leading_sentence(results: Results) -> str:
     faults = (
         "no fault was planned, "
         if not results.faults
-        else f"{counted(verified, 'fault')} bit{_unnoticed(results.faults)}, "
+        else f"{counted(verified, 'fault')} took effect{_unnoticed(results.faults)}, "
     )
     if results.bare_history:
         # A history does not hold what was done to the system meanwhile.

@@ -1,7 +1,4 @@
-"""Child process that runs the Spark analysis of a run folder beside the checkers.
-
-A verdict must never wait for it for ever, nor be lost with it.
-"""
+"""Child process that runs the Spark analysis of a run folder; no verdict is lost with it."""
 
 import contextlib
 import os

@@ -1,12 +1,14 @@
 """Judging of a large bare history as columns, with the same results as judging objects.
 
 Columns handle faultless files only; anything odd is left to the path that reads objects and can
-name the line.
+name the line. A large file of JSON lines is read by several workers; where one fails, for whatever
+reason, which is no fault of the file, this process reads it.
 """
 
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -14,19 +16,24 @@ from splitbrain.checker.linearizability.column_history import split_columns
 from splitbrain.checker.models.registry import model_named
 from splitbrain.checker.names import linearizability_model
 from splitbrain.checker.verdict import CheckResult
+from splitbrain.contracts.budget import Budget
 from splitbrain.harness.folder.results import OutcomeCounts
 from splitbrain.harness.judge.bare_judging import JudgedHistory
 from splitbrain.harness.judge.column_checking import ColumnCheck
-from splitbrain.harness.judge.outcome_counts import UNNAMED_ERROR
-from splitbrain.harness.judge.shared_reading import read_shared
+from splitbrain.harness.judge.outcome_counts import UNNAMED_ERROR, counts_of
+from splitbrain.harness.pool import workers
 from splitbrain.harness.pool.framed_child import FramedChild
 from splitbrain.harness.pool.limits import Limits
-from splitbrain.harness.pool.warm_workers import WarmWorkers
-from splitbrain.history.column_reader import columns_apart
+from splitbrain.harness.pool.warm_workers import SHARED_FROM_BYTES, WarmWorkers
+from splitbrain.history.column_reader import columns_apart, read_columns
 from splitbrain.history.columns import OK, OUTCOMES, OperationColumns
+from splitbrain.history.event_columns import EventColumns, paired_columns
 from splitbrain.history.formats import guess_format, known_format
 from splitbrain.history.functions import USUAL, was_refused
+from splitbrain.history.line_columns import LineRange, joined, line_ranges, read_range
 from splitbrain.history.value_shapes import wrong_shape
+
+_RANGE_FUNCTION: Final = f"{__name__}:read_one"
 
 
 def judge_as_columns(
@@ -63,6 +70,39 @@ def judge_as_columns(
     )
 
 
+def read_one(lines: LineRange, _budget: Budget) -> EventColumns | None:
+    """Read the events of one range, in a worker."""
+    return read_range(lines)
+
+
+def read_shared(
+    path: Path,
+    history_format: str | None,
+    limits: Limits,
+    give_up: Callable[[], str | None],
+    warm: list[FramedChild],
+) -> OperationColumns | None:
+    """Read as ``history.column_reader.read_columns`` does, if that pays off by several workers.
+
+    Raises:
+        HistoryError: see there.
+        UsageError: see there.
+    """
+    found = known_format(history_format) if history_format else guess_format(path)
+    ranges: list[LineRange] = []
+    if found == "jsonl" and path.is_file() and path.stat().st_size >= SHARED_FROM_BYTES:
+        ranges = line_ranges(path, limits.jobs)
+    if len(ranges) < 2:
+        return read_columns(path, history_format)
+    pieces = [workers.Part(_RANGE_FUNCTION, lines) for lines in ranges]
+    outcomes = workers.run_parts(pieces, limits, give_up=give_up, warm=warm)
+    if any(outcome.failure is not None for outcome in outcomes):
+        return read_columns(path, history_format)
+    parts = [outcome.value for outcome in outcomes]
+    columns = None if None in parts else paired_columns(joined(parts))
+    return None if columns is None else columns_apart(columns)
+
+
 def _check_columns(
     columns: OperationColumns,
     model: str,
@@ -75,7 +115,7 @@ def _check_columns(
 
 
 def outcome_counts(columns: OperationColumns) -> dict[str, OutcomeCounts]:
-    """Count outcomes by kind of operation; see ``judge.outcome_counts``."""
+    """Count outcomes by kind of operation; see ``harness.judge.outcome_counts``."""
     counted: dict[str, Counter[str]] = {}
     errors: dict[tuple[str, str], Counter[str]] = {}
     packed = columns.kinds.astype(np.int64) * len(OUTCOMES) + columns.outcomes
@@ -93,17 +133,7 @@ def outcome_counts(columns: OperationColumns) -> dict[str, OutcomeCounts]:
     for f in counted.keys() & USUAL.keys():
         if USUAL[f].refused is not None:
             counted[f]["refused"] = _refused(columns, f)
-    return {
-        kind: OutcomeCounts(
-            ok=outcomes["ok"],
-            fail=outcomes["fail"],
-            info=outcomes["info"],
-            refused=outcomes["refused"],
-            fail_by_error=dict(errors.get((kind, "fail"), Counter()).most_common()),
-            info_by_error=dict(errors.get((kind, "info"), Counter()).most_common()),
-        )
-        for kind, outcomes in sorted(counted.items())
-    }
+    return counts_of(counted, errors)
 
 
 def acknowledged_epochs(columns: OperationColumns) -> tuple[int, ...]:

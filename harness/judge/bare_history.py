@@ -1,7 +1,4 @@
-"""Judgement of a bare history of any origin: events and a model, no run around them.
-
-Must never write anything: the caller writes the page.
-"""
+"""Judgement of a bare history of any origin: events and a model, no run around them."""
 
 import shlex
 from collections.abc import Callable, Sequence
@@ -31,7 +28,7 @@ from splitbrain.history.opening import reading_within
 from splitbrain.history.records import PairedOperation
 
 #: Broken lines listed in the reason.
-_TOLD_MAX = 5
+_LISTED_MAX = 5
 
 
 def judge_history(
@@ -50,8 +47,8 @@ def judge_history(
     Where broken lines are left out nothing is proven: the verdict is ``unknown``, with the
     provisional verdict on the rest beside it. The same holds for a file that ends in the middle of
     a line, except for a violation of linearizability: a beginning without an order never gets one.
-    ``model`` is a model's name, a user's own model (``path/to/file.py:Name``), or a checker that
-    needs nothing but a history; ``page`` writes the page and adds its problems.
+    ``model`` may be a user's own (``path/to/file.py:Name``), or a checker that needs nothing but a
+    history; ``page`` writes the page and adds its problems.
 
     Raises:
         HarnessError: the history cannot be read.
@@ -63,7 +60,10 @@ def judge_history(
     with reading_within(limits.memory_budget_mib):
         # The page needs operations, and left-out lines are listed one by one.
         if page is None and not skip_broken and is_large(path):
-            judged = _as_columns(path, name, history_format, limits, give_up, warm)
+            # Loading it takes as long as judging a small history.
+            from splitbrain.harness.judge.bare_columns import judge_as_columns
+
+            judged = judge_as_columns(path, name, history_format, limits, give_up, warm)
         if judged is None:
             loaded = importers.load(
                 path, history_format, skip_broken=skip_broken, problem_with=sense_of(name)
@@ -75,6 +75,7 @@ def judge_history(
     verdict = provisional if record is None or is_proof else Verdict.UNKNOWN
     vacuous = () if judged.operations else ("The history has no operation.",)
     interrupted = give_up() is not None
+    code = exit_code(verdict, vacuous=bool(vacuous), harness_failed=False, interrupted=interrupted)
     results = Results(
         schema=RESULTS_SCHEMA,
         run=path.name,
@@ -85,9 +86,7 @@ def judge_history(
         runtime=f"history of format {judged.format}",
         verdict=verdict,
         vacuous=vacuous,
-        exit_code=exit_code(
-            verdict, vacuous=bool(vacuous), harness_failed=False, interrupted=interrupted
-        ),
+        exit_code=code,
         checkers=(judged.check,) if record is None else (judged.check, record),
         operations=judged.counts,
         faults=(),
@@ -104,20 +103,6 @@ def judge_history(
     if page is None or judged.loaded is None:
         return results
     return page(results, judged.loaded.operations)
-
-
-def _as_columns(
-    path: Path,
-    checker: str,
-    history_format: str | None,
-    limits: Limits,
-    give_up: Callable[[], str | None],
-    warm: WarmWorkers | None,
-) -> JudgedHistory | None:
-    # Loading it takes as long as judging a small history.
-    from splitbrain.harness.judge.bare_columns import judge_as_columns
-
-    return judge_as_columns(path, checker, history_format, limits, give_up, warm)
 
 
 def _notes(judged: JudgedHistory) -> tuple[str, ...]:
@@ -145,35 +130,27 @@ def _torn(torn_bytes: int, provisional: Verdict) -> CheckResult:
     cut = f"in the middle of a line: {torn_bytes} bytes were left out"
     if torn_bytes == 0:
         cut = "before the list of its operations does"
-    return CheckResult(
-        checker=RECORD_CHECKER,
-        verdict=Verdict.UNKNOWN,
-        reason=(
-            f"The file ends {cut}, and whatever came after them is missing too. "
-            f"What is there is {provisional.value}."
-        ),
-        figures={"torn-bytes": torn_bytes},
+    reason = (
+        f"The file ends {cut}, and whatever came after them is missing too. "
+        f"What is there is {provisional.value}."
     )
+    return CheckResult(RECORD_CHECKER, Verdict.UNKNOWN, reason, {"torn-bytes": torn_bytes})
 
 
 def _left_out(loaded: LoadedHistory, provisional: Verdict) -> CheckResult:
     places = [
         f"{line.place}: {line.problem}" if line.place else line.problem
-        for line in loaded.broken[:_TOLD_MAX]
+        for line in loaded.broken[:_LISTED_MAX]
     ]
     more = loaded.broken_count - len(places)
     listed = "; ".join(places) + (f"; and {more:,} more" if more else "")
     things = counted(loaded.broken_count, "broken line or event", "broken lines or events")
     was = "was" if loaded.broken_count == 1 else "were"
-    return CheckResult(
-        checker=RECORD_CHECKER,
-        verdict=Verdict.UNKNOWN,
-        reason=(
-            f"{things} {was} left out, so nothing is proven; what is left is {provisional.value}. "
-            f"Left out: {listed}."
-        ),
-        figures={"left-out": loaded.broken_count},
+    reason = (
+        f"{things} {was} left out, so nothing is proven; what is left is {provisional.value}. "
+        f"Left out: {listed}."
     )
+    return CheckResult(RECORD_CHECKER, Verdict.UNKNOWN, reason, {"left-out": loaded.broken_count})
 
 
 def _reproduce(path: Path, model: str, history_format: str | None, *, skip_broken: bool) -> str:

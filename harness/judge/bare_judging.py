@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.models.model import Model
 from splitbrain.checker.models.registry import MODELS, model_named
 from splitbrain.checker.names import linearizability_model
 from splitbrain.checker.verdict import CheckResult, Verdict
@@ -102,33 +103,24 @@ def is_large(path: Path) -> bool:
     return path.is_dir() or path.stat().st_size >= COLUMNS_FROM_BYTES
 
 
-def sense_of(checker: str) -> Callable[[PairedOperation], str | None]:
-    """Return a function that finds operations which make no sense to this model or checker."""
-    name = linearizability_model(checker)
-    if name is None:
-        return outcome_problem(checker)
-    model = model_named(name)
-
-    def problem_with(operation: PairedOperation) -> str | None:
-        # Operations unknown to the model are refused elsewhere, with the name of a fitting model.
-        return model.problem_with(operation) if operation.f in model.functions else None
-
-    return problem_with
-
-
 #: Problem of an operation, as a clause; None for none.
 Problem = Callable[[PairedOperation], str | None]
 
 
-def outcome_problem(checker: str) -> Problem:
-    """Return the check of operations for a checker of outcomes; checkers of runs refuse none."""
+def sense_of(checker: str) -> Problem:
+    """Return a function that finds operations which make no sense to this model or checker.
+
+    Checkers of runs refuse none.
+    """
+    name = linearizability_model(checker)
+    if name is not None:
+        return _as_models(model_named(name))
     return _PROBLEMS.get(checker.partition(":")[0], lambda _operation: None)
 
 
-def _as_models(*names: str) -> Problem:
-    models = [MODELS[name] for name in names]
-
+def _as_models(*models: Model) -> Problem:
     def problem(operation: PairedOperation) -> str | None:
+        # Operations unknown to a model are refused elsewhere, with the name of a fitting model.
         for model in models:
             if operation.f in model.functions:
                 return model.problem_with(operation)
@@ -164,11 +156,11 @@ def _unique_ids(operation: PairedOperation) -> str | None:
 
 
 _PROBLEMS: Final[dict[str, Problem]] = {
-    "set-full": _as_models("set"),
-    "counter-bounds": _as_models("counter"),
+    "set-full": _as_models(MODELS["set"]),
+    "counter-bounds": _as_models(MODELS["counter"]),
     "bank": _bank,
     "queue-totals": _queue,
     "unique-ids": _unique_ids,
     "sessions": _sessions,
-    "fencing": _as_models("fenced-register", "mutex"),
+    "fencing": _as_models(MODELS["fenced-register"], MODELS["mutex"]),
 }

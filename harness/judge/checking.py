@@ -1,7 +1,7 @@
 """Dispatch of a run's evidence to the plan's checkers, part by part, in killable workers.
 
-A part that hangs, eats memory or crashes makes its own checker ``unknown``, with the reason; it
-must never make one ``valid`` nor touch another. Source: design, section 3; issue 3, item 8.
+A part that hangs, eats memory or crashes makes its own checker ``unknown``, never ``valid``, and
+touches no other. Source: design, section 3; issue 3, item 8.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,13 @@ import msgspec
 
 from splitbrain.checker.evidence import Checker, Evidence
 from splitbrain.checker.linearizability.check import check_part
-from splitbrain.checker.linearizability.part.parts import Part, PartResult, combine, split
+from splitbrain.checker.linearizability.part.parts import (
+    Part,
+    PartResult,
+    combine,
+    split,
+    undecided_part,
+)
 from splitbrain.checker.models.registry import model_named
 from splitbrain.checker.names import linearizability_model
 from splitbrain.checker.verdict import CheckResult, Verdict, merge
@@ -24,10 +30,8 @@ from splitbrain.harness.pool.limits import Limits, with_cost
 from splitbrain.harness.pool.workers import PartOutcome
 from splitbrain.history.records import PairedOperation
 
-_PART_FUNCTION = f"{__name__}:check_one_part"
+PART_FUNCTION = f"{__name__}:check_one_part"
 _WHOLE_FUNCTION = f"{__name__}:check_whole"
-
-
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(tuple[PairedOperation, ...])
 
@@ -67,7 +71,7 @@ class _Job(msgspec.Struct, frozen=True):
 
 
 def check_one_part(payload: tuple[Packed, str], budget: Budget) -> PartResult:
-    """Judge one part of a history for linearizability, in a worker."""
+    """Judge one part of a history for linearizability from its operations, in a worker."""
     packed, model = payload
     make_known(model)
     return check_part(packed.record, model, budget)
@@ -92,14 +96,7 @@ def check_all(
     """
     jobs = [_prepare(name, evidence) for name in names]
     parts = [part for job in jobs for part in job.parts]
-    outcomes = iter(
-        workers.run_parts(
-            parts,
-            limits,
-            give_up=give_up,
-            warm=warm,
-        )
-    )
+    outcomes = iter(workers.run_parts(parts, limits, give_up=give_up, warm=warm))
     return [_conclude(job, [next(outcomes) for _ in job.parts]) for job in jobs]
 
 
@@ -120,7 +117,7 @@ def _prepare(name: str, evidence: Evidence) -> _Job:
         reason = f"The checker crashed: {type(error).__name__}: {error}."
         return _Job(name, model, (), (), reason)
     parts = tuple(
-        workers.Part(_PART_FUNCTION, (Packed(part), model), len(part.operations))
+        workers.Part(PART_FUNCTION, (Packed(part), model), len(part.operations))
         for part in split_history
     )
     return _Job(name, model, split_history, parts)
@@ -131,7 +128,9 @@ def _conclude(job: _Job, outcomes: Sequence[PartOutcome]) -> CheckResult:
         return _unknown(job.name, job.refused, outcomes)
     if job.model is not None:
         results = [
-            outcome.value if outcome.failure is None else _undecided(part, outcome.failure)
+            outcome.value
+            if outcome.failure is None
+            else undecided_part(part.key, len(part.operations), outcome.failure, {})
             for part, outcome in zip(job.history_parts, outcomes, strict=True)
         ]
         try:
@@ -151,18 +150,6 @@ def _checker(name: str) -> Checker:
     from splitbrain.checker.registry import checker_named
 
     return checker_named(name)
-
-
-def _undecided(part: Part, failure: str) -> PartResult:
-    of = "" if part.key is None else f" of key {part.key}"
-    return PartResult(
-        key=part.key,
-        verdict=Verdict.UNKNOWN,
-        algorithm="none",
-        reason=f"{len(part.operations)} operations{of} are undecided: {failure}.",
-        operations=len(part.operations),
-        figures={},
-    )
 
 
 def _uncombined(name: str, results: Sequence[PartResult], error: Exception) -> CheckResult:

@@ -16,7 +16,6 @@ from typing import Final
 
 import msgspec
 
-from splitbrain.checker.linearizability.check import check_part
 from splitbrain.checker.linearizability.column_history import (
     COMPILED_FROM,
     ColumnParts,
@@ -34,7 +33,7 @@ from splitbrain.checker.linearizability.part.parts import (
 from splitbrain.checker.models.registry import model_named
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget
-from splitbrain.harness.judge.checking import Packed
+from splitbrain.harness.judge.checking import PART_FUNCTION, Packed
 from splitbrain.harness.judge.own_models import make_known
 from splitbrain.harness.pool import workers
 from splitbrain.harness.pool.framed_child import FramedChild
@@ -42,7 +41,6 @@ from splitbrain.harness.pool.limits import Limits, with_cost
 from splitbrain.harness.pool.workers import PartOutcome
 
 _CHUNK_FUNCTION: Final = f"{__name__}:judge_chunk"
-_PART_FUNCTION: Final = f"{__name__}:explain_part"
 #: Chunks for each worker, so that all workers end at about the same time.
 _CHUNKS_PER_JOB: Final = 8
 #: Least operations of a chunk: with fewer, handing over takes longer than judging.
@@ -70,13 +68,6 @@ def judge_chunk(chunk: Chunk, budget: Budget) -> list[PartVerdict]:
             compiled_first=chunk.compiled_first,
         )
     )
-
-
-def explain_part(payload: tuple[Packed, str], budget: Budget) -> PartResult:
-    """Judge one part from its operations, in a worker, and say why it has no order."""
-    packed, model = payload
-    make_known(model)
-    return check_part(packed.record, model, budget)
 
 
 class ColumnCheck:
@@ -140,15 +131,11 @@ class ColumnCheck:
 
     def _explain(self) -> None:
         invalid = [n for n, r in sorted(self._results.items()) if r.verdict is Verdict.INVALID]
-        named = sorted(invalid, key=lambda number: self._results[number].operations)
-        named = named[:PARTS_NAMED_MAX]
+        named = sorted(invalid, key=lambda n: self._results[n].operations)[:PARTS_NAMED_MAX]
+        parts = self._parts
         pieces = [
-            workers.Part(
-                _PART_FUNCTION,
-                (Packed(self._parts.part(number)), self._model),
-                self._parts.size(number),
-            )
-            for number in named
+            workers.Part(PART_FUNCTION, (Packed(parts.part(n)), self._model), parts.size(n))
+            for n in named
         ]
         for number, outcome in zip(named, self._run(pieces), strict=True):
             # A violation stands, explained or not.
@@ -168,12 +155,7 @@ class ColumnCheck:
     def _run(self, pieces: Sequence[workers.Part]) -> list[PartOutcome]:
         if not pieces:
             return []
-        outcomes = workers.run_parts(
-            pieces,
-            self._limits,
-            give_up=self._give_up,
-            warm=self._warm,
-        )
+        outcomes = workers.run_parts(pieces, self._limits, give_up=self._give_up, warm=self._warm)
         self._outcomes += outcomes
         return outcomes
 

@@ -2,7 +2,7 @@
 
 Anything missing, torn or broken becomes a sentence in ``problems``, never an exception: the rest
 can still show a violation. A history broken in its middle is read up to the break: a prefix of a
-history is evidence, one with holes is not. Must never change the folder. Source: design, section 5.
+history is evidence, one with holes is not. Source: design, section 5.
 """
 
 from pathlib import Path
@@ -41,21 +41,21 @@ class RunRecord(msgspec.Struct, frozen=True):
 
     folder: RunFolder
     #: None where ``plan.json`` is missing or unreadable.
-    plan: Plan | None
-    events: list[Event]
-    operations: list[PairedOperation]
-    scheduled: tuple[Fault, ...]
-    faults: tuple[FaultEvent, ...]
+    plan: Plan | None = None
+    events: list[Event] = []
+    operations: list[PairedOperation] = []
+    scheduled: tuple[Fault, ...] = ()
+    faults: tuple[FaultEvent, ...] = ()
     #: By node, in the node's own order.
-    state_events: dict[str, list[StateEvent]]
+    state_events: dict[str, list[StateEvent]] = {}
     #: By node, at the end of the run; empty for a run that never got there.
-    committed_logs: dict[str, CommittedLog]
+    committed_logs: dict[str, CommittedLog] = {}
     #: Course of the run, in order; empty for a folder of other origin.
-    phases: tuple[Phase, ...]
+    phases: tuple[Phase, ...] = ()
     #: Whether the run still holds its lock.
-    living: bool
+    living: bool = False
     #: Unreadable parts, one sentence each.
-    problems: tuple[str, ...]
+    problems: tuple[str, ...] = ()
     #: Differences from the folder as the run left it, one clause each.
     damage: tuple[str, ...] = ()
     #: Changes of the leader as seen from outside.
@@ -164,23 +164,22 @@ def load_run(root: Path) -> RunRecord:
             committed_logs[str(node)] = log
     if living:
         problems.append("The run is still going on; this is the verdict on what it has so far.")
-    sightings = tuple(read_json_lines(folder.leaders, LeaderSighting, problems))
-    simulation = read_for_judging(folder, problems)
     return RunRecord(
         folder=folder,
         plan=plan,
         events=events,
         operations=operations,
+        sightings=tuple(read_json_lines(folder.leaders, LeaderSighting, problems)),
+        simulation=read_for_judging(folder, problems),
         scheduled=_scheduled_faults(schedule, folder.schedule, problems),
         faults=tuple(read_json_lines(folder.faults, FaultEvent, problems)),
         state_events=state_events,
         committed_logs=committed_logs,
         phases=tuple(read_json_lines(phases_path(root), Phase, problems)),
         living=living,
-        problems=tuple(problems),
         damage=tuple(damaged),
-        sightings=sightings,
-        simulation=simulation,
+        # Its readers add to them.
+        problems=tuple(problems),
     )
 
 

@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 
 from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.judge.evidence_loader import RunRecord
 from splitbrain.harness.judge.outcome_counts import UNNAMED_ERROR
 from splitbrain.history.course import LeaderSighting, Phase
 from splitbrain.history.fault_windows import FaultWindow
@@ -34,7 +35,7 @@ _STALL_NS: Final = 250_000_000
 _LONGER: Final = 2
 #: Standard deviations by which a failure must be more frequent than in the quiet time.
 _SIGMAS: Final = 3.0
-_TOLD_MAX: Final = 3
+_NAMED_MAX: Final = 3
 NOTHING_NOTICED: Final = (
     "no role changed, no request failed or took longer than usual, no peer fell behind"
 )
@@ -49,40 +50,28 @@ class Notice(msgspec.Struct, frozen=True):
     words: str
 
 
-class Signs(msgspec.Struct, frozen=True):
-    """Records of a run that may show that a fault was noticed."""
-
-    operations: Sequence[PairedOperation]
-    #: By node, in its own order.
-    state_events: Mapping[str, Sequence[StateEvent]] = {}
-    nodes: Sequence[str] = ()
-    #: Changes of the leader as seen from outside.
-    sightings: Sequence[LeaderSighting] = ()
-    phases: Sequence[Phase] = ()
-
-
-def notices(windows: Sequence[FaultWindow], signs: Signs) -> dict[int, Notice]:
+def notices(windows: Sequence[FaultWindow], record: RunRecord) -> dict[int, Notice]:
     """Return how the system noticed each fault that took effect, by the fault's index."""
     spans = [(window.start, window.end + MARGIN_NS) for window in windows]
     requests = _Requests(
-        spans, [operation for operation in signs.operations if not operation.final]
+        spans, [operation for operation in record.operations if not operation.final]
     )
-    logs = {node: _growth(events) for node, events in signs.state_events.items()}
+    logs = {node: _growth(events) for node, events in record.state_events.items()}
     found: dict[int, Notice] = {}
     for place, window in enumerate(windows):
         if not window.verified or window.spared:
             continue
         seen = [
-            *_exits(window, signs.phases),
-            *_roles(window, signs),
+            *_exits(window, record.phases),
+            *_roles(window, record),
             *requests.signs(place),
             *_stalls(window, logs, spans),
         ]
         if seen:
-            more = f" and {len(seen) - _TOLD_MAX} more" if len(seen) > _TOLD_MAX else ""
-            found[window.index] = Notice(True, "; ".join(seen[:_TOLD_MAX]) + more)
+            more = f" and {len(seen) - _NAMED_MAX} more" if len(seen) > _NAMED_MAX else ""
+            found[window.index] = Notice(True, "; ".join(seen[:_NAMED_MAX]) + more)
             continue
-        dark = requests.dark(place) or _dark_roles(signs)
+        dark = requests.dark(place) or _dark_roles(record)
         found[window.index] = Notice(False, NOTHING_NOTICED) if dark is None else Notice(None, dark)
     return found
 
@@ -96,13 +85,13 @@ def _exits(window: FaultWindow, phases: Iterable[Phase]) -> Iterator[str]:
             yield f"{phase.node} ended by itself {_after(window, phase.time)}"
 
 
-def _roles(window: FaultWindow, signs: Signs) -> Iterator[str]:
+def _roles(window: FaultWindow, record: RunRecord) -> Iterator[str]:
     """Yield changes of role, epoch or leader, except the restart of a node that the fault ended."""
-    if not any(signs.state_events.values()):
-        yield from _sighted(window, signs.sightings)
+    if not any(record.state_events.values()):
+        yield from _sighted(window, record.sightings)
         return
     found: list[tuple[int, str]] = []
-    for node, events in signs.state_events.items():
+    for node, events in record.state_events.items():
         before: tuple[int, object] | None = None
         began: dict[int, int] = {}
         for event in events:
@@ -139,11 +128,11 @@ def _sighted(window: FaultWindow, sightings: Iterable[LeaderSighting]) -> Iterat
         before = now
 
 
-def _dark_roles(signs: Signs) -> str | None:
-    silent = [node for node in signs.nodes if not signs.state_events.get(node)]
-    if not silent or (len(silent) == len(signs.nodes) and signs.sightings):
+def _dark_roles(record: RunRecord) -> str | None:
+    silent = [node for node in record.node_names if not record.state_events.get(node)]
+    if not silent or (len(silent) == len(record.node_names) and record.sightings):
         return None
-    who = "the nodes" if len(silent) == len(signs.nodes) else ", ".join(silent)
+    who = "the nodes" if len(silent) == len(record.node_names) else ", ".join(silent)
     return f"{who} told of no role"
 
 
@@ -205,7 +194,7 @@ class _Requests:
 
     def dark(self, place: int) -> str | None:
         if not self._met[place].count:
-            return "no operation met it"
+            return "it hit no operation"
         if self._quiet.count < QUIET_MIN:
             return "too few operations were made without a fault to compare with"
         return None

@@ -4,14 +4,14 @@ Only effects seen from outside count: a fault that was invoked and never verifie
 that was never reached (a run that died) was not applied. Source: design, sections 5 and 7.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from splitbrain.contracts.fault import Fault, FaultEvent, FaultPhase
 from splitbrain.harness.folder.results import FaultResult
 from splitbrain.harness.judge.evidence_loader import RunRecord
-from splitbrain.harness.judge.fault_notice import Signs, notices
+from splitbrain.harness.judge.fault_notice import notices
 from splitbrain.history.fault_windows import (
     Phases,
     by_fault,
@@ -42,13 +42,14 @@ def _result(index: int, planned: Fault | None, story: Sequence[FaultEvent]) -> F
     phases: Phases = {event.phase: event for event in story}
     applied = "invoked" in phases and "not-applicable" not in phases
     gone = gone_with(phases)
+    telling = next((phase for phase in _TELLING if phase in phases), None)
     evidence = [
         phases[phase].evidence
-        for phase in (_first_of(_TELLING, phases), "healing", "not-healed")
+        for phase in (telling, "healing", "not-healed")
         if phase in phases and phases[phase].evidence
     ]
     if not story:
-        evidence = ["the run ended before it"]
+        evidence = ["not reached"]
     first = story[0] if story else planned
     assert first is not None
     leader = next((event.leader for event in story if event.leader), None)
@@ -69,12 +70,6 @@ def _result(index: int, planned: Fault | None, story: Sequence[FaultEvent]) -> F
     )
 
 
-def _first_of(
-    wanted: Sequence[FaultPhase], present: Mapping[FaultPhase, FaultEvent]
-) -> FaultPhase | None:
-    return next((phase for phase in wanted if phase in present), None)
-
-
 def _milliseconds(event: FaultEvent | None) -> int | None:
     return None if event is None else event.time // _NS_PER_MS
 
@@ -92,14 +87,7 @@ def with_failovers(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[
 
 def with_notices(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[FaultResult, ...]:
     """Add to each result the signs by which the system noticed the fault."""
-    signs = Signs(
-        operations=record.operations,
-        state_events=record.state_events,
-        nodes=record.node_names,
-        sightings=record.sightings,
-        phases=record.phases,
-    )
-    found = notices(record.windows, signs)
+    found = notices(record.windows, record)
     return tuple(
         msgspec.structs.replace(
             fault, noticed=found[fault.index].noticed, notice=found[fault.index].words

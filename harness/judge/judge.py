@@ -1,9 +1,9 @@
 """Judgement of a run folder, at any time and as often as wanted.
 
-Runs the checkers in killable workers with the Spark analysis beside them, and writes the verdict
-files. The verdict is written as soon as it is known: neither analysis nor report can lose it, and a
-crash makes its own part ``unknown`` and leaves the others. A living run's folder is never written
-to. Must never change what the run recorded. Source: design, sections 5 and 6.
+The checkers run in killable workers with the Spark analysis beside them. The verdict is written as
+soon as it is known: neither analysis nor report can lose it, and a crash makes its own part
+``unknown`` and leaves the others. A living run's folder is never written to, and what a run
+recorded is never changed. Source: design, sections 5 and 6.
 """
 
 import shlex
@@ -16,11 +16,15 @@ import msgspec
 
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.verdict import CheckResult, Verdict, merge
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.console.waiting import ANALYSING, JUDGING, During, unseen
 from splitbrain.harness.folder.ballast import Ballast
 from splitbrain.harness.folder.results import (
     EXIT_UNKNOWN,
+    NODE_CHECKER,
+    RECORD_CHECKER,
     RESULTS_SCHEMA,
     FaultResult,
     OutcomeCounts,
@@ -28,10 +32,10 @@ from splitbrain.harness.folder.results import (
     write_verdict,
 )
 from splitbrain.harness.folder.simulation_record import INVARIANTS, invariants_result
-from splitbrain.harness.judge import agreement, node_health, record_health
+from splitbrain.harness.folder.tool_version import tool_version
+from splitbrain.harness.judge import node_health, record_health
 from splitbrain.harness.judge.analysis_process import AnalysisProcess
 from splitbrain.harness.judge.checking import check_all
-from splitbrain.harness.judge.defaults import defaults_of
 from splitbrain.harness.judge.evidence_loader import RunRecord, load_run
 from splitbrain.harness.judge.fault_coverage import coverage_of
 from splitbrain.harness.judge.fault_results import fault_results, with_failovers, with_notices
@@ -46,12 +50,15 @@ from splitbrain.harness.pool.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Lim
 from splitbrain.history.course import LAST_PHASE
 from splitbrain.history.fault_windows import longest_unavailability_ns
 from splitbrain.history.plan import PLAN_FILE_ENDINGS, Plan, patch_words, reproduce_command
-from splitbrain.workloads.workload import checkers_fitting
+from splitbrain.systems.registry import system
+from splitbrain.workloads.workload import checkers_fitting, workload
 
 _NS_PER_MS = 1_000_000
 _INTERRUPTED = "interrupted"
 _LOGS_CHECKER = "split-brain"
 _EARLIER_KEPT = "The results of the earlier judgement are kept."
+#: Of one part of one checker.
+_LIMITS = Limits(TIME_BUDGET_S, MEMORY_BUDGET_MIB, jobs=2)
 
 _Made = TypeVar("_Made")
 
@@ -69,60 +76,50 @@ def judge(
     *,
     publish: Publisher,
     analyze: bool = True,
-    time_budget_s: float = TIME_BUDGET_S,
-    memory_budget_mib: int = MEMORY_BUDGET_MIB,
-    jobs: int = 2,
     harness_problems: tuple[str, ...] = (),
     during: During = unseen,
     stop: Stop | None = None,
     before_analysis: Callable[[], None] = lambda: None,
-    told: Callable[[Results], None] = lambda _results: None,
+    on_verdict: Callable[[Results], None] = lambda _results: None,
 ) -> Results:
     """Judge a run folder, finished, dead or alive, write its verdict and publish it.
 
-    Budgets are those of one part of one checker. Without ``analyze`` the results of an earlier
-    analysis are shown. ``harness_problems`` are failures of the harness during the run, one
-    sentence each. Once ``stop`` is set, undecided parts stay so. ``before_analysis`` is called when
-    no other judgement of the folder is at work, ``told`` as soon as the verdict is known.
+    Without ``analyze`` the results of an earlier analysis are shown. ``harness_problems`` are
+    failures of the harness during the run, one sentence each. Once ``stop`` is set, undecided parts
+    stay so. ``before_analysis`` is called when no other judgement of the folder is at work,
+    ``on_verdict`` as soon as the verdict is known.
 
     Raises:
         UsageError: there is no such folder.
     """
-    limits = Limits(time_budget_s, memory_budget_mib, jobs)
     stop = stop or Stop()
     record = load_run(run_folder)
     if record.living:
         with during(JUDGING):
-            return _judge_record(record, limits, harness_problems, stop)
+            return _judge_record(record, harness_problems, stop)
     # A killed run has not released its reserved disk space.
     Ballast(run_folder).release()
-    with exclusive(run_folder, during, stop), ExitStack() as judging:
-        if not (analyze and record.operations) or stop.is_set():
-            with during(JUDGING):
-                results = _judge_record(record, limits, harness_problems, stop)
-                if stop.is_set() and _is_less_than_before(record, results):
-                    return results.with_problem(_EARLIER_KEPT)
-                told(write_verdict(results, record.folder.results))
-                return publish(record, results, with_analysis=not analyze)
-        before_analysis()
+    with exclusive(run_folder, during, stop), ExitStack() as judging, ExitStack() as analysing:
+        with_spark = analyze and bool(record.operations) and not stop.is_set()
+        if with_spark:
+            before_analysis()
         judging.enter_context(during(JUDGING))
-        with during(ANALYSING), ExitStack() as analysing:
-            analysis = _start_analysis(run_folder, analysing)
-            results = _judge_record(record, limits, harness_problems, stop)
-            if stop.is_set() and _is_less_than_before(record, results):
-                return results.with_problem(_EARLIER_KEPT)
-            results = write_verdict(results, record.folder.results)
-            told(results)
-            judging.close()
-            problem = (
-                analysis
-                if isinstance(analysis, str)
-                else analysis.wait(give_up=lambda: _given_up(stop))
-            )
+        analysis = _start_analysis(run_folder, during, analysing) if with_spark else None
+        results = _judge_record(record, harness_problems, stop)
+        if stop.is_set() and _is_less_than_before(record, results):
+            return results.with_problem(_EARLIER_KEPT)
+        results = write_verdict(results, record.folder.results)
+        on_verdict(results)
+        if analysis is None:
+            return publish(record, results, with_analysis=not analyze)
+        judging.close()
+        problem = analysis
+        if not isinstance(analysis, str):
+            problem = analysis.wait(give_up=lambda: _given_up(stop))
+        analysing.close()
         if problem is not None:
-            results = results.with_problem(
-                f"{problem} `splitbrain analyze {shlex.quote(str(run_folder))}` runs it again."
-            )
+            again = f"`splitbrain analyze {shlex.quote(str(run_folder))}` runs it again."
+            results = results.with_problem(f"{problem} {again}")
         return publish(record, results, with_analysis=problem is None)
 
 
@@ -131,9 +128,13 @@ def _is_less_than_before(record: RunRecord, results: Results) -> bool:
     return results.verdict is not Verdict.INVALID and record.folder.results.exists()
 
 
-def _start_analysis(run_folder: Path, context: ExitStack) -> AnalysisProcess | str:
+def _start_analysis(
+    run_folder: Path, during: During, analysing: ExitStack
+) -> AnalysisProcess | str:
+    """Return the analysis, which ends with the context, or why it could not be started."""
+    analysing.enter_context(during(ANALYSING))
     try:
-        return context.enter_context(AnalysisProcess(run_folder))
+        return analysing.enter_context(AnalysisProcess(run_folder))
     except OSError as error:
         return f"The Spark analysis could not be started: {error}."
 
@@ -142,63 +143,60 @@ def _given_up(stop: Stop) -> str | None:
     return _INTERRUPTED if stop.is_set() else None
 
 
-def _judge_record(
-    record: RunRecord, limits: Limits, harness_problems: Sequence[str], stop: Stop
-) -> Results:
-    crashes: list[str] = []
+class _Attempts:
+    """Parts of a judgement that are made apart, and those that crashed, one sentence each."""
 
-    def made(what: str, make: Callable[[], _Made], otherwise: _Made) -> _Made:
+    def __init__(self) -> None:
+        self.crashes: list[str] = []
+
+    def made(self, what: str, make: Callable[[], _Made], otherwise: _Made) -> _Made:
         """Return the result of ``make``; where it crashes, note that and return ``otherwise``."""
         try:
             return make()
         except Exception as error:  # noqa: BLE001 - see the sentence above
-            crashes.append(f"{what} could not be told: {type(error).__name__}: {error}.")
+            self.crashes.append(f"{what} could not be told: {type(error).__name__}: {error}.")
             return otherwise
 
+
+def _judge_record(record: RunRecord, harness_problems: Sequence[str], stop: Stop) -> Results:
+    attempts = _Attempts()
+    made = attempts.made
     faults = made(
         "What became of the faults", lambda: fault_results(record.scheduled, record.faults), ()
     )
     faults = made("How long failovers took", lambda: with_failovers(record, faults), faults)
     faults = made("What noticed the faults", lambda: with_notices(record, faults), faults)
     undecided = [_undecided(name) for name in _checker_names(record)]
-    checked = made(
-        "The checkers' verdict", lambda: _checked(record, faults, limits, stop), undecided
-    )
+    checked = made("The checkers' verdict", lambda: _checked(record, faults, stop), undecided)
     for name, look in _own_checkers(record):
         checked.append(
             made(f"The verdict of {name}", lambda look=look: look(record), _undecided(name))
         )
     checked = record_health.as_evidence(record, checked)
     failures, problems = _problems(record, faults, harness_problems)
-    crashes_before = len(crashes)
+    crashed = len(attempts.crashes)
     vacuous = made("Whether the run proves anything", lambda: _vacuous(record, faults), ())
-    if len(crashes) > crashes_before:
-        vacuous = (crashes[-1],)
-    interrupted = stop.is_set() or record.reached("interrupted")
-    results = _assemble(record, checked, faults, made)
+    vacuous = vacuous or tuple(attempts.crashes[crashed:])
+    results = _assemble(record, checked, faults, attempts)
     return msgspec.structs.replace(
         results,
         vacuous=vacuous,
-        problems=tuple(dict.fromkeys([*problems, *crashes])),
-        interrupted=interrupted,
+        problems=tuple(dict.fromkeys([*problems, *attempts.crashes])),
+        interrupted=stop.is_set() or record.reached("interrupted"),
     ).with_verdict(results.verdict, harness_failed=bool(failures))
 
 
-def _checked(
-    record: RunRecord, faults: Sequence[FaultResult], limits: Limits, stop: Stop
-) -> list[CheckResult]:
+def _checked(record: RunRecord, faults: Sequence[FaultResult], stop: Stop) -> list[CheckResult]:
     names = _checker_names(record)
     if record.phases and not record.reached("load-started") and not record.living:
         reason = "No client ever worked, so there is nothing to judge."
         return [CheckResult(name, Verdict.UNKNOWN, reason) for name in names]
-    checks = check_all(names, _evidence(record, faults), limits, lambda: _given_up(stop))
+    checks = check_all(names, _evidence(record, faults), _LIMITS, lambda: _given_up(stop))
     violation = None if record.simulation is None else record.simulation.violation
     return checks if violation is None else with_reasons_of_a_cut_run(checks, violation)
 
 
-def _own_checkers(
-    record: RunRecord,
-) -> Iterator[tuple[str, Callable[[RunRecord], CheckResult]]]:
+def _own_checkers(record: RunRecord) -> Iterator[tuple[str, Callable[[RunRecord], CheckResult]]]:
     """Yield the judges of every run beside the checkers of its workload.
 
     In a drawn world nodes rightly end by themselves; there the invariants watch them.
@@ -206,10 +204,10 @@ def _own_checkers(
     if record.is_simulated:
         yield INVARIANTS, lambda given: invariants_result(given.simulation)
     if not record.is_drawn:
-        yield node_health.CHECKER_NAME, node_health.judge_nodes
-    if agreement.was_due(record):
-        yield agreement.CHECKER_NAME, agreement.judge_convergence
-    yield record_health.CHECKER_NAME, record_health.judge_record
+        yield NODE_CHECKER, node_health.judge_nodes
+    if node_health.is_agreement_overdue(record):
+        yield node_health.AGREEMENT_CHECKER, node_health.judge_convergence
+    yield RECORD_CHECKER, record_health.judge_record
 
 
 def _vacuous(record: RunRecord, faults: Sequence[FaultResult]) -> tuple[str, ...]:
@@ -235,21 +233,47 @@ def _reproduce(record: RunRecord) -> str:
     return reproduce_command(plan, defaults_of(plan))
 
 
+def defaults_of(plan: Plan) -> Experiment | None:
+    """Return the defaults of ``splitbrain test`` in the plan's tool version, if that is this one.
+
+    Another version may have had others, and an option left out of a command line must mean the same
+    there.
+    """
+    if plan.tool_version != tool_version():
+        return None
+    name = plan.experiment.system
+    return Experiment(
+        system=name,
+        workload_options=_workload_options(plan.workload),
+        state_machine=_state_machine(name),
+    )
+
+
+def _state_machine(name: str) -> str | None:
+    try:
+        return next(iter(system(name).state_machines), None)
+    except UsageError:
+        return None
+
+
+def _workload_options(name: str) -> dict[str, object]:
+    try:
+        return workload(name, seed=0, slots=1, readers=frozenset(), options={}).options()
+    except UsageError:
+        return {}  # a plan of another origin names all its options
+
+
 def _undecided(name: str) -> CheckResult:
     return CheckResult(name, Verdict.UNKNOWN, "Not decided: the judging of it crashed.")
-
-
-class _Maker(Protocol):
-    def __call__(self, what: str, make: Callable[[], _Made], otherwise: _Made) -> _Made: ...
 
 
 def _assemble(
     record: RunRecord,
     checked: Sequence[CheckResult],
     faults: tuple[FaultResult, ...],
-    made: "_Maker",
+    attempts: _Attempts,
 ) -> Results:
-    plan, root = record.plan, record.folder.root
+    plan, root, made = record.plan, record.folder.root, attempts.made
     from_outside = not record.state_events
     led = made("Who led", lambda: {reign.epoch for reign in record.reigns}, set[int]())
     gap = made(
@@ -321,7 +345,7 @@ def _evidence(record: RunRecord, faults: Sequence[FaultResult]) -> Evidence:
         observers=frozenset(record.observers),
         faults=record.faults,
         converged=converged and not unhealed,
-        members=agreement.members(record, converged=converged and not unhealed),
+        members=node_health.single_holders(record, converged=converged and not unhealed),
         functions=dict(record.functions),
     )
 
@@ -343,8 +367,8 @@ def _problems(
     others = list(record.problems)
     # Unhealed faults of a killed harness are no failure: the folder is judged as it is.
     (failures if in_order else others).extend([] if record.living else unhealed)
-    disagreement = agreement.disagreement(record)
-    if disagreement is not None and not agreement.was_due(record):
+    disagreement = node_health.disagreement(record)
+    if disagreement is not None and not node_health.is_agreement_overdue(record):
         others.append(disagreement)
     if record.simulation is not None and record.simulation.violation is not None:
         others.append(how_the_world_ended(record.simulation.violation))

@@ -1,4 +1,4 @@
-"""Last words of a node's process in its own log: a panic, an exception, an assertion, a signal.
+"""Last words of a node's process in its own log, and Python tracebacks anywhere in it.
 
 Each language runtime announces a process' end in its own way. Only the last life counts, so logs
 are read from their end, at most ``SEARCHED_BYTES_MAX`` of each: a log may be a gigabyte of
@@ -23,7 +23,11 @@ _SHOWN_MAX: Final = 160
 _LINE_BYTES_MAX: Final = 4096
 #: Rank of a line that is only known to be the last one.
 _LAST_LINE: Final = -9
-_COUNTED_BYTES: Final = 1 << 22
+_BLOCK_BYTES: Final = 1 << 22
+#: Limits of a traceback's excerpt.
+_EXCERPT_BYTES_MAX: Final = 1 << 16
+_EXCERPT_LINES_MAX: Final = 60
+_TRACEBACK: Final = b"Traceback (most recent call last)"
 _LOG_SUFFIXES: Final = frozenset({".log", ".txt", ".out", ".err"})
 #: Lines after the recognised one that may hold its message.
 _FOLLOWING_MAX: Final = 60
@@ -54,7 +58,7 @@ _TELLING: Final = (
     _Form(b"Kernel pid terminated"),
     _Form(b"init terminating in do_boot"),
     # Python
-    _Form(b"Traceback (most recent call last)"),
+    _Form(_TRACEBACK),
     _Form(b"Fatal Python error: "),
     # Rust
     _Form(b"panicked at ", re.compile(rb"\bthread .{1,120}panicked at ")),
@@ -200,7 +204,7 @@ def _last_words(found: _Found, run_folder: Path) -> LastWords:
 def _line_feeds(file: BinaryIO, before: int) -> int:
     file.seek(0)
     count, left = 0, before
-    while left > 0 and (block := file.read(min(left, _COUNTED_BYTES))):
+    while left > 0 and (block := file.read(min(left, _BLOCK_BYTES))):
         count += block.count(b"\n")
         left -= len(block)
     return count
@@ -208,7 +212,7 @@ def _line_feeds(file: BinaryIO, before: int) -> int:
 
 def _words(lines: list[bytes]) -> str:
     first = lines[0][:_LINE_BYTES_MAX]
-    if b"Traceback (most recent call last)" in first:
+    if _TRACEBACK in first:
         return _printable(_exception(first, lines[1:]))
     if _MESSAGE_FOLLOWS.search(first):
         message = next((line for line in lines[1:8] if line.strip(b" #\r\t=")), b"")
@@ -218,10 +222,10 @@ def _words(lines: list[bytes]) -> str:
 
 def _exception(first: bytes, following: list[bytes]) -> bytes:
     if b"\\n" in first:  # a JSON line holds the whole traceback
-        inside = first.split(b"Traceback (most recent call last)", 1)[1].split(b'"')[0]
+        inside = first.split(_TRACEBACK, 1)[1].split(b'"')[0]
         parts = [part.strip() for part in inside.split(b"\\n") if part.strip()]
         return parts[-1] if parts else first
-    indent = first.index(b"Traceback")
+    indent = first.index(_TRACEBACK)
     for line in following[:_FOLLOWING_MAX]:
         body = line[indent:]
         if body.strip() and not body.startswith(b" "):
@@ -235,3 +239,45 @@ def _printable(line: bytes) -> str:
         for character in line.decode("utf-8", "replace")
     ).strip()
     return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
+
+
+def first_traceback(path: Path) -> list[str] | None:
+    """Return the first Python traceback of a log, up to the line that names the exception.
+
+    The whole log is searched, a block at a time: a line may have no end.
+    """
+    with path.open("rb") as file:
+        position = 0
+        kept = b""
+        while block := file.read(_BLOCK_BYTES):
+            found = (kept + block).find(_TRACEBACK)
+            if found >= 0:
+                at = position - len(kept) + found
+                start = max(0, at - _LINE_BYTES_MAX)
+                file.seek(start)
+                # From the beginning of the line, where that is near.
+                start += file.read(at - start).rfind(b"\n") + 1
+                file.seek(start)
+                text = file.read(_EXCERPT_BYTES_MAX)
+                lines = iter(text.splitlines(keepends=True))
+                return _excerpt(next(lines), lines)
+            position += len(block)
+            kept = block[-len(_TRACEBACK) + 1 :]
+    return None
+
+
+def _excerpt(first: bytes, following: Iterator[bytes]) -> list[str]:
+    """Return lines from the traceback's first to the first that is not indented."""
+    if b"\\n" in first:  # a JSON line holds the whole traceback
+        text = first.decode("utf-8", "replace").split(_TRACEBACK.decode(), 1)[1].lstrip(":")
+        parts = [part for part in text.split('"')[0].split("\\n") if part.strip()]
+        return [_TRACEBACK.decode(), *parts[: _EXCERPT_LINES_MAX - 1]]
+    lines = [first.decode("utf-8", "replace").rstrip()]
+    indent = first.index(_TRACEBACK)
+    for line in following:
+        text = line.decode("utf-8", "replace").rstrip()
+        lines.append(text)
+        body = text[indent:]
+        if (body and not body.startswith(" ")) or len(lines) >= _EXCERPT_LINES_MAX:
+            break
+    return lines

@@ -1,36 +1,36 @@
-"""Judgement of the nodes' own conduct: unexplained exits, fatal errors, tracebacks.
+"""Judgement of the nodes: their own conduct (exits, fatal errors, tracebacks) and their agreement.
 
 An exit is a failure of the system unless a recorded fault on that node asks for it and the stated
 reason is the fault's; a traceback always is one. Sources within the run folder, the most trusted
 first: the watch over the nodes (``phases.jsonl``), state events (restarts, ``fatal``, ``stopped``)
 and fault windows, the nodes' logs. A node without any trace is ``unknown``, never healthy; where
-the record of faults is damaged, nobody is blamed. Source: design, section 5 (verdicts).
+the record of faults is damaged, nobody is blamed.
+
+Nodes that disagree although every fault was healed make a finding of its own, ``unknown`` and never
+``invalid``: a read from one no longer speaks for the others. Sources: design, section 5 (verdicts);
+issue 18, section 4.
 """
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.runtime import KILLED_CODE
 from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.folder.plan_checkers import reads_speak_for
 from splitbrain.harness.folder.results import NODE_CHECKER
 from splitbrain.harness.judge.evidence_loader import RunRecord
-from splitbrain.harness.judge.last_words import LastWords, last_words, node_logs
+from splitbrain.harness.judge.last_words import LastWords, first_traceback, last_words, node_logs
 from splitbrain.history.fault_windows import FaultWindow
+from splitbrain.systems.registry import names as system_names
+from splitbrain.systems.registry import system
 
-CHECKER_NAME = NODE_CHECKER
-
+AGREEMENT_CHECKER: Final = "convergence"
 #: A state event is stamped when the harness reads it, a fault when it is asked for.
 _STAMP_SLACK_NS = 2_000_000_000
-_TRACEBACK = b"Traceback (most recent call last)"
-_BLOCK_BYTES = 1 << 22
-#: Limits of the excerpt: the line before a traceback, and the log from there.
-_LINE_BYTES_MAX = 4096
-_EXCERPT_BYTES_MAX = 1 << 16
-_EXCERPT_LINES_MAX = 60
 _VIOLATIONS_MAX = 20
 
 
@@ -100,7 +100,7 @@ def _result(
         verdict = Verdict.UNKNOWN
         reason = f"Nothing is known of {', '.join(silent) or 'the nodes'}: no log, no state event."
     return CheckResult(
-        checker=CHECKER_NAME,
+        checker=NODE_CHECKER,
         verdict=verdict,
         reason=reason,
         figures={"nodes": len(nodes), "restarts": restarts},
@@ -285,43 +285,39 @@ def _tracebacks(node: str, folder: Path) -> Iterator[dict[str, Any]]:
         }
 
 
-def first_traceback(path: Path) -> list[str] | None:
-    """Return the first Python traceback of a log, up to the line that names the exception.
+def disagreement(record: RunRecord) -> str | None:
+    """Return one sentence on why the nodes did not agree; None where they did or were not asked."""
+    details = [phase.detail for phase in record.phases if phase.phase == "not-converged"]
+    if not details:
+        return None
+    return (
+        f"The nodes did not come to agree: {(details[-1] or 'the reason is unknown').rstrip('.')}."
+    )
 
-    The whole log is searched, a block at a time: a line may have no end.
+
+def is_agreement_overdue(record: RunRecord) -> bool:
+    """Return whether the nodes failed to agree in time although every fault was healed."""
+    if disagreement(record) is None or record.reached("interrupted"):
+        return False
+    return record.reached("healed")
+
+
+def judge_convergence(record: RunRecord) -> CheckResult:
+    """Return the finding on a run whose nodes should have agreed and did not."""
+    reason = f"All faults were healed. {disagreement(record)}"
+    return CheckResult(AGREEMENT_CHECKER, Verdict.UNKNOWN, reason)
+
+
+def single_holders(record: RunRecord, *, converged: bool) -> frozenset[str]:
+    """Return nodes each of which may hold what no other does; none where one answer speaks for all.
+
+    An observer's records are not the cluster's: it has no vote.
     """
-    with path.open("rb") as file:
-        position = 0
-        kept = b""
-        while block := file.read(_BLOCK_BYTES):
-            found = (kept + block).find(_TRACEBACK)
-            if found >= 0:
-                at = position - len(kept) + found
-                start = max(0, at - _LINE_BYTES_MAX)
-                file.seek(start)
-                # From the beginning of the line, where that is near.
-                start += file.read(at - start).rfind(b"\n") + 1
-                file.seek(start)
-                text = file.read(_EXCERPT_BYTES_MAX)
-                lines = iter(text.splitlines(keepends=True))
-                return _excerpt(next(lines), lines)
-            position += len(block)
-            kept = block[-len(_TRACEBACK) + 1 :]
-    return None
-
-
-def _excerpt(first: bytes, following: Iterator[bytes]) -> list[str]:
-    """Return lines from the traceback's first to the first that is not indented."""
-    if b"\\n" in first:  # a JSON line holds the whole traceback
-        text = first.decode("utf-8", "replace").split(_TRACEBACK.decode(), 1)[1].lstrip(":")
-        parts = [part for part in text.split('"')[0].split("\\n") if part.strip()]
-        return [_TRACEBACK.decode(), *parts[: _EXCERPT_LINES_MAX - 1]]
-    lines = [first.decode("utf-8", "replace").rstrip()]
-    indent = first.index(_TRACEBACK)
-    for line in following:
-        text = line.decode("utf-8", "replace").rstrip()
-        lines.append(text)
-        body = text[indent:]
-        if (body and not body.startswith(" ")) or len(lines) >= _EXCERPT_LINES_MAX:
-            break
-    return lines
+    plan = record.plan
+    claimed = None if plan is None else plan.reads_speak_for
+    # Plans of earlier versions leave it out; their adapters declare it.
+    if claimed is None and plan is not None and plan.experiment.system in system_names():
+        claimed = reads_speak_for(system(plan.experiment.system))
+    if claimed == "cluster" or (claimed == "converged" and converged):
+        return frozenset()
+    return frozenset(record.node_names) - frozenset(record.observers)

@@ -4,7 +4,7 @@ Computed from the run folder's own records, so that a verdict never waits for an
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from splitbrain.harness.folder.results import OutcomeCounts
 from splitbrain.history.functions import USUAL, Functions, was_refused
@@ -28,6 +28,13 @@ def outcome_counts(
             by_error[operation.error or UNNAMED_ERROR] += 1
         elif was_refused(functions, operation.f, operation.result):
             counts["refused"] += 1
+    return counts_of(counted, errors)
+
+
+def counts_of(
+    counted: Mapping[str, Counter[str]], errors: Mapping[tuple[str, str], Counter[str]]
+) -> dict[str, OutcomeCounts]:
+    """Return the record of outcomes by kind, and of errors by kind and outcome."""
     return {
         kind: OutcomeCounts(
             ok=counts["ok"],

@@ -2,8 +2,7 @@
 
 ``Name`` is a class derived from ``checker.models.model.Model`` that can be made without arguments,
 or an instance of one. The file runs in this process and in every worker that judges a part, so it
-is as trusted as the command line that names it. Must never end in a traceback: any fault of the
-file becomes one sentence.
+is as trusted as the command line that names it. Any fault of it becomes one sentence.
 """
 
 import contextlib
@@ -19,18 +18,13 @@ _MARK = ".py:"
 _HOW = "docs/models-and-checkers.md shows a model of one's own"
 
 
-def is_own(name: str) -> bool:
-    """Return whether a model's name has the form of a user's own."""
-    return _MARK in name
-
-
 def make_known(name: str) -> None:
     """Load the model of that name if it is a user's own; do nothing for the others.
 
     Raises:
         UsageError: the file cannot be run, or holds no such model.
     """
-    if not is_own(name) or knows(name):
+    if _MARK not in name or knows(name):
         return
     path, _, attribute = name.rpartition(":")
     model = _model_of(_attribute_of(Path(path), attribute), name)
@@ -63,12 +57,11 @@ def _attribute_of(path: Path, attribute: str) -> object:
 
 
 def _named_models(module: object) -> str:
+    own = getattr(module, "__name__", "")
     names = [
         name
         for name, value in vars(module).items()
-        if isinstance(value, type)
-        and issubclass(value, Model)
-        and value.__module__ == getattr(module, "__name__", "")
+        if isinstance(value, type) and issubclass(value, Model) and value.__module__ == own
     ]
     return f"Its models are: {', '.join(names)}" if names else f"It holds no model at all; {_HOW}"
 
@@ -115,5 +108,5 @@ def _hashes(value: object) -> bool:
 
 
 def _in_words(error: BaseException) -> str:
-    said = " ".join(str(error).split())
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,7 +1,7 @@
 """The command ``splitbrain analyze RUN --parts``: judges a history too large for one process.
 
-Gives the verdict on linearizability alone, part by part, spread over Spark; the history is never in
-this process. ``results.json`` stays as it is.
+The verdict is on linearizability alone; the history is never in this process, and ``results.json``
+stays as it is.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.console.waiting import Waiting
 from splitbrain.harness.folder.manifest import damage
-from splitbrain.harness.folder.results import EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID, counted
+from splitbrain.harness.folder.results import counted, exit_code
 from splitbrain.harness.folder.store import find_run
 from splitbrain.harness.judge.judging_lock import exclusive
 from splitbrain.harness.pool.spark_child import ask_spark
@@ -31,11 +31,6 @@ from splitbrain.history.run_folder import RunFolder
 
 JUDGING_PARTS: Final = "judging part by part with Spark"
 _MODULE: Final = f"{PACKAGE}.spark_analysis.parts_process"
-_CODES: Final = {
-    Verdict.INVALID: EXIT_INVALID,
-    Verdict.UNKNOWN: EXIT_UNKNOWN,
-    Verdict.VALID: EXIT_VALID,
-}
 
 
 def judge_parts(runs: Sequence[Path], console: Console) -> int:
@@ -58,7 +53,7 @@ def judge_parts(runs: Sequence[Path], console: Console) -> int:
         for line in answer_lines(answer):
             console.print(Text(printable(line)), soft_wrap=True)
         worst = merge([worst, verdict_of(answer)])
-    return _CODES[worst]
+    return exit_code(worst, vacuous=False, harness_failed=False)
 
 
 def verdict_of(answer: PartsAnswer) -> Verdict:
@@ -95,7 +90,7 @@ def _models(folder: RunFolder) -> tuple[str, ...]:
         plan = decode_plan(folder.plan.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(
-            f"the plan of {folder.root} cannot be read, so nobody knows what judges it",
+            f"the plan of {folder.root} cannot be read, so its checkers are unknown",
             "Name a run folder with its plan.json",
         ) from error
     models = [model for name in plan.checkers if (model := linearizability_model(name))]

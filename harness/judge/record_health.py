@@ -2,8 +2,8 @@
 
 A checker that finds nothing in half a history has found nothing. Any part torn, missing, changed
 since the run, or unwritten because the run died makes this ``unknown``, and with it the verdict,
-unless another checker finds a violation in the rest. Damage is never the system's doing: this must
-never return ``invalid``.
+unless another checker finds a violation in the rest; never ``invalid``, for damage is not the
+system's doing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,6 @@ from splitbrain.harness.folder.manifest import is_unsealed
 from splitbrain.harness.folder.results import RECORD_CHECKER
 from splitbrain.harness.judge.evidence_loader import RunRecord
 
-CHECKER_NAME = RECORD_CHECKER
 #: Phase in which all evidence is in the folder.
 _COLLECTED = "collected"
 _NAMED_MAX = 3
@@ -36,11 +35,11 @@ def judge_record(record: RunRecord) -> CheckResult:
             f"The run folder is whole: {len(record.events):,} events of clients, "
             f"evidence of {len(record.node_names)} nodes."
         )
-        return CheckResult(CHECKER_NAME, Verdict.VALID, reason, figures)
+        return CheckResult(RECORD_CHECKER, Verdict.VALID, reason, figures)
     more = f" ({len(lacks) - 1} more.)" if len(lacks) > 1 else ""
     observations = tuple({"kind": "lack", "sentence": sentence} for sentence in lacks)
     return CheckResult(
-        CHECKER_NAME, Verdict.UNKNOWN, lacks[0] + more, figures, observations=observations
+        RECORD_CHECKER, Verdict.UNKNOWN, lacks[0] + more, figures, observations=observations
     )
 
 

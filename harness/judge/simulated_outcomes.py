@@ -1,10 +1,9 @@
 """Verdicts of the checkers of outcomes on a simulated run, in this process, within milliseconds.
 
-The checkers are those of runs in containers; their budget counts questions instead of seconds, so
-that a verdict never depends on the machine's load. A checker that crashes or gives up is
-``unknown``, never ``valid``. Must never look at the invariants, which are judged apart. A violated
-invariant ends the world: nothing is healed, converges or is read back, and evidence missing for
-that reason is not held against the system. Source: design, section 9.
+Their budget counts questions instead of seconds, so that a verdict never depends on the machine's
+load. A checker that crashes or gives up is ``unknown``, never ``valid``. The invariants are judged
+apart: a violated one ends the world, nothing is healed, converges or is read back, and evidence
+missing for that reason is not held against the system. Source: design, section 9.
 """
 
 from collections.abc import Iterable, Sequence
@@ -106,15 +105,14 @@ def with_reasons_of_a_cut_run(
 ) -> list[CheckResult]:
     """Replace the reasons of undecided checkers by the cut, which caused them."""
     return [
-        check if check.verdict is not Verdict.UNKNOWN else _excused(check, violation)
+        _excused(check, violation) if check.verdict is Verdict.UNKNOWN else check
         for check in checks
     ]
 
 
 def _excused(check: CheckResult, violation: Violation) -> CheckResult:
-    reason = f"Not decided: the world ended where {violation.invariant} was violated"
+    end = f"Not decided: the world ended where {violation.invariant} was violated"
+    why = f" ({check.reason.rstrip('.')})"
     if not can_judge(check.checker, {STATE_EVENTS}):
-        reason = f"{reason}, before its nodes could agree."
-    else:
-        reason = f"{reason} ({check.reason.rstrip('.')})."
-    return msgspec.structs.replace(check, reason=reason)
+        why = ", before its nodes could agree"
+    return msgspec.structs.replace(check, reason=f"{end}{why}.")

@@ -1,11 +1,9 @@
 """Reasons why a run proves nothing although no checker complains.
 
-A green run in which no fault bit, nothing was in flight or nothing was committed afterwards is
-worse than a red one: it is believed. Each rule is one function that returns a sentence or None. The
-exit code keeps a violation above all of them. Source: design, section 5.
+A green run in which no fault took effect, nothing was in flight or nothing was committed afterwards
+is worse than a red one: it is believed. A violation stands above them. Source: design, section 5.
 """
 
-import bisect
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -50,10 +48,10 @@ def too_few_faults_bit(faults: Sequence[FaultResult]) -> str | None:
     bitten = sum(fault.verified for fault in could_apply)
     if not bitten:
         if len(faults) == 1:
-            return "The only planned fault did not bite."
-        return f"None of the {len(faults)} planned faults bit."
+            return "The only planned fault had no effect."
+        return f"None of the {len(faults)} planned faults took effect."
     if bitten * 2 < len(could_apply):
-        return f"Only {bitten} of the {len(could_apply)} faults that could apply bit."
+        return f"Only {bitten} of the {len(could_apply)} faults that could apply took effect."
     return None
 
 
@@ -66,15 +64,14 @@ def no_operation_met_a_fault(
         return None  # too_few_faults_bit covers it
     for window in bitten:
         for operation in operations:
-            if operation.start < window.end and _still_open(operation, window.start):
+            is_open = operation.end is None or operation.end > window.start
+            if operation.start < window.end and is_open:
                 return None
-    return "No fault met an operation in flight."
+    return "No fault hit an operation in flight."
 
 
 def nothing_committed_after_last_heal(
-    windows: Sequence[FaultWindow],
-    operations: Sequence[PairedOperation],
-    functions: Functions,
+    windows: Sequence[FaultWindow], operations: Sequence[PairedOperation], functions: Functions
 ) -> str | None:
     """Return a reason if no write invoked after the last heal was acknowledged."""
     if not windows:
@@ -122,12 +119,12 @@ def state_events_missing(
     functions: Functions,
 ) -> str | None:
     """Return a reason if writes were acknowledged in an epoch without a node leading it."""
-    led = sorted(
+    led = {
         event.epoch
         for events in state_events.values()
         for event in events
         if event.kind == "role" and event.role == "leader"
-    )
+    }
     acknowledged = {
         operation.position[0]
         for operation in operations
@@ -135,7 +132,7 @@ def state_events_missing(
     }
     if not state_events and any(_is_change(operation, functions) for operation in operations):
         return "The system promises state events and wrote none."
-    missing = sorted(epoch for epoch in acknowledged if not _contains(led, epoch))
+    missing = sorted(acknowledged - led)
     if not missing:
         return None
     listed = ", ".join(map(str, missing[:5]))
@@ -147,12 +144,3 @@ def _is_change(operation: PairedOperation, functions: Functions) -> bool:
         return False
     effect = effect_of(functions, operation.f, operation.argument, operation.result)
     return effect in ("changes", "records")
-
-
-def _still_open(operation: PairedOperation, time: int) -> bool:
-    return operation.end is None or operation.end > time
-
-
-def _contains(ascending: Sequence[int], value: int) -> bool:
-    place = bisect.bisect_left(ascending, value)
-    return place < len(ascending) and ascending[place] == value

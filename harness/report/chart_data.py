@@ -86,7 +86,7 @@ class ShownReign(msgspec.Struct, frozen=True):
     epoch: int
     start_s: float
     end_s: float
-    #: Another node believed to lead the same epoch: never harmless.
+    #: Another node claimed to lead the same epoch: never harmless.
     clash: bool
 
 
@@ -110,7 +110,7 @@ def bands(windows: Sequence[FaultWindow]) -> list[Band]:
         row = next((row for row, free in enumerate(free_from) if free <= start_s), 0)
         free_from[row] = end_s
         nodes = ", ".join(window.nodes)
-        label = printable(f"{window.kind} {nodes}" + ("" if window.verified else " (did not bite)"))
+        label = printable(f"{window.kind} {nodes}" + ("" if window.verified else " (no effect)"))
         shown.append(
             Band(window.index, printable(window.kind), label, start_s, end_s, window.verified, row)
         )
@@ -123,7 +123,7 @@ def shown_reigns(
     """Return reigns in seconds, with clashes of one epoch marked.
 
     Those never stamped are left out; those that never ended end with the run, at ``end_time``.
-    ``from_outside`` marks none: a node that answers need not believe that it leads.
+    ``from_outside`` marks none: a node that answers need not claim that it leads.
     """
     leaders: dict[int, set[str]] = {}
     for reign in reigns:

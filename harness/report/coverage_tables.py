@@ -27,12 +27,12 @@ _PHASE_WORDS: Final[dict[EpochPhase, str]] = {
     "settled": "settled",
     "unknown": "phase unknown",
 }
-HEADER: Final = ("fault", "met a", *(_PHASE_WORDS[phase] for phase in PHASES))
+HEADER: Final = ("fault", "hit a", *(_PHASE_WORDS[phase] for phase in PHASES))
 NOTE: Final = (
     "How often a fault was injected into a node of this role, and in which phase the newest leader "
     "epoch was then: without a leader, with one that has committed nothing in it yet, or settled. "
-    "A fault that hits nodes in two roles counts in both. In brackets how many bit, where not all "
-    "did."
+    "A fault that hits nodes in two roles counts in both. In brackets how many took effect, where "
+    "not all did."
 )
 
 
@@ -41,7 +41,7 @@ class _Count(msgspec.Struct):
     bitten: int = 0
 
     def text(self) -> str:
-        bitten = "" if self.bitten == self.faults else f" ({self.bitten} bit)"
+        bitten = "" if self.bitten == self.faults else f" ({self.bitten} took effect)"
         return f"{self.faults:,}{bitten}"
 
 
@@ -56,11 +56,7 @@ def coverage_rows(cells: Iterable[CoverageCell], kinds: Sequence[str]) -> Rows:
     met = {kind for kind, _, _ in counts}
     met_as = {(kind, role) for kind, role, _ in counts}
     return [
-        (
-            kind,
-            role,
-            *(counts.get((kind, role, phase), _Count()).text() for phase in PHASES),
-        )
+        (kind, role, *(counts.get((kind, role, phase), _Count()).text() for phase in PHASES))
         for kind in _untried_first(met, kinds)
         for role in ROLES
         if role in ALWAYS or (kind, role) in met_as
@@ -105,7 +101,7 @@ def never_tried(cells: Iterable[CoverageCell], kinds: Sequence[str]) -> list[str
 
 
 def _missing(role: Role, cells: Sequence[CoverageCell]) -> str:
-    """Return phases in which a role was never met; empty if it was met in all."""
+    """Return phases in which no fault hit the role; empty if one did in each."""
     phases = {cell.phase for cell in cells if cell.role == role}
     if not phases:
         return f"on a {role}"

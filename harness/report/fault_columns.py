@@ -41,7 +41,7 @@ def _nodes(fault: FaultResult) -> str:
     return ",".join(f"{node}*" if node == fault.leader else node for node in fault.nodes)
 
 
-def _bit(fault: FaultResult) -> str:
+def _took_effect(fault: FaultResult) -> str:
     return "yes" if fault.verified else ("no" if fault.applied else "n/a")
 
 
@@ -70,7 +70,9 @@ FAULT_COLUMNS: Final = (
     FaultColumn("fault", lambda fault: f"{fault.kind}:{fault.target}"),
     FaultColumn("nodes", _nodes),
     FaultColumn(
-        "bit", _bit, lambda fault: "yes" if fault.verified else "doubt" if fault.applied else "soft"
+        "took effect",
+        _took_effect,
+        lambda fault: "yes" if fault.verified else "doubt" if fault.applied else "soft",
     ),
     FaultColumn("verified", lambda fault: fault.verified_ms, is_figure=True, is_on_page_only=True),
     FaultColumn(

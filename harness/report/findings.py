@@ -1,7 +1,7 @@
 """Findings of the Spark analysis as sentences of ``summary.md`` and tables of the page. Pure.
 
 ``TABLES`` has one row for each finding: its sentence and its columns. Empty findings are not shown;
-latency and throughput stand in the charts already. Must never judge: verdicts are the checkers'.
+latency and throughput stand in the charts already. Verdicts are the checkers' alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,10 +19,12 @@ from splitbrain.contracts.analysis.run import (
     RunAnalysis,
     StaleReads,
 )
+from splitbrain.harness.console.plain_text import value_text
 from splitbrain.harness.folder.results import counted
-from splitbrain.harness.report.shown_table import ROWS_MAX, AnalysisTable, milliseconds, share, text
 
 _CLASSES_MAX: Final = 3
+#: Rows of one table; the rest is counted.
+ROWS_MAX: Final = 100
 _AVAILABILITY_NOTE: Final = (
     "Availability is the share of 100 ms slots in which a write was acknowledged: it counts "
     "acknowledgements, not whether they lasted. Failover is the time from the fault to the "
@@ -31,6 +33,20 @@ _AVAILABILITY_NOTE: Final = (
     "longest unavailability at the top is another figure: the longest time without any "
     "acknowledged write, whoever leads."
 )
+
+
+class AnalysisTable(msgspec.Struct, frozen=True):
+    """One table: rows of text under a header."""
+
+    title: str
+    #: One sentence on the meaning of the figures.
+    note: str
+    header: list[str]
+    rows: list[list[str]]
+    #: Columns of text at the left; the others are figures.
+    text_columns: int = 1
+    #: Rows left out.
+    more: int = 0
 
 
 class ShownPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +123,7 @@ def _commits(analysis: RunAnalysis) -> AnalysisTable | None:
         title="Acknowledged writes and committed records",
         note="Counted by Spark over the logs that the nodes left; the verdict is the checker's.",
         header=["what", "counted", "of"],
-        rows=[[what, text(count), text(of)] for what, count, of in rows],
+        rows=[[what, _text(count), _text(of)] for what, count, of in rows],
     )
 
 
@@ -180,27 +196,39 @@ def _slowest(latency: Sequence[OkLatency]) -> list[OkLatency]:
     return [worst[f] for f in sorted(worst)]
 
 
+def _text(value: Any) -> str:
+    return "-" if value is None else value_text(value)
+
+
+def _percent(value: Any) -> str:
+    return "-" if value is None else f"{value:.0%}"
+
+
+def _milliseconds(value: Any) -> str:
+    return "-" if value is None else f"{value:,.1f} ms"
+
+
 def _cell(row: Any, column: str | Callable[[Any], str]) -> str:
     if not isinstance(column, str):
         return column(row)
     value = getattr(row, column)
-    return milliseconds(value) if column.endswith("_ms") else text(value)
+    return _milliseconds(value) if column.endswith("_ms") else _text(value)
 
 
 def _share(field: str) -> Callable[[Any], str]:
-    return lambda row: share(getattr(row, field))
+    return lambda row: _percent(getattr(row, field))
 
 
 def _both(field: str) -> Callable[[Any], str]:
-    return lambda row: f"{text(getattr(row, f'{field}_a'))}, {text(getattr(row, f'{field}_b'))}"
+    return lambda row: f"{_text(getattr(row, f'{field}_a'))}, {_text(getattr(row, f'{field}_b'))}"
 
 
 def _named(f: object, key: object) -> str:
-    return text(f) if key is None else f"{text(f)} {text(key)}"
+    return _text(f) if key is None else f"{_text(f)} {_text(key)}"
 
 
 def _overlap_ms(row: LeaderOverlap) -> str:
-    return milliseconds(row.end_ms - row.start_ms)
+    return _milliseconds(row.end_ms - row.start_ms)
 
 
 def _examples(part: Any) -> Sequence[Any]:
@@ -272,7 +300,7 @@ TABLES: tuple[ShownPart, ...] = (
         note="{}",
         rows=_examples,
         columns={
-            "where": lambda row: f"{text(row.kind)} by {text(row.node)}",
+            "where": lambda row: f"{_text(row.kind)} by {_text(row.node)}",
             "operation": lambda row: _named(row.f, row.key),
             "value": "value",
             "times": "count",
@@ -301,7 +329,7 @@ TABLES: tuple[ShownPart, ...] = (
         part="client_errors",
         title="Errors of clients by class",
         sentence=_client_errors,
-        note="Operations that failed (fail) or whose end nobody knows (info).",
+        note="Operations that failed (fail) or whose outcome is unknown (info).",
         rows=lambda part: part.classes,
         columns={
             "class": "error",

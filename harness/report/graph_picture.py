@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from splitbrain.checker.explanation import from_data
 from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.report.svg import element, picture
 
 _COLUMN_PX = 306
 _ROW_PX = 92
@@ -37,13 +38,6 @@ _WORDS = {
 }
 #: Implied by every other relation, so left out beside one.
 _IMPLIED = _WORDS["must-precede"]
-_HEADS = Markup(
-    '<defs><marker id="{id}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="10" '
-    'markerHeight="10" markerUnits="userSpaceOnUse" orient="auto-start-reverse">'
-    '<path d="M0 0 L8 4 L0 8 z" class="{cls}"/>'
-    "</marker></defs>"
-)
-
 Place = tuple[float, float]
 
 
@@ -70,21 +64,37 @@ def draw_graph(data: Mapping[str, Any], identifier: str) -> Markup:
     places = _places(columns, _side_px(graph, columns))
     width = max(x for x, _ in places.values()) + _BOX_WIDTH_PX + _side_px(graph, columns)
     height = max(y for _, y in places.values()) + _BOX_HEIGHT_PX + _MARGIN_PX
-    parts = [
-        Markup(
-            '<svg xmlns="http://www.w3.org/2000/svg" class="graph" width="{w:.0f}" '
-            'height="{h:.0f}" viewBox="0 0 {w:.0f} {h:.0f}" role="img" aria-label="{label}">'
-        ).format(w=width, h=height, label=_description(graph)),
-        _HEADS.format(id=f"{identifier}-head", cls="head"),
-        _HEADS.format(id=f"{identifier}-red", cls="head bad"),
-    ]
     arrows = [
         _arrow(edge, places[edge.source], places[edge.target], identifier) for edge in _edges(graph)
     ]
-    parts += [line for line, _ in arrows]
-    parts += [_box(index, node, places[index]) for index, node in graph.nodes(data=True)]
-    parts += [label for _, label in arrows]
-    return Markup().join([*parts, Markup("</svg>")])
+    return picture(
+        width,
+        height,
+        _description(graph),
+        _head(f"{identifier}-head", "head"),
+        _head(f"{identifier}-red", "head bad"),
+        *(line for line, _ in arrows),
+        *(_box(index, node, places[index]) for index, node in graph.nodes(data=True)),
+        *(label for _, label in arrows),
+        class_="graph",
+    )
+
+
+def _head(identifier: str, class_: str) -> Markup:
+    shape = element("path", d="M0 0 L8 4 L0 8 z", class_=class_)
+    marker = element(
+        "marker",
+        shape,
+        id=identifier,
+        viewBox="0 0 8 8",
+        refX=7,
+        refY=4,
+        markerWidth=10,
+        markerHeight=10,
+        markerUnits="userSpaceOnUse",
+        orient="auto-start-reverse",
+    )
+    return element("defs", marker)
 
 
 def _contradicting(graph: "nx.MultiDiGraph[int]") -> frozenset[int]:
@@ -200,24 +210,16 @@ def _description(graph: "nx.MultiDiGraph[int]") -> str:
 
 def _box(index: int, node: Mapping[str, Any], place: Place) -> Markup:
     x, y = place
-    classes = " core culprit" if node.get("culprit") else ""
     where = f" · {node['node']}" if node.get("node") else ""
-    return Markup(
-        '<g><title>{title}</title><rect class="call{core}" x="{x:.1f}" y="{y:.1f}" width="{w}" '
-        'height="{h}" rx="5"/><text x="{tx:.1f}" y="{y1:.1f}">{text}</text>'
-        '<text class="soft" x="{tx:.1f}" y="{y2:.1f}">{who}</text></g>'
-    ).format(
-        title=f"index {index}: {printable(str(node.get('text', '')))}",
-        core=classes,
-        x=x,
-        y=y,
-        w=_BOX_WIDTH_PX,
-        h=_BOX_HEIGHT_PX,
-        tx=x + 8,
-        y1=y + 18,
-        y2=y + 35,
-        text=_cut(str(node.get("text", ""))),
-        who=_cut(f"[{index}] process {node.get('process')}{where}"),
+    process = _cut(f"[{index}] process {node.get('process')}{where}")
+    text = str(node.get("text", ""))
+    class_ = "call core culprit" if node.get("culprit") else "call"
+    return element(
+        "g",
+        element("title", f"index {index}: {printable(text)}"),
+        element("rect", class_=class_, x=x, y=y, width=_BOX_WIDTH_PX, height=_BOX_HEIGHT_PX, rx=5),
+        element("text", _cut(text), x=x + 8, y=y + 18),
+        element("text", process, class_="soft", x=x + 8, y=y + 35),
     )
 
 
@@ -242,22 +244,13 @@ def _arrow(edge: _Edge, source: Place, target: Place, identifier: str) -> tuple[
         bend1, bend2 = x1 + bow, x2 - bow
         label_x, label_y = x1 + (8 if forward else -8), y1 - 4
         anchor = "start" if forward else "end"
-    line = Markup(
-        '<path class="edge{bad}" d="M{x1:.1f} {y1:.1f} C{b1:.1f} {y1:.1f} {b2:.1f} '
-        '{y2:.1f} {x2:.1f} {y2:.1f}" marker-end="url(#{head})"/>'
-    ).format(
-        bad=" bad" if edge.bad else "",
-        x1=x1,
-        y1=y1,
-        b1=bend1,
-        b2=bend2,
-        x2=x2,
-        y2=y2,
-        head=f"{identifier}-{'red' if edge.bad else 'head'}",
+    bad = " bad" if edge.bad else ""
+    curve = f"{x1:.1f} {y1:.1f} C{bend1:.1f} {y1:.1f} {bend2:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
+    head = f"url(#{identifier}-{'red' if edge.bad else 'head'})"
+    line = element("path", class_=f"edge{bad}", d=f"M{curve}", marker_end=head)
+    label = element(
+        "text", edge.words, class_=f"edge-label{bad}", x=label_x, y=label_y, text_anchor=anchor
     )
-    label = Markup(
-        '<text class="edge-label{bad}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{text}</text>'
-    ).format(bad=" bad" if edge.bad else "", x=label_x, y=label_y, anchor=anchor, text=edge.words)
     return line, label
 
 

@@ -6,13 +6,14 @@ At most ``OPERATIONS_MAX`` operations are drawn, the contradicting ones first.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 import msgspec
 from markupsafe import Markup
 
 from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.report.svg import element, picture
 from splitbrain.history.records import PairedOperation
 
 OPERATIONS_MAX = 22
@@ -94,9 +95,7 @@ def _short(value: object) -> str:
 
 
 def draw(
-    operations: Sequence[PairedOperation],
-    core_indexes: frozenset[int],
-    culprit: int | None = None,
+    operations: Sequence[PairedOperation], core_indexes: frozenset[int], culprit: int | None = None
 ) -> Picture | None:
     """Return the picture; None for no operations, which are in order of invocation.
 
@@ -105,47 +104,36 @@ def draw(
     if not operations:
         return None
     places = _axis(operations)
-    processes = _rows(operations)
+    processes = visited_nodes(operations)
     width = max(places.values()) + 24
     height = _ROW_PX * len(processes) + _AXIS_PX
-    described = (
-        f"{len(operations)} operations of {len(processes)} processes over time; "
-        f"{len(core_indexes)} of them, outlined in red, contradict each other."
-    )
-    names = [_open_svg(_NAMES_PX, height, "")]
-    parts = [_open_svg(width, height, described)]
+    names: list[Markup] = []
+    parts: list[Markup] = []
     for row, (process, node) in enumerate(processes.items()):
-        middle = row * _ROW_PX + _ROW_PX / 2
+        middle = row * _ROW_PX + _ROW_PX // 2
         name = f"process {process}" + (f" · {printable(node)}" if node else "")
-        names.append(
-            Markup('<text class="soft" x="0" y="{y:.0f}">{name}</text>').format(
-                y=middle + 4, name=name[:_NAME_CHARACTERS_MAX]
-            )
-        )
-        parts.append(
-            Markup('<line class="rule" x1="0" x2="{w:.0f}" y1="{y:.0f}" y2="{y:.0f}"/>').format(
-                w=width, y=middle
-            )
-        )
+        names.append(_soft(name[:_NAME_CHARACTERS_MAX], 0, middle + 4))
+        parts.append(element("line", class_="rule", x1=0, x2=round(width), y1=middle, y2=middle))
     rows = {process: row for row, process in enumerate(processes)}
     for operation in operations:
         classes = "call" + (" core" if operation.index in core_indexes else "")
         classes += " culprit" if operation.index == culprit else ""
         parts.append(_bar(operation, rows[operation.process], places, width, classes))
-    parts.append(_ticks(places, height, width))
-    end = Markup("</svg>")
-    return Picture(Markup().join([*names, end]), Markup().join([*parts, end]))
+    label = (
+        f"{len(operations)} operations of {len(processes)} processes over time; "
+        f"{len(core_indexes)} of them, outlined in red, contradict each other."
+    )
+    return Picture(
+        picture(_NAMES_PX, height, "", *names),
+        picture(width, height, label, *parts, *_ticks(places, height, width)),
+    )
 
 
-def _open_svg(width: float, height: float, label: str) -> Markup:
-    role = Markup('role="img" aria-label="{label}"').format(label=label)
-    return Markup(
-        '<svg xmlns="http://www.w3.org/2000/svg" width="{w:.0f}" height="{h:.0f}" '
-        'viewBox="0 0 {w:.0f} {h:.0f}" {role}>'
-    ).format(w=width, h=height, role=role if label else Markup('aria-hidden="true"'))
+def _soft(text: str, x: float, y: float) -> Markup:
+    return element("text", text, class_="soft", x=x, y=y)
 
 
-def _rows(operations: Sequence[PairedOperation]) -> dict[int, str | None]:
+def visited_nodes(operations: Iterable[PairedOperation]) -> dict[int, str | None]:
     """Return processes by their first operation, with their node where it is one only."""
     nodes: dict[int, set[str | None]] = {}
     for operation in operations:
@@ -156,19 +144,14 @@ def _rows(operations: Sequence[PairedOperation]) -> dict[int, str | None]:
     }
 
 
-def _moments(operations: Sequence[PairedOperation]) -> list[int]:
-    times = {operation.start for operation in operations}
-    times |= {operation.end for operation in operations if operation.end is not None}
-    return sorted(times)
-
-
 def _axis(operations: Sequence[PairedOperation]) -> dict[int, float]:
     """Return each moment's place: in order, squeezed, wide enough for each label in its bar."""
     beginnings: dict[int, list[PairedOperation]] = {}
     for operation in operations:
         if operation.end is not None:
             beginnings.setdefault(operation.end, []).append(operation)
-    moments = _moments(operations)
+    begins = {operation.start for operation in operations}
+    moments = sorted(begins.union(beginnings))
     places: dict[int, float] = {}
     for number, moment in enumerate(moments):
         if number == 0:
@@ -203,40 +186,18 @@ def _bar(
         f"{label_of(operation)}{target}, index {operation.index}, process {operation.process}, "
         f"from {operation.start / 1e6:,.3f} ms to {ended}"
     )
-    return Markup(
-        '<g><title>{title}</title><rect class="{classes}" x="{x:.1f}" y="{y:.1f}" '
-        'width="{w:.1f}" height="{h}" rx="3"/><text x="{text_x:.1f}" y="{text_y:.1f}">{label}'
-        "</text></g>"
-    ).format(
-        title=title,
-        classes=classes,
-        x=left,
-        y=top,
-        w=right - left,
-        h=_BAR_PX,
-        text_x=left + 5,
-        text_y=top + _BAR_PX / 2 + 4,
-        label=label_of(operation),
-    )
+    label = label_of(operation)
+    box = element("rect", class_=classes, x=left, y=top, width=right - left, height=_BAR_PX, rx=3)
+    text = element("text", label, x=left + 5, y=top + _BAR_PX / 2 + 4)
+    return element("g", element("title", title), box, text)
 
 
-def _ticks(places: dict[int, float], height: int, width: float) -> Markup:
-    parts: list[Markup] = []
+def _ticks(places: dict[int, float], height: int, width: float) -> Iterator[Markup]:
     shown = -math.inf
+    top = height - _AXIS_PX
     for moment, place in places.items():
         if place - shown < _TICK_SPACE_PX or place + _TICK_SPACE_PX > width + 40:
             continue
         shown = place
-        parts.append(
-            Markup(
-                '<line class="rule" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}"/>'
-                '<text class="soft" x="{x:.1f}" y="{y}">{label}</text>'
-            ).format(
-                x=place,
-                top=height - _AXIS_PX,
-                bottom=height - _AXIS_PX + 6,
-                y=height - 8,
-                label=f"{moment / 1e9:.4f} s",
-            )
-        )
-    return Markup().join(parts)
+        yield element("line", class_="rule", x1=place, x2=place, y1=top, y2=top + 6)
+        yield _soft(f"{moment / 1e9:.4f} s", place, height - 8)

@@ -15,7 +15,7 @@ import msgspec
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.report.chart_data import Band, ShownReign
-from splitbrain.harness.report.operations_picture import choose, label_of
+from splitbrain.harness.report.operations_picture import choose, label_of, visited_nodes
 from splitbrain.harness.report.violations import core_operations
 from splitbrain.history.records import PairedOperation
 
@@ -158,12 +158,9 @@ def _rows(
     core: Sequence[PairedOperation], nearest: Sequence[PairedOperation]
 ) -> dict[int, tuple[int, str]]:
     """Return each process' row and name: those that contradict first, then by first operation."""
-    nodes: dict[int, set[str | None]] = {}
-    for operation in (*core, *nearest):
-        nodes.setdefault(operation.process, set()).add(operation.node)
+    nodes = visited_nodes([*core, *nearest])
     names: dict[int, tuple[int, str]] = {}
-    for row, (process, visited) in enumerate(list(nodes.items())[:ROWS_MAX]):
-        node = next(iter(visited)) if len(visited) == 1 else None
+    for row, (process, node) in enumerate(list(nodes.items())[:ROWS_MAX]):
         name = f"process {process}" + (f" · {printable(node)}" if node else "")
         names[process] = (row, name[:_NAME_CHARACTERS_MAX])
     return names

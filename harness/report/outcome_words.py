@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from splitbrain.harness.folder.results import OutcomeCounts, Results, counted
 
 #: Column of the compare-and-sets that found another value than they expected.
-_REFUSED = "of which refused"
+_REFUSED = "mismatches"
 _ERROR_CLASSES_MAX = 6
 
 
@@ -18,33 +18,22 @@ def outcome_columns(results: Results) -> tuple[str, ...]:
 
 def outcome_cells(counts: OutcomeCounts, columns: Sequence[str]) -> list[str]:
     """Return one kind's figures, in the order of the columns after the first."""
-    figures = {
-        "ok": counts.ok,
-        _REFUSED: counts.refused,
-        "fail": counts.fail,
-        "info": counts.info,
-    }
+    figures = {"ok": counts.ok, _REFUSED: counts.refused, "fail": counts.fail, "info": counts.info}
     return [f"{figures[column]:,}" for column in columns[1:]]
 
 
 def failures(results: Results) -> Iterable[str]:
     """Yield why operations had no success, one sentence per kind and outcome."""
     for kind, counts in sorted(results.operations.items()):
-        for outcome, number, by_error in (
-            ("fail", counts.fail, counts.fail_by_error),
-            ("info", counts.info, counts.info_by_error),
+        for verb, meaning, number, by_error in (
+            ("failed", "certainly did not happen", counts.fail, counts.fail_by_error),
+            ("are info", "may have happened or not", counts.info, counts.info_by_error),
         ):
             if not number or not by_error:
                 continue
             classes = [f"{count:,} {error}" for error, count in by_error.items()]
-            more = len(classes) - _ERROR_CLASSES_MAX
-            listed = ", ".join(classes[:_ERROR_CLASSES_MAX]) + (
-                f" and {counted(more, 'more class', 'more classes')}" if more > 0 else ""
-            )
-            verb, meaning = (
-                ("failed", "certainly did not happen")
-                if outcome == "fail"
-                else ("are info", "may have happened or not")
-            )
+            listed = ", ".join(classes[:_ERROR_CLASSES_MAX])
+            if (more := len(classes) - _ERROR_CLASSES_MAX) > 0:
+                listed += f" and {counted(more, 'more class', 'more classes')}"
             share = f"{100 * number / counts.total:.3g} %"
             yield f"{share} of {kind} operations {verb} ({meaning}): {listed}"

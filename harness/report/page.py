@@ -1,11 +1,11 @@
 """The report page: gathers the template's data and renders it.
 
 Text from the system under test reaches the page through the template engine's escaping or through
-``page_assets`` only. The page needs no connection and no other file. Its size is bounded whatever
-the length of the run.
+``page_assets`` only. The page needs no other file, and its size is bounded.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from splitbrain.harness.report.chart_data import (
 )
 from splitbrain.harness.report.coverage_tables import HEADER, NOTE, coverage_rows
 from splitbrain.harness.report.fault_columns import FAULT_COLUMNS, LEADER_NOTE, hit_a_leader
-from splitbrain.harness.report.findings import analysis_tables
+from splitbrain.harness.report.findings import AnalysisTable, analysis_tables
 from splitbrain.harness.report.message_timeline_section import (
     SCRIPTS,
     STYLES,
@@ -46,9 +46,8 @@ from splitbrain.harness.report.page_assets import (
     page_assets,
     template_environment,
 )
-from splitbrain.harness.report.shown_table import AnalysisTable
 from splitbrain.harness.report.static_charts import draw_static_charts
-from splitbrain.harness.report.violations import ShownViolation, show_violations
+from splitbrain.harness.report.violations import show_violations
 
 _OBSERVATIONS_MAX = 50
 _REIGN_ROWS_MAX = 200
@@ -56,7 +55,7 @@ _FAULT_ROWS_MAX = 500
 _COVERAGE_ROWS_MAX = 200
 _FROM_OUTSIDE = (
     "There are no state events of the nodes: this is who was seen to lead from outside, once a "
-    "second. A leader that is cut off and still believes to lead is not shown."
+    "second. A leader that is cut off and still claims to lead is not shown."
 )
 
 #: A hostile history's checker may have figures of any length.
@@ -64,11 +63,7 @@ _FIGURE_CHARACTERS_MAX = 1_000
 
 
 def report_page(
-    record: RunRecord,
-    results: Results,
-    analysis: RunAnalysis | None,
-    *,
-    vendor: Path = VENDOR,
+    record: RunRecord, results: Results, analysis: RunAnalysis | None, *, vendor: Path = VENDOR
 ) -> str:
     """Return the whole page; ``vendor`` is the folder of the chart library."""
     messages = _messages(record, results)
@@ -80,9 +75,15 @@ def report_page(
         ["report.js", *(SCRIPTS if messages else ()), *([SCRIPT] if view else [])],
         [*(STYLES if messages else ()), *([STYLE] if view else [])],
     )
+    filters: dict[str, Callable[..., Any]] = {
+        "printable": printable,
+        # Sentences are whole, for they say why a verdict is trusted.
+        "figure": partial(value_text, length_max=_FIGURE_CHARACTERS_MAX),
+        "contradicting": contradicting,
+    }
     # The policy refuses any request that hostile text in the page might make.
     return (
-        template_environment(_filters())
+        template_environment(filters)
         .get_template("report.html.j2")
         .render(
             policy=content_security_policy(assets.scripts),
@@ -125,24 +126,15 @@ def report_page(
     )
 
 
-def _filters() -> dict[str, Callable[..., Any]]:
-    return {"printable": printable, "figure": _figure, "contradicting": contradicting}
-
-
 def _messages(record: RunRecord, results: Results) -> MessageTimeline | None:
     if results.bare_history:
         return None
-    messages = message_timeline(record.folder.timeline, results.checkers, record.node_names)
+    timeline = record.folder.timeline
+    messages = message_timeline(timeline, results.checkers, record.node_names)
     if messages is None:
         return None
-    name = record.folder.timeline.name
-    cut = [f"{clause}." for clause in record.damage if clause.startswith(f"{name} ")]
+    cut = [f"{clause}." for clause in record.damage if clause.startswith(f"{timeline.name} ")]
     return msgspec.structs.replace(messages, problems=[*messages.problems, *cut])
-
-
-def _figure(value: object) -> str:
-    """Return a checker's figure; sentences are whole, for they say why a verdict is trusted."""
-    return value_text(value, _FIGURE_CHARACTERS_MAX)
 
 
 def _chart_data(record: RunRecord) -> ChartData:
@@ -208,10 +200,7 @@ def _overlap_note(shown: Sequence[ShownReign], *, is_from_outside: bool) -> str 
     if overlapping:
         often = "Once" if overlapping == 1 else f"{overlapping} times"
         return (
-            f"{often} two nodes believed to lead at the same time, in different epochs: harmless "
+            f"{often} two nodes claimed to lead at the same time, in different epochs: harmless "
             "by itself, a leader that is cut off cannot know."
         )
-    return "Never did two nodes believe to lead at once."
-
-
-__all__ = ["ShownViolation", "report_page"]
+    return "No two nodes claimed to lead at once."

@@ -10,20 +10,14 @@ from functools import partial
 from pathlib import Path
 
 from splitbrain.contracts.analysis.run import RunAnalysis
-from splitbrain.contracts.budget import Budget
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.results import Results, write_verdict
 from splitbrain.harness.judge.analysis_process import read_analysis
 from splitbrain.harness.judge.evidence_loader import RunRecord
 from splitbrain.harness.judge.judge import judge
-from splitbrain.harness.pool.limits import Limits
-from splitbrain.harness.pool.workers import Part, run_parts
 from splitbrain.harness.report.junit import to_junit
+from splitbrain.harness.report.page_writer import draw_page
 from splitbrain.harness.report.summary import to_markdown
-
-_REPORT_FUNCTION = f"{__name__}:write_report"
-#: A page of a million operations takes seconds.
-_REPORT_LIMITS = Limits(time_budget_s=180.0, memory_budget_mib=8192, jobs=1)
 
 
 def publish(record: RunRecord, results: Results, *, with_analysis: bool) -> Results:
@@ -34,11 +28,10 @@ def publish(record: RunRecord, results: Results, *, with_analysis: bool) -> Resu
         analysis, problem = read_analysis(record.folder.root)
         if problem is not None:
             results = results.with_problem(problem)
-
     folder, before = record.folder, results
-    problem = _make_report(record, results, analysis)
+    problem = draw_page(record, results, analysis, folder.report)
     if problem is not None:
-        results = results.with_problem(problem)
+        results = results.with_problem(f"{folder.report.name} {problem}")
         _forget(folder.report)
     makers: tuple[tuple[str, Path, Callable[[Results], bytes]], ...] = (
         ("summary.md", folder.summary, lambda given: to_markdown(given, analysis).encode()),
@@ -58,23 +51,6 @@ def publish(record: RunRecord, results: Results, *, with_analysis: bool) -> Resu
 
 #: Judges a run folder and writes all files of it; see ``harness.judge.judge.judge``.
 judge_and_publish = partial(judge, publish=publish)
-
-
-def write_report(payload: tuple[RunRecord, Results, RunAnalysis | None], _budget: Budget) -> None:
-    """Draw the page and write it, in a worker."""
-    from splitbrain.harness.report.page import report_page
-
-    record, results, analysis = payload
-    write_atomically(record.folder.report, report_page(record, results, analysis).encode())
-
-
-def _make_report(record: RunRecord, results: Results, analysis: RunAnalysis | None) -> str | None:
-    """Draw the page in a process that can be killed; return the problem, or None."""
-    part = Part(_REPORT_FUNCTION, (record, results, analysis))
-    (outcome,) = run_parts([part], _REPORT_LIMITS)
-    if outcome.failure is None:
-        return None
-    return f"report.html could not be made: its writer {outcome.failure}."
 
 
 def _forget(path: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from markupsafe import Markup
 
 from splitbrain.harness.report.chart_data import Band, ShownReign, Throughput
+from splitbrain.harness.report.svg import element, picture
 
 STRETCHES_MAX = 300
 _WIDTH_PX = 1040
@@ -34,42 +35,27 @@ def draw_static_charts(
         share = min(max(time_s / end_s, 0.0), 1.0) if end_s > 0 else 0.0
         return _LEFT_PX + share * (_WIDTH_PX - _LEFT_PX - 10)
 
-    parts = [
-        Markup(
-            '<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" '
-            'viewBox="0 0 {w} {h}" role="img" aria-label="{label}">'
-        ).format(
-            w=_WIDTH_PX,
-            h=height,
-            label="Throughput, latency quantiles and leaders over time, with the faults as bands.",
-        )
-    ]
-    parts += [
-        Markup(
-            '<rect class="band" x="{x:.1f}" y="0" width="{w:.1f}" height="{h}"/>'
-            '<text x="{tx:.1f}" y="{ty}">{label}</text>'
-        ).format(
-            x=x(band.start_s),
-            w=max(x(band.end_s) - x(band.start_s), 1.5),
-            h=height - 24,
-            tx=x(band.start_s) + 3,
-            ty=12 + 14 * band.row,
-            label=band.label,
-        )
-        for band in bands
-    ]
+    parts: list[Markup] = []
+    for band in bands:
+        left = x(band.start_s)
+        width = max(x(band.end_s) - left, 1.5)
+        parts += [
+            element("rect", class_="band", x=left, y=0, width=width, height=height - 24),
+            element("text", band.label, x=left + 3, y=12 + 14 * band.row),
+        ]
     step = math.ceil(len(figures.times_s) / STRETCHES_MAX)
     parts.append(_throughput_panel(figures, step, x, top=_GAP_PX))
     parts.append(_latency_panel(figures, step, x, top=_PANEL_PX + 2 * _GAP_PX))
     parts.append(_lanes(reigns, nodes, x, top=2 * (_PANEL_PX + _GAP_PX) + 12))
     for tick in range(6):
         time_s = end_s * tick / 5
-        parts.append(
-            Markup(
-                '<text class="soft" x="{x:.1f}" y="{y}" text-anchor="middle">{t} s</text>'
-            ).format(x=x(time_s), y=height - 6, t=round(time_s, 1))
-        )
-    return Markup().join([*parts, Markup("</svg>")])
+        parts.append(_soft(f"{round(time_s, 1)} s", x(time_s), height - 6, "middle"))
+    label = "Throughput, latency quantiles and leaders over time, with the faults as bands."
+    return picture(_WIDTH_PX, height, label, *parts)
+
+
+def _soft(text: str, x: float, y: float, anchor: str | None = None) -> Markup:
+    return element("text", text, class_="soft", x=x, y=y, text_anchor=anchor)
 
 
 def _throughput_panel(
@@ -112,21 +98,14 @@ def _latency_panel(
 
 
 def _panel_title(title: str, high: str, low: str, top: float) -> Markup:
-    return Markup(
-        '<line class="rule" x1="{left}" x2="{right}" y1="{bottom}" y2="{bottom}"/>'
-        '<text class="soft" x="{left}" y="{title_y}">{title}</text>'
-        '<text class="soft" x="{label_x}" y="{high_y}" text-anchor="end">{high}</text>'
-        '<text class="soft" x="{label_x}" y="{bottom}" text-anchor="end">{low}</text>'
-    ).format(
-        left=_LEFT_PX,
-        right=_WIDTH_PX,
-        bottom=top + _PANEL_PX,
-        title=title,
-        title_y=top - 4,
-        label_x=_LEFT_PX - 6,
-        high=high,
-        high_y=top + 10,
-        low=low,
+    bottom = top + _PANEL_PX
+    return Markup().join(
+        [
+            element("line", class_="rule", x1=_LEFT_PX, x2=_WIDTH_PX, y1=bottom, y2=bottom),
+            _soft(title, _LEFT_PX, top - 4),
+            _soft(high, _LEFT_PX - 6, top + 10, "end"),
+            _soft(low, _LEFT_PX - 6, bottom, "end"),
+        ]
     )
 
 
@@ -136,38 +115,28 @@ def _curve(runs: Sequence[Sequence[tuple[float, float]]], name: str) -> Markup:
         for run in runs
         for number, (px, py) in enumerate(run)
     )
-    return Markup('<path class="curve line-{name}" d="{path}"/>').format(name=name, path=path)
+    return element("path", class_=f"curve line-{name}", d=path)
 
 
 def _lanes(
-    reigns: Sequence[ShownReign],
-    nodes: Sequence[str],
-    x: Callable[[float], float],
-    *,
-    top: float,
+    reigns: Sequence[ShownReign], nodes: Sequence[str], x: Callable[[float], float], *, top: float
 ) -> Markup:
-    parts: list[Markup] = []
-    for lane, node in enumerate(nodes):
-        parts.append(
-            Markup('<text class="soft" x="{x}" y="{y}" text-anchor="end">{node}</text>').format(
-                x=_LEFT_PX - 6, y=top + lane * _LANE_PX + 19, node=node
-            )
-        )
+    parts = [
+        _soft(node, _LEFT_PX - 6, top + lane * _LANE_PX + 19, "end")
+        for lane, node in enumerate(nodes)
+    ]
     for reign in reigns:
         if reign.node not in nodes:
             continue
-        parts.append(
-            Markup(
-                '<g><title>{title}</title><rect class="reign e{color}{clash}" x="{x:.1f}" y="{y}" '
-                'width="{w:.1f}" height="{h}" rx="3"/></g>'
-            ).format(
-                title=f"{reign.node} leads epoch {reign.epoch}",
-                color=reign.epoch % _EPOCH_COLORS,
-                clash=" clash" if reign.clash else "",
-                x=x(reign.start_s),
-                y=top + nodes.index(reign.node) * _LANE_PX + 3,
-                w=max(x(reign.end_s) - x(reign.start_s), 1.5),
-                h=_LANE_PX - 6,
-            )
+        box = element(
+            "rect",
+            class_=f"reign e{reign.epoch % _EPOCH_COLORS}{' clash' if reign.clash else ''}",
+            x=x(reign.start_s),
+            y=top + nodes.index(reign.node) * _LANE_PX + 3,
+            width=max(x(reign.end_s) - x(reign.start_s), 1.5),
+            height=_LANE_PX - 6,
+            rx=3,
         )
+        title = element("title", f"{reign.node} leads epoch {reign.epoch}")
+        parts.append(element("g", title, box))
     return Markup().join(parts)

@@ -1,13 +1,10 @@
 """The verdict for people: the table on the terminal and ``summary.md``.
 
 The verdict stands last on the terminal, where the eye is when a command ends, and first in the
-Markdown file. Everything shown comes from ``results.json``, and in the file from the Spark
-analysis; nothing is judged here.
+Markdown file.
 """
 
-import contextlib
 import io
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -20,6 +17,7 @@ from rich.text import Text
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.analysis.run import RunAnalysis
 from splitbrain.harness.console.plain_text import markdown, printable
+from splitbrain.harness.console.standard_streams import forget_output
 from splitbrain.harness.folder.results import FaultResult, Results, leading_sentence
 from splitbrain.harness.report.coverage_tables import HEADER, coverage_rows
 from splitbrain.harness.report.fault_columns import LEADER_NOTE, SHORT_COLUMNS, hit_a_leader
@@ -32,10 +30,7 @@ _VERDICT_STYLE = {
     Verdict.UNKNOWN: "bold yellow",
     Verdict.INVALID: "bold red",
 }
-_HEADLINE_STYLE = {
-    "VALID": "bold black on green",
-    "INVALID": "bold white on red",
-}
+_HEADLINE_STYLE = {"VALID": "bold black on green", "INVALID": "bold white on red"}
 #: Lines for programs and files are never wrapped.
 _PLAIN_WIDTH = 100_000
 #: Faults shown on a terminal before the rest is only counted.
@@ -57,7 +52,7 @@ def show(results: Results, console: Console) -> None:
         else:
             _print_plainly(results, console)
     except BrokenPipeError:
-        _nobody_reads()
+        forget_output()
     # The reader stopped reading, or the terminal cannot show the text: the verdict is the last
     # thing that may be lost, so it goes out in plain letters.
     except Exception as error:  # noqa: BLE001
@@ -77,12 +72,6 @@ def _print_plainly(results: Results, console: Console) -> None:
     console.file.flush()
 
 
-def _nobody_reads() -> None:
-    """Keep the interpreter from complaining, at its end, that its output is gone."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def render(results: Results, console: Console) -> None:
     """Print the summary; reads well from 80 columns on."""
     console.print()
@@ -93,7 +82,7 @@ def render(results: Results, console: Console) -> None:
         _print_block(console, "Operations without success", _sentences_table(reasons))
     if results.faults:
         bitten = sum(fault.verified for fault in results.faults)
-        title = f"Faults ({bitten} of {len(results.faults)} bit)"
+        title = f"Faults ({bitten} of {len(results.faults)} took effect)"
         _print_block(console, title, _faults_table(results.faults))
         for sentence in unnoticed(results.faults):
             console.print(Padding(Text(printable(sentence), style="yellow"), (0, 0, 0, 2)))
@@ -198,7 +187,7 @@ def _print_block(console: Console, title: str, table: Table) -> None:
     console.print(Padding(table, (0, 0, 0, 2)))
 
 
-def _plain_table(*, header: bool) -> Table:
+def _plain_table(*, header: bool = False) -> Table:
     return Table(
         box=None, show_header=header, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0)
     )
@@ -207,9 +196,8 @@ def _plain_table(*, header: bool) -> Table:
 def _operations_table(results: Results) -> Table:
     table = _plain_table(header=True)
     columns = outcome_columns(results)
-    table.add_column(columns[0])
-    for column in columns[1:]:
-        table.add_column(column, justify="right")
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left")
     for kind, counts in sorted(results.operations.items()):
         table.add_row(Text(printable(kind)), *outcome_cells(counts, columns))
     return table
@@ -218,12 +206,8 @@ def _operations_table(results: Results) -> Table:
 def _faults_table(faults: Sequence[FaultResult]) -> Table:
     table = _plain_table(header=True)
     for column in SHORT_COLUMNS:
-        table.add_column(
-            column.title,
-            justify="right" if column.is_figure else "left",
-            no_wrap=not column.is_wide,
-            overflow="fold",
-        )
+        justify = "right" if column.is_figure else "left"
+        table.add_column(column.title, justify=justify, no_wrap=not column.is_wide, overflow="fold")
     for fault in faults[:_FAULTS_SHOWN_MAX]:
         table.add_row(
             *(
@@ -279,7 +263,7 @@ def _epoch_range(epochs: tuple[int, ...]) -> str:
 
 
 def _cluster_table(results: Results) -> Table:
-    table = _plain_table(header=False)
+    table = _plain_table()
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
     for name, value in _cluster_rows(results):
@@ -288,21 +272,24 @@ def _cluster_table(results: Results) -> Table:
 
 
 def _checkers_table(results: Results) -> Table:
-    table = _plain_table(header=False)
+    table = _plain_table()
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for result in results.checkers:
-        style = _VERDICT_STYLE[result.verdict]
-        name, reason = Text(printable(result.checker)), Text(printable(result.reason))
-        table.add_row(Text(result.verdict.value, style=style), name, reason)
-    for name, why in results.not_run.items():
-        table.add_row(Text(_NOT_RUN, style="yellow"), Text(printable(name)), Text(printable(why)))
+    rows = [
+        *(
+            (result.verdict.value, _VERDICT_STYLE[result.verdict], result.checker, result.reason)
+            for result in results.checkers
+        ),
+        *((_NOT_RUN, "yellow", name, reason) for name, reason in results.not_run.items()),
+    ]
+    for verdict, style, name, reason in rows:
+        table.add_row(Text(verdict, style=style), Text(printable(name)), Text(printable(reason)))
     return table
 
 
 def _sentences_table(sentences: Iterable[str]) -> Table:
-    table = _plain_table(header=False)
+    table = _plain_table()
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for sentence in sentences:

@@ -133,8 +133,7 @@ FORMATS = Chapter(
             "an answer to another compare-and-set than was asked",
             "the cas of process 0, event 0: it is asked [1, 3] and answers [2, 3, True]",
             lines(
-                CAS.replace("5", "[1, 3]"),
-                CAS.replace("5", "[2, 3, true]").replace("invoke", "ok"),
+                CAS.replace("5", "[1, 3]"), CAS.replace("5", "[2, 3, true]").replace("invoke", "ok")
             ),
         ),
         unreadable(

@@ -92,12 +92,7 @@ def _lonely_point() -> Point:
     """The only run of its trend."""
     name = {"system": HOSTILE, "workload": HOSTILE, "runtime": HOSTILE}
     return Point(
-        **name,
-        measure="availability",
-        started_at=NIGHT,
-        run_id=HOSTILE,
-        version=None,
-        value=1.0,
+        **name, measure="availability", started_at=NIGHT, run_id=HOSTILE, version=None, value=1.0
     )
 
 

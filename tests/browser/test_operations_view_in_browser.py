@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from splitbrain.harness.cli.bare_command import page_at
 from splitbrain.harness.judge.bare_history import judge_history
 from splitbrain.harness.pool.limits import Limits
-from splitbrain.harness.report.bare_report import page_at
 from splitbrain.harness.report.publishing import judge_and_publish as judge
 from tests.browser.opened_reports import PATIENCE, Visit, visit
 from tests.synthetic_runs import write_run

@@ -49,10 +49,7 @@ def test_a_report_opens_offline_without_an_error_or_a_request(
 ) -> None:
     opened = visit(browser, reports[name])
     assert opened.complaints == []
-    assert opened.requests in (
-        [reports[name].as_uri()],
-        [reports[name].as_uri(), "data:,"],
-    )
+    assert opened.requests in ([reports[name].as_uri()], [reports[name].as_uri(), "data:,"])
 
 
 @pytest.mark.parametrize("dark", [False, True])

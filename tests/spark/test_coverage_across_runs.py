@@ -97,7 +97,7 @@ def test_what_faults_met_goes_from_the_results_to_the_page(
     ]
     # Of what this version does not know there is no row.
     assert met_rows(findings.coverage.rows) == [
-        ("kraft", "register", "kill", "leader", "0", "0", "5 (4 bit)", "0"),
+        ("kraft", "register", "kill", "leader", "0", "0", "5 (4 took effect)", "0"),
         ("kraft", "register", "kill", "follower", "0", "0", "0", "0"),
         ("kraft", "register", "kill", "candidate", "0", "0", "0", "0"),
     ]

@@ -12,8 +12,8 @@ from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.figure import RUN_DIMENSIONS, Better, Condition, Dimension, Figure, Unit
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.harness.folder.results import NODE_CHECKER, RECORD_CHECKER
 from splitbrain.harness.folder.simulation_record import INVARIANTS
-from splitbrain.harness.judge import node_health, record_health
 from splitbrain.nemesis.kinds import kind_names
 from splitbrain.runtimes.registry import runtime_names
 from splitbrain.spark_analysis.figure_catalogue import SPARK_FIGURES
@@ -160,7 +160,7 @@ def _values_of(dimension: Dimension) -> Sequence[str]:
         case "fault":
             return kind_names()
         case "checker":
-            ours = (node_health.CHECKER_NAME, record_health.CHECKER_NAME, INVARIANTS)
+            ours = (NODE_CHECKER, RECORD_CHECKER, INVARIANTS)
             return (*checker_names(), *ours)
         case "version" | "operation":
             return ()

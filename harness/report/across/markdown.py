@@ -33,7 +33,7 @@ def to_markdown(findings: Findings) -> str:
         _scope(findings),
         "## Failures",
         _table(
-            ("state", "failure", "since", "before", "first met", "example", "fingerprint"),
+            ("state", "failure", "since", "before", "first seen", "example", "fingerprint"),
             (
                 (
                     f"{one.state}{', planted bug' if one.planted else ''}",
@@ -68,7 +68,7 @@ def to_markdown(findings: Findings) -> str:
             ),
             findings.points.trends,
         ),
-        "## How surely failures come again",
+        "## Reproduction rate",
         _table(
             ("failure", "of the same plan", "system", "workload", "runtime", "example"),
             (
@@ -84,7 +84,7 @@ def to_markdown(findings: Findings) -> str:
             ),
             findings.flakes.count,
         ),
-        "## What faults met",
+        "## Fault coverage",
         NOTE,
         _table(HEADER, met, len(met)),
         "## All runs",

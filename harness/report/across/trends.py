@@ -15,6 +15,7 @@ from markupsafe import Markup
 from splitbrain.contracts.analysis.across import Change, Findings, Point, TrendName
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.report.across.words import MEASURES, SHARES, change_text, moment, value_text
+from splitbrain.harness.report.svg import element, picture
 
 #: Margin above and below the values, as a share of their range.
 _MARGIN: Final = 0.08
@@ -109,60 +110,40 @@ def draw_trend(trend: Trend) -> Markup:
     def y(value: float) -> float:
         return _TOP + (_HEIGHT - _TOP - _BOTTOM) * (high - value) / (high - low)
 
-    name = MEASURES.get(trend.measure, trend.measure)
-    parts = [
-        Markup(
-            '<svg xmlns="http://www.w3.org/2000/svg" class="trend" viewBox="0 0 {w} {h}" '
-            'role="img" aria-label="{label}">'
-        ).format(w=_WIDTH, h=_HEIGHT, label=f"{name} of {trend.title}, {counted(count, 'run')}")
-    ]
-    parts += [
-        _mark(value_text(trend.measure, value), y(value)) for value in (low, (low + high) / 2, high)
-    ]
+    middle = (low + high) / 2
+    parts = [_mark(value_text(trend.measure, value), y(value)) for value in (low, middle, high)]
     for level in levels_of(trend):
-        parts.append(
-            Markup(
-                '<line class="level" x1="{a:.1f}" x2="{b:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
-            ).format(a=x(level.begin - 0.5), b=x(level.end - 0.5), y=y(level.middle))
-        )
+        begin, end, height = x(level.begin - 0.5), x(level.end - 0.5), y(level.middle)
+        parts.append(element("line", class_="level", x1=begin, x2=end, y1=height, y2=height))
         if level.change:
-            parts.append(_change(level.change, x(level.begin - 0.5)))
+            parts.append(_change(level.change, begin))
     dots = "".join(
         f"M{x(place):.1f} {y(point.value):.1f}h0" for place, point in enumerate(trend.points)
     )
-    parts.append(Markup('<path class="points" d="{dots}"/>').format(dots=dots))
+    parts.append(element("path", class_="points", d=dots))
     ends = ((_LEFT, "start", trend.points[0]), (_WIDTH - _RIGHT, "end", trend.points[-1]))
     for at, anchor, point in ends if count > 1 else ends[:1]:
-        parts.append(
-            Markup(
-                '<text class="soft" x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>'
-            ).format(x=at, y=_HEIGHT - 8, anchor=anchor, text=moment(point.started_at))
-        )
-    return Markup().join([*parts, Markup("</svg>")])
+        parts.append(_soft(moment(point.started_at), at, _HEIGHT - 8, anchor))
+    name = MEASURES.get(trend.measure, trend.measure)
+    label = f"{name} of {trend.title}, {counted(count, 'run')}"
+    return picture(_WIDTH, _HEIGHT, label, *parts, class_="trend")
+
+
+def _soft(text: str, x: float, y: float, anchor: str) -> Markup:
+    return element("text", text, class_="soft", x=x, y=y, text_anchor=anchor)
 
 
 def _mark(text: str, y: float) -> Markup:
-    return Markup(
-        '<line class="grid" x1="{x1}" x2="{x2}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        '<text class="soft" x="{tx}" y="{ty:.1f}" text-anchor="end">{text}</text>'
-    ).format(x1=_LEFT, x2=_WIDTH - _RIGHT, y=y, tx=_LEFT - 6, ty=y + 4, text=text)
+    line = element("line", class_="grid", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y)
+    return line + _soft(text, _LEFT - 6, y + 4, "end")
 
 
 def _change(change: Change, x: float) -> Markup:
     which = "worse" if change.worse else "better"
+    title = element("title", change_text(change))
     # The word stands on that side of the line where there is room.
-    is_late = x > _WIDTH / 2
-    return Markup(
-        '<line class="change {which}" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}">'
-        "<title>{title}</title></line>"
-        '<text class="{which}" x="{tx:.1f}" y="{ty}" text-anchor="{anchor}">{which}</text>'
-    ).format(
-        which=which,
-        x=x,
-        top=_TOP - 18,
-        bottom=_HEIGHT - _BOTTOM,
-        title=change_text(change),
-        tx=x - 4 if is_late else x + 4,
-        ty=_TOP - 8,
-        anchor="end" if is_late else "start",
-    )
+    at, anchor = (x - 4, "end") if x > _WIDTH / 2 else (x + 4, "start")
+    top, bottom = _TOP - 18, _HEIGHT - _BOTTOM
+    return element(
+        "line", title, class_=f"change {which}", x1=x, x2=x, y1=top, y2=bottom
+    ) + element("text", which, class_=which, x=at, y=_TOP - 8, text_anchor=anchor)

@@ -61,7 +61,7 @@ def failure_title(failure: Failure) -> str:
 
 
 def flake_text(flake: Flake) -> str:
-    """Return how surely it fails."""
+    """Return how often it fails."""
     often = f"{flake.failed} of {flake.runs}"
     match flake.flake:
         case "deterministic":

@@ -9,7 +9,7 @@ import pytest
 
 from bench.reader_fuzz.comparison import Finding, compared
 from bench.reader_fuzz.fuzzing import file_of, looked_at
-from splitbrain.harness.judge.shared_reading import line_ranges
+from splitbrain.harness.judge.bare_columns import line_ranges
 from splitbrain.history import pairing
 from splitbrain.history.edn_values import EdnSet, Name
 from splitbrain.history.identity import ValuesApart
@@ -115,7 +115,7 @@ def info_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def last_range_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "splitbrain.harness.judge.shared_reading.line_ranges",
+        "splitbrain.harness.judge.bare_columns.line_ranges",
         lambda path, count: line_ranges(path, count + 1)[:-1],
     )
 

@@ -38,6 +38,6 @@ def run_parts_here(
 def judge_in_process(monkeypatch: pytest.MonkeyPatch, *, report: bool = False) -> None:
     """Judge without workers, and without a report unless it is asked for."""
     monkeypatch.setattr("splitbrain.harness.pool.workers.run_parts", run_parts_here)
-    monkeypatch.setattr("splitbrain.harness.report.publishing.run_parts", run_parts_here)
+    monkeypatch.setattr("splitbrain.harness.report.page_writer.run_parts", run_parts_here)
     if not report:
-        monkeypatch.setattr("splitbrain.harness.report.publishing._make_report", lambda *_: None)
+        monkeypatch.setattr("splitbrain.harness.report.publishing.draw_page", lambda *_: None)

@@ -101,5 +101,5 @@ def test_a_file_that_a_recipe_lacks_is_seen() -> None:
     assert touched("tests/unit/systems/test_a_new_system.py") == {"systems/registry.py"}
     assert "contracts/analysis/run.py" in touched("tests/spark/test_a_new_job.py")
     assert touched("tests/unit/nemesis/test_a_new_kind.py") == {
-        *("nemesis/families", "harness/run/acting.py", "harness/run/world/acting.py"),
+        *("nemesis/families", "harness/run/acting.py", "harness/run/world/acting.py")
     }

@@ -7,7 +7,6 @@ from typing import NoReturn
 import pytest
 from rich.console import Console
 
-from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.harness.cli import commands
 from splitbrain.harness.cli import main as cli
@@ -78,7 +77,7 @@ def test_interrupted_replays_are_not_gone_on_with(
 ) -> None:
     def run_once(options: TestOptions, console: Console, *, analyze: bool) -> commands.Judged:
         assert options
-        return commands.Judged(2, Verdict.UNKNOWN, interrupted=True)
+        return commands.Judged(2, interrupted=True)
 
     monkeypatch.setattr(commands, "run_once", run_once)
     assert cli.run(["replay", str(run), "--times", "5"]) == 2

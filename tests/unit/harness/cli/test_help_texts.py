@@ -26,10 +26,7 @@ def test_the_help_of_nemesis_names_every_kind_target_and_scripted_plan() -> None
     assert f"With --runtime simulated also: {', '.join(exact)}. Targets: " in told
     assert f"Scripted plans: {', '.join(SCRIPTED)}." in told
     targets = told.partition("Targets: ")[2].partition(", or a node")[0].split(", ")
-    assert set(targets) == {
-        *(LEADER, FOLLOWER, LAST_LEADER, LAGGARD, HALVES, ALL),
-        "random:K",
-    }
+    assert set(targets) == {*(LEADER, FOLLOWER, LAST_LEADER, LAGGARD, HALVES, ALL), "random:K"}
 
 
 def test_the_help_of_workload_names_every_workload() -> None:

@@ -132,8 +132,8 @@ def test_replays_report_how_many_came_out_invalid_and_the_worst_code(
         assert options.replay_of == str(folder.root)
         code = codes.pop(0)
         verdict = {0: Verdict.VALID, 1: Verdict.INVALID, 2: Verdict.UNKNOWN}[code]
-        came_to = ReplayVerdict(verdict.value.upper())
-        return SimpleNamespace(exit_code=code, interrupted=False, came_to=came_to)
+        found = ReplayVerdict(verdict.value.upper())
+        return SimpleNamespace(exit_code=code, interrupted=False, verdict=found)
 
     monkeypatch.setattr(commands, "run_once", run_once)
     assert cli.run(["replay", str(tmp_path / "latest"), "--times", "3"]) == 1

@@ -62,7 +62,7 @@ class Stages:
         from splitbrain.harness.judge import checking
 
         checking._WHOLE_FUNCTION = "tests.unit.harness.console.interrupted_command:hang"
-        checking._PART_FUNCTION = "tests.unit.harness.console.interrupted_command:hang"
+        checking.PART_FUNCTION = "tests.unit.harness.console.interrupted_command:hang"
 
     def spark(self) -> None:
         """The analysis hangs."""

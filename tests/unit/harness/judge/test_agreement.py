@@ -9,9 +9,9 @@ import pytest
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.names import RunId
 from splitbrain.contracts.system import ReadsSpeakFor
-from splitbrain.harness.judge import agreement
 from splitbrain.harness.judge.bare_history import judge_history
 from splitbrain.harness.judge.evidence_loader import load_run
+from splitbrain.harness.judge.node_health import single_holders
 from splitbrain.harness.pool.limits import Limits
 from splitbrain.harness.run.options import prepare
 from splitbrain.harness.run.plan_record import plan_of
@@ -91,13 +91,13 @@ def test_who_may_hold_what_was_not_read_follows_from_the_claim(
     folder: RunFolder, plan: dict[str, Any], converged: bool, anybody: bool
 ) -> None:
     edit_plan(folder, **plan)
-    found = agreement.members(load_run(folder.root), converged=converged)
+    found = single_holders(load_run(folder.root), converged=converged)
     assert found == (frozenset({"n1", "n2", "n3"}) if anybody else frozenset())
 
 
 def test_a_node_that_does_not_vote_holds_nothing_for_the_cluster(folder: RunFolder) -> None:
     edit_plan(folder, reads_speak_for="member", observers=["n4"])
-    found = agreement.members(load_run(folder.root), converged=True)
+    found = single_holders(load_run(folder.root), converged=True)
     assert found == frozenset({"n1", "n2", "n3"})
 
 

@@ -213,19 +213,19 @@ def test_rows_show_zeros_and_what_was_never_tried_first() -> None:
         ("wipe", "leader", "0", "0", "0", "0"),
         ("wipe", "follower", "0", "0", "0", "0"),
         ("wipe", "candidate", "0", "0", "0", "0"),
-        ("kill", "leader", "1", "1", "2 (1 bit)", "0"),
+        ("kill", "leader", "1", "1", "2 (1 took effect)", "0"),
         ("kill", "follower", "0", "0", "0", "0"),
         ("kill", "candidate", "0", "0", "0", "0"),
         ("pause", "leader", "0", "0", "0", "0"),
         ("pause", "follower", "0", "0", "3", "0"),
         ("pause", "candidate", "0", "0", "0", "0"),
-        ("pause", "down", "0", "0", "1 (0 bit)", "0"),
+        ("pause", "down", "0", "0", "1 (0 took effect)", "0"),
     ]
     assert workload_rows(CELLS, ("wipe",)) == [
         ("fault", "register", "set"),
         ("wipe", "0", "0"),
-        ("kill", "0", "4 (3 bit)"),
-        ("pause", "4 (3 bit)", "0"),
+        ("kill", "0", "4 (3 took effect)"),
+        ("pause", "4 (3 took effect)", "0"),
     ]
 
 

@@ -1,6 +1,7 @@
 """A fault that the system never noticed is told apart from one that it survived."""
 
 import random
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,11 +12,14 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.results import FaultResult, OutcomeCounts, Results, leading_sentence
 from splitbrain.harness.judge import fault_notice
-from splitbrain.harness.judge.fault_notice import NOTHING_NOTICED, Notice, Signs, notices
+from splitbrain.harness.judge.evidence_loader import RunRecord
+from splitbrain.harness.judge.fault_notice import NOTHING_NOTICED, Notice, notices
 from splitbrain.harness.report.summary import to_markdown, unnoticed
 from splitbrain.history.course import LeaderSighting, Phase
 from splitbrain.history.fault_windows import FaultWindow
 from splitbrain.history.records import PairedOperation
+from splitbrain.history.run_folder import RunFolder
+from tests.plans import plan_with
 
 MS = 1_000_000
 S = 1000 * MS
@@ -39,35 +43,37 @@ LOAD = tuple(
 )
 
 
-def said(node: str, *events: tuple[int, str, dict[str, Any]]) -> tuple[StateEvent, ...]:
+def said(node: str, *events: tuple[int, str, dict[str, Any]]) -> list[StateEvent]:
     """Time in ms, kind, and what else there is to it."""
-    return tuple(
+    return [
         msgspec.structs.replace(
             StateEvent(node, number, 0, kind, 1, time=at * MS),  # type: ignore[arg-type]
             **more,
         )
         for number, (at, kind, more) in enumerate(events)
-    )
+    ]
 
 
-def follows(node: str, *more: tuple[int, str, dict[str, Any]]) -> tuple[StateEvent, ...]:
+def follows(node: str, *more: tuple[int, str, dict[str, Any]]) -> list[StateEvent]:
     """A node that leads or follows, with a log that grows ten times a second."""
     role = {"role": "leader" if node == "n1" else "follower", "leader": 1}
     grown = [(at * 100, "append", {}) for at in range(3, 200)]
     return said(node, *sorted([(200, "role", role), *grown, *more], key=lambda event: event[0]))
 
 
-def quiet_events() -> dict[str, tuple[StateEvent, ...]]:
+def quiet_events() -> dict[str, list[StateEvent]]:
     return {node: follows(node) for node in NODES}
 
 
-def signs(**changes: Any) -> Signs:
-    base = Signs(operations=LOAD, state_events=quiet_events(), nodes=NODES)
+def run(**changes: Any) -> RunRecord:
+    base = RunRecord(
+        RunFolder(Path("run")), plan_with(), operations=[*LOAD], state_events=quiet_events()
+    )
     return msgspec.structs.replace(base, **changes)
 
 
 def noticed(window: FaultWindow = PAUSE, **changes: Any) -> Notice:
-    return notices([window], signs(**changes))[window.index]
+    return notices([window], run(**changes))[window.index]
 
 
 def test_a_fault_that_nothing_shows_was_not_noticed() -> None:
@@ -107,7 +113,7 @@ def test_a_killed_node_s_own_start_is_no_notice_of_the_others() -> None:
         for event in events["n3"]
         if event.kind == "append" and (event.time or 0) > 12 * S
     )
-    events["n3"] = (*before, *after, *grown)
+    events["n3"] = [*before, *after, *grown]
     assert noticed(kill, state_events=events).noticed is False
     # A log that stands still while its node is frozen is one that fell behind.
     assert noticed(state_events=events).noticed
@@ -121,9 +127,9 @@ def test_a_node_that_ends_by_itself_under_a_fault_is_a_notice() -> None:
 
 def test_a_peer_that_fell_behind_is_a_notice() -> None:
     events = quiet_events()
-    events["n3"] = tuple(
+    events["n3"] = [
         event for event in events["n3"] if not 10_400 * MS < (event.time or 0) < 11_900 * MS
-    )
+    ]
     assert noticed(state_events=events).words == "n3 took in nothing for 1.5 s while others did"
 
 
@@ -175,7 +181,7 @@ def test_final_reads_tell_nothing() -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"operations": ()}, "no operation met it"),
+        ({"operations": ()}, "it hit no operation"),
         (
             {"operations": [one for one in LOAD if 10 * S < one.start < 13 * S]},
             "too few operations were made without a fault to compare with",
@@ -199,7 +205,7 @@ def test_from_outside_who_leads_is_seen() -> None:
 def test_only_faults_that_took_effect_can_be_noticed() -> None:
     never = msgspec.structs.replace(PAUSE, seen=None)
     spared = msgspec.structs.replace(PAUSE, spared=True)
-    assert notices([never], signs()) == notices([spared], signs()) == {}
+    assert notices([never], run()) == notices([spared], run()) == {}
 
 
 def test_operations_meet_the_faults_that_they_overlap() -> None:
@@ -254,6 +260,8 @@ def test_people_are_told() -> None:
         },
         Results,
     )
-    assert "1 fault bit (1 unnoticed by the system), no checker" in leading_sentence(results)
+    assert "1 fault took effect (1 unnoticed by the system), no checker" in leading_sentence(
+        results
+    )
     assert sentence in to_markdown(results)
     assert "| no |" in to_markdown(results)

@@ -131,11 +131,7 @@ def done(f: str, asked: str, answered: str, key: str | None = None) -> list[Even
 
 
 WAYS: dict[str, Way] = {
-    "register": lambda a, b: (
-        "register",
-        [*done("write", a, a), *done("read", "NIL", b)],
-        0,
-    ),
+    "register": lambda a, b: ("register", [*done("write", a, a), *done("read", "NIL", b)], 0),
     "key": lambda a, b: (
         "register",
         [*done("write", "5", "5", a), *done("read", "NIL", "5", b)],
@@ -154,11 +150,7 @@ WAYS: dict[str, Way] = {
         [*done("generate", "NIL", a), *done("generate", "NIL", b)],
         1,
     ),
-    "queue": lambda a, b: (
-        "fifo-queue",
-        [*done("enqueue", a, a), *done("dequeue", "NIL", b)],
-        0,
-    ),
+    "queue": lambda a, b: ("fifo-queue", [*done("enqueue", a, a), *done("dequeue", "NIL", b)], 0),
     "bag": lambda a, b: (
         "unordered-queue",
         [*done("enqueue", a, a), *done("dequeue", "NIL", b)],
@@ -390,10 +382,7 @@ def test_models_and_checkers_go_on_with_the_values_of_edn(
 
 @pytest.mark.parametrize("value", ["#{1 1N}", "{:a 1 :a 2}", "{0.0 1 -0.0 2}", "#_", "[#_]", "1/0"])
 def test_what_is_no_edn_is_refused_with_its_line(
-    tmp_path: Path,
-    value: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "h.edn"
     path.write_text(as_edn([("invoke", "write", "1", None), ("ok", "write", value, None)]))

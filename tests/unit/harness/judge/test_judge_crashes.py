@@ -89,14 +89,14 @@ def test_a_judge_that_crashes_makes_its_own_part_unknown(
         "splitbrain.harness.judge.evidence_loader.reigns",
         "splitbrain.harness.report.publishing.to_markdown",
         "splitbrain.harness.report.publishing.to_junit",
-        "splitbrain.harness.report.publishing._make_report",
+        "splitbrain.harness.report.publishing.draw_page",
     ],
 )
 def test_a_crash_anywhere_costs_no_violation(
     stale: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     judge_in_process(monkeypatch)
-    if place.endswith("_make_report"):
+    if place.endswith("draw_page"):
         monkeypatch.setattr(place, lambda *_: "report.html could not be made: odd.")
     else:
         monkeypatch.setattr(place, explode)
@@ -141,11 +141,11 @@ def report_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) ->
     (folder / "report_under_test.py").write_text(f"import os, signal\ndef write(*_):\n    {body}\n")
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setattr(
-        "splitbrain.harness.report.publishing._REPORT_FUNCTION", "report_under_test:write"
+        "splitbrain.harness.report.page_writer._FUNCTION", "report_under_test:write"
     )
     seconds = 0.2 if "pause" in body else 30.0
     monkeypatch.setattr(
-        "splitbrain.harness.report.publishing._REPORT_LIMITS", Limits(seconds, 512, jobs=1)
+        "splitbrain.harness.report.page_writer._LIMITS", Limits(seconds, 512, jobs=1)
     )
     monkeypatch.setattr("splitbrain.harness.pool.workers._GRACE_S", 0.2)
 
@@ -237,7 +237,9 @@ def test_an_analysis_that_is_killed_or_hangs_costs_no_verdict(
     monkeypatch.setattr("splitbrain.harness.pool.spark_child._TERMINATION_PATIENCE_S", 0.1)
     stop = Stop()
     if action == "STOP":
-        found = judge_and_publish(run, analyze=True, stop=stop, told=lambda _: stop.interrupt())
+        found = judge_and_publish(
+            run, analyze=True, stop=stop, on_verdict=lambda _: stop.interrupt()
+        )
         says = "was stopped: interrupted"
     else:
         found = judge_and_publish(run, analyze=True)

@@ -10,7 +10,8 @@ from splitbrain.contracts.fault import FaultEvent, FaultPhase
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent, StateEventKind
 from splitbrain.harness.judge.evidence_loader import RunRecord
-from splitbrain.harness.judge.node_health import first_traceback, judge_nodes
+from splitbrain.harness.judge.last_words import first_traceback
+from splitbrain.harness.judge.node_health import judge_nodes
 from splitbrain.history.course import Phase
 from splitbrain.history.records import Event
 from splitbrain.history.run_folder import RunFolder
@@ -42,16 +43,10 @@ def record(
     (root / "nodes" / "n1").mkdir(parents=True, exist_ok=True)
     return RunRecord(
         folder=RunFolder(root),
-        plan=None,
         events=[Event(0, 100 * S, 0, "invoke", "read")],
-        operations=[],
-        scheduled=(),
         faults=faults,
         state_events={"n1": events},
-        committed_logs={},
         phases=phases,
-        living=False,
-        problems=(),
     )
 
 
@@ -154,8 +149,7 @@ def test_a_node_may_stop_for_the_reason_that_a_fault_gives_it(
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"),
-    [("disk-error", []), ("roll-back", []), ("disk-stall", ["node-exited"])],
+    ("kind", "expected"), [("disk-error", []), ("roll-back", []), ("disk-stall", ["node-exited"])]
 )
 def test_a_node_whose_disk_asked_nothing_of_it_is_started_again_by_a_heal_that_kills(
     tmp_path: Path, kind: str, expected: list[str]
@@ -287,11 +281,7 @@ def test_a_traceback_inside_a_json_line_is_found(tmp_path: Path) -> None:
     log.write_text(
         r'{"level":"error","trace":"Traceback (most recent call last):\n  File x\nKeyError: 7"}'
     )
-    assert first_traceback(log) == [
-        "Traceback (most recent call last)",
-        "  File x",
-        "KeyError: 7",
-    ]
+    assert first_traceback(log) == ["Traceback (most recent call last)", "  File x", "KeyError: 7"]
 
 
 def test_a_log_without_a_traceback_has_none(tmp_path: Path) -> None:

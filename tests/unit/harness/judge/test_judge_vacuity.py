@@ -39,7 +39,7 @@ def test_a_plan_without_faults_is_not_vacuous_for_want_of_them() -> None:
 
 
 def test_no_fault_that_bit_is_vacuous() -> None:
-    assert too_few_faults_bit([fault(0, verified=False)]) == "The only planned fault did not bite."
+    assert too_few_faults_bit([fault(0, verified=False)]) == "The only planned fault had no effect."
 
 
 def test_faults_of_which_none_could_apply_are_vacuous() -> None:
@@ -50,7 +50,9 @@ def test_fewer_than_half_of_the_faults_is_vacuous_and_half_is_not() -> None:
     two_of_four = [fault(n, verified=n < 2) for n in range(4)]
     one_of_three = [fault(n, verified=n < 1) for n in range(3)]
     assert too_few_faults_bit(two_of_four) is None
-    assert too_few_faults_bit(one_of_three) == "Only 1 of the 3 faults that could apply bit."
+    assert (
+        too_few_faults_bit(one_of_three) == "Only 1 of the 3 faults that could apply took effect."
+    )
 
 
 def test_a_fault_that_could_not_apply_does_not_count_against_the_others() -> None:

@@ -267,7 +267,7 @@ def failed(folder: RunFolder) -> None:
         (missing(lambda folder: folder.faults), "UNKNOWN", 2, "faults.jsonl is damaged"),
         (faults_torn, "UNKNOWN", 2, "faults.jsonl is torn"),
         (garbage(lambda folder: folder.faults), "UNKNOWN", 2, "faults.jsonl are broken"),
-        (no_fault_verified, "VACUOUS", 2, "None of the 3 planned faults bit"),
+        (no_fault_verified, "VACUOUS", 2, "None of the 3 planned faults took effect"),
         (heal_missing, "HARNESS FAILED", 3, "was not healed"),
         (no_state_events, "VACUOUS", 2, "state events"),
         (missing(lambda folder: folder.state_events(NODES[0])), "UNKNOWN", 2, "no state events"),

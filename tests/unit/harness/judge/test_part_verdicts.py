@@ -114,7 +114,7 @@ def test_a_spark_that_cannot_work_is_one_sentence(
     [
         ({"checkers": ["set-full"]}, "is judged in parts: its checkers are set-full"),
         ({"checkers": ["linearizability:my.py:Own"]}, "do not have the model 'my.py:Own'"),
-        (None, "nobody knows what judges it"),
+        (None, "its checkers are unknown"),
     ],
 )
 def test_what_cannot_be_judged_in_parts_is_refused(

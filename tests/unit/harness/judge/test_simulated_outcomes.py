@@ -8,13 +8,7 @@ from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.scenario import RecoveryOptions
 from splitbrain.harness.judge import simulated_outcomes as judging
 from splitbrain.harness.judge.simulated_outcomes import CountedBudget, judged
-from tests.unit.harness.small_worlds import (
-    calm,
-    lying_history,
-    outcome,
-    scenario,
-    violation,
-)
+from tests.unit.harness.small_worlds import calm, lying_history, outcome, scenario, violation
 
 
 def verdicts(given: object) -> dict[str, Verdict]:

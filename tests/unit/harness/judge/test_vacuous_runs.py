@@ -57,17 +57,17 @@ def in_a_fault(event: Line) -> bool:
 
 def no_fault_bit(folder: RunFolder) -> str:
     edit(folder.faults, never_bit(0, 1, 2))
-    return "None of the 3 planned faults bit."
+    return "None of the 3 planned faults took effect."
 
 
 def fewer_than_half_bit(folder: RunFolder) -> str:
     edit(folder.faults, never_bit(0, 1))
-    return "Only 1 of the 3 faults that could apply bit."
+    return "Only 1 of the 3 faults that could apply took effect."
 
 
 def no_operation_in_flight(folder: RunFolder) -> str:
     keep_operations(folder, lambda event: not in_a_fault(event))
-    return "No fault met an operation in flight."
+    return "No fault hit an operation in flight."
 
 
 def too_few_results_of_a_kind(folder: RunFolder) -> str:
@@ -107,9 +107,7 @@ def no_operation_at_all(folder: RunFolder) -> str:
     ],
 )
 def test_a_run_that_proves_nothing_ends_with_2_and_the_reason(
-    folder: RunFolder,
-    make_vacuous: Callable[[RunFolder], str],
-    capsys: pytest.CaptureFixture[str],
+    folder: RunFolder, make_vacuous: Callable[[RunFolder], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Operations that are dropped here would be missed by those who judge them.
     edit_plan(folder, checkers=["split-brain"])

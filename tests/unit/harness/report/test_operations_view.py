@@ -11,9 +11,9 @@ import pytest
 from splitbrain.checker.linearizability.part.outcome import PRECONDITIONS, ZONES
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.cli.bare_command import page_at
 from splitbrain.harness.judge.bare_history import judge_history
 from splitbrain.harness.pool.limits import Limits
-from splitbrain.harness.report.bare_report import page_at
 from splitbrain.harness.report.chart_data import Band, ShownReign
 from splitbrain.harness.report.operations_view import (
     OPERATIONS_MAX,
@@ -161,7 +161,7 @@ def test_a_page_of_a_bare_history_is_written_where_asked(tmp_path: Path) -> None
     assert "in the order of events" in page
     assert "<img" not in page
     for absent in (
-        "Faults that bit",
+        "Faults that took effect",
         "Timeline",
         'id="chart-data"',
         "uPlot.iife",
@@ -175,7 +175,7 @@ def test_a_valid_bare_history_has_a_page_with_its_busiest_stretch(tmp_path: Path
     judge_history(history, "register", None, LIMITS, page=page_at(tmp_path / "page.html", history))
     page = (tmp_path / "page.html").read_text()
     assert "VALID" in page
-    assert "Operations where most was going on" in page
+    assert "Busiest moment" in page
     # Why the verdict may be trusted is said in whole, and nothing where there is nothing to say.
     assert f"{ZONES}: {PRECONDITIONS[ZONES]}" in html.unescape(page)
     assert "contradict" not in page[page.index("<body") : page.index("<script")]

@@ -90,7 +90,7 @@ def test_labels_of_overlapping_faults_stand_in_different_rows() -> None:
         FaultWindow(2, "pause", ("n3",), 12 * S, 13 * S, 12 * S, healed=True),
     ]
     assert [band.row for band in bands(windows)] == [0, 1, 0]
-    assert bands(windows)[1].label == "pause n2 (did not bite)"
+    assert bands(windows)[1].label == "pause n2 (no effect)"
 
 
 def test_two_leaders_of_one_epoch_are_marked() -> None:

@@ -1,6 +1,8 @@
 """Figures agree with each other and say what they mean; files get lines as they are."""
 
+import ast
 import io
+import re
 from pathlib import Path
 
 import msgspec
@@ -12,6 +14,7 @@ from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.names import NodeName
 from splitbrain.harness.folder.results import OutcomeCounts, Results, leading_sentence
 from splitbrain.harness.judge.outcome_counts import outcome_counts
+from splitbrain.harness.report import page_assets
 from splitbrain.harness.report.outcome_words import failures
 from splitbrain.harness.report.summary import show, to_markdown
 from splitbrain.harness.run.progress import Progress
@@ -54,7 +57,7 @@ def test_a_terminal_gets_lines_that_fit() -> None:
 
 def test_refused_compare_and_sets_have_a_column_of_their_own() -> None:
     for text in (shown(results()), to_markdown(results())):
-        assert "of which refused" in text
+        assert "mismatches" in text
     row = next(line for line in shown(results()).splitlines() if line.strip().startswith("cas"))
     assert row.split() == ["cas", "100", "60", "30", "2"]
     assert "refused" not in shown(results(operations={"read": OutcomeCounts(9, 1, 0)}))
@@ -154,3 +157,22 @@ def test_an_interruption_that_comes_after_healing_does_not_promise_to_heal(tmp_p
         progress.reached("interrupted")
     assert progress.recent[0].endswith("all faults healed")
     assert "healing" not in progress.recent[1]
+
+
+#: Words of before, which readers did not understand.
+RIDDLES = re.compile(
+    r"\bbit\b|\bmet\b|which refused|nobody knows|believed|was going on|surely|around the verdict"
+    r"|What faults|ended before it|simulated seconds a second"
+)
+
+
+def test_pages_and_summaries_speak_plainly() -> None:
+    folder = Path(page_assets.__file__).parent
+    for path in (*folder.glob("assets/*.j2"), *folder.glob("assets/*.js")):
+        assert not RIDDLES.findall(path.read_text()), path
+    for path in folder.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                sentence = node.value if " " in node.value and "\n" not in node.value else ""
+                assert not RIDDLES.findall(sentence), (path, sentence)

@@ -233,9 +233,9 @@ def test_the_command_tells_the_rate_of_the_recorded_verdict_and_ends_with_the_wo
     replayed = [STALE, VALID, STALE]
 
     def run_once(options: TestOptions, console: Console, *, analyze: bool) -> Any:
-        came_to = replayed.pop(0)
-        code = EXIT_INVALID if came_to.is_invalid else 0
-        return SimpleNamespace(exit_code=code, interrupted=False, came_to=came_to)
+        verdict = replayed.pop(0)
+        code = EXIT_INVALID if verdict.is_invalid else 0
+        return SimpleNamespace(exit_code=code, interrupted=False, verdict=verdict)
 
     monkeypatch.setattr(commands, "run_once", run_once)
     assert cli.run(["replay", str(folder.root), "--times", "3"]) == EXIT_INVALID

@@ -38,12 +38,12 @@ def test_the_report_shows_first_what_was_never_tried(suites: Suites) -> None:
         assert "kill" not in told[2].replace("cut-then-kill", "")
         assert told[3].startswith("  Never tried kill on a leader in an election")
         rows = [line.split() for line in told]
-        assert ["kill", "leader", "0", "0", "4", "(2", "bit)", "0"] in rows
+        assert ["kill", "leader", "0", "0", "4", "(2", "took", "effect)", "0"] in rows
         assert ["kill", "follower", "0", "0", "0", "0"] in rows
         assert ["fault", "w"] in rows
     summary = next(suites.folder.glob("suites/unit/*/summary.md")).read_text()
     assert "## What the faults of all nights have met" in summary
-    assert "| kill | leader | 0 | 0 | 4 (2 bit) | 0 |" in summary
+    assert "| kill | leader | 0 | 0 | 4 (2 took effect) | 0 |" in summary
 
 
 def test_a_ledger_of_an_earlier_version_is_read_and_tells_nothing_of_coverage(

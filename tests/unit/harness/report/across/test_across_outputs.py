@@ -148,7 +148,7 @@ def test_what_faults_met_is_a_table_with_zeros() -> None:
     assert cells + '<td class="number soft">0</td>' * 2 + '<td class="number">7</td>' in page
     assert "| kraft | register | kill | leader | 0 | 0 | 7 | 0 |" in summary
     assert "| kraft | register | kill | follower | 0 | 0 | 0 | 0 |" in summary
-    assert "7 (6 bit)" in page
+    assert "7 (6 took effect)" in page
     assert "the 2 most frequent of 9 meetings" in page
 
 

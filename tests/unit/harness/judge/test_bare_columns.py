@@ -7,8 +7,8 @@ import pytest
 
 from bench.histories import HistoryOptions, generate
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.harness.judge import shared_reading
-from splitbrain.harness.judge.shared_reading import read_shared
+from splitbrain.harness.judge import bare_columns
+from splitbrain.harness.judge.bare_columns import read_shared
 from splitbrain.harness.pool.limits import Limits
 from splitbrain.harness.pool.workers import PartOutcome
 from splitbrain.history.column_reader import read_columns
@@ -20,7 +20,7 @@ TWO = Limits(60, 2048, 2)
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(shared_reading, "SHARED_FROM_BYTES", 1)
+    monkeypatch.setattr(bare_columns, "SHARED_FROM_BYTES", 1)
     return write(
         tmp_path / "history.jsonl", generate(HistoryOptions(seed=5, operations=300, clients=4))
     )
@@ -39,7 +39,7 @@ def alone(path: Path) -> OperationColumns:
 
 
 def test_workers_read_what_one_reader_reads(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_reading, "read_columns", None)
+    monkeypatch.setattr(bare_columns, "read_columns", None)
     assert read(path).operations() == alone(path).operations()
 
 

@@ -1,15 +1,46 @@
-"""The commands around the runs, as they stand on the command line.
+"""The commands that make many runs, and those around the runs, as they stand on the command line.
 
-``suite``, ``nightly``, ``clean``, ``systems`` and ``doctor``. Everything heavy is imported by the
-command that needs it. Source: design, section 6.
+``sim``, ``shrink``, ``suite``, ``nightly``, ``gate``, ``clean``, ``systems`` and ``doctor``.
+Everything heavy is imported by the command that needs it. Source: design, section 6; issue 8, item
+4.
 """
 
 from pathlib import Path
 from typing import Annotated
 
+from cyclopts import Parameter
+
 from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.campaign.shrinking.options import ShrinkOptions
+from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.cli.command_app import Whole, app
-from splitbrain.harness.console.standard_streams import output
+from splitbrain.harness.cli.patch_option import PatchFiles, start_patched
+from splitbrain.harness.cli.record_options import with_records
+from splitbrain.harness.console.standard_streams import output as standard_output
+
+
+@app.command(name="sim")
+@with_records()
+def sim_command(options: SimOptions, *, patch: PatchFiles = None) -> int:
+    """Sweep seeds through an exact simulation: each draws its own world, load and faults."""
+    start_patched(patch)
+    from splitbrain.harness.campaign.sweep.command import run_sim
+
+    return run_sim(options, standard_output())
+
+
+@app.command(name="shrink")
+@with_records()
+def shrink_command(options: ShrinkOptions, *, patch: PatchFiles = None) -> int:
+    """Make a run that failed as small as it can be while it fails in the same way.
+
+    A simulated run is shrunk exactly. In containers smaller plans are run, several times each; what
+    the failure looks like in simulation, where the system has one, shows where to begin.
+    """
+    start_patched(patch)
+    from splitbrain.harness.campaign.shrinking.command import shrink
+
+    return shrink(options, standard_output())
 
 
 @app.command(name="suite")
@@ -56,10 +87,10 @@ def suite_command(
         fresh=fresh,
     )
     if report_only:
-        return report(file, options, output())
+        return report(file, options, standard_output())
     if file is None:
         raise UsageError("no suite file is named", "Name one, such as bench/suites/nightly.toml")
-    return run_suite(file, options, output())
+    return run_suite(file, options, standard_output())
 
 
 @app.command(name="nightly")
@@ -88,7 +119,49 @@ def nightly_command(
     from splitbrain.harness.campaign.nightly.command import NightlyOptions, run_nightly
 
     options = NightlyOptions(runs_folder=runs_folder, time_budget=time_budget, fresh=fresh)
-    return run_nightly(file, options, output())
+    return run_nightly(file, options, standard_output())
+
+
+@app.command(name="gate")
+def gate_command(
+    *runs: str,
+    policy: Path,
+    tier: str | None = None,
+    baseline: str | None = None,
+    output: Path | None = None,
+    json: bool = False,
+    self_test: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Hold runs against a policy: 0 green, 1 red, 2 nothing can be said, 3 the harness failed.
+
+    Parameters
+    ----------
+    runs
+        Run folders, folders of them such as runs/, or ledgers; LEDGER@NIGHT for one night.
+    policy
+        Policy file (.toml); docs/gate.md says what may stand in it.
+    tier
+        Tier of the policy, such as pull-request; by default the one that it names.
+    baseline
+        What regressions and new failures are told from: runs, a gate.json, or REF:PATH of one in
+        git; none where there is none yet.
+    output
+        Folder for gate.json, gate.xml (JUnit) and gate.md.
+    json
+        Print the answer as JSON.
+    self_test
+        Prove with synthetic figures that every threshold of the policy can fail; no runs.
+    """
+    from splitbrain.harness.campaign.gate.command import GateOptions, run_gate, run_self_test
+
+    options = GateOptions(policy=policy, tier=tier, baseline=baseline, output=output, as_json=json)
+    if self_test:
+        if runs or baseline or output:
+            raise UsageError(
+                "--self-test looks at the policy alone", "Leave out runs, --baseline and --output"
+            )
+        return run_self_test(options, standard_output())
+    return run_gate(runs, options, standard_output())
 
 
 @app.command(name="clean")
@@ -96,7 +169,7 @@ def clean_command() -> int:
     """Remove what dead runs left behind: containers, networks, volumes. Living runs are spared."""
     from splitbrain.harness.campaign.cleaning import clean
 
-    return clean(output())
+    return clean(standard_output())
 
 
 @app.command(name="systems")
@@ -110,7 +183,7 @@ def systems_command(*, json: bool = False) -> int:
     """
     from splitbrain.harness.cli.systems_list import list_systems
 
-    return list_systems(output(), as_json=json)
+    return list_systems(standard_output(), as_json=json)
 
 
 @app.command(name="doctor")
@@ -130,4 +203,4 @@ def doctor_command(
     """
     from splitbrain.harness.cli.doctor import doctor
 
-    return doctor(output(), as_json=json, spark=spark, runs_folder=runs_folder)
+    return doctor(standard_output(), as_json=json, spark=spark, runs_folder=runs_folder)
