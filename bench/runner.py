@@ -32,8 +32,9 @@ from splitbrain.harness.run.load_phase import LoadPhase
 from splitbrain.harness.run.progress import Progress
 from splitbrain.harness.run.run_clock import NANOSECONDS, RunClock
 from splitbrain.harness.run.traffic import Traffic
-from splitbrain.history.course import Phase, phases_path
+from splitbrain.history.course import Phase
 from splitbrain.history.reader import HistoryReader
+from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.writer import HistoryWriter, LineWriter
 from splitbrain.workloads.workload import workload
 
@@ -73,7 +74,7 @@ def measure(workers: int, operations: int, slots: int, folder: Path) -> Measurem
     """Run one load and check its history."""
     clock, stop, traffic = RunClock(), Stop(), Traffic()
     path = folder / "history.jsonl"
-    with LineWriter(phases_path(folder)) as phases:
+    with LineWriter(RunFolder(folder).phases) as phases:
         history = HistoryWriter(path, clock.now)
         progress = Progress(clock, phases, traffic)
         readers = reader_slots(_NODES, slots)
@@ -138,7 +139,7 @@ def history_problems(path: Path, operations: int) -> list[str]:
 
 
 def _load_seconds(folder: Path) -> float:
-    lines = phases_path(folder).read_bytes().splitlines()
+    lines = RunFolder(folder).phases.read_bytes().splitlines()
     times = {
         phase.phase: phase.time
         for phase in (msgspec.json.decode(line, type=Phase) for line in lines)

@@ -79,7 +79,7 @@ def load(
     Args:
         path: a run folder, a file (packed with gzip or not), a folder of Parquet files, or a
             report folder of etcd's robustness tests.
-        history_format: one of ``history.formats.FORMATS``; guessed where None.
+        history_format: guessed where None.
         skip_broken: leave out and count everything unusable.
         problem_with: problem of an operation's values for its judge, as a clause, None for
             nothing; not called for failed operations.

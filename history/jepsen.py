@@ -61,13 +61,9 @@ def _operations(
     read: Callable[[NumberedLine, str], RawOperation | None],
     is_whole: Callable[[RawOperation | None, str], bool] = lambda _operation, _text: True,
 ) -> Iterator[RawOperation]:
-    """Yield the operations of a file.
+    """Yield the operations of a file; ``read`` gives None for a line that is none.
 
-    Args:
-        file: its lines.
-        broken: collects or refuses broken lines.
-        read: the operation of one line, None for a line that is none.
-        is_whole: whether a readable last line without line feed is all of its line.
+    ``is_whole`` says whether a readable last line without line feed is all of its line.
     """
     in_list = False
     for line in numbered_lines(file):

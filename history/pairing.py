@@ -16,15 +16,10 @@ _Open = tuple[Event, int]
 
 
 def pair(events: Iterable[Event], *, foreign: bool = False) -> list[PairedOperation]:
-    """Pair the events of one history, which come in the order of their index.
+    """Pair events in the order of their index to operations in the order of their invocation.
 
-    Args:
-        events: invocations and completions.
-        foreign: a process may go on after its ``info``, which only leaves that operation open;
-            our own recorder retires it, so that one at work shows a broken record.
-
-    Returns:
-        Operations in the order of their invocation.
+    In a ``foreign`` history a process may go on after its ``info``, which only leaves that
+    operation open; our own recorder retires it, so that one at work shows a broken record.
 
     Raises:
         PairingError: the events break the rules of a history.

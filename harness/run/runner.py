@@ -40,7 +40,6 @@ from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.state_tailer import StateEventTailer
 from splitbrain.harness.run.state_watch import StateWatch
 from splitbrain.harness.run.traffic import Traffic
-from splitbrain.history.course import phases_path
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.writer import HistoryWriter, LineWriter
 from splitbrain.nemesis.aim import Patience
@@ -143,7 +142,7 @@ class _Run:
         self._faults = self._files.enter_context(LineWriter(self._folder.faults))
         self._metrics = self._files.enter_context(LineWriter(self._folder.metrics))
         self._leaders = self._files.enter_context(LineWriter(self._folder.leaders))
-        phases = self._files.enter_context(LineWriter(phases_path(self._folder.root)))
+        phases = self._files.enter_context(LineWriter(self._folder.phases))
         self.progress = Progress(
             self._clock,
             phases,

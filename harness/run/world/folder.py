@@ -33,7 +33,7 @@ from splitbrain.harness.folder.simulation_record import DRAWN, encode_record, re
 from splitbrain.harness.folder.store import create_run
 from splitbrain.harness.run.log_collection import write_committed_log
 from splitbrain.harness.run.plan_record import new_plan, write_plan
-from splitbrain.history.course import Phase, phases_path
+from splitbrain.history.course import Phase
 from splitbrain.history.plan import Plan, voters
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.timeline_records import TimelineViolation
@@ -155,7 +155,7 @@ def write_run(
         _write_lines(folder.schedule, (*planned, *outcome.struck))
         _write_lines(folder.history, outcome.events)
         _write_lines(folder.faults, outcome.faults)
-        _write_lines(phases_path(folder.root), course(outcome))
+        _write_lines(folder.phases, course(outcome))
         _write_lines(folder.metrics, ())
         _write_lines(folder.leaders, ())
         _write_nodes(folder, outcome)

@@ -16,10 +16,10 @@ from splitbrain.harness.run.load_phase import LoadPhase
 from splitbrain.harness.run.progress import Progress
 from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.traffic import Traffic
-from splitbrain.history.course import phases_path
 from splitbrain.history.pairing import pair
 from splitbrain.history.reader import HistoryReader
 from splitbrain.history.records import Event
+from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.writer import HistoryWriter, LineWriter
 from splitbrain.workloads.workload import workload
 from tests.unit.harness.run.load.load_clients import Behaviour, Entry, Ledger
@@ -62,7 +62,7 @@ class Rig:
         self.clock, self.stop, self.traffic = RunClock(), Stop(), Traffic()
         self.path = folder / "history.jsonl"
         self.history = HistoryWriter(self.path, self.clock.now)
-        self.phases = LineWriter(phases_path(folder))
+        self.phases = LineWriter(RunFolder(folder).phases)
         self.progress = Progress(self.clock, self.phases, self.traffic)
         self.workload = workload(
             "register",
