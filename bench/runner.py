@@ -63,13 +63,6 @@ class Measurement(msgspec.Struct, frozen=True):
     problems: tuple[str, ...]
 
 
-class NoFaults:
-    """The nemesis of a load without faults."""
-
-    def run(self, load_start: int, load_end: int) -> None:
-        """There is nothing to do."""
-
-
 def measure(workers: int, operations: int, slots: int, folder: Path) -> Measurement:
     """Run one load and check its history."""
     clock, stop, traffic = RunClock(), Stop(), Traffic()
@@ -83,7 +76,7 @@ def measure(workers: int, operations: int, slots: int, folder: Path) -> Measurem
             workload=workload("register", seed=1, slots=slots, readers=readers, options={}),
             load=Load(slots, math.inf, _UNLIMITED_S, 1.0, workers, operations // slots),
             open_client=NullClients(),
-            nemesis=NoFaults(),
+            carry_out=lambda _start, _end: None,
             history=history,
             clock=clock,
             progress=progress,

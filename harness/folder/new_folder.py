@@ -9,10 +9,7 @@ _NAME_TRIES: Final = 1_000
 def new_folder(parent: Path, name: str, *, digits: int = 1) -> Path:
     """Make a folder of this name, or of the name with a number from 2 on where that is taken.
 
-    Args:
-        parent: made too where it is missing.
-        name: of the folder.
-        digits: of the number at least, so that names sort.
+    The number has so many ``digits`` at least, so that names sort.
 
     Raises:
         OSError: it cannot be made, or too many of that name exist.

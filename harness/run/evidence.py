@@ -19,8 +19,7 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import KILLED_CODE, Runtime
 from splitbrain.contracts.system import PEER_PORT
 from splitbrain.harness.console.stop import NotYetError, Stop
-from splitbrain.harness.run.acting import Changed, Record, Wiped
-from splitbrain.harness.run.evidence_records import canaries_tell, file_reads
+from splitbrain.harness.run.acting import Changed, Record, Wiped, canaries_tell, file_reads
 from splitbrain.harness.run.run_clock import NANOSECONDS, RunClock
 from splitbrain.harness.run.state_watch import StateWatch
 from splitbrain.harness.run.traffic import Traffic

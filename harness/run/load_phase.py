@@ -7,34 +7,22 @@ and then until the nemesis is done, so that every heal is seen to let traffic th
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.operations import Client
+from splitbrain.contracts.operations import Client, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.run.clients import Clients, Load
-from splitbrain.harness.run.defects import defect, failure
-from splitbrain.harness.run.final_reads import FinalReads
+from splitbrain.harness.run.attempts import defect, failure
+from splitbrain.harness.run.clients import US_PER_S, Clients, Load, SlotClient
 from splitbrain.harness.run.load.crew import Crew
-from splitbrain.harness.run.load.messages import ClientOpener
-from splitbrain.harness.run.load.reading import readers
-from splitbrain.harness.run.load.seat import Books
+from splitbrain.harness.run.load.reading import Reading, readers
+from splitbrain.harness.run.load.seat import Books, Processes
 from splitbrain.harness.run.load.shares import workers_for
-from splitbrain.harness.run.processes import Processes
 from splitbrain.harness.run.progress import Progress
 from splitbrain.harness.run.run_clock import NANOSECONDS, RunClock
 from splitbrain.history.writer import HistoryWriter
 from splitbrain.workloads.workload import Workload
-
-
-class Nemesis(Protocol):
-    """Carries out a schedule of faults."""
-
-    def run(self, load_start: int, load_end: int) -> object:
-        """Block until the schedule is carried out; both times in ns since the run's start."""
-        ...
 
 
 class LoadPhase:
@@ -47,26 +35,26 @@ class LoadPhase:
         workload: Workload,
         load: Load,
         open_client: Callable[[Route], Client],
-        nemesis: Nemesis,
+        carry_out: Callable[[int, int], object],
         history: HistoryWriter,
         clock: RunClock,
         progress: Progress,
         stop: Stop,
-        opener_for_workers: Callable[[], ClientOpener] | None = None,
+        opener_for_workers: Callable[[], Callable[[Route], Client]] | None = None,
         observers: Sequence[NodeName] = (),
     ) -> None:
-        """``opener_for_workers`` makes what opens clients in worker processes, if they are used."""
-        self._nodes = nodes
-        self._observers = observers
-        self._workload = workload
-        self._load = load
-        self._open_client = open_client
-        self._opener_for_workers = opener_for_workers
-        self._nemesis = nemesis
-        self._history = history
-        self._clock = clock
-        self._progress = progress
-        self._stop = stop
+        """Take what belongs to the load.
+
+        ``carry_out`` blocks until the schedule is carried out; it is given the load's start and
+        end, ns since the run's start. ``opener_for_workers`` makes what opens clients in worker
+        processes, if they are used.
+        """
+        self._nodes, self._observers = nodes, observers
+        self._workload, self._load = workload, load
+        self._open_client, self._opener_for_workers = open_client, opener_for_workers
+        self._carry_out = carry_out
+        self._history, self._clock = history, clock
+        self._progress, self._stop = progress, stop
         self._processes = Processes(load.concurrency)
         self._books = Books(
             *(history, progress.traffic, self._processes, workload.functions),
@@ -80,10 +68,10 @@ class LoadPhase:
 
     def read_finally(self) -> int:
         """Take the final reads; returns how many could not be settled."""
-        reads = FinalReads(open_client=self._open_client, books=self._books, stop=self._stop)
         crew, workload = self._crew, self._workload
         operations = workload.final_reads() if crew is None else crew.final_reads()
-        return asyncio.run(reads.run(readers(self._nodes, self._observers, operations, workload)))
+        requests = readers(self._nodes, self._observers, operations, workload)
+        return asyncio.run(read_finally(requests, self._open_client, self._books, self._stop))
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -160,9 +148,35 @@ class LoadPhase:
 
     def _carry_out_schedule(self, start: int, end: int) -> None:
         try:
-            self._nemesis.run(start, end)
+            self._carry_out(start, end)
         except HarnessError as error:
             self._stop.fail(error)
         except Exception as error:
             self._stop.fail(defect(error))
             raise
+
+
+async def read_finally(
+    requests: Sequence[tuple[Route, Sequence[Operation]]],
+    open_client: Callable[[Route], Client],
+    books: Books,
+    stop: Stop,
+) -> int:
+    """Have each reader read its own; return how many the first one could not settle."""
+
+    async def read_all(place: int, route: Route, operations: Sequence[Operation]) -> int:
+        client = SlotClient(place, route, open_client=open_client, books=books, stop=stop)
+        reading = Reading(route.kind, operations)
+        try:
+            while (operation := reading.next) is not None:
+                if reading.pause_us:
+                    await asyncio.sleep(reading.pause_us / US_PER_S)  # back-off
+                reading.took(await client.perform(operation, final=True))
+        finally:
+            await client.close()
+        return reading.unsettled_count
+
+    unsettled = await asyncio.gather(
+        *(read_all(place, route, reads) for place, (route, reads) in enumerate(requests))
+    )
+    return unsettled[0]

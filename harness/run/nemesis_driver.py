@@ -20,13 +20,17 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Runtime
 from splitbrain.contracts.system import LeaderView
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.run import acting
-from splitbrain.harness.run.acting import perform, perform_where_it_can_be
-from splitbrain.harness.run.defects import failure
+from splitbrain.harness.run.acting import Record as ActRecord
+from splitbrain.harness.run.acting import (
+    RecordAt,
+    perform,
+    perform_where_it_can_be,
+    records_hit,
+)
+from splitbrain.harness.run.attempts import failure
 from splitbrain.harness.run.down_nodes import DownNodes
 from splitbrain.harness.run.evidence import Baseline, Observer
 from splitbrain.harness.run.progress import Progress
-from splitbrain.harness.run.record_hits import RecordAt, records_hit
 from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.state_watch import StateWatch
 from splitbrain.nemesis import effects
@@ -58,7 +62,7 @@ class _Carried(msgspec.Struct):
     fault: Fault
     baseline: Baseline = Baseline()
     #: Reports of the runtime on its acts.
-    records: list[acting.Record] = []
+    records: list[ActRecord] = []
 
 
 class NemesisDriver:

@@ -28,12 +28,11 @@ from splitbrain.harness.run.ending import ACT_TIMEOUT_S, Ending
 from splitbrain.harness.run.evidence import Observer
 from splitbrain.harness.run.leader_watch import LeaderWatch
 from splitbrain.harness.run.live import LiveDisplay
-from splitbrain.harness.run.load.openers import SystemClients, fixed_endpoints
+from splitbrain.harness.run.load.messages import SystemClients, fixed_endpoints
 from splitbrain.harness.run.load_phase import LoadPhase
 from splitbrain.harness.run.metrics import MetricsSampler
 from splitbrain.harness.run.nemesis_driver import NemesisDriver
-from splitbrain.harness.run.node_equipment import equipped
-from splitbrain.harness.run.options import PreparedTest
+from splitbrain.harness.run.options import PreparedTest, equipped
 from splitbrain.harness.run.plan_record import plan_of, write_plan
 from splitbrain.harness.run.progress import Progress
 from splitbrain.harness.run.run_clock import RunClock
@@ -318,7 +317,7 @@ class _Run:
             workload=self._test.workload,
             load=msgspec.convert(self._test.experiment, Load, from_attributes=True),
             open_client=lambda route: system.open_client(runtime, route),
-            nemesis=nemesis,
+            carry_out=nemesis.run,
             history=self._history,
             clock=self._clock,
             progress=self.progress,

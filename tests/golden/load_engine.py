@@ -1,6 +1,6 @@
 """Carries out a story of the load: the one part of the goldens that knows who does that.
 
-Now it is ``harness.run.clients`` and ``harness.run.final_reads`` on an event loop. Whoever takes
+Now it is ``harness.run.clients`` and ``harness.run.load_phase`` on an event loop. Whoever takes
 their place has a function ``loaded`` of the same kind; stories, rendering and golden files stay.
 """
 
@@ -15,11 +15,10 @@ from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.run.clients import Clients
-from splitbrain.harness.run.final_reads import FinalReads
 from splitbrain.harness.run.load.reading import readers
 from splitbrain.harness.run.load.routes import reader_slots
-from splitbrain.harness.run.load.seat import Books
-from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.load.seat import Books, Processes
+from splitbrain.harness.run.load_phase import read_finally
 from splitbrain.harness.run.traffic import Counts, Traffic
 from splitbrain.history.records import Event, EventType
 from splitbrain.workloads.workload import Workload, workload
@@ -245,9 +244,8 @@ async def _loaded(story: LoadStory, loop: VirtualLoop) -> LoadRecord:
     tape.tell(Ended("the load is over"))
     if story.reads_finally:
         await asyncio.sleep(_CALM_S)
-        reads = FinalReads(open_client=system.open_client, books=books, stop=stop)
-        asked = readers(VOTERS, story.observers, inner.final_reads(), inner)
-        unsettled = await reads.run(asked)
+        requests = readers(VOTERS, story.observers, inner.final_reads(), inner)
+        unsettled = await read_finally(requests, system.open_client, books, stop)
         tape.tell(Ended(f"{unsettled} final reads of the leader are not settled"))
     # Later completions are told to nobody.
     await asyncio.sleep(_CALM_S)

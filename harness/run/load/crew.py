@@ -12,21 +12,21 @@ import asyncio
 import contextlib
 import pickle
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.operations import Operation
+from splitbrain.contracts.operations import Client, Operation
+from splitbrain.contracts.system import Route
 from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.pool.framed_child import FramedChild
 from splitbrain.harness.pool.frames import frame
 from splitbrain.harness.run.clients import Load
-from splitbrain.harness.run.load.child import Child
 from splitbrain.harness.run.load.merge import ENDED, Merge
 from splitbrain.harness.run.load.messages import (
     Assignment,
     Begin,
-    ClientOpener,
     End,
     Ended,
     Ready,
@@ -34,8 +34,8 @@ from splitbrain.harness.run.load.messages import (
     Unsettled,
     final_reads_of,
 )
+from splitbrain.harness.run.load.seat import Processes
 from splitbrain.harness.run.load.shares import shares
-from splitbrain.harness.run.processes import Processes
 from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.traffic import Traffic
 from splitbrain.history.reader import HistoryReader
@@ -57,6 +57,55 @@ BACKLOG_BYTES_MAX = 64 << 20
 WORKER_DIED = "worker-died"
 
 
+class Child(FramedChild):
+    """One worker process, which ends by itself when this end of its input is closed.
+
+    Raises:
+        OSError: no process can be started.
+    """
+
+    def __init__(self, number: int, assignment: bytes) -> None:
+        super().__init__(f"{__package__}.worker")
+        self.number = number
+        self._reason: str | None = None
+        self.is_ready = False
+        #: Whether it has said that nothing more will come.
+        self.has_ended = False
+        #: Whether it is not listened to, being far ahead of the others.
+        self.is_ahead = False
+        #: When it last said something, on the monotonic clock, s.
+        self.heard_s = time.monotonic()
+        with contextlib.suppress(OSError):  # then its output ends, which says more
+            self.send_frame(assignment)
+
+    def say(self, message: Any) -> None:
+        """Send it a message, after what it has not taken yet."""
+        with contextlib.suppress(OSError):
+            self.send(message)
+
+    def hear(self) -> list[Any]:
+        """Messages that have arrived whole; to be called when its output can be read."""
+        self.receive()
+        self.heard_s = time.monotonic()
+        return list(self.arrived())
+
+    def kill_for(self, reason: str) -> None:
+        """End it at once for this reason, a clause; its output then comes to an end."""
+        self._reason = reason
+        self.kill()
+
+    def story(self) -> str:
+        """How it ended, as a clause."""
+        how = self.end()
+        return how if self._reason is None else f"{self._reason} and was killed"
+
+    def close(self) -> None:
+        """Make sure that it is gone, and forget it."""
+        if self.has_ended:
+            self.end()
+        super().close()
+
+
 class Crew:
     """All worker processes of one load; used once, on one event loop."""
 
@@ -67,7 +116,7 @@ class Crew:
         nodes: Sequence[NodeName],
         workload: Workload,
         load: Load,
-        open_client: ClientOpener,
+        open_client: Callable[[Route], Client],
         history: HistoryWriter,
         clock: RunClock,
         traffic: Traffic,

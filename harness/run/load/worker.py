@@ -12,15 +12,15 @@ import pickle
 import sys
 import threading
 import traceback
-from typing import Any, BinaryIO
+from collections.abc import Callable
+from typing import Any, BinaryIO, Unpack
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.pool.frames import read_body, take_over_pipes, write_frame
+from splitbrain.harness.run.attempts import failure
 from splitbrain.harness.run.clients import Clients
-from splitbrain.harness.run.defects import failure
-from splitbrain.harness.run.load.event_buffer import EventBuffer
 from splitbrain.harness.run.load.messages import (
     Assignment,
     Begin,
@@ -31,15 +31,46 @@ from splitbrain.harness.run.load.messages import (
     Shipment,
     Unsettled,
 )
-from splitbrain.harness.run.load.seat import Books
-from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.load.seat import Books, Processes
 from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.traffic import Traffic
+from splitbrain.history.records import Event, EventFields, EventType
+from splitbrain.history.writer import stamped_line
 from splitbrain.workloads.workload import Workload
 
 #: Time between two shipments: events are in the file within 100 ms.
 SHIPMENT_INTERVAL_S = 0.01
 _UNKNOWN = Completion("info")
+
+
+class EventBuffer:
+    """Records like ``history.writer.HistoryWriter``, in memory; for one thread.
+
+    An event is stamped when it is recorded, so that an operation's interval in the history contains
+    its real one, and encoded at once: what a client does with its values later changes nothing.
+    """
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock = clock
+        self._times: list[int] = []
+        self._lines: list[bytes] = []
+
+    def append(
+        self, process: int, type_: EventType, f: str, **fields: Unpack[EventFields]
+    ) -> Event:
+        """Record one event and return it with its time; its index is not known yet."""
+        time = self._clock()
+        event = Event(0, time, process, type_, f, **fields)
+        self._lines.append(stamped_line(event))
+        self._times.append(time)
+        return event
+
+    def take(self) -> tuple[int, list[int], list[bytes]]:
+        """The watermark, the times and the lines since the last call, and forget them here."""
+        times, lines = self._times, self._lines
+        self._times, self._lines = [], []
+        # One thread: whatever is recorded later is stamped later.
+        return self._clock(), times, lines
 
 
 class _SharedWorkload:

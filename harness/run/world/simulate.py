@@ -23,8 +23,7 @@ from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
 from splitbrain.harness.run.load.reading import readers
 from splitbrain.harness.run.load.routes import reader_slots
-from splitbrain.harness.run.load.seat import Books
-from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.load.seat import Books, Processes
 from splitbrain.harness.run.world.fault_driver import FaultDriver
 from splitbrain.harness.run.world.load import (
     SimulatedLoad,

@@ -21,7 +21,7 @@ from splitbrain.harness.folder.store import create_run, find_run, is_alive
 from splitbrain.harness.run.down_nodes import DownNodes
 from splitbrain.harness.run.live import LiveDisplay
 from splitbrain.harness.run.load.routes import reader_slots, routes
-from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.load.seat import Processes
 from splitbrain.harness.run.progress import Progress
 from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.state_tailer import StateEventTailer

@@ -4,6 +4,7 @@ import math
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +29,14 @@ NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
 LOAD = Load(concurrency=4, rate=math.inf, time_limit_s=60.0, operation_timeout_s=1.0, workers=2)
 
 
-class Meddler:
+def _meddle(
+    rig: "Rig", act: Callable[["Rig"], object] | None, after: int, _start: int, _end: int
+) -> None:
     """The nemesis of these loads: does one thing once the history has so many events."""
-
-    def __init__(self, rig: "Rig", act: Callable[["Rig"], object] | None, after: int) -> None:
-        self._rig, self._act, self._after = rig, act, after
-
-    def run(self, load_start: int, load_end: int) -> None:
-        if self._act is None:
-            return
-        rig = self._rig
-        while rig.history.count < self._after and not rig.stop.wait(0.005):
-            pass
-        self._act(rig)
+    while act is not None and rig.history.count < after and not rig.stop.wait(0.005):
+        pass
+    if act is not None:
+        act(rig)
 
 
 class Rig:
@@ -76,7 +72,7 @@ class Rig:
             workload=self.workload,
             load=self.load,
             open_client=self.opener,
-            nemesis=Meddler(self, act, after),
+            carry_out=partial(_meddle, self, act, after),
             history=self.history,
             clock=self.clock,
             progress=self.progress,

@@ -17,10 +17,9 @@ from splitbrain.contracts.runtime import Address, NodeSpec, Placement
 from splitbrain.contracts.system import CLIENT_PORT, Route
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.run.clients import Clients, Load
-from splitbrain.harness.run.load.openers import FixedEndpoints, SystemClients, fixed_endpoints
-from splitbrain.harness.run.load.seat import Books
+from splitbrain.harness.run.load.messages import FixedEndpoints, SystemClients, fixed_endpoints
+from splitbrain.harness.run.load.seat import Books, Processes
 from splitbrain.harness.run.load.shares import RATE_PER_PROCESS_MAX, shares, workers_for
-from splitbrain.harness.run.processes import Processes
 from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.traffic import Counts, Traffic
 from splitbrain.history.functions import USUAL
