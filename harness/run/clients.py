@@ -7,6 +7,8 @@ millions are run.
 """
 
 import asyncio
+import math
+import os
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, TypeVar
 
@@ -27,6 +29,9 @@ _CLIENT_GRACE_S = 0.5
 _OVERDUE = "client-overdue"
 _CRASHED = "client-crashed"
 US_PER_S: Final = 1_000_000
+#: Operations a second that one process is trusted with. A null client reaches many times this; a
+#: client that really talks costs some tens of microseconds, and the nemesis wants its share.
+RATE_PER_PROCESS_MAX: Final = 5_000
 _Result = TypeVar("_Result")
 
 
@@ -47,6 +52,19 @@ class Load(msgspec.Struct, frozen=True):
     def operation_timeout_us(self) -> int:
         """The timeout in whole microseconds, as seats count."""
         return _in_us(self.operation_timeout_s)
+
+    @property
+    def processes_needed(self) -> int:
+        """Number of worker processes; 0: the run's own process does it all."""
+        if self.workers is not None:
+            return min(self.workers, self.concurrency)
+        if self.rate <= RATE_PER_PROCESS_MAX:
+            return 0
+        has_affinity = hasattr(os, "sched_getaffinity")
+        cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count()
+        wanted = math.ceil(min(self.rate / RATE_PER_PROCESS_MAX, self.concurrency))
+        workers = min(wanted, cores or 1, self.concurrency)
+        return workers if workers > 1 else 0
 
 
 class Deadline:

@@ -18,7 +18,6 @@ from splitbrain.harness.run.clients import US_PER_S, Clients, Load, SlotClient
 from splitbrain.harness.run.load.crew import Crew
 from splitbrain.harness.run.load.reading import Reading, readers
 from splitbrain.harness.run.load.seat import Books, Processes
-from splitbrain.harness.run.load.shares import workers_for
 from splitbrain.harness.run.progress import Progress
 from splitbrain.harness.run.run_clock import NANOSECONDS, RunClock
 from splitbrain.history.writer import HistoryWriter
@@ -82,7 +81,9 @@ class LoadPhase:
             if clients is None:
                 clients = self._make_clients()
             else:
-                self._progress.say(f"starting {workers_for(self._load)} processes for the clients")
+                self._progress.say(
+                    f"starting {self._load.processes_needed} processes for the clients"
+                )
             await clients.get_ready(stopped)
             await self._load_and_break(clients, stopped)
         except HarnessError as error:
@@ -124,7 +125,7 @@ class LoadPhase:
 
     def _make_crew(self) -> Crew | None:
         """Return the worker processes, if the load needs any."""
-        workers = workers_for(self._load)
+        workers = self._load.processes_needed
         if not workers or self._opener_for_workers is None:
             return None
         return Crew(

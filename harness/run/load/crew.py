@@ -4,12 +4,13 @@ Their messages are merged up to the oldest watermark and written at once, so the
 moment all that happened up to a moment some milliseconds ago. When a worker process dies, the
 operations that it began after its last shipment are known to nobody but the system under test,
 which later reads may show; so the history ends at the dead one's watermark, operations open there
-become ``info``, and the run fails. It must never write what lies after such a moment, nor hold
-more than the backlog allows: who is far ahead of the others is not listened to until they follow.
+become ``info``, and the run fails. Whoever is far ahead of the others is not listened to until they
+follow, so that no more is held than the backlog allows.
 """
 
 import asyncio
 import contextlib
+import itertools
 import pickle
 import time
 from collections.abc import Callable, Sequence
@@ -35,7 +36,6 @@ from splitbrain.harness.run.load.messages import (
     final_reads_of,
 )
 from splitbrain.harness.run.load.seat import Processes
-from splitbrain.harness.run.load.shares import shares
 from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.traffic import Traffic
 from splitbrain.history.reader import HistoryReader
@@ -147,7 +147,7 @@ class Crew:
         self._children: list[Child] = []
         self._final_reads: list[tuple[Operation, ...]] = []
         self._is_recording = True
-        self._told_to_end_s: float | None = None
+        self._end_asked_s: float | None = None
         #: Error of this process while it took a message.
         self._defect: Exception | None = None
         self._somebody_died = False
@@ -220,7 +220,7 @@ class Crew:
 
     async def _end_when(self, stopped: asyncio.Event) -> None:
         await stopped.wait()
-        self._told_to_end_s = time.monotonic()
+        self._end_asked_s = time.monotonic()
         while True:
             # Told again and again: who takes no message now may take it later.
             self._tell_all(End())
@@ -309,8 +309,8 @@ class Crew:
     def _kill_hung_ones(self) -> None:
         now = time.monotonic()
         is_late = (
-            self._told_to_end_s is not None
-            and now - self._told_to_end_s > self._load.operation_timeout_s + END_PATIENCE_S
+            self._end_asked_s is not None
+            and now - self._end_asked_s > self._load.operation_timeout_s + END_PATIENCE_S
         )
         for child in self._children:
             if child.has_ended or child.is_gone:
@@ -340,6 +340,12 @@ class Crew:
                 self._processes.skip_to(event.process + self._load.concurrency)
         except HarnessError as error:
             self._stop.fail(error)
+
+
+def shares(slots: int, workers: int) -> list[tuple[int, ...]]:
+    """The slots of each worker process: neighbours, so that each has both kinds of routes."""
+    bounds = [slots * number // workers for number in range(workers + 1)]
+    return [tuple(range(first, end)) for first, end in itertools.pairwise(bounds) if end > first]
 
 
 def _sendable(assignment: Assignment) -> bytes:
