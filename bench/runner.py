@@ -26,7 +26,7 @@ from bench.runner_samples import Course, Sampler
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.run.clients import Load
+from splitbrain.harness.run.clients import Load, LoadSetup
 from splitbrain.harness.run.load.routes import reader_slots
 from splitbrain.harness.run.load_phase import LoadPhase
 from splitbrain.harness.run.progress import Progress
@@ -72,10 +72,12 @@ def measure(workers: int, operations: int, slots: int, folder: Path) -> Measurem
         progress = Progress(clock, phases, traffic)
         readers = reader_slots(_NODES, slots)
         phase = LoadPhase(
-            nodes=_NODES,
-            workload=workload("register", seed=1, slots=slots, readers=readers, options={}),
-            load=Load(slots, math.inf, _UNLIMITED_S, 1.0, workers, operations // slots),
-            open_client=NullClients(),
+            LoadSetup(
+                _NODES,
+                workload("register", seed=1, slots=slots, readers=readers, options={}),
+                Load(slots, math.inf, _UNLIMITED_S, 1.0, workers, operations // slots),
+            ),
+            NullClients(),
             carry_out=lambda _start, _end: None,
             history=history,
             clock=clock,

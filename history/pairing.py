@@ -8,6 +8,8 @@ process at work) is a ``PairingError`` that names the event.
 
 from collections.abc import Callable, Iterable, Sequence
 
+import msgspec
+
 from splitbrain.history.errors import PairingError
 from splitbrain.history.records import Event, PairedOperation
 
@@ -194,17 +196,7 @@ def _what(event: Event) -> str:
 
 
 def _never_completed(invocation: Event) -> PairedOperation:
-    return PairedOperation(
-        index=invocation.index,
-        process=invocation.process,
-        f=invocation.f,
-        key=invocation.key,
-        argument=invocation.value,
-        result=None,
-        type="info",
-        start=invocation.time,
-        end=None,
-        node=invocation.node,
-        error="never-completed",
-        final=invocation.final,
+    unknown = msgspec.structs.replace(
+        invocation, type="info", error="never-completed", position=None
     )
+    return _complete(invocation, unknown)

@@ -67,6 +67,18 @@ class Load(msgspec.Struct, frozen=True):
         return workers if workers > 1 else 0
 
 
+class LoadSetup(msgspec.Struct, frozen=True):
+    """A load and the system that it is for; pickles as its workload does."""
+
+    #: Those that vote.
+    nodes: tuple[NodeName, ...]
+    #: A ``Workload``, as it was when the load began.
+    workload: Any
+    load: Load
+    #: The other nodes.
+    observers: tuple[NodeName, ...] = ()
+
+
 class Deadline:
     """Ends an await that takes too long, for one task at a time, again and again.
 
@@ -186,19 +198,16 @@ class Clients:
 
     def __init__(
         self,
-        *,
-        nodes: Sequence[NodeName],
-        workload: Workload,
-        load: Load,
+        setup: LoadSetup,
         open_client: Callable[[Route], Client],
         books: Books,
         stop: Stop,
         slots: Sequence[int] | None = None,
-        observers: Sequence[NodeName] = (),
     ) -> None:
-        self._routes = routes(nodes, load.concurrency, observers)
+        load = setup.load
+        self._routes = routes(setup.nodes, load.concurrency, setup.observers)
         self._slots = range(load.concurrency) if slots is None else slots
-        self._workload = workload
+        self._workload: Workload = setup.workload
         self._timetable = Timetable(load.concurrency, load.rate, load.operations_per_slot)
         self._open_client, self._books, self._stop = open_client, books, stop
         self._is_ending = False

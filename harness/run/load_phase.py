@@ -9,19 +9,17 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Client, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.run.attempts import defect, failure
-from splitbrain.harness.run.clients import US_PER_S, Clients, Load, SlotClient
-from splitbrain.harness.run.load.crew import Crew
+from splitbrain.harness.run.clients import US_PER_S, Clients, LoadSetup, SlotClient
 from splitbrain.harness.run.load.reading import Reading, readers
 from splitbrain.harness.run.load.seat import Books, Processes
+from splitbrain.harness.run.load.worker_processes import WorkerProcesses
 from splitbrain.harness.run.progress import Progress
 from splitbrain.harness.run.run_clock import NANOSECONDS, RunClock
 from splitbrain.history.writer import HistoryWriter
-from splitbrain.workloads.workload import Workload
 
 
 class LoadPhase:
@@ -29,18 +27,15 @@ class LoadPhase:
 
     def __init__(
         self,
-        *,
-        nodes: Sequence[NodeName],
-        workload: Workload,
-        load: Load,
+        setup: LoadSetup,
         open_client: Callable[[Route], Client],
+        *,
         carry_out: Callable[[int, int], object],
         history: HistoryWriter,
         clock: RunClock,
         progress: Progress,
         stop: Stop,
         opener_for_workers: Callable[[], Callable[[Route], Client]] | None = None,
-        observers: Sequence[NodeName] = (),
     ) -> None:
         """Take what belongs to the load.
 
@@ -48,18 +43,16 @@ class LoadPhase:
         end, ns since the run's start. ``opener_for_workers`` makes what opens clients in worker
         processes, if they are used.
         """
-        self._nodes, self._observers = nodes, observers
-        self._workload, self._load = workload, load
+        self._setup, self._load, self._carry_out = setup, setup.load, carry_out
         self._open_client, self._opener_for_workers = open_client, opener_for_workers
-        self._carry_out = carry_out
         self._history, self._clock = history, clock
         self._progress, self._stop = progress, stop
-        self._processes = Processes(load.concurrency)
+        self._processes = Processes(setup.load.concurrency)
         self._books = Books(
-            *(history, progress.traffic, self._processes, workload.functions),
-            timeout_us=load.operation_timeout_us,
+            *(history, progress.traffic, self._processes, setup.workload.functions),
+            timeout_us=setup.load.operation_timeout_us,
         )
-        self._crew: Crew | None = None
+        self._workers: WorkerProcesses | None = None
 
     def run(self) -> None:
         """Load the system and carry out the schedule; failures are told to the run's ``Stop``."""
@@ -67,9 +60,9 @@ class LoadPhase:
 
     def read_finally(self) -> int:
         """Take the final reads; returns how many could not be settled."""
-        crew, workload = self._crew, self._workload
-        operations = workload.final_reads() if crew is None else crew.final_reads()
-        requests = readers(self._nodes, self._observers, operations, workload)
+        workers, setup = self._workers, self._setup
+        operations = setup.workload.final_reads() if workers is None else workers.final_reads()
+        requests = readers(setup.nodes, setup.observers, operations, setup.workload)
         return asyncio.run(read_finally(requests, self._open_client, self._books, self._stop))
 
     async def _run(self) -> None:
@@ -77,23 +70,24 @@ class LoadPhase:
         stopped = asyncio.Event()
         self._stop.notify(loop, stopped)
         try:
-            clients = self._crew = self._make_crew()
+            clients = self._workers = self._make_workers()
             if clients is None:
-                clients = self._make_clients()
+                clients = Clients(self._setup, self._open_client, self._books, self._stop)
             else:
-                self._progress.say(
-                    f"starting {self._load.processes_needed} processes for the clients"
-                )
+                count = self._load.processes_needed
+                self._progress.say(f"starting {count} processes for the clients")
             await clients.get_ready(stopped)
             await self._load_and_break(clients, stopped)
         except HarnessError as error:
             self._stop.fail(error)
         finally:
             self._stop.forget_listeners()
-            if self._crew is not None:
-                self._crew.close()
+            if self._workers is not None:
+                self._workers.close()
 
-    async def _load_and_break(self, clients: Clients | Crew, stopped: asyncio.Event) -> None:
+    async def _load_and_break(
+        self, clients: Clients | WorkerProcesses, stopped: asyncio.Event
+    ) -> None:
         loop = asyncio.get_running_loop()
         self._progress.reached("load-started")
         start = self._clock.now()
@@ -112,28 +106,12 @@ class LoadPhase:
             timer.cancel()
             self._progress.reached("load-ended")
 
-    def _make_clients(self) -> Clients:
-        return Clients(
-            nodes=self._nodes,
-            observers=self._observers,
-            workload=self._workload,
-            load=self._load,
-            open_client=self._open_client,
-            books=self._books,
-            stop=self._stop,
-        )
-
-    def _make_crew(self) -> Crew | None:
+    def _make_workers(self) -> WorkerProcesses | None:
         """Return the worker processes, if the load needs any."""
-        workers = self._load.processes_needed
-        if not workers or self._opener_for_workers is None:
+        if not self._load.processes_needed or self._opener_for_workers is None:
             return None
-        return Crew(
-            workers=workers,
-            nodes=self._nodes,
-            observers=self._observers,
-            workload=self._workload,
-            load=self._load,
+        return WorkerProcesses(
+            setup=self._setup,
             open_client=self._opener_for_workers(),
             history=self._history,
             clock=self._clock,

@@ -24,7 +24,7 @@ from splitbrain.harness.folder.manifest import open_manifest, write_manifest
 from splitbrain.harness.folder.store import LivingRun, create_run
 from splitbrain.harness.run import convergence
 from splitbrain.harness.run.attempts import Attempts
-from splitbrain.harness.run.clients import Load
+from splitbrain.harness.run.clients import Load, LoadSetup
 from splitbrain.harness.run.down_nodes import DownNodes
 from splitbrain.harness.run.ending import ACT_TIMEOUT_S, Ending
 from splitbrain.harness.run.evidence import Observer
@@ -301,12 +301,11 @@ class _Run:
             watch=self._watch if system.declares_state_events else None,
             observers=self._test.observers,
         )
+        test = self._test
+        load = msgspec.convert(test.experiment, Load, from_attributes=True)
         return LoadPhase(
-            nodes=self._test.nodes,
-            observers=self._test.observers,
-            workload=self._test.workload,
-            load=msgspec.convert(self._test.experiment, Load, from_attributes=True),
-            open_client=partial(system.open_client, runtime),
+            LoadSetup(test.nodes, test.workload, load, test.observers),
+            partial(system.open_client, runtime),
             carry_out=nemesis.run,
             history=self._history,
             clock=self._clock,

@@ -14,7 +14,7 @@ from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.run.clients import Clients
+from splitbrain.harness.run.clients import Clients, LoadSetup
 from splitbrain.harness.run.load.reading import readers
 from splitbrain.harness.run.load.routes import reader_slots
 from splitbrain.harness.run.load.seat import Books, Processes
@@ -224,16 +224,8 @@ async def _loaded(story: LoadStory, loop: VirtualLoop) -> LoadRecord:
     processes = Processes(slots)
     timeout_us = story.load.operation_timeout_us
     books = Books(tape, traffic, processes, inner.functions, timeout_us)
-    clients = Clients(
-        nodes=VOTERS,
-        workload=told,
-        load=story.load,
-        open_client=system.open_client,
-        books=books,
-        stop=stop,
-        slots=story.slots,
-        observers=story.observers,
-    )
+    setup = LoadSetup(VOTERS, told, story.load, story.observers)
+    clients = Clients(setup, system.open_client, books, stop, story.slots)
     stopped = asyncio.Event()
     stop.notify(loop, stopped)
     loop.call_later(story.load.time_limit_s, stopped.set)

@@ -15,7 +15,7 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Client, Operation
 from splitbrain.contracts.runtime import Address, NodeSpec, Runtime
 from splitbrain.contracts.system import Route, System
-from splitbrain.harness.run.clients import Load
+from splitbrain.harness.run.clients import LoadSetup
 from splitbrain.harness.run.traffic import TrafficShare
 from splitbrain.workloads.workload import Workload
 
@@ -24,15 +24,11 @@ class Assignment(msgspec.Struct, frozen=True):
     """First frame to a worker process: all that it needs."""
 
     slots: tuple[int, ...]
-    nodes: tuple[NodeName, ...]
-    load: Load
-    #: A ``Workload``, as it was when the load began.
-    workload: Any
+    setup: LoadSetup
     #: Opens a client of a route; pickles.
     open_client: Any
     #: Start of the run's clock.
     clock_start_ns: int
-    observers: tuple[NodeName, ...] = ()
 
 
 class Begin(msgspec.Struct, frozen=True):
@@ -55,24 +51,6 @@ class Ready(msgspec.Struct, frozen=True):
     """First frame of a worker process: it can begin."""
 
 
-class Failure(msgspec.Struct, frozen=True):
-    """A ``HarnessError`` on its way between processes."""
-
-    action: str
-    target: str
-    problem: str
-    next_step: str
-
-    @classmethod
-    def of(cls, error: HarnessError) -> "Failure":
-        """Picklable form of an error."""
-        return cls(error.action, error.target, error.problem, error.next_step)
-
-    def error(self) -> HarnessError:
-        """Return the error again."""
-        return HarnessError(self.action, self.target, self.problem, self.next_step)
-
-
 class Shipment(msgspec.Struct, frozen=True):
     """Events of a worker process since the last one; comes also when there were none."""
 
@@ -92,8 +70,8 @@ class Ended(msgspec.Struct, frozen=True):
     #: For each of its slots, the process that would have come next.
     upcoming: tuple[int, ...]
     final_reads: tuple[Operation, ...]
-    #: Error; None where there was none.
-    failure: Failure | None
+    #: Fields of a ``HarnessError``; None where there was none.
+    failure: tuple[str, str, str, str] | None
 
 
 def final_reads_of(workload: Workload, others: list[tuple[Operation, ...]]) -> list[Operation]:

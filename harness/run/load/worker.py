@@ -15,6 +15,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any, BinaryIO, Unpack
 
+import msgspec
+
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.harness.console.stop import Stop
@@ -26,7 +28,6 @@ from splitbrain.harness.run.load.messages import (
     Begin,
     End,
     Ended,
-    Failure,
     Ready,
     Shipment,
     Unsettled,
@@ -112,21 +113,15 @@ class Worker:
         self._incoming, self._outgoing = incoming, outgoing
         self._events = EventBuffer(RunClock(assignment.clock_start_ns).now)
         self._traffic, self._stop = Traffic(), Stop()
-        self._processes = Processes(assignment.load.concurrency)
-        self._workload = _SharedWorkload(assignment.workload)
-        self._clients = Clients(
-            nodes=assignment.nodes,
-            workload=self._workload,
-            load=assignment.load,
-            open_client=assignment.open_client,
-            books=Books(
-                *(self._events, self._traffic, self._processes, assignment.workload.functions),
-                timeout_us=assignment.load.operation_timeout_us,
-            ),
-            stop=self._stop,
-            slots=assignment.slots,
-            observers=assignment.observers,
+        load = assignment.setup.load
+        self._processes = Processes(load.concurrency)
+        self._workload = shared = _SharedWorkload(assignment.setup.workload)
+        setup = msgspec.structs.replace(assignment.setup, workload=shared)
+        books = Books(
+            *(self._events, self._traffic, self._processes, shared.functions),
+            timeout_us=load.operation_timeout_us,
         )
+        self._clients = Clients(setup, assignment.open_client, books, self._stop, assignment.slots)
 
     async def run(self) -> None:
         """Perform the load from ``Begin`` to ``End``, or until something of ours fails."""
@@ -148,13 +143,11 @@ class Worker:
             self._stop.fail(failure(group))
         shipping.cancel()
         self._ship()
-        failed = self._stop.failure
-        ended = Ended(
-            self._processes.upcoming(self._slots),
-            self._workload.final_reads(),
-            None if failed is None else Failure.of(failed),
-        )
-        write_frame(self._outgoing, ended)
+        error, failure_fields = self._stop.failure, None
+        if error is not None:
+            failure_fields = (error.action, error.target, error.problem, error.next_step)
+        upcoming = self._processes.upcoming(self._slots)
+        write_frame(self._outgoing, Ended(upcoming, self._workload.final_reads(), failure_fields))
 
     async def _ship_regularly(self) -> None:
         while True:

@@ -12,7 +12,7 @@ import msgspec
 
 from splitbrain.contracts.names import NodeName
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.run.clients import Load
+from splitbrain.harness.run.clients import Load, LoadSetup
 from splitbrain.harness.run.load_phase import LoadPhase
 from splitbrain.harness.run.progress import Progress
 from splitbrain.harness.run.run_clock import RunClock
@@ -68,10 +68,8 @@ class Rig:
             options={"values": "unique"},
         )
         self.phase = LoadPhase(
-            nodes=NODES,
-            workload=self.workload,
-            load=self.load,
-            open_client=self.opener,
+            LoadSetup(NODES, self.workload, self.load),
+            self.opener,
             carry_out=partial(_meddle, self, act, after),
             history=self.history,
             clock=self.clock,
@@ -91,8 +89,8 @@ class Rig:
         return read_history(self.path)
 
     def worker_process_ids(self) -> list[int]:
-        assert self.phase._crew is not None
-        return self.phase._crew.process_ids
+        assert self.phase._workers is not None
+        return [child.process_id for child in self.phase._workers._children]
 
 
 def read_history(path: Path) -> list[Event]:

@@ -16,10 +16,10 @@ from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import Address, NodeSpec, Placement
 from splitbrain.contracts.system import CLIENT_PORT, Route
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.run.clients import RATE_PER_PROCESS_MAX, Clients, Load
-from splitbrain.harness.run.load.crew import shares
+from splitbrain.harness.run.clients import RATE_PER_PROCESS_MAX, Clients, Load, LoadSetup
 from splitbrain.harness.run.load.messages import FixedEndpoints, SystemClients, fixed_endpoints
 from splitbrain.harness.run.load.seat import Books, Processes
+from splitbrain.harness.run.load.worker_processes import shares
 from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.traffic import Counts, Traffic
 from splitbrain.history.functions import USUAL
@@ -168,15 +168,10 @@ class Unrecorded:
 def test_a_load_ends_at_once_while_its_slots_sleep() -> None:
     async def scenario() -> None:
         stopped = asyncio.Event()
-        load = msgspec.structs.replace(LOAD, rate=0.001)
-        clients = Clients(
-            nodes=NODES,
-            workload=workload("set", seed=1, slots=4, readers=frozenset(), options={}),
-            load=load,
-            open_client=Behaviour(),
-            books=Books(Unrecorded(), Traffic(), Processes(4), USUAL, 1_000_000),
-            stop=Stop(),
-        )
+        adds = workload("set", seed=1, slots=4, readers=frozenset(), options={})
+        setup = LoadSetup(NODES, adds, msgspec.structs.replace(LOAD, rate=0.001))
+        books = Books(Unrecorded(), Traffic(), Processes(4), USUAL, 1_000_000)
+        clients = Clients(setup, Behaviour(), books, Stop())
         running = asyncio.ensure_future(clients.run(stopped))
         await asyncio.sleep(0)
         stopped.set()

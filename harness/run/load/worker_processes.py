@@ -13,17 +13,16 @@ import contextlib
 import itertools
 import pickle
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Client, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.pool.framed_child import FramedChild
 from splitbrain.harness.pool.frames import frame
-from splitbrain.harness.run.clients import Load
+from splitbrain.harness.run.clients import LoadSetup
 from splitbrain.harness.run.load.merge import ENDED, Merge
 from splitbrain.harness.run.load.messages import (
     Assignment,
@@ -106,42 +105,33 @@ class Child(FramedChild):
         super().close()
 
 
-class Crew:
+class WorkerProcesses:
     """All worker processes of one load; used once, on one event loop."""
 
     def __init__(
         self,
         *,
-        workers: int,
-        nodes: Sequence[NodeName],
-        workload: Workload,
-        load: Load,
+        setup: LoadSetup,
         open_client: Callable[[Route], Client],
         history: HistoryWriter,
         clock: RunClock,
         traffic: Traffic,
         processes: Processes,
         stop: Stop,
-        observers: Sequence[NodeName] = (),
     ) -> None:
         """Prepare the assignments; no process is started yet.
 
         Raises:
             HarnessError: the system's adapter or the workload cannot be sent to a process.
         """
-        self._workload, self._load = workload, load
+        self._workload: Workload = setup.workload
+        self._load = load = setup.load
         self._history, self._traffic = history, traffic
         self._processes, self._stop = processes, stop
-        self._shares = shares(load.concurrency, workers)
+        self._shares = shares(load.concurrency, load.processes_needed)
         self._merge = Merge(len(self._shares))
         self._assignments = [
-            _sendable(
-                Assignment(
-                    *(slots, tuple(nodes), load, workload, open_client),
-                    clock_start_ns=clock.start_ns,
-                    observers=tuple(observers),
-                )
-            )
+            _sendable(Assignment(slots, setup, open_client, clock.start_ns))
             for slots in self._shares
         ]
         self._children: list[Child] = []
@@ -156,11 +146,6 @@ class Crew:
     def final_reads(self) -> list[Operation]:
         """Return the reads after the load: of all that any worker process has touched."""
         return final_reads_of(self._workload, self._final_reads)
-
-    @property
-    def process_ids(self) -> list[int]:
-        """Of the worker processes."""
-        return [child.process_id for child in self._children]
 
     async def get_ready(self, stopped: asyncio.Event) -> None:
         """Start the worker processes, and return when each can begin or the run is to end."""
@@ -277,7 +262,7 @@ class Crew:
                 for process in message.upcoming:
                     self._processes.skip_to(process)
                 if message.failure is not None:
-                    self._stop.fail(message.failure.error())
+                    self._stop.fail(HarnessError(*message.failure))
             case _:
                 raise AssertionError(f"worker process {child.number} said {message!r}")
 
