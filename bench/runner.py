@@ -26,14 +26,15 @@ from bench.runner_samples import Course, Sampler
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.run.clients import Load
+from splitbrain.harness.run.clients import Load, LoadSetup
 from splitbrain.harness.run.load.routes import reader_slots
 from splitbrain.harness.run.load_phase import LoadPhase
 from splitbrain.harness.run.progress import Progress
 from splitbrain.harness.run.run_clock import NANOSECONDS, RunClock
 from splitbrain.harness.run.traffic import Traffic
-from splitbrain.history.course import Phase, phases_path
+from splitbrain.history.course import Phase
 from splitbrain.history.reader import HistoryReader
+from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.writer import HistoryWriter, LineWriter
 from splitbrain.workloads.workload import workload
 
@@ -62,27 +63,22 @@ class Measurement(msgspec.Struct, frozen=True):
     problems: tuple[str, ...]
 
 
-class NoFaults:
-    """The nemesis of a load without faults."""
-
-    def run(self, load_start: int, load_end: int) -> None:
-        """There is nothing to do."""
-
-
 def measure(workers: int, operations: int, slots: int, folder: Path) -> Measurement:
     """Run one load and check its history."""
     clock, stop, traffic = RunClock(), Stop(), Traffic()
     path = folder / "history.jsonl"
-    with LineWriter(phases_path(folder)) as phases:
+    with LineWriter(RunFolder(folder).phases) as phases:
         history = HistoryWriter(path, clock.now)
         progress = Progress(clock, phases, traffic)
         readers = reader_slots(_NODES, slots)
         phase = LoadPhase(
-            nodes=_NODES,
-            workload=workload("register", seed=1, slots=slots, readers=readers, options={}),
-            load=Load(slots, math.inf, _UNLIMITED_S, 1.0, workers, operations // slots),
-            open_client=NullClients(),
-            nemesis=NoFaults(),
+            LoadSetup(
+                _NODES,
+                workload("register", seed=1, slots=slots, readers=readers, options={}),
+                Load(slots, math.inf, _UNLIMITED_S, 1.0, workers, operations // slots),
+            ),
+            NullClients(),
+            carry_out=lambda _start, _end: None,
             history=history,
             clock=clock,
             progress=progress,
@@ -138,7 +134,7 @@ def history_problems(path: Path, operations: int) -> list[str]:
 
 
 def _load_seconds(folder: Path) -> float:
-    lines = phases_path(folder).read_bytes().splitlines()
+    lines = RunFolder(folder).phases.read_bytes().splitlines()
     times = {
         phase.phase: phase.time
         for phase in (msgspec.json.decode(line, type=Phase) for line in lines)

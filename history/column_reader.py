@@ -21,7 +21,6 @@ from splitbrain.history.columns import (
     OperationColumns,
     Positions,
 )
-from splitbrain.history.columns import OperationColumns as Columns
 from splitbrain.history.errors import HistoryError
 from splitbrain.history.event_columns import paired_columns
 from splitbrain.history.formats import Format, guess_format, known_format
@@ -31,7 +30,7 @@ from splitbrain.history.operations_table import VALUES, bad_rows, encoded, pa, p
 from splitbrain.history.raw_operations import ProcessNumbers
 
 
-def read_table_columns(path: Path) -> Columns | None:
+def read_table_columns(path: Path) -> OperationColumns | None:
     """Read the columns of a table without fault; None for any other."""
     kinds, keys, outcomes = Numbering(), Numbering(None), Numbering()
     nodes, errors, values = Numbering(None), Numbering(None), Numbering(None)
@@ -47,7 +46,7 @@ def read_table_columns(path: Path) -> Columns | None:
         arguments, answers = (_codes(table, name, values) for name in VALUES)
         if values.is_too_deep:
             return None
-        return Columns(
+        return OperationColumns(
             indexes=_integers(table, "index", 0),
             processes=_integers(table, "process", 0),
             starts=_integers(table, "start_ns", 0),
@@ -138,8 +137,6 @@ def _read(path: Path, found: Format) -> OperationColumns | None:
 
         return read_edn_columns(path, is_kv=found == "kv")
     if found == "parquet":
-        # Loading pyarrow takes half a second that lines need not wait.
-
         return read_table_columns(path)
     return None
 
@@ -147,11 +144,9 @@ def _read(path: Path, found: Format) -> OperationColumns | None:
 def columns_apart(
     columns: OperationColumns, *, one_kind_of_number: bool = True
 ) -> OperationColumns:
-    """Return columns whose values Python tells apart.
+    """Return columns of all of a history, with values that Python tells apart.
 
-    Args:
-        columns: all of a history.
-        one_kind_of_number: see ``history.identity.ValuesApart``.
+    For ``one_kind_of_number`` see ``history.identity.ValuesApart``.
     """
     if columns.flat:
         return columns

@@ -36,6 +36,10 @@ NUMBER_BY_TYPE: Final = {"ok": OK, "fail": FAIL, "info": INFO, "invoke": INVOKE}
 NOTHING: Final = 0
 #: Types whose values are equal only to values of the same type.
 _PLAIN: Final = frozenset({int, str, type(None)})
+#: Columns of which a choice of operations keeps the entries unchanged.
+_AS_THEY_ARE: Final = (
+    *("indexes", "processes", "starts", "ends", "outcomes", "kinds", "nodes", "errors", "finals"),
+)
 #: Error of an operation without end in the file.
 NEVER_COMPLETED: Final = "never-completed"
 
@@ -121,18 +125,11 @@ class OperationColumns(msgspec.Struct, frozen=True):
         met = np.zeros(len(self.key_names), dtype=bool)
         met[keys] = met[NOTHING] = True
         positions = self.positions
+        as_they_are: dict[str, Any] = {name: getattr(self, name)[places] for name in _AS_THEY_ARE}
         return msgspec.structs.replace(
             self,
-            indexes=self.indexes[places],
-            processes=self.processes[places],
-            starts=self.starts[places],
-            ends=self.ends[places],
-            outcomes=self.outcomes[places],
-            kinds=self.kinds[places],
+            **as_they_are,
             keys=(np.cumsum(met, dtype=np.int32) - np.int32(1))[keys],
-            nodes=self.nodes[places],
-            errors=self.errors[places],
-            finals=self.finals[places],
             arguments=number[arguments],
             results=np.where(results == UNKNOWN, results, number[results]),
             key_names=tuple(self.key_names[n] for n in np.flatnonzero(met).tolist()),
@@ -154,8 +151,7 @@ class OperationColumns(msgspec.Struct, frozen=True):
 class Numbering:
     """Distinct things by number, in the order in which they were first seen.
 
-    Args:
-        first: thing of number 0, ``NOTHING``, whether it is seen or not.
+    ``first`` has number 0, ``NOTHING``, whether it is seen or not.
     """
 
     def __init__(self, *first: Hashable) -> None:

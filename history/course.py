@@ -19,7 +19,6 @@ from splitbrain.history.run_folder import RunFolder
 LAST_PHASE: Final = "torn-down"
 _FAILED: Final = "failed"
 
-
 PhaseName = Literal[
     "deploying",
     "deployed",
@@ -67,17 +66,12 @@ class LeaderSighting(msgspec.Struct, frozen=True):
     epoch: Int64 | None
 
 
-def phases_path(run_folder: Path) -> Path:
-    """Return the path of a run's phases."""
-    return RunFolder(run_folder).phases
-
-
 def read_phases(run_folder: Path) -> list[Phase]:
     """Read the phases of a run, in order; empty for a folder of other origin.
 
     A torn last line is left out.
     """
-    path = phases_path(run_folder)
+    path = RunFolder(run_folder).phases
     if not path.exists():
         return []
     whole, _, _ = path.read_bytes().rpartition(b"\n")

@@ -87,10 +87,7 @@ def parse(text: str, depth_max: int | None = None) -> Any:
 def parse_all(text: str, depth_max: int | None = None) -> list[Any]:
     """Read every value at the top level of the text, without recursion.
 
-    Args:
-        text: the values.
-        depth_max: greatest nesting of collections, since few programs that go on with a value do
-            without recursion; None: any.
+    Few programs that go on with a value do without: ``depth_max`` is the greatest nesting.
 
     Raises:
         EdnError: a value is broken.
@@ -134,16 +131,10 @@ def parse_all(text: str, depth_max: int | None = None) -> list[Any]:
 
 
 class _Collection:
-    """Collection of values while they are read.
-
-    Args:
-        opening: the token that opened it.
-        position: of that token, in characters.
-    """
+    """Collection of values while they are read; ``position`` is that of its opening token."""
 
     def __init__(self, opening: str, position: int) -> None:
-        self.opening = opening
-        self.position = position
+        self.opening, self.position = opening, position
         self.items: list[Any] = []
         #: Tags and ``#_`` that wait for their value.
         self.prefixes: list[str] = []

@@ -61,11 +61,7 @@ _NAME = re.compile(rb"(?:" + _BEGIN + rb"|, ):([a-z]+) ")
 
 
 class _Lines:
-    """Lines of one file with one order of fields.
-
-    Args:
-        first: the first line.
-    """
+    """Lines of one file with the order of fields of the first."""
 
     def __init__(self, first: bytes) -> None:
         names = [name for name in _NAME.findall(first) if name != b"error"]
@@ -150,20 +146,12 @@ def _rows(path: Path) -> Iterator[tuple[list[tuple[bytes, ...]] | None, list[byt
 
 
 class _Meaning:
-    """Meanings of texts, each distinct one found out once.
-
-    Args:
-        texts: the distinct texts of each field.
-        columns: their numbers, by field.
-        is_kv: the file is one of gets, puts and appends.
-    """
+    """Meanings of each field's distinct texts, each found out once; columns are their numbers."""
 
     def __init__(
         self, texts: dict[bytes, Numbering], columns: dict[bytes, Codes], *, is_kv: bool
     ) -> None:
-        self._texts = texts
-        self._columns = columns
-        self._is_kv = is_kv
+        self._texts, self._columns, self._is_kv = texts, columns, is_kv
         self._count = len(columns[b"process"])
 
     def events(self, times: Integers | None) -> EventColumns | None:

@@ -37,12 +37,7 @@ _PREVALENCE: Final[tuple[NumberKind, ...]] = (
 
 
 class Name:
-    """Keyword, symbol or character, equal to no text.
-
-    Args:
-        kind: which of the three.
-        text: without its mark.
-    """
+    """Keyword, symbol or character, equal to no text; ``text`` is without its mark."""
 
     __slots__ = ("_hash", "kind", "text")
 
@@ -88,11 +83,7 @@ class Tagged:
 
 
 class EdnSet(AbstractSet[Any]):
-    """Set of any values.
-
-    Args:
-        items: no two of them equal.
-    """
+    """Set of any values, no two of them equal."""
 
     __slots__ = ("_items",)
 
@@ -119,11 +110,7 @@ class EdnSet(AbstractSet[Any]):
 
 
 class EdnMap(Mapping[Any, Any]):
-    """Map with any values as keys.
-
-    Args:
-        pairs: keys and values; no two keys are equal.
-    """
+    """Map with any values as keys, no two of them equal."""
 
     __slots__ = ("_pairs",)
 
@@ -188,11 +175,8 @@ class Number:
     """Number that is equal to numbers of its own kind alone, never to true or false.
 
     Python's own numbers are equal across kinds, and True is 1: this one stands for them where a
-    history holds both. It calculates as they do.
-
-    Args:
-        kind: see ``NumberKind``.
-        value: ``float`` for a double, ``Fraction`` for decimals and ratios.
+    history holds both. It calculates as they do. A double's value is a ``float``, that of decimals
+    and ratios a ``Fraction``.
     """
 
     __slots__ = ("kind", "value")

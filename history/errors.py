@@ -15,16 +15,7 @@ from splitbrain.history.json_problems import in_words
 
 
 class HistoryError(HarnessError):
-    """Unreadable or senseless history.
-
-    Args:
-        target: file, format or event concerned.
-        problem: what is wrong, in one clause.
-        next_step: what the user can do about it.
-        index: index of the offending event, where one is known.
-        line: number of the offending line, from 1, where one is known.
-        byte_offset: where that line starts in the file, where known.
-    """
+    """Unreadable or senseless history; of the event or line, from 1, what is known is kept."""
 
     def __init__(
         self,
@@ -37,9 +28,7 @@ class HistoryError(HarnessError):
         byte_offset: int | None = None,
     ) -> None:
         super().__init__("read the history", target, problem, next_step)
-        self.index = index
-        self.line = line
-        self.byte_offset = byte_offset
+        self.index, self.line, self.byte_offset = index, line, byte_offset
 
 
 class PairingError(HistoryError):
@@ -79,27 +68,18 @@ class BrokenLine(msgspec.Struct, frozen=True):
 
 
 class BrokenLines:
-    """Collection of broken lines; may raise for the first instead.
-
-    Args:
-        path: the file, for the error.
-        skip: collect instead of raising.
-    """
+    """Broken lines of a file; raises for the first unless they are to be left out."""
 
     def __init__(self, path: Path, *, skip: bool = False) -> None:
         self._path = path
-        self._skip = skip
+        #: Whether broken lines are left out.
+        self.skips = skip
         #: First ones, in the order of their discovery.
         self.first: list[BrokenLine] = []
         #: Number of all.
         self.count = 0
         #: Length of torn last lines that were left out, None if there was none.
         self.torn_bytes: int | None = None
-
-    @property
-    def skips(self) -> bool:
-        """Whether broken lines are left out."""
-        return self._skip
 
     def tear(self, torn_bytes: int) -> None:
         """Leave out a last line that was cut by the death of its writer.
@@ -129,21 +109,13 @@ class BrokenLines:
         index: int | None = None,
         path: Path | None = None,
     ) -> None:
-        """Leave something out.
-
-        Args:
-            line: its line, from 1, where it has one.
-            byte_offset: where that starts.
-            problem: what is wrong, in one clause.
-            next_step: what the user can do about it.
-            index: index of the event, where the line is one.
-            path: the file, where the history is a folder of several.
+        """Leave something out; ``path`` is its file where the history is a folder of several.
 
         Raises:
             HistoryError: nothing may be left out.
         """
         broken = BrokenLine(line, byte_offset, problem)
-        if not self._skip:
+        if not self.skips:
             place = f", {broken.place}" if broken.place else ""
             raise HistoryError(
                 f"{path or self._path}{place}",

@@ -1,7 +1,4 @@
-"""Columns of events, and their pairing to operations; see ``history.columns``.
-
-Must never guess.
-"""
+"""Columns of events, and their pairing to operations; see ``history.columns``."""
 
 from typing import Any
 

@@ -143,13 +143,7 @@ def failovers_ns(
     operations: Iterable[PairedOperation],
     functions: Functions,
 ) -> Mapping[int, int]:
-    """Return how long each fault that moved the leader took, ns, by fault index.
-
-    Args:
-        windows: of the faults that were injected.
-        operations: of the run.
-        functions: of its workload.
-    """
+    """Return how long each fault that moved the leader took, ns, by fault index."""
     changes = sorted(
         (operation.end, operation.start, operation.position[0])
         for operation in operations

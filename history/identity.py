@@ -216,9 +216,7 @@ def operations_apart(
 ) -> tuple[Sequence[PairedOperation], bool]:
     """Return operations with values that Python tells apart, and whether they mix numbers.
 
-    Args:
-        operations: all of a history, or of a part that is judged apart.
-        one_kind_of_number: see ``ValuesApart``.
+    They are all of a history, or of a part that is judged apart.
     """
     apart = ValuesApart(
         _values_of(operations),

@@ -79,7 +79,7 @@ def load(
     Args:
         path: a run folder, a file (packed with gzip or not), a folder of Parquet files, or a
             report folder of etcd's robustness tests.
-        history_format: one of ``history.formats.FORMATS``; guessed where None.
+        history_format: guessed where None.
         skip_broken: leave out and count everything unusable.
         problem_with: problem of an operation's values for its judge, as a clause, None for
             nothing; not called for failed operations.
@@ -147,20 +147,12 @@ def _read(file: Path, chosen: Format, broken: BrokenLines) -> _Read:
             notes=reader.processes.notes,
             place=_place_in(file),
         )
-    from splitbrain.history import jepsen
+    from splitbrain.history.jepsen import read_operations
 
-    readers = {
-        "edn": jepsen.edn_operations,
-        "jepsen-log": jepsen.log_operations,
-        "kv": jepsen.kv_operations,
-    }
-    raw = list(readers[chosen](file, broken))
+    raw = list(read_operations(file, chosen, broken))
     if chosen == "jepsen-log" and not raw and not broken.count and not broken.torn_bytes:
-        raise HistoryError(
-            str(file),
-            "no line of it is an operation",
-            "Name the log of a test, or another --format",
-        )
+        problem = "no line of it is an operation"
+        raise HistoryError(str(file), problem, "Name the log of a test, or another --format")
     return _read_raw(raw, broken)
 
 

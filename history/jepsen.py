@@ -7,7 +7,7 @@ log lines of every age, jepsen.history.Op, anishathalye/porcupine's tests.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -16,7 +16,7 @@ import msgspec
 from splitbrain.history.edn import EdnError, parse_all
 from splitbrain.history.edn_values import EdnMap, Name, Tagged, size_of
 from splitbrain.history.errors import BrokenLines
-from splitbrain.history.formats import KV_FUNCTIONS, LOG_LINE
+from splitbrain.history.formats import KV_FUNCTIONS, LOG_LINE, Format
 from splitbrain.history.json_problems import DEPTH_MAX
 from splitbrain.history.opening import NumberedLine, numbered_lines
 from splitbrain.history.raw_operations import RawOperation, is_nemesis, whole_number
@@ -25,55 +25,23 @@ from splitbrain.history.records import EventType
 #: First line of a history that is one vector: an operation or a remark behind the bracket.
 _OPENS_LIST: Final = re.compile(r"\[[\s,]*[{#;]")
 
-Reader = Callable[[Path, BrokenLines], Iterator[RawOperation]]
 
-
-def log_operations(file: Path, broken: BrokenLines) -> Iterator[RawOperation]:
-    """Yield the operations among the lines of a log.
+def read_operations(
+    file: Path, history_format: Format, broken: BrokenLines
+) -> Iterator[RawOperation]:
+    """Yield the operations of a file, of one map a line or among the lines of a log.
 
     Raises:
         HistoryError: the file cannot be read, or a line is broken and none may be left out.
     """
-    return _operations(file, broken, _log_operation, _is_whole_log_line)
-
-
-def edn_operations(file: Path, broken: BrokenLines) -> Iterator[RawOperation]:
-    """Yield operations of one map a line, alone or in one vector.
-
-    Raises:
-        HistoryError: see ``log_operations``.
-    """
-    return _operations(file, broken, edn_operation)
-
-
-def kv_operations(file: Path, broken: BrokenLines) -> Iterator[RawOperation]:
-    """Yield operations of one map a line: gets, puts and appends of strings, each with its key.
-
-    Raises:
-        HistoryError: see ``log_operations``.
-    """
-    return _operations(file, broken, _kv_operation)
-
-
-def _operations(
-    file: Path,
-    broken: BrokenLines,
-    read: Callable[[NumberedLine, str], RawOperation | None],
-    is_whole: Callable[[RawOperation | None, str], bool] = lambda _operation, _text: True,
-) -> Iterator[RawOperation]:
-    """Yield the operations of a file.
-
-    Args:
-        file: its lines.
-        broken: collects or refuses broken lines.
-        read: the operation of one line, None for a line that is none.
-        is_whole: whether a readable last line without line feed is all of its line.
-    """
+    readers = {"edn": edn_operation, "jepsen-log": _log_operation, "kv": _kv_operation}
+    read = readers[history_format]
+    is_log = read is _log_operation
     in_list = False
     for line in numbered_lines(file):
         try:
             text = line.content.decode("utf-8").strip()
-            if read is not _log_operation and not in_list:
+            if not is_log and not in_list:
                 _refuse_end(line, text)
             # Also where the first operation of the list is broken.
             in_list |= line.number == 1 and _OPENS_LIST.match(text) is not None
@@ -86,7 +54,7 @@ def _operations(
             else:
                 broken.add_error(line.number, line.byte_offset, error)
             continue
-        if not (line.whole or is_whole(operation, text)):
+        if is_log and not line.whole and not _is_whole_log_line(operation, text):
             broken.tear(len(line.content))
         elif operation is not None:
             yield operation
@@ -102,7 +70,10 @@ def _refuse_end(line: NumberedLine, text: str) -> None:
 
 
 def _is_whole_log_line(operation: RawOperation | None, text: str) -> bool:
-    """Return whether nothing can follow: an error may stand behind ``fail`` or ``info``."""
+    """Return whether a last line without line feed is whole: nothing can follow.
+
+    An error may stand behind ``fail`` or ``info``.
+    """
     if operation is None:
         return not text
     return operation.type in ("invoke", "ok") and text.endswith(("]", "}", ")", '"'))

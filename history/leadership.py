@@ -45,9 +45,7 @@ def reigns(
 ) -> list[Reign]:
     """Return every belief to lead, by its start, those never stamped last; overlaps are kept.
 
-    Args:
-        state_events: events by node, in any order.
-        windows: of the run's faults.
+    The events of a node may come in any order.
     """
     found: list[Reign] = []
     for node, events in state_events.items():
@@ -90,9 +88,7 @@ def _reigns_of(
 def overlaps(found: Sequence[Reign], end_of_run: int) -> list[Overlap]:
     """Return pairs of beliefs in different epochs that overlap in time, the longest first.
 
-    Args:
-        found: stamped beliefs; others are left out.
-        end_of_run: end of beliefs that never ended, ns.
+    Beliefs that were never stamped are left out; those that never ended last to the run's end.
     """
     # Beliefs of one batch have equal times, and beliefs themselves have no order.
     stamped = sorted(

@@ -51,11 +51,7 @@ _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 def read_table(path: Path, processes: ProcessNumbers) -> Any:
-    """Read the known columns, in the order of the invocations.
-
-    Args:
-        path: a file, or a folder of them as Spark writes it.
-        processes: gives numbers to processes that are texts.
+    """Read the known columns of a file, or a folder of them, in the order of the invocations.
 
     Raises:
         HistoryError: it is no Parquet, lacks a column, or holds several runs.
@@ -160,12 +156,7 @@ def _without_names(path: Path, table: Any, processes: ProcessNumbers) -> Any:
 def read_operations(
     path: Path, broken: BrokenLines, processes: ProcessNumbers
 ) -> list[PairedOperation]:
-    """Read the operations of a table, in the order of their invocation.
-
-    Args:
-        path: see ``read_table``.
-        broken: collects or refuses senseless rows.
-        processes: see ``read_table``.
+    """Read the operations of a table, in the order of their invocation; see ``read_table``.
 
     Raises:
         HistoryError: see ``read_table``; or a row makes no sense and none may be left out.

@@ -8,6 +8,8 @@ process at work) is a ``PairingError`` that names the event.
 
 from collections.abc import Callable, Iterable, Sequence
 
+import msgspec
+
 from splitbrain.history.errors import PairingError
 from splitbrain.history.records import Event, PairedOperation
 
@@ -16,15 +18,10 @@ _Open = tuple[Event, int]
 
 
 def pair(events: Iterable[Event], *, foreign: bool = False) -> list[PairedOperation]:
-    """Pair the events of one history, which come in the order of their index.
+    """Pair events in the order of their index to operations in the order of their invocation.
 
-    Args:
-        events: invocations and completions.
-        foreign: a process may go on after its ``info``, which only leaves that operation open;
-            our own recorder retires it, so that one at work shows a broken record.
-
-    Returns:
-        Operations in the order of their invocation.
+    In a ``foreign`` history a process may go on after its ``info``, which only leaves that
+    operation open; our own recorder retires it, so that one at work shows a broken record.
 
     Raises:
         PairingError: the events break the rules of a history.
@@ -199,17 +196,7 @@ def _what(event: Event) -> str:
 
 
 def _never_completed(invocation: Event) -> PairedOperation:
-    return PairedOperation(
-        index=invocation.index,
-        process=invocation.process,
-        f=invocation.f,
-        key=invocation.key,
-        argument=invocation.value,
-        result=None,
-        type="info",
-        start=invocation.time,
-        end=None,
-        node=invocation.node,
-        error="never-completed",
-        final=invocation.final,
+    unknown = msgspec.structs.replace(
+        invocation, type="info", error="never-completed", position=None
     )
+    return _complete(invocation, unknown)

@@ -154,11 +154,6 @@ def to_events(
 ) -> Iterator[Event]:
     """Number the events, take keys out of pairs, turn refused compare-and-sets to observations.
 
-    Args:
-        raw: the events as the file has them.
-        broken: collects or refuses senseless events.
-        processes: gives a number to each process.
-
     Raises:
         HistoryError: an event makes no sense among the others, and none may be left out.
     """

@@ -173,11 +173,6 @@ class HistoryReader:
         )
 
 
-def read_events(path: Path) -> Iterator[Event]:
-    """Stream the events of a JSONL history; see ``HistoryReader`` for the tolerated faults."""
-    return iter(HistoryReader(path))
-
-
 def _with_key_texts(events: Sequence[Event]) -> Sequence[Event]:
     """Return events with distinct texts for keys, whose texts are as in the file."""
     keys = {event.key for event in events}

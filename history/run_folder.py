@@ -18,76 +18,44 @@ class RunFolder:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-
-    @property
-    def plan(self) -> Path:
-        """All that is needed to run it again."""
-        return self.root / "plan.json"
-
-    @property
-    def lock(self) -> Path:
-        """Held (flock) by the living run."""
-        return self.root / "lock"
-
-    @property
-    def schedule(self) -> Path:
-        """Scheduled faults, and what they became."""
-        return self.root / "schedule.jsonl"
-
-    @property
-    def history(self) -> Path:
-        """One line per event of the clients."""
-        return self.root / "history.jsonl"
-
-    @property
-    def faults(self) -> Path:
-        """Each fault as it happened."""
-        return self.root / "faults.jsonl"
-
-    @property
-    def phases(self) -> Path:
-        """The course of the run, one line per step."""
-        return self.root / "phases.jsonl"
-
-    @property
-    def metrics(self) -> Path:
-        """Resource samples, one line per node and second."""
-        return self.root / "metrics.jsonl"
-
-    @property
-    def leaders(self) -> Path:
-        """Leader seen from outside, one line per change."""
-        return self.root / "leaders.jsonl"
-
-    @property
-    def timeline(self) -> Path:
-        """Story of a simulated world, one line each; simulated runs only."""
-        return self.root / "timeline.jsonl"
-
-    @property
-    def scenario(self) -> Path:
-        """The whole simulated world, as it was run; simulated runs only."""
-        return self.root / "scenario.json"
-
-    @property
-    def simulation(self) -> Path:
-        """Trace hash, violation and figures; simulated runs only."""
-        return self.root / "simulation.json"
-
-    @property
-    def operations(self) -> Path:
-        """Parquet folder of paired operations, written by Spark."""
-        return self.root / "operations.parquet"
-
-    @property
-    def analysis(self) -> Path:
-        """Folder of the Spark jobs' results; ``summary.json`` in it is for reports."""
-        return self.root / "analysis"
-
-    @property
-    def ingest_manifest(self) -> Path:
-        """Sources of the tables; written after them."""
-        return self.analysis / "ingest.json"
+        #: All that is needed to run it again.
+        self.plan = root / "plan.json"
+        #: Held (flock) by the living run.
+        self.lock = root / "lock"
+        #: Scheduled faults, and what they became.
+        self.schedule = root / "schedule.jsonl"
+        #: One line per event of the clients.
+        self.history = root / "history.jsonl"
+        #: Each fault as it happened.
+        self.faults = root / "faults.jsonl"
+        #: The course of the run, one line per step.
+        self.phases = root / "phases.jsonl"
+        #: Resource samples, one line per node and second.
+        self.metrics = root / "metrics.jsonl"
+        #: Leader seen from outside, one line per change.
+        self.leaders = root / "leaders.jsonl"
+        #: Story of a simulated world, one line each; simulated runs only.
+        self.timeline = root / "timeline.jsonl"
+        #: The whole simulated world, as it was run; simulated runs only.
+        self.scenario = root / "scenario.json"
+        #: Trace hash, violation and figures; simulated runs only.
+        self.simulation = root / "simulation.json"
+        #: Parquet folder of paired operations, written by Spark.
+        self.operations = root / "operations.parquet"
+        #: Folder of the Spark jobs' results; ``summary.json`` in it is for reports.
+        self.analysis = root / "analysis"
+        #: Sources of the tables; written after them.
+        self.ingest_manifest = self.analysis / "ingest.json"
+        #: Small results of the Spark jobs, JSON.
+        self.analysis_summary = self.analysis / "summary.json"
+        #: Verdicts.
+        self.results = root / "results.json"
+        #: Verdicts for CI servers.
+        self.junit = root / "junit.xml"
+        #: Verdicts for people, Markdown.
+        self.summary = root / "summary.md"
+        #: Self-contained page.
+        self.report = root / "report.html"
 
     def analysis_table(self, name: str) -> Path:
         """Return the Parquet folder of an ingested table other than operations."""
@@ -96,31 +64,6 @@ class RunFolder:
     def analysis_result(self, name: str) -> Path:
         """Return the Parquet folder of a job's result."""
         return self.analysis / "results" / name
-
-    @property
-    def analysis_summary(self) -> Path:
-        """Small results of the Spark jobs, JSON."""
-        return self.analysis / "summary.json"
-
-    @property
-    def results(self) -> Path:
-        """Verdicts."""
-        return self.root / "results.json"
-
-    @property
-    def junit(self) -> Path:
-        """Verdicts for CI servers."""
-        return self.root / "junit.xml"
-
-    @property
-    def summary(self) -> Path:
-        """Verdicts for people, Markdown."""
-        return self.root / "summary.md"
-
-    @property
-    def report(self) -> Path:
-        """Self-contained page."""
-        return self.root / "report.html"
 
     def node(self, node: NodeName) -> Path:
         """Return the folder of a node."""

@@ -22,11 +22,7 @@ _FOUND = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @contextmanager
 def scratch_folder(purpose: str) -> Generator[Path]:
-    """Yield a fresh folder, removed at the end of the block, or by ``clean`` if it never ends.
-
-    Args:
-        purpose: a word for its name.
-    """
+    """Yield a fresh folder, removed at the end of the block, or by ``clean`` if it never ends."""
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}-"))
     # Locked before it has its name: nobody finds it free.
     unnamed = folder / f"{_LOCK}.new"
@@ -47,11 +43,8 @@ def remove_dead(
 ) -> list[Path]:
     """Remove the folders whose makers are dead, and return them.
 
-    A folder without a lock file is spared: it is foreign, or just being made.
-
-    Args:
-        parent: where to look; None: where this process makes its temporary files.
-        before: is called with each of them before it is removed.
+    A folder without a lock file is spared: it is foreign, or just being made. ``before`` is called
+    with each before it is removed; without ``parent`` this process's temporary place is searched.
     """
     removed: list[Path] = []
     for folder in sorted((parent or Path(tempfile.gettempdir())).glob(f"{PREFIX}*")):

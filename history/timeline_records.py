@@ -12,6 +12,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from splitbrain.contracts.scenario import Violation
+
 #: Virtual time since the run's start.
 Microseconds = int
 
@@ -110,6 +112,16 @@ class TimelineViolation(
     node: str | None = None
     #: One sentence.
     detail: str = ""
+
+    @classmethod
+    def of(cls, violation: Violation) -> "TimelineViolation":
+        """Return the line of an invariant that did not hold."""
+        return cls(
+            time=violation.time_us,
+            name=violation.invariant,
+            node=violation.node,
+            detail=violation.problem,
+        )
 
 
 TimelineRecord: TypeAlias = (

@@ -13,8 +13,8 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, Unpack
 
 import msgspec
@@ -55,12 +55,8 @@ class LineWriter:
             self._length = os.fstat(self._descriptor).st_size
         except OSError as error:
             raise self._failure("open the file", error) from error
-        self._syncer = threading.Thread(
-            target=self._sync_regularly,
-            args=(sync_interval_s,),
-            name=f"fsync {path.name}",
-            daemon=True,
-        )
+        sync = partial(self._sync_regularly, sync_interval_s)
+        self._syncer = threading.Thread(target=sync, name=f"fsync {path.name}", daemon=True)
         self._syncer.start()
 
     def append(self, record: Any) -> None:
@@ -121,12 +117,7 @@ class LineWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _sync_regularly(self, interval_s: float) -> None:
@@ -171,14 +162,7 @@ class HistoryWriter:
     ) -> Event:
         """Write one event and return it with its index and time."""
         with self._lock:
-            event = Event(
-                index=self._next_index,
-                time=self._clock(),
-                process=process,
-                type=type_,
-                f=f,
-                **fields,
-            )
+            event = Event(self._next_index, self._clock(), process, type_, f, **fields)
             self._write(_ENCODER.encode(event) + b"\n", 1)
             return event
 
@@ -190,10 +174,7 @@ class HistoryWriter:
                 history's last.
         """
         with self._lock:
-            indexed = [
-                b'{"index":%d,%b\n' % indexed_line
-                for indexed_line in enumerate(lines, self._next_index)
-            ]
+            indexed = [b'{"index":%d,%b\n' % pair for pair in enumerate(lines, self._next_index)]
             if indexed:
                 self._write(b"".join(indexed), len(indexed))
 

@@ -24,10 +24,10 @@ SIMULATED: Final = (
     "nodes/transport/kafka_codec", "simulation/disk/*", "simulation/kraft/*", "simulation/world/*",
     "systems/kraft/client_machine", "systems/kraft/committed_log", "systems/kraft/outcomes",
     "systems/kraft/planted_bugs", "harness/campaign/sweep/swarm",
-    "harness/folder/simulation_outcome", "harness/run/processes", "harness/run/load/reading",
+    "harness/folder/simulation_outcome", "harness/run/load/reading",
     "harness/run/load/routes", "harness/run/load/seat", "harness/run/load/timetable",
     "harness/run/world/acting", "harness/run/world/fault_driver", "harness/run/world/happenings",
-    "harness/run/world/load", "harness/run/world/log_ends", "harness/run/world/recovery",
+    "harness/run/world/load", "harness/run/world/recovery",
     "harness/run/world/simulate", "nemesis/*", "nemesis/families/*", "nodes/transport/link_machine",
     "workloads/*",
 )  # fmt: skip

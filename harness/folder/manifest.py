@@ -74,11 +74,9 @@ def write_manifest(folder: RunFolder) -> None:
 
 
 def damage(folder: RunFolder, *, only: str | None = None) -> list[str]:
-    """Files that were changed after the run, one clause each; none for a run that never sealed.
+    """Files, or the ``only`` one, that were changed after the run, one clause each.
 
-    Args:
-        folder: of the run.
-        only: name of the one file to be looked at; None: all.
+    There are none in a run that never sealed.
     """
     path = folder.root / MANIFEST_NAME
     try:

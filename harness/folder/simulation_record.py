@@ -64,15 +64,7 @@ def record_of(
     untold: str | None = None,
     like: str | None = None,
 ) -> SimulationRecord:
-    """Return the record of an outcome.
-
-    Args:
-        outcome: of the run.
-        judged: where somebody has looked at it already.
-        shrunk_from: the run of which this is a smaller one.
-        untold: why it has no story.
-        like: the run in containers to which its schedule is near.
-    """
+    """Return the record of an outcome, which may have been ``judged`` already."""
     return SimulationRecord(
         trace_hash=outcome.trace_hash,
         steps=outcome.steps,

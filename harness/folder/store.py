@@ -10,17 +10,17 @@ import os
 import shlex
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.names import RunId
-from splitbrain.harness.folder.new_folder import new_folder
 from splitbrain.harness.folder.refusals import ELSEWHERE, tell_refusal
 from splitbrain.history.border import refuse_strays
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.runtimes.dead_runs import is_living
 
 LATEST = "latest"
+_NAME_TRIES: Final = 1_000
 
 
 class LivingRun:
@@ -42,6 +42,25 @@ class LivingRun:
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+
+def new_folder(parent: Path, name: str, *, digits: int = 1) -> Path:
+    """Make a folder of this name, or of the name with a number from 2 on where that is taken.
+
+    The number has so many ``digits`` at least, so that names sort.
+
+    Raises:
+        OSError: it cannot be made, or too many of that name exist.
+    """
+    parent.mkdir(parents=True, exist_ok=True)
+    for number in range(1, _NAME_TRIES + 1):
+        root = parent / (name if number == 1 else f"{name}-{number:0{digits}d}")
+        try:
+            root.mkdir()
+        except FileExistsError:
+            continue
+        return root
+    raise FileExistsError(f"{_NAME_TRIES:,} folders called {name} exist")
 
 
 def create_run(runs_folder: Path, test: str, seed: int) -> LivingRun:

@@ -19,7 +19,7 @@ from splitbrain.harness.folder.manifest import damage
 from splitbrain.harness.folder.simulation_record import DRAWN, SimulationRecord, read_for_judging
 from splitbrain.harness.folder.store import is_alive
 from splitbrain.history.border import refuse_strays
-from splitbrain.history.course import LeaderSighting, Phase, phases_path
+from splitbrain.history.course import LeaderSighting, Phase
 from splitbrain.history.errors import HistoryError, PairingError
 from splitbrain.history.fault_windows import FaultWindow, fault_windows
 from splitbrain.history.functions import USUAL, Functions
@@ -175,7 +175,7 @@ def load_run(root: Path) -> RunRecord:
         faults=tuple(read_json_lines(folder.faults, FaultEvent, problems)),
         state_events=state_events,
         committed_logs=committed_logs,
-        phases=tuple(read_json_lines(phases_path(root), Phase, problems)),
+        phases=tuple(read_json_lines(folder.phases, Phase, problems)),
         living=living,
         damage=tuple(damaged),
         # Its readers add to them.

@@ -1,7 +1,6 @@
-"""Carries out one act of the nemesis on a real runtime.
+"""Carries out one act of the nemesis on a real runtime, and reads the runtime's records of it.
 
-The one place that knows which method of a runtime or of its arms does what. Must never decide what
-is done to whom, nor whether it may be.
+The one place that knows which method of a runtime or of its arms does what.
 """
 
 import contextlib
@@ -26,6 +25,8 @@ _ON_PROCESSES: Final = (
     *(acts.Pause, acts.Resume, acts.Throttle, acts.Unthrottle, acts.Kill, acts.Terminate),
     *(acts.LimitMemory, acts.UnlimitMemory, acts.Warp, acts.Unwarp),
 )
+#: More than this is not read for the sake of a name.
+_READ_BYTES_MAX: Final = 16 << 20
 #: With less no program comes so far as to need it.
 _MEMORY_MIB_MIN: Final = 8
 _MIB: Final = 1 << 20
@@ -48,6 +49,8 @@ class Changed(msgspec.Struct, frozen=True):
 
 #: Report of a runtime on an act, beyond that it was done.
 Record = PowerLoss | Changed | Wiped
+#: Of the system's adapter: given a file and its bytes up to the change, the record that follows.
+RecordAt = Callable[[str, bytes], str | None]
 
 
 class Performed(msgspec.Struct, frozen=True):
@@ -59,12 +62,7 @@ class Performed(msgspec.Struct, frozen=True):
 
 
 def perform(runtime: Runtime, act: Act, records: Sequence[Record] = ()) -> Performed:
-    """Do it; what the runtime tells of it.
-
-    Args:
-        runtime: where the nodes live.
-        act: what is to be done.
-        records: what it told of the same fault's acts before; what is undone is named there.
+    """Do it; ``records`` are of the same fault's acts before, for those that undo one.
 
     Raises:
         HarnessError: the environment failed.
@@ -87,10 +85,7 @@ def perform(runtime: Runtime, act: Act, records: Sequence[Record] = ()) -> Perfo
 def perform_where_it_can_be(
     runtime: Runtime, act: Act, records: Sequence[Record] = ()
 ) -> Performed:
-    """Do it to the nodes that are there: to one that has ended by itself nothing can be done.
-
-    Args and Raises as of ``perform``.
-    """
+    """Perform it on the nodes that are there: with one that has ended nothing can be done."""
     try:
         return perform(runtime, act, records)
     except HarnessError:
@@ -105,28 +100,56 @@ def perform_where_it_can_be(
     return Performed(done.records, "; ".join(filter(None, (done.said, said))))
 
 
-def _cut(runtime: Runtime, act: acts.Cut) -> None:
-    runtime.cut(act.links)
+def canaries_tell(node: NodeName, records: Sequence[Record]) -> bool:
+    """Whether the node's synced canary outlived its last power cut, and the unsynced one did not.
+
+    Both were written right before the cut. The unsynced one alone would be gone also where the
+    whole disk was, and the synced one alone would be there also where nothing was cut.
+    """
+    losses = [loss for loss in records if isinstance(loss, PowerLoss) and loss.node == node]
+    return bool(losses) and losses[-1].synced_is_there and not losses[-1].unsynced_is_there
 
 
-def _restore(runtime: Runtime, act: acts.Restore) -> None:
-    runtime.restore(act.links)
+def file_reads(runtime: Runtime, changed: Changed) -> bool:
+    """Whether a re-read of the node's file sees what it was changed to.
+
+    Raises:
+        HarnessError: it cannot be read.
+    """
+    change = changed.change
+    if change is None:
+        return False
+    wanted = bytes.fromhex(change.after)
+    there = runtime.disks.read(changed.node, change.file, change.offset, max(1, len(wanted)))
+    return there[: len(wanted)] == wanted if wanted else not there
+
+
+def records_hit(runtime: Runtime, record_at: RecordAt, records: Sequence[Record]) -> list[str]:
+    """Return a clause for each changed file whose record of the system's own can be named.
+
+    Where a byte lies says little to who knows the system's log; its adapter can tell which record
+    that was, from the bytes before it, which no change touches. One that cannot be named is left
+    out: no fault fails for it.
+    """
+    named: list[str] = []
+    for record in records:
+        if not isinstance(record, Changed) or record.change is None:
+            continue
+        file, offset = record.change.file, record.change.offset
+        if offset > _READ_BYTES_MAX:
+            continue
+        try:
+            before = runtime.disks.read(record.node, file, 0, offset) if offset else b""
+        except HarnessError:
+            continue
+        hit = record_at(file, before)
+        if hit is not None:
+            named.append(f"{record.node}: that is {hit}")
+    return named
 
 
 def _shape(runtime: Runtime, act: acts.ShapeLinks) -> Performed:
     return Performed(said=f"by {runtime.links.shape(act.links, act.shape)}")
-
-
-def _unshape(runtime: Runtime, act: acts.UnshapeLinks) -> None:
-    runtime.links.unshape(act.links)
-
-
-def _reset(runtime: Runtime, act: acts.ResetLinks) -> None:
-    runtime.links.reset(act.links)
-
-
-def _unreset(runtime: Runtime, act: acts.UnresetLinks) -> None:
-    runtime.links.unreset(act.links)
 
 
 def _kill(runtime: Runtime, act: acts.Kill) -> None:
@@ -143,7 +166,7 @@ def _kill(runtime: Runtime, act: acts.Kill) -> None:
 
 def _power_off(runtime: Runtime, act: acts.PowerOff) -> Performed:
     losses = tuple(runtime.disks.power_off(act.nodes, act.draw))
-    return Performed(losses, "; ".join(f"{one.node}: {one.lost}" for one in losses if one.lost))
+    return Performed(losses, "; ".join(f"{loss.node}: {loss.lost}" for loss in losses if loss.lost))
 
 
 def _terminate(runtime: Runtime, act: acts.Terminate) -> Performed:
@@ -178,14 +201,6 @@ def _limit_memory(runtime: Runtime, act: acts.LimitMemory) -> Performed:
     return Performed(said="; ".join(said))
 
 
-def _fill(runtime: Runtime, act: acts.Fill) -> Performed:
-    return _worded(act.nodes, runtime.disks.fill)
-
-
-def _fail(runtime: Runtime, act: acts.Fail) -> Performed:
-    return _worded(act.nodes, runtime.disks.fail)
-
-
 def _change(runtime: Runtime, act: acts.ChangeFile) -> Performed:
     changes = tuple(Changed(node, runtime.disks.change(node, act.change)) for node in act.nodes)
     return Performed(changes, _changes_in_words(changes))
@@ -193,12 +208,9 @@ def _change(runtime: Runtime, act: acts.ChangeFile) -> Performed:
 
 def _put_back(runtime: Runtime, act: acts.PutBack, records: Sequence[Record]) -> Performed:
     """Of nodes that have ended alone: the others took the change in and went on."""
-    changed = {one.node: one.change for one in records if isinstance(one, Changed) and one.change}
+    changed = {was.node: was.change for was in records if isinstance(was, Changed) and was.change}
     changes = tuple(
-        Changed(
-            node,
-            runtime.disks.change(node, changed[node].undoing()),
-        )
+        Changed(node, runtime.disks.change(node, changed[node].undoing()))
         for node in act.nodes
         if node in changed and runtime.status(node) == "exited"
     )
@@ -207,14 +219,14 @@ def _put_back(runtime: Runtime, act: acts.PutBack, records: Sequence[Record]) ->
 
 def _changes_in_words(changes: Iterable[Changed]) -> str:
     return "; ".join(
-        f"{one.node}: {'no file fits' if one.change is None else one.change.sentence()}"
-        for one in changes
+        f"{changed.node}: {changed.change.sentence() if changed.change else 'no file fits'}"
+        for changed in changes
     )
 
 
 def _wipe(runtime: Runtime, act: acts.Wipe) -> Performed:
     wiped = tuple(Wiped(node, runtime.disks.wipe(node)) for node in act.nodes)
-    return Performed(wiped, "; ".join(f"{one.node}: {one.found}" for one in wiped))
+    return Performed(wiped, "; ".join(f"{wipe.node}: {wipe.found}" for wipe in wiped))
 
 
 def _worded(nodes: Iterable[NodeName], do: Callable[[NodeName], str]) -> Performed:
@@ -232,12 +244,12 @@ def _each(do: Callable[[Runtime, Any, NodeName], None]) -> Callable[[Runtime, An
 
 
 _ACTS: Final[dict[type[Act], Callable[[Runtime, Any], Performed | None]]] = {
-    acts.Cut: _cut,
-    acts.Restore: _restore,
+    acts.Cut: lambda runtime, act: runtime.cut(act.links),
+    acts.Restore: lambda runtime, act: runtime.restore(act.links),
     acts.ShapeLinks: _shape,
-    acts.UnshapeLinks: _unshape,
-    acts.ResetLinks: _reset,
-    acts.UnresetLinks: _unreset,
+    acts.UnshapeLinks: lambda runtime, act: runtime.links.unshape(act.links),
+    acts.ResetLinks: lambda runtime, act: runtime.links.reset(act.links),
+    acts.UnresetLinks: lambda runtime, act: runtime.links.unreset(act.links),
     acts.Kill: _kill,
     acts.Start: _start,
     acts.Terminate: _terminate,
@@ -250,11 +262,11 @@ _ACTS: Final[dict[type[Act], Callable[[Runtime, Any], Performed | None]]] = {
     acts.Unthrottle: _each(lambda runtime, _act, node: runtime.processes.unthrottle(node)),
     acts.LimitMemory: _limit_memory,
     acts.UnlimitMemory: _each(lambda runtime, _act, node: runtime.processes.unlimit_memory(node)),
-    acts.Fill: _fill,
+    acts.Fill: lambda runtime, act: _worded(act.nodes, runtime.disks.fill),
     acts.Drain: _each(lambda runtime, _act, node: runtime.disks.drain(node)),
     acts.Stall: _each(lambda runtime, _act, node: runtime.disks.stall(node)),
     acts.Unstall: _each(lambda runtime, _act, node: runtime.disks.unstall(node)),
-    acts.Fail: _fail,
+    acts.Fail: lambda runtime, act: _worded(act.nodes, runtime.disks.fail),
     acts.Repair: _each(lambda runtime, _act, node: runtime.disks.repair(node)),
     acts.Keep: _each(lambda runtime, _act, node: runtime.disks.keep(node)),
     acts.ChangeFile: _change,

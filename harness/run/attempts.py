@@ -8,10 +8,10 @@ import threading
 import traceback
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from typing import cast
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.run.defects import defect
 from splitbrain.history.run_folder import RunFolder
 
 #: Where the traceback of a defect of ours is kept.
@@ -61,3 +61,27 @@ class Attempts:
             yield
         finally:
             threading.excepthook = before
+
+
+def first_of(error: BaseException) -> BaseException:
+    """The error itself, or of a group the first: where several failed at once it tells enough."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error
+
+
+def defect(error: BaseException, report_with: str = "the run folder") -> HarnessError:
+    """Return the failure of a run for what should never have been raised, or a group of it."""
+    first = first_of(error)
+    return HarnessError(
+        "carry out the run",
+        "splitbrain itself",
+        f"{type(first).__name__}: {first}",
+        f"This is a defect of splitbrain; please report it with {report_with}.",
+    )
+
+
+def failure(error: BaseException) -> HarnessError:
+    """Return the run's failure that an error or a group stands for: itself, or a defect of ours."""
+    first = first_of(error)
+    return first if isinstance(first, HarnessError) else defect(first)

@@ -2,13 +2,15 @@
 
 The driver of ``harness.run.load.timetable`` and ``harness.run.load.seat`` on a machine: it waits,
 holds the clients, and ends what takes too long. The same code runs in the run's own process and in
-worker processes, which have a share of the slots each. Must never hold anything for each operation:
-runs of millions are run.
+worker processes, which have a share of the slots each. Nothing is held for each operation: runs of
+millions are run.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Final
+import math
+import os
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -17,7 +19,6 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Client, Completion, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.run.load.deadline import Deadline
 from splitbrain.harness.run.load.routes import routes
 from splitbrain.harness.run.load.seat import Books, Seat
 from splitbrain.harness.run.load.timetable import SlotTimes, Timetable
@@ -28,6 +29,10 @@ _CLIENT_GRACE_S = 0.5
 _OVERDUE = "client-overdue"
 _CRASHED = "client-crashed"
 US_PER_S: Final = 1_000_000
+#: Operations a second that one process is trusted with. A null client reaches many times this; a
+#: client that really talks costs some tens of microseconds, and the nemesis wants its share.
+RATE_PER_PROCESS_MAX: Final = 5_000
+_Result = TypeVar("_Result")
 
 
 class Load(msgspec.Struct, frozen=True):
@@ -48,17 +53,96 @@ class Load(msgspec.Struct, frozen=True):
         """The timeout in whole microseconds, as seats count."""
         return _in_us(self.operation_timeout_s)
 
+    @property
+    def processes_needed(self) -> int:
+        """Number of worker processes; 0: the run's own process does it all."""
+        if self.workers is not None:
+            return min(self.workers, self.concurrency)
+        if self.rate <= RATE_PER_PROCESS_MAX:
+            return 0
+        has_affinity = hasattr(os, "sched_getaffinity")
+        cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count()
+        wanted = math.ceil(min(self.rate / RATE_PER_PROCESS_MAX, self.concurrency))
+        workers = min(wanted, cores or 1, self.concurrency)
+        return workers if workers > 1 else 0
+
+
+class LoadSetup(msgspec.Struct, frozen=True):
+    """A load and the system that it is for; pickles as its workload does."""
+
+    #: Those that vote.
+    nodes: tuple[NodeName, ...]
+    #: A ``Workload``, as it was when the load began.
+    workload: Any
+    load: Load
+    #: The other nodes.
+    observers: tuple[NodeName, ...] = ()
+
+
+class Deadline:
+    """Ends an await that takes too long, for one task at a time, again and again.
+
+    Making and cancelling a timer for each operation costs more than all else that an operation
+    costs the harness. Here the timer of an earlier operation, when it rings in a later one, is set
+    anew for what is left; only an operation that is really late is ever cancelled.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._due = 0.0
+        self._expired = False
+
+    async def hold(self, work: Coroutine[Any, Any, _Result]) -> _Result:
+        """Await ``work``.
+
+        Raises:
+            TimeoutError: it took longer than the limit and was cancelled.
+        """
+        task = asyncio.current_task()
+        assert task is not None
+        loop = self._loop
+        if loop is None:
+            loop = self._loop = asyncio.get_running_loop()
+        cancels_before = task.cancelling()
+        self._due, self._expired, self._task = loop.time() + self._limit_s, False, task
+        if self._timer is None:
+            self._timer = loop.call_at(self._due, self._ring)
+        try:
+            return await work
+        except asyncio.CancelledError as error:
+            # Somebody else may have cancelled it too; then that is what counts.
+            if self._expired and task.cancelling() == cancels_before + 1:
+                raise TimeoutError from error
+            raise
+        finally:
+            self._task = None
+            if self._expired:
+                # However it ended: our cancellation goes no further.
+                task.uncancel()
+
+    def close(self) -> None:
+        """Stop the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _ring(self) -> None:
+        self._timer = None
+        assert self._loop is not None
+        if self._task is None:
+            return
+        if self._loop.time() < self._due:
+            self._timer = self._loop.call_at(self._due, self._ring)
+            return
+        self._expired = True
+        self._task.cancel()
+
 
 class SlotClient:
-    """One worker slot's process and client, which are replaced together; used by one task.
-
-    Args:
-        slot: number of the slot.
-        route: of its clients.
-        open_client: opens a client that connects at its first operation.
-        books: where operations are recorded.
-        stop: told of a client that raised.
-    """
+    """One worker slot's process and client, which are replaced together; used by one task."""
 
     def __init__(
         self,
@@ -114,19 +198,16 @@ class Clients:
 
     def __init__(
         self,
-        *,
-        nodes: Sequence[NodeName],
-        workload: Workload,
-        load: Load,
+        setup: LoadSetup,
         open_client: Callable[[Route], Client],
         books: Books,
         stop: Stop,
         slots: Sequence[int] | None = None,
-        observers: Sequence[NodeName] = (),
     ) -> None:
-        self._routes = routes(nodes, load.concurrency, observers)
+        load = setup.load
+        self._routes = routes(setup.nodes, load.concurrency, setup.observers)
         self._slots = range(load.concurrency) if slots is None else slots
-        self._workload = workload
+        self._workload: Workload = setup.workload
         self._timetable = Timetable(load.concurrency, load.rate, load.operations_per_slot)
         self._open_client, self._books, self._stop = open_client, books, stop
         self._is_ending = False
@@ -139,9 +220,7 @@ class Clients:
     async def run(self, stopped: asyncio.Event, start_s: float | None = None) -> None:
         """Load the system until ``stopped``; no operation is open when this returns.
 
-        Args:
-            stopped: ends the load.
-            start_s: where on the loop's clock the timetable begins; None: now.
+        The timetable begins at ``start_s`` on the loop's clock, or now.
         """
         start_s = asyncio.get_running_loop().time() if start_s is None else start_s
         ending = asyncio.ensure_future(self._end_when(stopped))
@@ -160,11 +239,9 @@ class Clients:
 
     async def _run_slot(self, slot: int, start_s: float) -> None:
         clock = asyncio.get_running_loop().time
+        route, open_client = self._routes[slot], self._open_client
         client = SlotClient(
-            *(slot, self._routes[slot]),
-            open_client=self._open_client,
-            books=self._books,
-            stop=self._stop,
+            slot, route, open_client=open_client, books=self._books, stop=self._stop
         )
         times = SlotTimes(self._timetable, slot)
         now_us = _in_us(clock() - start_s)

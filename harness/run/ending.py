@@ -1,22 +1,22 @@
 """The end of a run: stop the nodes, collect what they leave, remove them; whatever happened before.
 
 Each step, and each node's share of it, is tried for itself and given up when it hangs, so that one
-broken node or a slow engine costs no other's evidence. Must never judge.
+broken node or a slow engine costs no other's evidence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.contracts.names import NodeName, RunId
-from splitbrain.contracts.runtime import Runtime
-from splitbrain.contracts.system import System
+from splitbrain.contracts.names import NodeName
 from splitbrain.harness.console.stop import Stop, patiently, within
 from splitbrain.harness.folder.ballast import Ballast
+from splitbrain.harness.folder.store import LivingRun
 from splitbrain.harness.run.attempts import Attempts
 from splitbrain.harness.run.down_nodes import DownNodes
 from splitbrain.harness.run.log_collection import collect_node, dump_logs
+from splitbrain.harness.run.options import PreparedTest
 from splitbrain.harness.run.progress import Progress
-from splitbrain.history.run_folder import RunFolder
 
 #: An engine under load may refuse for a moment to remove what it is still stopping.
 _TEARDOWN_PATIENCE_S = 30.0
@@ -29,43 +29,37 @@ class Ending:
 
     def __init__(
         self,
-        *,
-        run_id: RunId,
-        system: System,
-        runtime: Runtime,
-        nodes: Sequence[NodeName],
-        folder: RunFolder,
+        test: PreparedTest,
+        living: LivingRun,
+        ballast: Ballast,
         down: DownNodes,
         progress: Progress,
         stop: Stop,
         attempts: Attempts,
-        ballast: Ballast,
     ) -> None:
-        self._run_id = run_id
-        self._system = system
-        self._runtime = runtime
-        self._nodes = nodes
-        self._folder = folder
-        self._down = down
-        self._progress = progress
-        self._stop = stop
-        self._attempts = attempts
-        self._ballast = ballast
+        self._system, self._runtime, self._nodes = test.system, test.runtime, test.all_nodes
+        self._run_id, self._folder = living.run_id, living.folder
+        self._ballast, self._down, self._progress = ballast, down, progress
+        self._stop, self._attempts = stop, attempts
 
     def stop_nodes(self) -> None:
         """Kill what runs, and notice what ended by itself since it was last looked at."""
-        stopped = [
-            self._attempts.attempt(
-                lambda node=node: within(
-                    lambda: self._stop_node(node), ACT_TIMEOUT_S, "stop the node", node
-                )
-            )
-            for node in self._nodes
-        ]
+        stopped = self._attempt_each(self._stop_node, "stop the node")
         # From here on the nodes write no more, and what is left to be written matters most.
         self._ballast.release()
-        if all(stopped):
+        if stopped:
             self._progress.reached("stopped")
+
+    def _attempt_each(self, act: Callable[[NodeName], None], action: str) -> bool:
+        """Do it to each node, each in time; whether all of it succeeded."""
+
+        def attempted(node: NodeName) -> bool:
+            return self._attempts.attempt(
+                lambda: within(lambda: act(node), ACT_TIMEOUT_S, action, node)
+            )
+
+        succeeded = [attempted(node) for node in self._nodes]
+        return all(succeeded)
 
     def _stop_node(self, node: NodeName) -> None:
         status = self._runtime.status(node)
@@ -77,15 +71,8 @@ class Ending:
 
     def collect(self) -> None:
         """Fetch each stopped node's output and data, and dump their logs."""
-        for node in self._nodes:
-            self._attempts.attempt(
-                lambda node=node: within(
-                    lambda: collect_node(self._runtime, self._folder, node),
-                    ACT_TIMEOUT_S,
-                    "collect from the node",
-                    node,
-                )
-            )
+        collect = partial(collect_node, self._runtime, self._folder)
+        self._attempt_each(collect, "collect from the node")
         problems: list[str] = []
         if not self._stop.haste.is_set():
             problems = dump_logs(self._system, self._folder, self._nodes)

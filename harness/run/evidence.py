@@ -19,8 +19,7 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import KILLED_CODE, Runtime
 from splitbrain.contracts.system import PEER_PORT
 from splitbrain.harness.console.stop import NotYetError, Stop
-from splitbrain.harness.run.acting import Changed, Record, Wiped
-from splitbrain.harness.run.evidence_records import canaries_tell, file_reads
+from splitbrain.harness.run.acting import Changed, Record, Wiped, canaries_tell, file_reads
 from splitbrain.harness.run.run_clock import NANOSECONDS, RunClock
 from splitbrain.harness.run.state_watch import StateWatch
 from splitbrain.harness.run.traffic import Traffic
@@ -99,36 +98,28 @@ class Observer:
         answers: Callable[[NodeName, float], bool] | None = None,
         watch: StateWatch | None = None,
     ) -> None:
-        """Args beyond what is looked at.
+        """``answers`` asks the node's own program something: whether it answered within the time.
 
-        Args:
-            runtime: where the nodes live.
-            traffic: the clients'.
-            clock: the run's.
-            answers: asks the node's own program something; whether it answered within the time.
-            watch: what the nodes tell of themselves; None where they tell nothing.
+        ``watch`` is None where the nodes tell nothing of themselves.
         """
-        self._runtime = runtime
-        self._traffic = traffic
-        self._clock = clock
-        self._answers = answers
-        self._watch = watch
+        self._runtime, self._traffic, self._clock = runtime, traffic, clock
+        self._answers, self._watch = answers, watch
 
     def before(self, expectations: Sequence[Expectation]) -> Baseline:
         """How things stand that these expectations are to be compared with."""
-        asked = list(
+        nodes = list(
             dict.fromkeys(item.node for item in expectations if isinstance(item, NodeAnswers))
         )
         answered: list[NodeName] = []
         ask = self._answers
-        if asked and ask is not None:
+        if nodes and ask is not None:
 
             def answers(node: NodeName) -> bool:
                 return ask(node, _NO_ANSWER_S)
 
             with ThreadPoolExecutor(_PROBES_AT_ONCE, thread_name_prefix="probe") as pool:
-                said = list(pool.map(answers, asked))
-            answered = [node for node, did in zip(asked, said, strict=True) if did]
+                replies = list(pool.map(answers, nodes))
+            answered = [node for node, did in zip(nodes, replies, strict=True) if did]
         epoch = 0 if self._watch is None else self._watch.epoch()
         return Baseline(epoch, frozenset(answered))
 
@@ -142,21 +133,15 @@ class Observer:
         baseline: Baseline | None = None,
         records: Sequence[Record] = (),
     ) -> Evidence:
-        """Wait until each expectation was seen, at most ``patience_s``.
+        """Wait until each expectation was seen, at most ``patience_s`` or until ``stop``.
 
-        Args:
-            expectations: what to look for.
-            since: when the runtime was done injecting or healing, ns since the run's start.
-            patience_s: how long to go on looking.
-            stop: ends the wait early.
-            baseline: how things stood before the fault.
-            records: what the runtime told of the fault's acts.
+        ``since`` is when the runtime was done injecting or healing, ns since the run's start; the
+        baseline is of before the fault, and the records are of its acts.
         """
         before = baseline or Baseline()
         missing = list(expectations)
         dark: list[Expectation] = []
         figures: list[str] = []
-
         count = 0
 
         def look() -> None:
@@ -184,8 +169,8 @@ class Observer:
             return Evidence(False, unlit.removeprefix("; "), is_dark=True)
         took_ms = (self._clock.now() - since) // 1_000_000
         seen = [item for item in expectations if item not in dark]
-        told = f" ({'; '.join(figures[:3])})" if figures else ""
-        return Evidence(True, f"{_summary(seen)} after {took_ms} ms{told}{unlit}")
+        shown = f" ({'; '.join(figures[:3])})" if figures else ""
+        return Evidence(True, f"{_summary(seen)} after {took_ms} ms{shown}{unlit}")
 
     def await_acknowledgement(self, since: int, patience_s: float, stop: Stop) -> Evidence:
         """Wait until an operation that was invoked after ``since`` is acknowledged."""
@@ -256,10 +241,12 @@ class Observer:
             case CanariesTell(node):
                 return _Look(canaries_tell(node, records))
             case FileReads(node):
-                changed = [one for one in records if isinstance(one, Changed) and one.node == node]
-                return _Look(bool(changed) and file_reads(self._runtime, changed[-1]))
+                changed = [seen for seen in records if isinstance(seen, Changed)]
+                of_node = [seen for seen in changed if seen.node == node]
+                return _Look(bool(of_node) and file_reads(self._runtime, of_node[-1]))
             case DataGone(node):
-                return _Look(any(isinstance(one, Wiped) and one.node == node for one in records))
+                wiped = [seen.node for seen in records if isinstance(seen, Wiped)]
+                return _Look(node in wiped)
 
     def _at_link(self, item: LinkIs | LinkDelivers | LinkBehaves) -> _Look:
         match item:

@@ -1,8 +1,8 @@
 """Asks the nodes once a second who leads, and writes each change to ``leaders.jsonl``.
 
 Seen from outside: for the display, and for the leaders in the report of a system whose nodes write
-no state events. A reign shorter than a second may be missed, so no verdict rests on it. Must never
-hold up the run or fail it because nobody answers: it asks on a thread of its own.
+no state events. A reign shorter than a second may be missed, so no verdict rests on it. It asks on
+a thread of its own, so that the run is not held up, nor fails, because nobody answers.
 """
 
 import threading
@@ -37,12 +37,8 @@ class LeaderWatch:
         interval_s: float = INTERVAL_S,
     ) -> None:
         """``leader`` is given how many seconds the nodes have to answer."""
-        self._ask_leader = leader
-        self._clock = clock
-        self._lines = lines
-        self._progress = progress
-        self._stop = stop
-        self._interval_s = interval_s
+        self._ask_leader, self._clock, self._interval_s = leader, clock, interval_s
+        self._lines, self._progress, self._stop = lines, progress, stop
         self._last: LeaderView | None = None
         self._lock = threading.Lock()
         self._ending = threading.Event()

@@ -7,34 +7,19 @@ and then until the nemesis is done, so that every heal is seen to let traffic th
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.operations import Client
+from splitbrain.contracts.operations import Client, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.run.clients import Clients, Load
-from splitbrain.harness.run.defects import defect, failure
-from splitbrain.harness.run.final_reads import FinalReads
-from splitbrain.harness.run.load.crew import Crew
-from splitbrain.harness.run.load.messages import ClientOpener
-from splitbrain.harness.run.load.reading import readers
-from splitbrain.harness.run.load.seat import Books
-from splitbrain.harness.run.load.shares import workers_for
-from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.attempts import defect, failure
+from splitbrain.harness.run.clients import US_PER_S, Clients, LoadSetup, SlotClient
+from splitbrain.harness.run.load.reading import Reading, readers
+from splitbrain.harness.run.load.seat import Books, Processes
+from splitbrain.harness.run.load.worker_processes import WorkerProcesses
 from splitbrain.harness.run.progress import Progress
 from splitbrain.harness.run.run_clock import NANOSECONDS, RunClock
 from splitbrain.history.writer import HistoryWriter
-from splitbrain.workloads.workload import Workload
-
-
-class Nemesis(Protocol):
-    """Carries out a schedule of faults."""
-
-    def run(self, load_start: int, load_end: int) -> object:
-        """Block until the schedule is carried out; both times in ns since the run's start."""
-        ...
 
 
 class LoadPhase:
@@ -42,37 +27,32 @@ class LoadPhase:
 
     def __init__(
         self,
-        *,
-        nodes: Sequence[NodeName],
-        workload: Workload,
-        load: Load,
+        setup: LoadSetup,
         open_client: Callable[[Route], Client],
-        nemesis: Nemesis,
+        *,
+        carry_out: Callable[[int, int], object],
         history: HistoryWriter,
         clock: RunClock,
         progress: Progress,
         stop: Stop,
-        opener_for_workers: Callable[[], ClientOpener] | None = None,
-        observers: Sequence[NodeName] = (),
+        opener_for_workers: Callable[[], Callable[[Route], Client]] | None = None,
     ) -> None:
-        """``opener_for_workers`` makes what opens clients in worker processes, if they are used."""
-        self._nodes = nodes
-        self._observers = observers
-        self._workload = workload
-        self._load = load
-        self._open_client = open_client
-        self._opener_for_workers = opener_for_workers
-        self._nemesis = nemesis
-        self._history = history
-        self._clock = clock
-        self._progress = progress
-        self._stop = stop
-        self._processes = Processes(load.concurrency)
+        """Take what belongs to the load.
+
+        ``carry_out`` blocks until the schedule is carried out; it is given the load's start and
+        end, ns since the run's start. ``opener_for_workers`` makes what opens clients in worker
+        processes, if they are used.
+        """
+        self._setup, self._load, self._carry_out = setup, setup.load, carry_out
+        self._open_client, self._opener_for_workers = open_client, opener_for_workers
+        self._history, self._clock = history, clock
+        self._progress, self._stop = progress, stop
+        self._processes = Processes(setup.load.concurrency)
         self._books = Books(
-            *(history, progress.traffic, self._processes, workload.functions),
-            timeout_us=load.operation_timeout_us,
+            *(history, progress.traffic, self._processes, setup.workload.functions),
+            timeout_us=setup.load.operation_timeout_us,
         )
-        self._crew: Crew | None = None
+        self._workers: WorkerProcesses | None = None
 
     def run(self) -> None:
         """Load the system and carry out the schedule; failures are told to the run's ``Stop``."""
@@ -80,31 +60,34 @@ class LoadPhase:
 
     def read_finally(self) -> int:
         """Take the final reads; returns how many could not be settled."""
-        reads = FinalReads(open_client=self._open_client, books=self._books, stop=self._stop)
-        crew, workload = self._crew, self._workload
-        operations = workload.final_reads() if crew is None else crew.final_reads()
-        return asyncio.run(reads.run(readers(self._nodes, self._observers, operations, workload)))
+        workers, setup = self._workers, self._setup
+        operations = setup.workload.final_reads() if workers is None else workers.final_reads()
+        requests = readers(setup.nodes, setup.observers, operations, setup.workload)
+        return asyncio.run(read_finally(requests, self._open_client, self._books, self._stop))
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         stopped = asyncio.Event()
         self._stop.notify(loop, stopped)
         try:
-            clients = self._crew = self._make_crew()
+            clients = self._workers = self._make_workers()
             if clients is None:
-                clients = self._make_clients()
+                clients = Clients(self._setup, self._open_client, self._books, self._stop)
             else:
-                self._progress.say(f"starting {workers_for(self._load)} processes for the clients")
+                count = self._load.processes_needed
+                self._progress.say(f"starting {count} processes for the clients")
             await clients.get_ready(stopped)
             await self._load_and_break(clients, stopped)
         except HarnessError as error:
             self._stop.fail(error)
         finally:
             self._stop.forget_listeners()
-            if self._crew is not None:
-                self._crew.close()
+            if self._workers is not None:
+                self._workers.close()
 
-    async def _load_and_break(self, clients: Clients | Crew, stopped: asyncio.Event) -> None:
+    async def _load_and_break(
+        self, clients: Clients | WorkerProcesses, stopped: asyncio.Event
+    ) -> None:
         loop = asyncio.get_running_loop()
         self._progress.reached("load-started")
         start = self._clock.now()
@@ -123,28 +106,12 @@ class LoadPhase:
             timer.cancel()
             self._progress.reached("load-ended")
 
-    def _make_clients(self) -> Clients:
-        return Clients(
-            nodes=self._nodes,
-            observers=self._observers,
-            workload=self._workload,
-            load=self._load,
-            open_client=self._open_client,
-            books=self._books,
-            stop=self._stop,
-        )
-
-    def _make_crew(self) -> Crew | None:
+    def _make_workers(self) -> WorkerProcesses | None:
         """Return the worker processes, if the load needs any."""
-        workers = workers_for(self._load)
-        if not workers or self._opener_for_workers is None:
+        if not self._load.processes_needed or self._opener_for_workers is None:
             return None
-        return Crew(
-            workers=workers,
-            nodes=self._nodes,
-            observers=self._observers,
-            workload=self._workload,
-            load=self._load,
+        return WorkerProcesses(
+            setup=self._setup,
             open_client=self._opener_for_workers(),
             history=self._history,
             clock=self._clock,
@@ -160,9 +127,35 @@ class LoadPhase:
 
     def _carry_out_schedule(self, start: int, end: int) -> None:
         try:
-            self._nemesis.run(start, end)
+            self._carry_out(start, end)
         except HarnessError as error:
             self._stop.fail(error)
         except Exception as error:
             self._stop.fail(defect(error))
             raise
+
+
+async def read_finally(
+    requests: Sequence[tuple[Route, Sequence[Operation]]],
+    open_client: Callable[[Route], Client],
+    books: Books,
+    stop: Stop,
+) -> int:
+    """Have each reader read its own; return how many the first one could not settle."""
+
+    async def read_all(place: int, route: Route, operations: Sequence[Operation]) -> int:
+        client = SlotClient(place, route, open_client=open_client, books=books, stop=stop)
+        reading = Reading(route.kind, operations)
+        try:
+            while (operation := reading.next) is not None:
+                if reading.pause_us:
+                    await asyncio.sleep(reading.pause_us / US_PER_S)  # back-off
+                reading.took(await client.perform(operation, final=True))
+        finally:
+            await client.close()
+        return reading.unsettled_count
+
+    unsettled = await asyncio.gather(
+        *(read_all(place, route, reads) for place, (route, reads) in enumerate(requests))
+    )
+    return unsettled[0]

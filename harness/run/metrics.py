@@ -5,7 +5,6 @@ Nodes are sampled at the same time, so that one that does not answer delays no o
 """
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import msgspec
@@ -13,6 +12,7 @@ import msgspec
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import NodeStatus, Runtime
+from splitbrain.contracts.system import System
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.run.down_nodes import DownNodes
 from splitbrain.harness.run.progress import Progress
@@ -23,9 +23,6 @@ INTERVAL_S = 1.0
 #: How long a node gets to tell the system's own figures; within the interval, so that a node that
 #: does not answer costs no second.
 SYSTEM_TIMEOUT_S = 0.5
-
-#: The system's own figures of one node, given how many seconds it gets to answer.
-SystemMetrics = Callable[[NodeName, float], dict[str, float] | None]
 
 
 class MetricLine(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -41,34 +38,21 @@ class MetricLine(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     system: dict[str, float] | None
 
 
-class _Sampled(msgspec.Struct, frozen=True):
-    """One node's line, and what is needed to tell an exit that nobody asked for."""
-
-    line: MetricLine
-    exited_unasked: bool
-
-
 class MetricsSampler:
     """Samples on threads of its own."""
 
     def __init__(
         self,
-        *,
+        system: System,
         runtime: Runtime,
-        system_metrics: SystemMetrics,
         clock: RunClock,
         lines: LineWriter,
         down: DownNodes,
         progress: Progress,
         stop: Stop,
     ) -> None:
-        self._runtime = runtime
-        self._system_metrics = system_metrics
-        self._clock = clock
-        self._lines = lines
-        self._down = down
-        self._progress = progress
-        self._stop = stop
+        self._system, self._runtime, self._clock = system, runtime, clock
+        self._lines, self._down, self._progress, self._stop = lines, down, progress, stop
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
 
@@ -88,20 +72,23 @@ class MetricsSampler:
                 due_s = self._clock.seconds()
                 while not self._ending.wait(max(0.0, due_s - self._clock.seconds())):
                     for sampled in as_completed([pool.submit(self._sample, n) for n in nodes]):
-                        self._record(sampled.result())
+                        line, exited_unasked = sampled.result()
+                        self._record(line, exited_unasked=exited_unasked)
                     # On the second even where sampling takes long; missed seconds are left out.
                     due_s += INTERVAL_S * max(1, int(self._clock.seconds() - due_s) + 1)
         except HarnessError as error:
             self._stop.fail(error)
 
-    def _sample(self, node: NodeName) -> _Sampled:
-        """Look at one node; on a thread of the pool."""
+    def _sample(self, node: NodeName) -> tuple[MetricLine, bool]:
+        """Return one node's line, and whether it exited unasked; on a thread of the pool."""
         excuse = self._down.excuse(node)
         time = self._clock.now()
         status = self._runtime.status(node)
         sample = self._runtime.sample(node) if status != "exited" else None
         # A node that does not run cannot answer: it is not asked.
-        system = self._system_metrics(node, SYSTEM_TIMEOUT_S) if status == "running" else None
+        system: dict[str, float] | None = None
+        if status == "running":
+            system = self._system.metrics(self._runtime, node, SYSTEM_TIMEOUT_S)
         line = MetricLine(
             time=time,
             node=node,
@@ -111,15 +98,14 @@ class MetricsSampler:
             system=system,
         )
         unasked = status == "exited" and not excuse[0] and excuse == self._down.excuse(node)
-        return _Sampled(line, unasked)
+        return line, unasked
 
-    def _record(self, sampled: _Sampled) -> None:
+    def _record(self, line: MetricLine, *, exited_unasked: bool) -> None:
         """Write one node's line; on the sampler's own thread."""
-        line = sampled.line
         self._lines.append(line)
         if line.status != "exited":
             self._progress.exited.discard(line.node)
-        elif sampled.exited_unasked and line.node not in self._progress.exited:
+        elif exited_unasked and line.node not in self._progress.exited:
             self._progress.reached(
                 "node-exited", node=line.node, exit_code=self._runtime.exit_code(line.node)
             )

@@ -10,7 +10,7 @@ this ends.
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -20,15 +20,20 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Runtime
 from splitbrain.contracts.system import LeaderView
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.run import acting
-from splitbrain.harness.run.acting import perform, perform_where_it_can_be
-from splitbrain.harness.run.defects import failure
+from splitbrain.harness.run.acting import Record as ActRecord
+from splitbrain.harness.run.acting import (
+    RecordAt,
+    perform,
+    perform_where_it_can_be,
+    records_hit,
+)
+from splitbrain.harness.run.attempts import failure
 from splitbrain.harness.run.down_nodes import DownNodes
 from splitbrain.harness.run.evidence import Baseline, Observer
 from splitbrain.harness.run.progress import Progress
-from splitbrain.harness.run.record_hits import RecordAt, records_hit
 from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.state_watch import StateWatch
+from splitbrain.history.writer import LineWriter
 from splitbrain.nemesis import effects
 from splitbrain.nemesis.acts import Act, Start, ended_by
 from splitbrain.nemesis.aim import Aim, Patience
@@ -44,21 +49,13 @@ _NEVER_US = float("inf")
 _SIDE_BY_SIDE_MAX = 32
 
 
-class RecordWriter(Protocol):
-    """Appends records to a file."""
-
-    def append(self, record: object) -> None:
-        """Write one record."""
-        ...
-
-
 class _Carried(msgspec.Struct):
     """Notes on a fault that is carried out."""
 
     fault: Fault
     baseline: Baseline = Baseline()
     #: Reports of the runtime on its acts.
-    records: list[acting.Record] = []
+    records: list[ActRecord] = []
 
 
 class NemesisDriver:
@@ -72,8 +69,8 @@ class NemesisDriver:
         leader: Callable[[float], LeaderView],
         observer: Observer,
         clock: RunClock,
-        faults: RecordWriter,
-        schedule_file: RecordWriter,
+        faults: LineWriter,
+        schedule_file: LineWriter,
         down: DownNodes,
         progress: Progress,
         stop: Stop,
@@ -83,19 +80,11 @@ class NemesisDriver:
         observers: Sequence[NodeName] = (),
     ) -> None:
         """``observers``: those of the runtime's nodes that do not vote."""
-        self._schedule = schedule
-        self._runtime = runtime
-        self._ask_leader = leader
-        self._observer = observer
-        self._clock = clock
-        self._faults = faults
-        self._schedule_file = schedule_file
-        self._down = down
-        self._progress = progress
-        self._stop = stop
+        self._schedule, self._runtime, self._ask_leader = schedule, runtime, leader
+        self._observer, self._watch, self._record_at = observer, watch, record_at
+        self._faults, self._schedule_file = faults, schedule_file
+        self._clock, self._down, self._progress, self._stop = clock, down, progress, stop
         self._patience = patience = patience or Patience()
-        self._watch = watch
-        self._record_at = record_at
         nodes = tuple(runtime.nodes())
         voters = tuple(node for node in nodes if node not in observers)
         self._aim = Aim(voters, observers)
@@ -128,7 +117,9 @@ class NemesisDriver:
                     for end_us, before in under_way:
                         if end_us <= fault.at_us:
                             before.result()
-                    under_way = [one for one in under_way if not one[1].done()]
+                    under_way = [
+                        (end_us, before) for end_us, before in under_way if not before.done()
+                    ]
                     if self._stop.is_set():
                         break
                     future = pool.submit(self._carry_out, fault, at, load_end)
@@ -240,20 +231,21 @@ class NemesisDriver:
     def _tell(
         self,
         carried: _Carried,
-        what: effects.Begin | effects.Record | effects.AreBack | effects.TellExits,
+        effect: effects.Begin | effects.Record | effects.AreBack | effects.TellExits,
     ) -> None:
-        match what:
+        match effect:
             case effects.Begin(actual, expectations):
                 carried.baseline = self._observer.before(expectations)
                 with self._recording:
                     self._schedule_file.append(actual)
             case effects.Record():
-                self._record(carried.fault, what)
+                self._record(carried.fault, effect)
             case effects.AreBack(nodes):
                 self._down.back(nodes)
             case effects.TellExits(exits, detail):
-                for node in [one for one in exits if one not in self._progress.exited]:
-                    code = exits[node]
+                for node, code in exits.items():
+                    if node in self._progress.exited:
+                        continue
                     self._progress.reached("node-exited", node=node, exit_code=code, detail=detail)
 
     def _left_s(self, until_us: int) -> float:
@@ -290,11 +282,12 @@ class NemesisDriver:
     def _ended(self, nodes: Sequence[NodeName]) -> dict[NodeName, int | None]:
         """Those of the nodes whose process has ended, with their exit codes."""
         runtime = self._runtime
-        return {one: runtime.exit_code(one) for one in nodes if runtime.status(one) == "exited"}
+        ended = [node for node in nodes if runtime.status(node) == "exited"]
+        return {node: runtime.exit_code(node) for node in ended}
 
-    def _record(self, fault: Fault, told: effects.Record) -> None:
+    def _record(self, fault: Fault, phase: effects.Record) -> None:
         with self._recording:
-            event = told.event(fault, self._clock.now())
+            event = phase.event(fault, self._clock.now())
             self._faults.append(event)
             self._progress.fault_event(event)
 

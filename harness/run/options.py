@@ -6,6 +6,7 @@ nothing.
 
 import os
 from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,7 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.fault import Fault
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.nearest import or_nearest
-from splitbrain.contracts.runtime import Runtime
+from splitbrain.contracts.runtime import DISK_CAPABILITIES, Capability, DeploymentSpec, Runtime
 from splitbrain.contracts.simulation import SimulatedSystem
 from splitbrain.contracts.system import System
 from splitbrain.harness.run.load.routes import reader_slots
@@ -159,6 +160,21 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
         sub_seeds=seeds,
         schedule=faults,
     )
+
+
+def equipped(spec: DeploymentSpec, needed: AbstractSet[Capability]) -> DeploymentSpec:
+    """Return the same deployment with what these capabilities must have prepared.
+
+    Disks of their own, clocks and control groups cost something and change how nodes run, so that a
+    run without such faults has none of them.
+    """
+    if needed & DISK_CAPABILITIES:
+        spec = msgspec.structs.replace(spec, disks="own")
+    if "clock" in needed:
+        spec = msgspec.structs.replace(spec, clocks="own")
+    if needed & {"cpu", "memory"}:
+        spec = msgspec.structs.replace(spec, limits="own")
+    return spec
 
 
 def _refuse_what_needs_events(schedule: Iterable[Fault], system: str) -> None:

@@ -37,18 +37,10 @@ def plan_faults(
     failover_ms: int = 0,
     observers: tuple[NodeName, ...] = (),
 ) -> tuple[tuple[Fault, ...], dict[str, dict[str, str]]]:
-    """Return the schedule of a list of fault kinds, a scripted plan, a plan file, or none.
+    """Return the schedule that ``--nemesis`` names, and what the plan sets, by system.
 
-    The second value is what the plan sets, by system.
-
-    Args:
-        nemesis: as ``--nemesis`` takes it.
-        nodes: of the cluster, those that vote.
-        seed: settles what is drawn.
-        time_limit_ms: of the load.
-        timeout_ms: of an operation; with the failover the shortest interval of a plan file.
-        failover_ms: about how long the system takes to replace a leader.
-        observers: the other nodes.
+    It names fault kinds, a scripted plan, a plan file, or none. An operation's timeout and the
+    time that a failover takes are together the shortest interval of a plan file.
 
     Raises:
         UsageError: it is none of these, or does not fit.

@@ -47,14 +47,9 @@ def new_plan(
     not_asked: Mapping[str, str] | None = None,
     **others: Any,
 ) -> Plan:
-    """Return the plan of a run that begins now.
+    """Return the plan of a run that begins now, with ``others`` among its fields.
 
-    Args:
-        experiment: what is run, settled.
-        system: under test.
-        workload: of the experiment.
-        not_asked: checkers of the workload that can say nothing of this run, each with the reason.
-        others: further fields of the plan.
+    ``not_asked``: checkers of the workload that can say nothing of this run, each with the reason.
     """
     not_asked = not_asked or {}
     checkers = [name for name in workload.checkers if name not in not_asked]

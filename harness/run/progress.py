@@ -17,41 +17,24 @@ from splitbrain.history.writer import LineWriter
 #: Lines of recent events that are kept for the display.
 _RECENT_MAX = 8
 
-#: Activity from each step on, in the user's words; ``None`` where it goes on as before.
-_ACTIVITIES: dict[PhaseName, str | None] = {
-    "deploying": "starting the nodes",
-    "deployed": "waiting for a leader",
-    "ready": "starting the clients",
-    "load-started": "clients at work",
-    "load-ended": "clients stopped, healing",
-    "healed": "waiting until all nodes agree",
-    "converged": "taking the final reads",
-    "not-converged": "stopping the nodes",
-    "final-reads-ended": "stopping the nodes",
-    "stopped": "collecting logs and data",
-    "collected": "removing the nodes",
-    "torn-down": "done",
-    "interrupted": None,
-    "failed": None,
-    "node-exited": None,
-}
-
-_PHASE_SENTENCES: dict[PhaseName, str] = {
-    "deploying": "starting the nodes",
-    "deployed": "nodes started, waiting for a leader",
-    "ready": "the cluster is ready",
-    "load-started": "clients started",
-    "load-ended": "clients stopped",
-    "healed": "all faults healed",
-    "converged": "all nodes agree",
-    "not-converged": "the nodes did not converge",
-    "final-reads-ended": "final reads taken",
-    "stopped": "nodes stopped",
-    "collected": "logs collected",
-    "torn-down": "nodes removed",
-    "interrupted": "interrupted: the run ends here",
-    "failed": "failed",
-    "node-exited": "a node exited by itself",
+#: Sentence of each step, and the activity from it on, in the user's words; ``None`` where that goes
+#: on as before.
+_STEPS: dict[PhaseName, tuple[str, str | None]] = {
+    "deploying": ("starting the nodes", "starting the nodes"),
+    "deployed": ("nodes started, waiting for a leader", "waiting for a leader"),
+    "ready": ("the cluster is ready", "starting the clients"),
+    "load-started": ("clients started", "clients at work"),
+    "load-ended": ("clients stopped", "clients stopped, healing"),
+    "healed": ("all faults healed", "waiting until all nodes agree"),
+    "converged": ("all nodes agree", "taking the final reads"),
+    "not-converged": ("the nodes did not converge", "stopping the nodes"),
+    "final-reads-ended": ("final reads taken", "stopping the nodes"),
+    "stopped": ("nodes stopped", "collecting logs and data"),
+    "collected": ("logs collected", "removing the nodes"),
+    "torn-down": ("nodes removed", "done"),
+    "interrupted": ("interrupted: the run ends here", None),
+    "failed": ("failed", None),
+    "node-exited": ("a node exited by itself", None),
 }
 
 
@@ -72,10 +55,8 @@ class Progress:
         A disk that refuses a line must never keep the run from its next step: healing and taking
         down come after most of them.
         """
-        self._clock = clock
-        self._phases = phases
-        self._events = events
-        self._failed = failed
+        self._clock, self._phases = clock, phases
+        self._events, self._failed = events, failed
         self._lock = threading.Lock()
         self._listeners: list[Callable[[str], None]] = []
         self.traffic = traffic
@@ -111,7 +92,7 @@ class Progress:
             self._failed(error)
         if phase not in ("node-exited", "interrupted", "failed"):
             self.phase = phase
-        self.activity = _ACTIVITIES[phase] or self.activity
+        self.activity = _STEPS[phase][1] or self.activity
         if phase == "node-exited" and node is not None:
             self.exited.add(node)
         self.say(phase_sentence(line))
@@ -155,7 +136,7 @@ class Progress:
 
 def phase_sentence(phase: Phase) -> str:
     """Return a step of a run in words."""
-    sentence = _PHASE_SENTENCES[phase.phase]
+    sentence, _ = _STEPS[phase.phase]
     if phase.node is not None:
         sentence += f": {phase.node}"
     if phase.exit_code is not None:
@@ -177,5 +158,5 @@ def stamped_line(seconds: float, line: str) -> str:
 
 
 def _fault_words(event: FaultEvent) -> str:
-    what = f"{event.kind}:{event.target}"
-    return f"{what} on {','.join(event.nodes)}" if event.nodes else what
+    fault = f"{event.kind}:{event.target}"
+    return f"{fault} on {','.join(event.nodes)}" if event.nodes else fault

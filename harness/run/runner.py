@@ -7,7 +7,9 @@ there can be judged; whatever happens, nothing is left running. Source: design, 
 """
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 
 import msgspec
 from rich.console import Console
@@ -22,25 +24,23 @@ from splitbrain.harness.folder.manifest import open_manifest, write_manifest
 from splitbrain.harness.folder.store import LivingRun, create_run
 from splitbrain.harness.run import convergence
 from splitbrain.harness.run.attempts import Attempts
-from splitbrain.harness.run.clients import Load
+from splitbrain.harness.run.clients import Load, LoadSetup
 from splitbrain.harness.run.down_nodes import DownNodes
 from splitbrain.harness.run.ending import ACT_TIMEOUT_S, Ending
 from splitbrain.harness.run.evidence import Observer
 from splitbrain.harness.run.leader_watch import LeaderWatch
 from splitbrain.harness.run.live import LiveDisplay
-from splitbrain.harness.run.load.openers import SystemClients, fixed_endpoints
+from splitbrain.harness.run.load.messages import SystemClients, fixed_endpoints
 from splitbrain.harness.run.load_phase import LoadPhase
 from splitbrain.harness.run.metrics import MetricsSampler
 from splitbrain.harness.run.nemesis_driver import NemesisDriver
-from splitbrain.harness.run.node_equipment import equipped
-from splitbrain.harness.run.options import PreparedTest
+from splitbrain.harness.run.options import PreparedTest, equipped
 from splitbrain.harness.run.plan_record import plan_of, write_plan
 from splitbrain.harness.run.progress import Progress
 from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.state_tailer import StateEventTailer
 from splitbrain.harness.run.state_watch import StateWatch
 from splitbrain.harness.run.traffic import Traffic
-from splitbrain.history.course import phases_path
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.writer import HistoryWriter, LineWriter
 from splitbrain.nemesis.aim import Patience
@@ -75,13 +75,9 @@ def run_test(
     timing: Timing | None = None,
     interrupts: Interrupts | None = None,
 ) -> RunOutcome:
-    """Run one prepared test.
+    """Run one prepared test, shown on the console.
 
-    Args:
-        test: what to run.
-        console: where its course is shown.
-        timing: how long to wait for the cluster.
-        interrupts: those of the command around it; by default the run takes the signals itself.
+    Without ``interrupts`` of the command around it the run takes the signals itself.
 
     Raises:
         HarnessError: not even the run folder could be made.
@@ -120,11 +116,8 @@ class _Run:
     """One run's parts and their order."""
 
     def __init__(self, test: PreparedTest, name: str, living: LivingRun, timing: Timing) -> None:
-        self._test = test
-        self._living = living
-        self._timing = timing
-        self._system, self._runtime = test.system, test.runtime
-        self._folder = living.folder
+        self._test, self._living, self._timing = test, living, timing
+        self._system, self._runtime, self._folder = test.system, test.runtime, living.folder
         self._clock = RunClock()
         self._files = ExitStack()
         self.stop = Stop()
@@ -143,19 +136,17 @@ class _Run:
         self._faults = self._files.enter_context(LineWriter(self._folder.faults))
         self._metrics = self._files.enter_context(LineWriter(self._folder.metrics))
         self._leaders = self._files.enter_context(LineWriter(self._folder.leaders))
-        phases = self._files.enter_context(LineWriter(phases_path(self._folder.root)))
-        self.progress = Progress(
-            self._clock,
-            phases,
-            Traffic(),
-            events=lambda: self._history.count,
-            failed=self.stop.fail,
-        )
+        phases = self._files.enter_context(LineWriter(self._folder.phases))
+        stop, count = self.stop, lambda: self._history.count
+        self.progress = Progress(self._clock, phases, Traffic(), events=count, failed=stop.fail)
         self._down = DownNodes()
-        self._sampler: MetricsSampler | None = None
-        self._leader_watch: LeaderWatch | None = None
+        #: Ends of the threads that look on, in the order in which they began.
+        self._onlookers: list[Callable[[], None]] = []
         self._tailer: StateEventTailer | None = None
         self._watch = StateWatch()
+        self._ending = Ending(
+            test, living, self._ballast, self._down, self.progress, stop, self.attempts
+        )
 
     def interrupt(self) -> str:
         """The user wants to stop: heal, stop, collect."""
@@ -218,12 +209,8 @@ class _Run:
         self.progress.reached("deploying")
         for node in self._test.all_nodes:
             self._folder.node(node).mkdir(parents=True, exist_ok=True)
-        spec = self._system.deployment(
-            self._living.run_id,
-            self._folder.root,
-            self._test.experiment,
-            self._runtime.place,
-        )
+        root, place = self._folder.root, self._runtime.place
+        spec = self._system.deployment(self._living.run_id, root, self._test.experiment, place)
         spec = equipped(spec, needs(self._test.schedule))
         self._start_tailer()
         self._node_specs = spec.nodes
@@ -235,25 +222,26 @@ class _Run:
         convergence.await_ready(self._system, self._runtime, self._timing.ready_s, self.stop)
         if not self.stop.is_set():
             self.progress.reached("ready")
-        system, runtime = self._system, self._runtime
-        self._sampler = MetricsSampler(
-            runtime=runtime,
-            system_metrics=lambda node, timeout_s: system.metrics(runtime, node, timeout_s),
-            clock=self._clock,
-            lines=self._metrics,
-            down=self._down,
-            progress=self.progress,
-            stop=self.stop,
+        self._start_onlookers()
+
+    def _start_onlookers(self) -> None:
+        system, runtime, clock, stop = self._system, self._runtime, self._clock, self.stop
+        sampler = MetricsSampler(
+            system, runtime, clock, self._metrics, self._down, self.progress, stop
         )
-        self._sampler.start()
-        self._leader_watch = LeaderWatch(
-            leader=lambda timeout_s: system.leader(runtime, timeout_s),
-            clock=self._clock,
+        sampler.start()
+        self._onlookers.append(
+            lambda: within(sampler.finish, ACT_TIMEOUT_S, "stop sampling", self._living.run_id)
+        )
+        leader_watch = LeaderWatch(
+            leader=partial(system.leader, runtime),
+            clock=clock,
             lines=self._leaders,
             progress=self.progress,
-            stop=self.stop,
+            stop=stop,
         )
-        self._leader_watch.start()
+        leader_watch.start()
+        self._onlookers.append(leader_watch.finish)
 
     def _start_tailer(self) -> None:
         raw = {
@@ -292,7 +280,7 @@ class _Run:
         nemesis = NemesisDriver(
             schedule=self._test.schedule,
             runtime=runtime,
-            leader=lambda timeout_s: system.leader(runtime, timeout_s),
+            leader=partial(system.leader, runtime),
             observer=Observer(
                 runtime,
                 self.progress.traffic,
@@ -313,13 +301,12 @@ class _Run:
             watch=self._watch if system.declares_state_events else None,
             observers=self._test.observers,
         )
+        test = self._test
+        load = msgspec.convert(test.experiment, Load, from_attributes=True)
         return LoadPhase(
-            nodes=self._test.nodes,
-            observers=self._test.observers,
-            workload=self._test.workload,
-            load=msgspec.convert(self._test.experiment, Load, from_attributes=True),
-            open_client=lambda route: system.open_client(runtime, route),
-            nemesis=nemesis,
+            LoadSetup(test.nodes, test.workload, load, test.observers),
+            partial(system.open_client, runtime),
+            carry_out=nemesis.run,
             history=self._history,
             clock=self._clock,
             progress=self.progress,
@@ -331,41 +318,21 @@ class _Run:
 
     def _end(self) -> None:
         """Stop the nodes, collect, take down; each step is tried whatever became of the others."""
-        attempt, ending = self.attempts.attempt, self._ending()
+        attempt, ending = self.attempts.attempt, self._ending
         with ExitStack() as steps:
             # Last in, first out: collected before the nodes are removed.
             steps.callback(attempt, ending.take_down)
             steps.callback(attempt, self._collect)
             if self._is_deployed:
                 steps.callback(attempt, ending.stop_nodes)
-            if self._sampler is not None:
-                steps.callback(attempt, self._stop_sampling)
-            if self._leader_watch is not None:
-                steps.callback(attempt, self._leader_watch.finish)
-
-    def _stop_sampling(self) -> None:
-        assert self._sampler is not None
-        within(self._sampler.finish, ACT_TIMEOUT_S, "stop sampling", self._living.run_id)
+            for finish in self._onlookers:
+                steps.callback(attempt, finish)
 
     def _collect(self) -> None:
         if self._tailer is not None:
             self.attempts.attempt(self._tailer.finish)
         if self._is_deployed:
-            self._ending().collect()
-
-    def _ending(self) -> Ending:
-        return Ending(
-            run_id=self._living.run_id,
-            system=self._system,
-            runtime=self._runtime,
-            nodes=self._test.all_nodes,
-            folder=self._folder,
-            down=self._down,
-            progress=self.progress,
-            stop=self.stop,
-            attempts=self.attempts,
-            ballast=self._ballast,
-        )
+            self._ending.collect()
 
     def _lines_of_schedule(self, schedule: tuple[Fault, ...]) -> LineWriter:
         lines = self._files.enter_context(LineWriter(self._folder.schedule))

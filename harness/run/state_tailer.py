@@ -30,9 +30,7 @@ class _NodeFile:
     """One node's raw file, its read position, and the stamped file."""
 
     def __init__(self, node: NodeName, raw: Path, stamped: Path) -> None:
-        self.node = node
-        self.raw = raw
-        self.stamped = LineWriter(stamped)
+        self.node, self.raw, self.stamped = node, raw, LineWriter(stamped)
         self.position = 0
         self.partial = b""
         #: Whether the last look left something unread.
@@ -67,13 +65,10 @@ class StateEventTailer:
         watch: StateWatch | None = None,
     ) -> None:
         """``watch`` is told every event, stamped, as it arrives."""
-        self._watch = watch
+        self._watch, self._clock, self._progress, self._stop = watch, clock, progress, stop
         self._files = [
             _NodeFile(node, raw, folder.state_events(node)) for node, raw in raw_files.items()
         ]
-        self._clock = clock
-        self._progress = progress
-        self._stop = stop
         self._decoder = msgspec.json.Decoder(StateEvent)
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="state events", daemon=True)

@@ -1,6 +1,6 @@
 """Carries out a story of the load: the one part of the goldens that knows who does that.
 
-Now it is ``harness.run.clients`` and ``harness.run.final_reads`` on an event loop. Whoever takes
+Now it is ``harness.run.clients`` and ``harness.run.load_phase`` on an event loop. Whoever takes
 their place has a function ``loaded`` of the same kind; stories, rendering and golden files stay.
 """
 
@@ -14,12 +14,11 @@ from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.run.clients import Clients
-from splitbrain.harness.run.final_reads import FinalReads
+from splitbrain.harness.run.clients import Clients, LoadSetup
 from splitbrain.harness.run.load.reading import readers
 from splitbrain.harness.run.load.routes import reader_slots
-from splitbrain.harness.run.load.seat import Books
-from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.load.seat import Books, Processes
+from splitbrain.harness.run.load_phase import read_finally
 from splitbrain.harness.run.traffic import Counts, Traffic
 from splitbrain.history.records import Event, EventType
 from splitbrain.workloads.workload import Workload, workload
@@ -225,16 +224,8 @@ async def _loaded(story: LoadStory, loop: VirtualLoop) -> LoadRecord:
     processes = Processes(slots)
     timeout_us = story.load.operation_timeout_us
     books = Books(tape, traffic, processes, inner.functions, timeout_us)
-    clients = Clients(
-        nodes=VOTERS,
-        workload=told,
-        load=story.load,
-        open_client=system.open_client,
-        books=books,
-        stop=stop,
-        slots=story.slots,
-        observers=story.observers,
-    )
+    setup = LoadSetup(VOTERS, told, story.load, story.observers)
+    clients = Clients(setup, system.open_client, books, stop, story.slots)
     stopped = asyncio.Event()
     stop.notify(loop, stopped)
     loop.call_later(story.load.time_limit_s, stopped.set)
@@ -245,9 +236,8 @@ async def _loaded(story: LoadStory, loop: VirtualLoop) -> LoadRecord:
     tape.tell(Ended("the load is over"))
     if story.reads_finally:
         await asyncio.sleep(_CALM_S)
-        reads = FinalReads(open_client=system.open_client, books=books, stop=stop)
-        asked = readers(VOTERS, story.observers, inner.final_reads(), inner)
-        unsettled = await reads.run(asked)
+        requests = readers(VOTERS, story.observers, inner.final_reads(), inner)
+        unsettled = await read_finally(requests, system.open_client, books, stop)
         tape.tell(Ended(f"{unsettled} final reads of the leader are not settled"))
     # Later completions are told to nobody.
     await asyncio.sleep(_CALM_S)

@@ -13,7 +13,7 @@ import pytest
 
 from splitbrain.contracts.fault import ActualFault, Fault
 from splitbrain.harness.run.load.reading import Patience
-from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.load.seat import Processes
 from splitbrain.nemesis.acts import Act
 from splitbrain.nemesis.effects import AreBack, Effect
 from splitbrain.nemesis.fault_kind import Course, FaultKind

@@ -18,7 +18,7 @@ from splitbrain.history import leadership
 from splitbrain.history.fault_windows import FaultWindow
 from splitbrain.history.fault_windows import fault_windows as windows_of
 from splitbrain.history.pairing import pair
-from splitbrain.history.reader import read_events
+from splitbrain.history.reader import HistoryReader
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.run_folder import RunFolder
 
@@ -32,7 +32,7 @@ class Run:
 
     def __init__(self, root: Path) -> None:
         folder = RunFolder(root)
-        self.operations = pair(read_events(folder.history))
+        self.operations = pair(HistoryReader(folder.history))
         self.load = [operation for operation in self.operations if not operation.final]
         self.faults = _lines(folder.faults, FaultEvent)
         self.nodes = folder.node_names()

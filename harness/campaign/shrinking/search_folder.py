@@ -18,8 +18,8 @@ from splitbrain.contracts.scenario import Scenario
 from splitbrain.harness.campaign.shrinking.description import size_of
 from splitbrain.harness.campaign.shrinking.run_oracle import Answer, Try
 from splitbrain.harness.folder.atomic_file import write_atomically
-from splitbrain.harness.folder.new_folder import new_folder
 from splitbrain.harness.folder.refusals import ELSEWHERE, tell_refusal
+from splitbrain.harness.folder.store import new_folder
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.writer import LineWriter
 from splitbrain.nemesis.plan_text import plan_toml

@@ -25,8 +25,8 @@ from splitbrain.harness.campaign.suite.ledger import (
 )
 from splitbrain.harness.console.stop import patiently
 from splitbrain.harness.folder.atomic_file import write_atomically
-from splitbrain.harness.folder.new_folder import new_folder
 from splitbrain.harness.folder.refusals import ELSEWHERE, tell_refusal
+from splitbrain.harness.folder.store import new_folder
 from splitbrain.history.json_problems import in_words
 
 NIGHT_SCHEMA = 1

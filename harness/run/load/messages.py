@@ -1,42 +1,34 @@
 """Messages between the run's process and its worker processes, pickled, one frame each.
 
-Both ends are the same program on the same machine.
+Both ends are the same program on the same machine. A runtime is not sent, for it holds sockets,
+locks and engines' handles. A client needs of it only where the nodes are reached, and that outlives
+kill and start, so the runtime is asked once and its addresses are sent.
 """
 
-from typing import Any, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 import msgspec
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Client, Operation
-from splitbrain.contracts.system import Route
-from splitbrain.harness.run.clients import Load
+from splitbrain.contracts.runtime import Address, NodeSpec, Runtime
+from splitbrain.contracts.system import Route, System
+from splitbrain.harness.run.clients import LoadSetup
 from splitbrain.harness.run.traffic import TrafficShare
 from splitbrain.workloads.workload import Workload
-
-
-class ClientOpener(Protocol):
-    """Opens clients in a worker process; must pickle."""
-
-    def __call__(self, route: Route) -> Client:
-        """Return a fresh client; connects at its first operation."""
-        ...
 
 
 class Assignment(msgspec.Struct, frozen=True):
     """First frame to a worker process: all that it needs."""
 
     slots: tuple[int, ...]
-    nodes: tuple[NodeName, ...]
-    load: Load
-    #: A ``Workload``, as it was when the load began.
-    workload: Any
-    #: A ``ClientOpener``.
+    setup: LoadSetup
+    #: Opens a client of a route; pickles.
     open_client: Any
     #: Start of the run's clock.
     clock_start_ns: int
-    observers: tuple[NodeName, ...] = ()
 
 
 class Begin(msgspec.Struct, frozen=True):
@@ -59,24 +51,6 @@ class Ready(msgspec.Struct, frozen=True):
     """First frame of a worker process: it can begin."""
 
 
-class Failure(msgspec.Struct, frozen=True):
-    """A ``HarnessError`` on its way between processes."""
-
-    action: str
-    target: str
-    problem: str
-    next_step: str
-
-    @classmethod
-    def of(cls, error: HarnessError) -> "Failure":
-        """Picklable form of an error."""
-        return cls(error.action, error.target, error.problem, error.next_step)
-
-    def error(self) -> HarnessError:
-        """Return the error again."""
-        return HarnessError(self.action, self.target, self.problem, self.next_step)
-
-
 class Shipment(msgspec.Struct, frozen=True):
     """Events of a worker process since the last one; comes also when there were none."""
 
@@ -96,8 +70,8 @@ class Ended(msgspec.Struct, frozen=True):
     #: For each of its slots, the process that would have come next.
     upcoming: tuple[int, ...]
     final_reads: tuple[Operation, ...]
-    #: Error; None where there was none.
-    failure: Failure | None
+    #: Fields of a ``HarnessError``; None where there was none.
+    failure: tuple[str, str, str, str] | None
 
 
 def final_reads_of(workload: Workload, others: list[tuple[Operation, ...]]) -> list[Operation]:
@@ -107,3 +81,56 @@ def final_reads_of(workload: Workload, others: list[tuple[Operation, ...]]) -> l
     """
     lists = sorted([workload.final_reads(), *others], key=len, reverse=True)
     return list({(read.f, read.key): read for reads in lists for read in reads}.values())
+
+
+class FixedEndpoints(msgspec.Struct, frozen=True):
+    """Where the nodes are reached; of a runtime it has ``name``, ``nodes`` and ``endpoint``."""
+
+    name: str
+    node_names: tuple[NodeName, ...]
+    #: By ``node/port``; ports that cannot be reached from this machine are missing.
+    addresses: dict[str, Address]
+
+    def nodes(self) -> Sequence[NodeName]:
+        """Names of the deployed nodes, in the order of the deployment."""
+        return self.node_names
+
+    def endpoint(self, node: NodeName, port: str) -> Address:
+        """Where a client on this machine reaches the named port.
+
+        Raises:
+            HarnessError: the runtime had no address for it when the load began.
+        """
+        address = self.addresses.get(f"{node}/{port}")
+        if address is None:
+            raise HarnessError(
+                f"reach the port {port!r} from a worker process",
+                f"node {node}",
+                "the runtime published no such port when the load began",
+                "Choose a lower --rate, which one process carries.",
+            )
+        return address
+
+
+def fixed_endpoints(runtime: Runtime, nodes: Iterable[NodeSpec]) -> FixedEndpoints:
+    """Ask the runtime where each port of each node is reached."""
+    addresses: dict[str, Address] = {}
+    for node in nodes:
+        for port in node.ports:
+            try:
+                addresses[f"{node.name}/{port}"] = runtime.endpoint(node.name, port)
+            except (HarnessError, KeyError):
+                continue  # not published; a client that asks for it is told
+    return FixedEndpoints(runtime.name, tuple(runtime.nodes()), addresses)
+
+
+class SystemClients(msgspec.Struct, frozen=True):
+    """Opens clients of a system; pickles if the system's adapter does."""
+
+    system: System
+    endpoints: FixedEndpoints
+
+    def __call__(self, route: Route) -> Client:
+        """Return a fresh client; connects at its first operation."""
+        # Clients ask a runtime for nothing but addresses; the protocol has no narrower name yet.
+        return self.system.open_client(cast("Runtime", self.endpoints), route)

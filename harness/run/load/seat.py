@@ -5,6 +5,7 @@ client replaced, so that a late answer never meets a later operation (design, se
 driver, who holds the client, is told.
 """
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Final, Protocol, Unpack
 
@@ -12,7 +13,6 @@ import msgspec
 
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import Route
-from splitbrain.harness.run.processes import Processes
 from splitbrain.history.functions import Functions, only_reads
 from splitbrain.history.records import Event, EventFields, EventType
 
@@ -39,6 +39,34 @@ class TrafficCounter(Protocol):
         ...
 
 
+class Processes:
+    """Numbers logical processes: one per worker slot at a time, never used again once retired.
+
+    A process's number modulo the number of slots is its slot, so that a history shows which slot an
+    operation came from, and worker processes that share out the slots never use one number twice.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._next = list(range(slots))
+
+    def fresh(self, slot: int) -> int:
+        """Return a process for the slot that no operation ran in before."""
+        place = slot % self._slots
+        process = self._next[place]
+        self._next[place] += self._slots
+        return process
+
+    def upcoming(self, slots: Iterable[int]) -> tuple[int, ...]:
+        """Return the process that ``fresh`` would hand out next, for each of these slots."""
+        return tuple(self._next[slot % self._slots] for slot in slots)
+
+    def skip_to(self, process: int) -> None:
+        """Hand out nothing before ``process`` in its slot: the others were used elsewhere."""
+        place = process % self._slots
+        self._next[place] = max(self._next[place], process)
+
+
 class Books(msgspec.Struct, frozen=True):
     """All that the slots of one load have in common."""
 
@@ -52,18 +80,12 @@ class Books(msgspec.Struct, frozen=True):
 
 
 class Seat:
-    """A slot's present process; one operation at a time.
-
-    Args:
-        slot: its number.
-        route: of its client.
-        books: where its operations are recorded.
-    """
+    """A slot's present process; one operation at a time."""
 
     def __init__(self, slot: int, route: Route, books: Books) -> None:
         self.slot = slot
         #: Node that the client keeps to, None where it finds the leader itself.
-        self._asked = route.node if route.kind == "pinned" else None
+        self._node = route.node if route.kind == "pinned" else None
         self._append, self._traffic = books.recorder.append, books.traffic
         self._processes, self._functions = books.processes, books.functions
         self._slow_ns = int(books.timeout_us * TIMED_OUT_SHARE) * _NS_PER_US
@@ -78,7 +100,7 @@ class Seat:
             operation.f,
             key=operation.key,
             value=operation.value,
-            node=self._asked,
+            node=self._node,
             final=final,
         )
 
@@ -98,7 +120,7 @@ class Seat:
             invoked.f,
             key=invoked.key,
             value=completion.value if is_ok else invoked.value,
-            node=completion.node or self._asked,
+            node=completion.node or self._node,
             error=completion.error,
             position=completion.position,
             final=invoked.final,

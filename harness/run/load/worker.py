@@ -12,34 +12,66 @@ import pickle
 import sys
 import threading
 import traceback
-from typing import Any, BinaryIO
+from collections.abc import Callable
+from typing import Any, BinaryIO, Unpack
+
+import msgspec
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.pool.frames import read_body, take_over_pipes, write_frame
+from splitbrain.harness.run.attempts import failure
 from splitbrain.harness.run.clients import Clients
-from splitbrain.harness.run.defects import failure
-from splitbrain.harness.run.load.event_buffer import EventBuffer
 from splitbrain.harness.run.load.messages import (
     Assignment,
     Begin,
     End,
     Ended,
-    Failure,
     Ready,
     Shipment,
     Unsettled,
 )
-from splitbrain.harness.run.load.seat import Books
-from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.load.seat import Books, Processes
 from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.traffic import Traffic
+from splitbrain.history.records import Event, EventFields, EventType
+from splitbrain.history.writer import stamped_line
 from splitbrain.workloads.workload import Workload
 
 #: Time between two shipments: events are in the file within 100 ms.
 SHIPMENT_INTERVAL_S = 0.01
 _UNKNOWN = Completion("info")
+
+
+class EventBuffer:
+    """Records like ``history.writer.HistoryWriter``, in memory; for one thread.
+
+    An event is stamped when it is recorded, so that an operation's interval in the history contains
+    its real one, and encoded at once: what a client does with its values later changes nothing.
+    """
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock = clock
+        self._times: list[int] = []
+        self._lines: list[bytes] = []
+
+    def append(
+        self, process: int, type_: EventType, f: str, **fields: Unpack[EventFields]
+    ) -> Event:
+        """Record one event and return it with its time; its index is not known yet."""
+        time = self._clock()
+        event = Event(0, time, process, type_, f, **fields)
+        self._lines.append(stamped_line(event))
+        self._times.append(time)
+        return event
+
+    def take(self) -> tuple[int, list[int], list[bytes]]:
+        """The watermark, the times and the lines since the last call, and forget them here."""
+        times, lines = self._times, self._lines
+        self._times, self._lines = [], []
+        # One thread: whatever is recorded later is stamped later.
+        return self._clock(), times, lines
 
 
 class _SharedWorkload:
@@ -81,21 +113,15 @@ class Worker:
         self._incoming, self._outgoing = incoming, outgoing
         self._events = EventBuffer(RunClock(assignment.clock_start_ns).now)
         self._traffic, self._stop = Traffic(), Stop()
-        self._processes = Processes(assignment.load.concurrency)
-        self._workload = _SharedWorkload(assignment.workload)
-        self._clients = Clients(
-            nodes=assignment.nodes,
-            workload=self._workload,
-            load=assignment.load,
-            open_client=assignment.open_client,
-            books=Books(
-                *(self._events, self._traffic, self._processes, assignment.workload.functions),
-                timeout_us=assignment.load.operation_timeout_us,
-            ),
-            stop=self._stop,
-            slots=assignment.slots,
-            observers=assignment.observers,
+        load = assignment.setup.load
+        self._processes = Processes(load.concurrency)
+        self._workload = shared = _SharedWorkload(assignment.setup.workload)
+        setup = msgspec.structs.replace(assignment.setup, workload=shared)
+        books = Books(
+            *(self._events, self._traffic, self._processes, shared.functions),
+            timeout_us=load.operation_timeout_us,
         )
+        self._clients = Clients(setup, assignment.open_client, books, self._stop, assignment.slots)
 
     async def run(self) -> None:
         """Perform the load from ``Begin`` to ``End``, or until something of ours fails."""
@@ -117,13 +143,11 @@ class Worker:
             self._stop.fail(failure(group))
         shipping.cancel()
         self._ship()
-        failed = self._stop.failure
-        ended = Ended(
-            self._processes.upcoming(self._slots),
-            self._workload.final_reads(),
-            None if failed is None else Failure.of(failed),
-        )
-        write_frame(self._outgoing, ended)
+        error, failure_fields = self._stop.failure, None
+        if error is not None:
+            failure_fields = (error.action, error.target, error.problem, error.next_step)
+        upcoming = self._processes.upcoming(self._slots)
+        write_frame(self._outgoing, Ended(upcoming, self._workload.final_reads(), failure_fields))
 
     async def _ship_regularly(self) -> None:
         while True:

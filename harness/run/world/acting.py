@@ -43,7 +43,7 @@ class Arms:
         self.changed: dict[NodeName, FileChanged] = {}
         self._holds = holds
         #: Asked to end, and not seen gone.
-        self._asked: set[NodeName] = set()
+        self._ending: set[NodeName] = set()
         self._slow: dict[NodeName, dict[Held, int]] = {}
         #: How far each wall clock is off, in microseconds.
         self._ahead: dict[NodeName, int] = {}
@@ -54,12 +54,7 @@ class Arms:
         self.forgot: dict[NodeName, Forgot] = {}
 
     def perform(self, act: Act, draw: int, changed: dict[NodeName, FileChanged]) -> _Said:
-        """Do an act; what is told of it.
-
-        Args:
-            act: as far as the other faults leave it.
-            draw: the fault's.
-            changed: what the fault has changed of files, by node; kept up to date.
+        """Do an act as far as the other faults leave it; ``changed`` is kept up to date.
 
         Raises:
             CapabilityError: no world can do that.
@@ -100,14 +95,14 @@ class Arms:
 
     def terminate(self, node: NodeName) -> None:
         """Ask a node to end; it does so later, if at all."""
-        self._asked.add(node)
+        self._ending.add(node)
         self.cluster.terminate(node, self.draw)
 
     def start(self, node: NodeName) -> _Said:
         """Start a node; one that was asked to end and has not done so is killed before."""
         said: _Said = None
-        if node in self._asked:
-            self._asked.discard(node)
+        if node in self._ending:
+            self._ending.discard(node)
             said = f"{node} had ended"
             if self.cluster.is_up(node):
                 self.end(node)
@@ -125,9 +120,9 @@ class Arms:
 
     def slow_down(self, node: NodeName, held: Held, factor: int) -> str:
         """Have jobs of a disk take so many times as long, or what else asks for more; 1 heals."""
-        asked = self._slow.setdefault(node, {})
-        asked[held] = factor
-        return self.cluster.disk(node).slow_down(max(asked.values()))
+        factors = self._slow.setdefault(node, {})
+        factors[held] = factor
+        return self.cluster.disk(node).slow_down(max(factors.values()))
 
     def set_clock(self, node: NodeName, ahead_us: int) -> None:
         """Set a wall clock so far ahead of the right time."""
@@ -142,14 +137,14 @@ def _each(do: Callable[[Arms, Any, NodeName], _Said]) -> _Do:
     """Return an act that is done to one node after the other."""
 
     def all_of_them(arms: Arms, act: Any) -> _Said:
-        told = ((node, do(arms, act, node)) for node in act.nodes)
-        return _joined(f"{node}: {words}" if words else None for node, words in told)
+        reports = ((node, do(arms, act, node)) for node in act.nodes)
+        return _joined(f"{node}: {report}" if report else None for node, report in reports)
 
     return all_of_them
 
 
 def _joined(said: Iterable[_Said]) -> _Said:
-    return "; ".join(words for words in said if words) or None
+    return "; ".join(filter(None, said)) or None
 
 
 def _cut(arms: Arms, act: acts.Cut) -> _Said:

@@ -21,7 +21,6 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.harness.run.world.acting import Arms, words_of_time
 from splitbrain.harness.run.world.happenings import Happenings
 from splitbrain.harness.run.world.load import VirtualHistory
-from splitbrain.harness.run.world.log_ends import ends_of
 from splitbrain.history.timeline_records import TimelineFault
 from splitbrain.nemesis import effects
 from splitbrain.nemesis.acts import Act, Resume, at
@@ -70,11 +69,7 @@ class FaultDriver:
     """The faults of one world, one use."""
 
     def __init__(self, world: SimulatedWorld, history: VirtualHistory) -> None:
-        """Refuses what cannot be meant before anything happens.
-
-        Raises:
-            UsageError: a fault's kind or target does not exist.
-        """
+        """Refuse a fault whose kind or target does not exist, by ``UsageError``."""
         self._world = world
         self._cluster = world.cluster
         self._history = history
@@ -127,11 +122,9 @@ class FaultDriver:
         carried.timer = self._world.after(delay_us, lambda: self._go_on(carried))
 
     def _go_on(self, carried: _Carried, answer: object = None) -> None:
-        """Carry out effects until one takes time; where they end the step that called, that passes.
+        """Carry out effects until one takes time.
 
-        Args:
-            carried: the fault.
-            answer: to the effect that it waits for; None where its time is over.
+        ``answer`` is to the effect that it waits for; None where its time is over.
 
         Raises:
             NodeCrashed: the present step was the node's own.
@@ -199,8 +192,18 @@ class FaultDriver:
         return answer
 
     def _view(self, fault: Fault) -> ClusterView:
-        ends = ends_of(self._cluster) if canonical(fault.target) == LAGGARD else {}
+        ends = self._log_ends() if canonical(fault.target) == LAGGARD else {}
         return self._aim.view(self._cluster.leader().leader, ends)
+
+    def _log_ends(self) -> dict[NodeName, int]:
+        """End offset of each node's log, of those that ever told."""
+        ends: dict[NodeName, int] = {}
+        for node in self._cluster.nodes:
+            for event in reversed(self._cluster.state_events(node)):
+                if event.kind in ("append", "truncate") and event.offset is not None:
+                    ends[node] = event.offset
+                    break
+        return ends
 
     def _await(self, carried: _Carried, when: Awaited) -> None:
         """Go on when it has happened; a sequel counts only once its first part has struck."""
@@ -241,12 +244,11 @@ class FaultDriver:
         # A thawed node goes on within the call, and what happens then may bring another fault,
         # which may hold a node that has its turn later.
         each = [at(act, (node,)) for node in act.nodes] if isinstance(act, Resume) else [act]
-        for one in each:
-            for part in holds.admit(fault.index, one):
-                words = self.arms.perform(part, fault.draw, carried.changed)
-                if words:
-                    said.append(words)
-            holds.done(fault.index, one)
+        for piece in each:
+            parts = holds.admit(fault.index, piece)
+            reports = (self.arms.perform(part, fault.draw, carried.changed) for part in parts)
+            said.extend(report for report in reports if report)
+            holds.done(fault.index, piece)
         if not carried.has_struck:
             self._has_struck(carried)
         return Done(tuple(said))
@@ -285,23 +287,19 @@ class FaultDriver:
                 took = words_of_time(self._world.now - effect.since_us)
                 self._go_on(carried, Evidence(True, f"an operation acknowledged after {took}"))
 
-    def _record(self, carried: _Carried, told: effects.Record) -> None:
-        fault, actual, world = carried.fault, told.actual, self._world
-        self.events.append(told.event(fault, world.now * _NS_PER_US))
+    def _record(self, carried: _Carried, phase: effects.Record) -> None:
+        fault, actual, world = carried.fault, phase.actual, self._world
+        self.events.append(phase.event(fault, world.now * _NS_PER_US))
         if not world.is_recording or actual is None:
             return
-        band = TimelineFault(
-            time=world.now,
-            name=fault.kind,
-            nodes=tuple(map(str, actual.nodes)),
-            until=None,
-            detail=": ".join(filter(None, (fault.target, told.evidence))),
-        )
-        match told.phase:
+        detail = ": ".join(filter(None, (fault.target, phase.evidence)))
+        match phase.phase:
             case "invoked":
-                carried.story_number = world.record(band)
+                nodes = tuple(map(str, actual.nodes))
+                begun = TimelineFault(time=world.now, name=fault.kind, nodes=nodes, detail=detail)
+                carried.story_number = world.record(begun)
             case "verified":
-                self._amend(carried, detail=band.detail)
+                self._amend(carried, detail=detail)
             case "removed":
                 self._amend(carried, until=world.now)
             case _:

@@ -25,15 +25,12 @@ from splitbrain.harness.folder.manifest import open_manifest, write_manifest
 from splitbrain.harness.folder.plan_checkers import checkers_not_asked, workload_of
 from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.harness.folder.scenario_file import encode_scenario
-from splitbrain.harness.folder.simulation_outcome import (
-    JudgedOutcome,
-    SimulationOutcome,
-)
+from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
 from splitbrain.harness.folder.simulation_record import DRAWN, encode_record, record_of
 from splitbrain.harness.folder.store import create_run
 from splitbrain.harness.run.log_collection import write_committed_log
 from splitbrain.harness.run.plan_record import new_plan, write_plan
-from splitbrain.history.course import Phase, phases_path
+from splitbrain.history.course import Phase
 from splitbrain.history.plan import Plan, voters
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.timeline_records import TimelineViolation
@@ -53,12 +50,8 @@ def keep_sweep_run(
 ) -> Path:
     """Make the run folder of a seed that failed in a sweep, or of a smaller one.
 
-    Args:
-        judged: what the run came to.
-        runs_folder: where the folder is made.
-        kind: how the test is called, before the system's name.
-        shrunk_from: the run of which this is a smaller one.
-        like: the run in containers to which its schedule is near.
+    ``kind`` is how the test is called, before the system's name; the run is a smaller one than
+    ``shrunk_from``, and its schedule is near that of the run ``like`` in containers.
 
     Raises:
         HarnessError: the folder cannot be made or written.
@@ -81,12 +74,7 @@ def plan_of_scenario(
 ) -> Plan:
     """Return the plan of a drawn or shrunk world; its faults stand in ``scenario.json`` alone.
 
-    Args:
-        scenario: the world.
-        name: of the test.
-        run_id: of the run.
-        system: whose nodes it has.
-        not_asked: checkers of its load that can say nothing of it, each with the reason.
+    ``not_asked`` are the checkers of its load that can say nothing of it, each with the reason.
     """
     load = scenario.load
     experiment = Experiment(
@@ -132,17 +120,10 @@ def write_run(
     untold: str | None = None,
     like: str | None = None,
 ) -> None:
-    """Write everything and seal it.
+    """Write everything into a folder that the caller has made and locked, and seal it.
 
-    Args:
-        folder: exists, and is locked by the caller.
-        plan: of the run.
-        outcome: what the run came to.
-        judged: what the checkers of outcomes said, where somebody has asked them.
-        schedule: the faults as planned; by default those of the scenario.
-        shrunk_from: the run of which this is a smaller one.
-        untold: why the run has no story, in one sentence.
-        like: the run in containers to which its schedule is near.
+    ``judged`` is given where somebody has asked the checkers of outcomes; the ``schedule`` is by
+    default the scenario's; ``untold`` says why the run has no story. Others as ``keep_sweep_run``.
 
     Raises:
         HarnessError: the disk refuses.
@@ -155,7 +136,7 @@ def write_run(
         _write_lines(folder.schedule, (*planned, *outcome.struck))
         _write_lines(folder.history, outcome.events)
         _write_lines(folder.faults, outcome.faults)
-        _write_lines(phases_path(folder.root), course(outcome))
+        _write_lines(folder.phases, course(outcome))
         _write_lines(folder.metrics, ())
         _write_lines(folder.leaders, ())
         _write_nodes(folder, outcome)
@@ -195,14 +176,7 @@ def story(outcome: SimulationOutcome) -> list[Any]:
     if violation is not None and not any(
         isinstance(record, TimelineViolation) for record in records
     ):
-        records.append(
-            TimelineViolation(
-                time=violation.time_us,
-                name=violation.invariant,
-                node=violation.node,
-                detail=violation.problem,
-            )
-        )
+        records.append(TimelineViolation.of(violation))
     return sorted(records, key=lambda record: record.time)
 
 

@@ -5,8 +5,6 @@ The driver of ``harness.run.load.timetable`` and ``harness.run.load.seat`` in vi
 its own draw, so that seeds differ in what the clients do at one moment. After the last heal the
 limits on operations no longer hold for the first slot, which follows the leader: progress can only
 be demanded where somebody asks for it. All times are integer microseconds.
-
-Must never look at a wall clock, nor hold a float as a time.
 """
 
 from collections.abc import Callable, Sequence
@@ -118,15 +116,13 @@ class SimulatedLoad:
 
     def __init__(
         self,
-        *,
         world: SimulatedWorld,
         cluster: SimulatedCluster,
         workload: Workload,
         options: LoadOptions,
         books: Books,
     ) -> None:
-        self._world = world
-        self._workload = workload
+        self._world, self._workload = world, workload
         self._is_resting = False
         #: Operations under way.
         self.open_count = 0
@@ -150,10 +146,7 @@ class SimulatedLoad:
             self._schedule_next(slot)
 
     def demand_progress(self) -> None:
-        """From now on the first slot invokes operations, whatever the scenario keeps.
-
-        Also after a rest.
-        """
+        """From now on, after a rest too, the first slot invokes operations, whatever is kept."""
         self._is_resting = False
         slot = self._slots[0]
         slot.times.demand(self._world.now, is_idle=not slot.is_busy)

@@ -52,7 +52,6 @@ class Recovery:
 
     def __init__(
         self,
-        *,
         world: SimulatedWorld,
         faults: FaultDriver,
         load: SimulatedLoad,
@@ -61,13 +60,9 @@ class Recovery:
         muted: frozenset[str] = frozenset(),
     ) -> None:
         """``run_until`` lets the world run up to a time; ``muted`` demands are given up quietly."""
-        self._muted = muted
-        self._world = world
-        self._cluster = world.cluster
-        self._faults = faults
-        self._load = load
-        self._history = history
-        self._run_until = run_until
+        self._muted, self._run_until = muted, run_until
+        self._world, self._cluster = world, world.cluster
+        self._faults, self._load, self._history = faults, load, history
         self._options = world.scenario.recovery
         #: Nodes that are up and reach each other after the heal.
         self.healed: tuple[NodeName, ...] = ()

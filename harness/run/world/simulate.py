@@ -23,8 +23,7 @@ from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
 from splitbrain.harness.run.load.reading import readers
 from splitbrain.harness.run.load.routes import reader_slots
-from splitbrain.harness.run.load.seat import Books
-from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.load.seat import Books, Processes
 from splitbrain.harness.run.world.fault_driver import FaultDriver
 from splitbrain.harness.run.world.load import (
     SimulatedLoad,
@@ -77,37 +76,23 @@ def simulate(
     Raises:
         UsageError: the scenario names something that does not exist, or ``muted`` does.
     """
-    return _Course(
-        scenario,
-        system,
-        muted=muted,
-        is_recording=is_recording,
-        watch=watch,
-        stop_at_step=stop_at_step,
-    ).run()
+    _check_happenings(scenario, system)
+    _check_muted(muted, system)
+    if scenario.unwatched:
+        muted |= {*system.invariants, *LIVENESS}
+    world = SimulatedWorld(scenario, system, muted=muted, is_recording=is_recording)
+    return _Course(world, muted, _stopping(world, watch, stop_at_step)).run()
 
 
 class _Course:
     """One run, one use."""
 
     def __init__(
-        self,
-        scenario: Scenario,
-        system: SimulatedSystem,
-        *,
-        muted: frozenset[str],
-        is_recording: bool,
-        watch: Callable[[SimulatedWorld], None] | None,
-        stop_at_step: int | None,
+        self, world: SimulatedWorld, muted: frozenset[str], stop: Callable[[], bool] | None
     ) -> None:
-        _check_happenings(scenario, system)
-        _check_muted(muted, system)
-        if scenario.unwatched:
-            muted |= {*system.invariants, *LIVENESS}
-        world = SimulatedWorld(scenario, system, muted=muted, is_recording=is_recording)
-        self._scenario = scenario
-        self._world = world
-        self._stop = _stopping(world, watch, stop_at_step)
+        """``stop``: called after every step of the world, says whether that was the last."""
+        scenario = world.scenario
+        self._scenario, self._world, self._stop = scenario, world, stop
         self._violation: Violation | None = None
         self._phases: list[Phase] = []
         self._history = VirtualHistory(world)
@@ -125,21 +110,10 @@ class _Course:
         self._books = Books(
             *(history, history, Processes(options.clients), functions), options.timeout_us
         )
-        self._load = SimulatedLoad(
-            world=world,
-            cluster=world.cluster,
-            workload=self._workload,
-            options=options,
-            books=self._books,
-        )
+        self._load = SimulatedLoad(world, world.cluster, self._workload, options, self._books)
         self._faults = FaultDriver(world, self._history)
         self._recovery = Recovery(
-            world=world,
-            faults=self._faults,
-            load=self._load,
-            history=self._history,
-            run_until=self._run_until,
-            muted=muted,
+            world, self._faults, self._load, self._history, self._run_until, muted
         )
 
     def run(self) -> SimulationOutcome:
@@ -183,16 +157,16 @@ class _Course:
         cluster, healed = world.cluster, self._recovery.healed
         observers = [node for node in healed if node in cluster.observers]
         nodes = [node for node in healed if node not in observers]
-        asked = readers(nodes, observers, workload.final_reads(), workload)
+        requests = readers(nodes, observers, workload.final_reads(), workload)
         reads = [
             VirtualFinalReads(
                 VirtualClient(place, route, cluster, self._books), route.kind, operations, world
             )
-            for place, (route, operations) in enumerate(asked)
+            for place, (route, operations) in enumerate(requests)
         ]
-        for each in reads:
-            each.ask()
-        while not all(each.is_over for each in reads):
+        for reader in reads:
+            reader.ask()
+        while not all(reader.is_over for reader in reads):
             self._run_until(world.now + _LOOK_US)
         self._reached("final-reads-ended")
 
@@ -214,31 +188,18 @@ class _Course:
         except ViolationError as error:
             self._violated(error)
         except (Exception, NodeCrashed) as error:  # noqa: BLE001 - a defect is a finding
-            self._violated(ViolationError(DEFECT, _told(error), kind=_kind(error)))
+            self._violated(ViolationError(DEFECT, _sentence(error), kind=_kind(error)))
 
     def _violated(self, error: ViolationError) -> None:
         if self._violation is not None:
             return
         violation = self._violation = self._world.violation(error)
-        self._world.record(
-            TimelineViolation(
-                time=violation.time_us,
-                name=violation.invariant,
-                node=violation.node,
-                detail=violation.problem,
-            )
-        )
+        self._world.record(TimelineViolation.of(violation))
         self._reached("failed", f"{violation.invariant}: {violation.problem}")
 
     def _reached(self, phase: PhaseName, detail: str | None = None) -> None:
-        self._phases.append(
-            Phase(
-                time=self._world.now * _NS_PER_US,
-                phase=phase,
-                detail=detail,
-                events=len(self._history.events),
-            )
-        )
+        time, events = self._world.now * _NS_PER_US, len(self._history.events)
+        self._phases.append(Phase(time, phase, detail=detail, events=events))
 
     def _evidence(self) -> SimulationOutcome:
         """Return the outcome of the run."""
@@ -334,7 +295,7 @@ def _stopping(
     return stop
 
 
-def _told(error: BaseException) -> str:
+def _sentence(error: BaseException) -> str:
     """Return the error and its place, without a path of this machine."""
     place, line = _raised_at(error)
     return f"{type(error).__name__}: {error} ({place}, line {line})"

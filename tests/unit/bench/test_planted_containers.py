@@ -23,7 +23,7 @@ from splitbrain.contracts.fault import Awaited, Fault, FaultEvent
 from splitbrain.contracts.names import NodeName
 from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict
 from splitbrain.harness.campaign.suite.reading import check_cells, plan, read_suite
-from splitbrain.history.course import Phase, phases_path
+from splitbrain.history.course import Phase
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.schedule_lines import decode_schedule
 from splitbrain.systems.kraft.planted_bugs import planted_bugs
@@ -75,7 +75,7 @@ def test_the_copy_of_a_run_has_its_plan_and_verdict_and_a_schedule_by_time(tmp_p
     run.schedule.write_bytes(b"\n".join(map(msgspec.json.encode, (THERE, CUT))))
     run.faults.write_bytes(msgspec.json.encode(invoked(1, 4100, leader="n1")) + b"\n")
     started = msgspec.json.encode(Phase(LOAD_START, "load-started"))
-    phases_path(run.root).write_bytes(started + b"\n")
+    run.phases.write_bytes(started + b"\n")
     copy = timed_copy(run, tmp_path / "copies" / "run")
     assert (copy.plan.read_text(), copy.results.read_text()) == ("the plan", "the results")
     planned, actual = decode_schedule(copy.schedule.read_bytes().splitlines())

@@ -16,7 +16,7 @@ from splitbrain.history.event_columns import EventColumns, paired_columns
 from splitbrain.history.json_problems import TOO_DEEP, in_words
 from splitbrain.history.line_columns import joined, line_ranges, read_lines, read_range
 from splitbrain.history.pairing import events_of
-from splitbrain.history.reader import HistoryReader, read_events
+from splitbrain.history.reader import HistoryReader
 from splitbrain.history.records import Event, PairedOperation
 
 EVENTS = [
@@ -38,7 +38,7 @@ def written(folder: Path, content: bytes) -> Path:
 
 def test_our_own_lines_come_back_as_they_were(tmp_path: Path) -> None:
     path = written(tmp_path, b"".join(line + b"\n" for line in lines_of(EVENTS)))
-    assert list(read_events(path)) == EVENTS
+    assert list(HistoryReader(path)) == EVENTS
 
 
 @pytest.mark.parametrize("block_bytes", [1, 7, 64, 200])
@@ -47,7 +47,7 @@ def test_lines_across_blocks_are_whole(
 ) -> None:
     monkeypatch.setattr(reader_module, "_BLOCK_BYTES", block_bytes)
     path = written(tmp_path, b"".join(line + b"\n" for line in lines_of(EVENTS)))
-    assert list(read_events(path)) == EVENTS
+    assert list(HistoryReader(path)) == EVENTS
 
 
 def test_any_torn_last_line_is_dropped_and_reported(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_whole_last_line_without_line_feed_counts(tmp_path: Path) -> None:
 
 
 def test_an_empty_file_is_an_empty_history(tmp_path: Path) -> None:
-    assert list(read_events(written(tmp_path, b""))) == []
+    assert list(HistoryReader(written(tmp_path, b""))) == []
 
 
 def test_a_broken_line_in_the_middle_is_named_by_number_and_byte_offset(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_broken_line_in_the_middle_is_named_by_number_and_byte_offset(tmp_path
     content = lines[0] + b"\n" + lines[1][:20] + b"\n" + lines[2] + b"\n"
     path = written(tmp_path, content)
     with pytest.raises(HistoryError, match=f"line 2 at byte {len(lines[0]) + 1}") as raised:
-        list(read_events(path))
+        list(HistoryReader(path))
     assert raised.value.line == 2
     assert raised.value.byte_offset == len(lines[0]) + 1
 
@@ -83,7 +83,7 @@ def test_two_objects_on_one_line_are_broken(tmp_path: Path) -> None:
     lines = lines_of(EVENTS)
     path = written(tmp_path, lines[0] + b"," + lines[1] + b"\n" + lines[2] + b"\n")
     with pytest.raises(HistoryError, match="line 1"):
-        list(read_events(path))
+        list(HistoryReader(path))
 
 
 def test_broken_lines_are_skipped_and_collected_when_asked(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_missing_index_time_and_node_are_filled_in(tmp_path: Path) -> None:
         b'{"process": "nemesis", "type": "info", "f": "start"}\n'
         b'{"process": "3", "type": "ok", "f": "read", "value": [1], "position": 12}\n',
     )
-    first, second = read_events(path)
+    first, second = HistoryReader(path)
     assert (first.index, first.time, first.key, first.node) == (0, 0, "5", None)
     assert (second.index, second.time, second.process) == (1, 1, 3)
     assert second.position == (0, 12)
@@ -114,12 +114,12 @@ def test_times_on_some_lines_only_are_refused(tmp_path: Path) -> None:
         b'{"process": 3, "type": "ok", "f": "read"}\n',
     )
     with pytest.raises(HistoryError, match="only some of the lines have a field 'time'"):
-        list(read_events(path))
+        list(HistoryReader(path))
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match=r"absent\.jsonl"):
-        list(read_events(tmp_path / "absent.jsonl"))
+        list(HistoryReader(tmp_path / "absent.jsonl"))
 
 
 class Inner(msgspec.Struct, forbid_unknown_fields=True):

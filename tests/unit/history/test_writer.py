@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.history.reader import HistoryReader, read_events
+from splitbrain.history.reader import HistoryReader
 from splitbrain.history.records import Event
 from splitbrain.history.writer import HistoryWriter, LineWriter, stamped_line
 
@@ -44,7 +44,7 @@ def test_events_come_back_as_they_were_written(tmp_path: Path) -> None:
         history.append(1, "fail", "read", key="r0-0", error="not-leader", final=True),
     ]
     history.close()
-    assert list(read_events(path)) == written
+    assert list(HistoryReader(path)) == written
     assert [event.index for event in written] == [0, 1, 2, 3]
     assert history.count == 4
 
@@ -88,7 +88,7 @@ def test_threads_get_indexes_without_gaps_and_times_that_never_decrease(tmp_path
     for thread in threads:
         thread.join()
     history.close()
-    events = list(read_events(path))
+    events = list(HistoryReader(path))
     assert [event.index for event in events] == list(range(3200))
     times = [event.time for event in events]
     assert times == sorted(times)
@@ -185,7 +185,7 @@ def test_a_history_ends_before_the_first_event_that_was_refused(
     with pytest.raises(HarnessError, match="No space left"):
         history.append_stamped([stamped_line(written)])
     history.close()
-    assert list(read_events(path)) == [written]
+    assert list(HistoryReader(path)) == [written]
     assert history.count == 1
 
 
@@ -201,7 +201,7 @@ def test_of_several_lines_at_once_the_whole_ones_that_fit_stay(
         with pytest.raises(HarnessError, match="No space left"):
             history.append_stamped([stamped_line(event) for event in events])
     history.close()
-    assert list(read_events(path)) == events[:2]
+    assert list(HistoryReader(path)) == events[:2]
 
 
 def append_often(lines: LineWriter) -> None:
@@ -240,7 +240,7 @@ def test_stamped_events_get_their_index_and_look_like_all_others(tmp_path: Path)
     history.append_stamped([stamped_line(event) for event in stamped])
     last = history.append(0, "ok", "cas", key="r0-0", value=[1, 2, True])
     history.close()
-    assert list(read_events(path)) == [
+    assert list(HistoryReader(path)) == [
         first,
         *(msgspec.structs.replace(event, index=1 + n) for n, event in enumerate(stamped)),
         last,

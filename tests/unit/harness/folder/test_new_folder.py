@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.harness.folder import new_folder as new_folders
-from splitbrain.harness.folder.new_folder import new_folder
+from splitbrain.harness.folder import store
+from splitbrain.harness.folder.store import new_folder
 
 
 def test_a_taken_name_gets_a_number(tmp_path: Path) -> None:
@@ -15,7 +15,7 @@ def test_a_taken_name_gets_a_number(tmp_path: Path) -> None:
 
 
 def test_too_many_of_a_name_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(new_folders, "_NAME_TRIES", 2)
+    monkeypatch.setattr(store, "_NAME_TRIES", 2)
     new_folder(tmp_path, "run")
     new_folder(tmp_path, "run")
     with pytest.raises(FileExistsError, match="2 folders called run exist"):

@@ -14,8 +14,7 @@ from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.results import Results
 from splitbrain.harness.report.publishing import judge_and_publish
 from splitbrain.harness.run.clients import SlotClient
-from splitbrain.harness.run.load.seat import Books
-from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.load.seat import Books, Processes
 from splitbrain.harness.run.traffic import Traffic
 from splitbrain.history.fault_windows import longest_unavailability_ns
 from splitbrain.history.functions import Function, Functions, Refusal, effect_of, was_refused

@@ -39,12 +39,14 @@ class Driven:
         self.world = world = kind(deaf, missed)
         clock: Any = WorldClock(world)
         self.stop = WorldStop(world)
-        faults, actual, phases = _Lines(), _Lines(), _Lines()
+        faults: Any = _Lines()
+        actual: Any = _Lines()
+        phases: Any = _Lines()
         self.down = DownNodes()
         runtime: Any = world
         for _ in range(5):
             world.tick()
-        progress = Progress(clock, phases, world.traffic)  # type: ignore[arg-type]
+        progress = Progress(clock, phases, world.traffic)
         driver = NemesisDriver(
             schedule=schedule,
             runtime=runtime,

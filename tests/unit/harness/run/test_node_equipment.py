@@ -6,7 +6,7 @@ import pytest
 
 from splitbrain.contracts.names import RunId
 from splitbrain.contracts.runtime import DeploymentSpec
-from splitbrain.harness.run.node_equipment import equipped
+from splitbrain.harness.run.options import equipped
 from splitbrain.nemesis.kinds import fault_kind, machine_kind_names
 from splitbrain.nemesis.plan import needs
 from tests.unit.harness.run_fake import FakeRun, fault

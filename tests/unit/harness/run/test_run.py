@@ -15,7 +15,7 @@ from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.harness.run.metrics import SYSTEM_TIMEOUT_S, MetricLine
 from splitbrain.history.course import read_phases
 from splitbrain.history.pairing import pair
-from splitbrain.history.reader import read_events
+from splitbrain.history.reader import HistoryReader
 from splitbrain.history.records import Event
 from splitbrain.history.schedule_lines import decode_schedule
 from tests.unit.harness.fake_quorum import FakeClient
@@ -35,7 +35,7 @@ def phases_by_fault(run: FakeRun) -> dict[int, list[str]]:
 
 
 def history(run: FakeRun) -> list[Event]:
-    return list(read_events(run.outcome.folder.history))
+    return list(HistoryReader(run.outcome.folder.history))
 
 
 def streams(run: FakeRun, slots: int = 10) -> dict[int, list[Operation]]:

@@ -21,12 +21,12 @@ from splitbrain.harness.folder.store import create_run, find_run, is_alive
 from splitbrain.harness.run.down_nodes import DownNodes
 from splitbrain.harness.run.live import LiveDisplay
 from splitbrain.harness.run.load.routes import reader_slots, routes
-from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.load.seat import Processes
 from splitbrain.harness.run.progress import Progress
 from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.state_tailer import StateEventTailer
 from splitbrain.harness.run.traffic import Traffic
-from splitbrain.history.course import Phase, phases_path, read_phases
+from splitbrain.history.course import Phase, read_phases
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.writer import LineWriter
 from tests.unit.harness.ended_operations import ended
@@ -156,9 +156,9 @@ def test_traffic_knows_since_when_it_flows() -> None:
 
 def test_phases_are_read_back_without_a_torn_last_line(tmp_path: Path) -> None:
     assert read_phases(tmp_path) == []
-    with LineWriter(phases_path(tmp_path)) as lines:
+    with LineWriter(RunFolder(tmp_path).phases) as lines:
         lines.append(Phase(1, "deploying"))
-    with phases_path(tmp_path).open("ab") as file:
+    with RunFolder(tmp_path).phases.open("ab") as file:
         file.write(b'{"time":2,"pha')
     assert read_phases(tmp_path) == [Phase(1, "deploying")]
 

@@ -15,7 +15,7 @@ import pytest
 from splitbrain.harness.campaign.gate.lake_runs import runs_of_lake
 from splitbrain.harness.campaign.suite.conclusion import prune
 from splitbrain.history.pairing import pair
-from splitbrain.history.reader import read_events
+from splitbrain.history.reader import HistoryReader
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.lake.commits import Partition
 from splitbrain.spark_analysis.lake.compaction import compact
@@ -77,7 +77,7 @@ def test_coverage_is_that_of_the_results(store: LocalStore, tmp_path: Path) -> N
 def test_operations_are_those_that_pairing_finds(tmp_path: Path, store: LocalStore) -> None:
     run = make_run(tmp_path / "run", operations_per_second=40)
     ingest_runs(store, [run], batch_rows=64)
-    expected = {one.index: one for one in pair(read_events(RunFolder(run).history))}
+    expected = {one.index: one for one in pair(HistoryReader(RunFolder(run).history))}
     found = {row["index"]: row for row in rows_of(store, "operations")}
 
     assert found.keys() == expected.keys()

@@ -4,6 +4,7 @@ import math
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,15 @@ import msgspec
 
 from splitbrain.contracts.names import NodeName
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.run.clients import Load
+from splitbrain.harness.run.clients import Load, LoadSetup
 from splitbrain.harness.run.load_phase import LoadPhase
 from splitbrain.harness.run.progress import Progress
 from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.traffic import Traffic
-from splitbrain.history.course import phases_path
 from splitbrain.history.pairing import pair
 from splitbrain.history.reader import HistoryReader
 from splitbrain.history.records import Event
+from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.writer import HistoryWriter, LineWriter
 from splitbrain.workloads.workload import workload
 from tests.unit.harness.run.load.load_clients import Behaviour, Entry, Ledger
@@ -28,19 +29,14 @@ NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
 LOAD = Load(concurrency=4, rate=math.inf, time_limit_s=60.0, operation_timeout_s=1.0, workers=2)
 
 
-class Meddler:
+def _meddle(
+    rig: "Rig", act: Callable[["Rig"], object] | None, after: int, _start: int, _end: int
+) -> None:
     """The nemesis of these loads: does one thing once the history has so many events."""
-
-    def __init__(self, rig: "Rig", act: Callable[["Rig"], object] | None, after: int) -> None:
-        self._rig, self._act, self._after = rig, act, after
-
-    def run(self, load_start: int, load_end: int) -> None:
-        if self._act is None:
-            return
-        rig = self._rig
-        while rig.history.count < self._after and not rig.stop.wait(0.005):
-            pass
-        self._act(rig)
+    while act is not None and rig.history.count < after and not rig.stop.wait(0.005):
+        pass
+    if act is not None:
+        act(rig)
 
 
 class Rig:
@@ -62,7 +58,7 @@ class Rig:
         self.clock, self.stop, self.traffic = RunClock(), Stop(), Traffic()
         self.path = folder / "history.jsonl"
         self.history = HistoryWriter(self.path, self.clock.now)
-        self.phases = LineWriter(phases_path(folder))
+        self.phases = LineWriter(RunFolder(folder).phases)
         self.progress = Progress(self.clock, self.phases, self.traffic)
         self.workload = workload(
             "register",
@@ -72,11 +68,9 @@ class Rig:
             options={"values": "unique"},
         )
         self.phase = LoadPhase(
-            nodes=NODES,
-            workload=self.workload,
-            load=self.load,
-            open_client=self.opener,
-            nemesis=Meddler(self, act, after),
+            LoadSetup(NODES, self.workload, self.load),
+            self.opener,
+            carry_out=partial(_meddle, self, act, after),
             history=self.history,
             clock=self.clock,
             progress=self.progress,
@@ -95,8 +89,8 @@ class Rig:
         return read_history(self.path)
 
     def worker_process_ids(self) -> list[int]:
-        assert self.phase._crew is not None
-        return self.phase._crew.process_ids
+        assert self.phase._workers is not None
+        return [child.process_id for child in self.phase._workers._children]
 
 
 def read_history(path: Path) -> list[Event]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from splitbrain.harness.run.load.deadline import Deadline
+from splitbrain.harness.run.clients import Deadline
 
 
 def run(scenario: Coroutine[Any, Any, None]) -> None:

@@ -10,9 +10,8 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation, Outcome
 from splitbrain.contracts.system import Route
 from splitbrain.harness.run.load.reading import Reading
-from splitbrain.harness.run.load.seat import Books, Seat
+from splitbrain.harness.run.load.seat import Books, Processes, Seat
 from splitbrain.harness.run.load.timetable import SlotTimes, Timetable
-from splitbrain.harness.run.processes import Processes
 from splitbrain.harness.run.traffic import Traffic
 from splitbrain.history.functions import USUAL
 from splitbrain.history.records import Event

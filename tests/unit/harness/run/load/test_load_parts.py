@@ -16,11 +16,10 @@ from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import Address, NodeSpec, Placement
 from splitbrain.contracts.system import CLIENT_PORT, Route
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.run.clients import Clients, Load
-from splitbrain.harness.run.load.openers import FixedEndpoints, SystemClients, fixed_endpoints
-from splitbrain.harness.run.load.seat import Books
-from splitbrain.harness.run.load.shares import RATE_PER_PROCESS_MAX, shares, workers_for
-from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.clients import RATE_PER_PROCESS_MAX, Clients, Load, LoadSetup
+from splitbrain.harness.run.load.messages import FixedEndpoints, SystemClients, fixed_endpoints
+from splitbrain.harness.run.load.seat import Books, Processes
+from splitbrain.harness.run.load.worker_processes import shares
 from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.traffic import Counts, Traffic
 from splitbrain.history.functions import USUAL
@@ -34,8 +33,8 @@ from tests.unit.harness.run.load.load_rig import LOAD, NODES
 
 def test_ordinary_rates_need_no_worker_process() -> None:
     ordinary = Load(concurrency=10, rate=200.0, time_limit_s=60.0, operation_timeout_s=1.0)
-    assert workers_for(ordinary) == 0
-    assert workers_for(msgspec.structs.replace(ordinary, rate=float(RATE_PER_PROCESS_MAX))) == 0
+    assert ordinary.processes_needed == 0
+    assert msgspec.structs.replace(ordinary, rate=float(RATE_PER_PROCESS_MAX)).processes_needed == 0
 
 
 def test_higher_rates_get_a_process_for_each_part_up_to_the_cores(
@@ -45,7 +44,7 @@ def test_higher_rates_get_a_process_for_each_part_up_to_the_cores(
     load = Load(concurrency=10, rate=1.0, time_limit_s=60.0, operation_timeout_s=1.0)
 
     def workers(**changes: Any) -> int:
-        return workers_for(msgspec.structs.replace(load, **changes))
+        return msgspec.structs.replace(load, **changes).processes_needed
 
     assert workers(rate=RATE_PER_PROCESS_MAX + 1) == 2
     assert workers(rate=RATE_PER_PROCESS_MAX * 3) == 3
@@ -169,15 +168,10 @@ class Unrecorded:
 def test_a_load_ends_at_once_while_its_slots_sleep() -> None:
     async def scenario() -> None:
         stopped = asyncio.Event()
-        load = msgspec.structs.replace(LOAD, rate=0.001)
-        clients = Clients(
-            nodes=NODES,
-            workload=workload("set", seed=1, slots=4, readers=frozenset(), options={}),
-            load=load,
-            open_client=Behaviour(),
-            books=Books(Unrecorded(), Traffic(), Processes(4), USUAL, 1_000_000),
-            stop=Stop(),
-        )
+        adds = workload("set", seed=1, slots=4, readers=frozenset(), options={})
+        setup = LoadSetup(NODES, adds, msgspec.structs.replace(LOAD, rate=0.001))
+        books = Books(Unrecorded(), Traffic(), Processes(4), USUAL, 1_000_000)
+        clients = Clients(setup, Behaviour(), books, Stop())
         running = asyncio.ensure_future(clients.run(stopped))
         await asyncio.sleep(0)
         stopped.set()

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from splitbrain.contracts.system import Route
-from splitbrain.harness.run.load import crew
+from splitbrain.harness.run.load import worker_processes
 from splitbrain.harness.run.load.messages import final_reads_of
 from splitbrain.history.pairing import pair
 from splitbrain.history.records import Event
@@ -182,9 +182,9 @@ def test_a_history_that_goes_on_after_a_death_is_caught(
     """The mutant: a dead process counts as one that has ended."""
 
     def forget(self: Any, number: int) -> None:
-        self.add(number, crew.ENDED, (), ())
+        self.add(number, worker_processes.ENDED, (), ())
 
-    monkeypatch.setattr(crew.Merge, "abandon", forget)
+    monkeypatch.setattr(worker_processes.Merge, "abandon", forget)
     rig = Rig(tmp_path, act=kill_in_the_middle_of_a_write, after=0)
     rig.opener = Behaviour(rig.ledger, blocking_s=1.0, blocking_nodes=("n1",))
     events = rig.run()
@@ -287,7 +287,7 @@ def test_whoever_is_killed_whenever_leaves_a_prefix(tmp_path: Path, seed: int) -
 def test_a_silent_worker_process_is_killed_and_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew, "SILENCE_MAX_S", 0.6)
+    monkeypatch.setattr(worker_processes, "SILENCE_MAX_S", 0.6)
     rig = Rig(
         tmp_path,
         Behaviour(delay_s=0.005),
@@ -303,16 +303,16 @@ def test_a_silent_worker_process_is_killed_and_told_of(
 def test_who_is_far_ahead_is_not_listened_to_until_the_others_follow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew, "BACKLOG_BYTES_MAX", 10_000)
+    monkeypatch.setattr(worker_processes, "BACKLOG_BYTES_MAX", 10_000)
     held: list[int] = []
 
     def pause(rig: Rig) -> None:
-        assert rig.phase._crew is not None
+        assert rig.phase._workers is not None
         process_id = rig.worker_process_ids()[1]
         os.kill(process_id, signal.SIGSTOP)
-        other = rig.phase._crew._children[0]
+        other = rig.phase._workers._children[0]
         await_true(lambda: other.is_ahead)
-        held.append(rig.phase._crew._merge.held_bytes(0))
+        held.append(rig.phase._workers._merge.held_bytes(0))
         os.kill(process_id, signal.SIGCONT)
 
     rig = Rig(tmp_path, Behaviour(), act=pause, after=1_000, operations_per_slot=2_000)

@@ -4,29 +4,29 @@ Their messages are merged up to the oldest watermark and written at once, so the
 moment all that happened up to a moment some milliseconds ago. When a worker process dies, the
 operations that it began after its last shipment are known to nobody but the system under test,
 which later reads may show; so the history ends at the dead one's watermark, operations open there
-become ``info``, and the run fails. It must never write what lies after such a moment, nor hold
-more than the backlog allows: who is far ahead of the others is not listened to until they follow.
+become ``info``, and the run fails. Whoever is far ahead of the others is not listened to until they
+follow, so that no more is held than the backlog allows.
 """
 
 import asyncio
 import contextlib
+import itertools
 import pickle
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.operations import Operation
+from splitbrain.contracts.operations import Client, Operation
+from splitbrain.contracts.system import Route
 from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.pool.framed_child import FramedChild
 from splitbrain.harness.pool.frames import frame
-from splitbrain.harness.run.clients import Load
-from splitbrain.harness.run.load.child import Child
+from splitbrain.harness.run.clients import LoadSetup
 from splitbrain.harness.run.load.merge import ENDED, Merge
 from splitbrain.harness.run.load.messages import (
     Assignment,
     Begin,
-    ClientOpener,
     End,
     Ended,
     Ready,
@@ -34,8 +34,7 @@ from splitbrain.harness.run.load.messages import (
     Unsettled,
     final_reads_of,
 )
-from splitbrain.harness.run.load.shares import shares
-from splitbrain.harness.run.processes import Processes
+from splitbrain.harness.run.load.seat import Processes
 from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.traffic import Traffic
 from splitbrain.history.reader import HistoryReader
@@ -57,48 +56,88 @@ BACKLOG_BYTES_MAX = 64 << 20
 WORKER_DIED = "worker-died"
 
 
-class Crew:
+class Child(FramedChild):
+    """One worker process, which ends by itself when this end of its input is closed.
+
+    Raises:
+        OSError: no process can be started.
+    """
+
+    def __init__(self, number: int, assignment: bytes) -> None:
+        super().__init__(f"{__package__}.worker")
+        self.number = number
+        self._reason: str | None = None
+        self.is_ready = False
+        #: Whether it has said that nothing more will come.
+        self.has_ended = False
+        #: Whether it is not listened to, being far ahead of the others.
+        self.is_ahead = False
+        #: When it last said something, on the monotonic clock, s.
+        self.heard_s = time.monotonic()
+        with contextlib.suppress(OSError):  # then its output ends, which says more
+            self.send_frame(assignment)
+
+    def say(self, message: Any) -> None:
+        """Send it a message, after what it has not taken yet."""
+        with contextlib.suppress(OSError):
+            self.send(message)
+
+    def hear(self) -> list[Any]:
+        """Messages that have arrived whole; to be called when its output can be read."""
+        self.receive()
+        self.heard_s = time.monotonic()
+        return list(self.arrived())
+
+    def kill_for(self, reason: str) -> None:
+        """End it at once for this reason, a clause; its output then comes to an end."""
+        self._reason = reason
+        self.kill()
+
+    def story(self) -> str:
+        """How it ended, as a clause."""
+        how = self.end()
+        return how if self._reason is None else f"{self._reason} and was killed"
+
+    def close(self) -> None:
+        """Make sure that it is gone, and forget it."""
+        if self.has_ended:
+            self.end()
+        super().close()
+
+
+class WorkerProcesses:
     """All worker processes of one load; used once, on one event loop."""
 
     def __init__(
         self,
         *,
-        workers: int,
-        nodes: Sequence[NodeName],
-        workload: Workload,
-        load: Load,
-        open_client: ClientOpener,
+        setup: LoadSetup,
+        open_client: Callable[[Route], Client],
         history: HistoryWriter,
         clock: RunClock,
         traffic: Traffic,
         processes: Processes,
         stop: Stop,
-        observers: Sequence[NodeName] = (),
     ) -> None:
         """Prepare the assignments; no process is started yet.
 
         Raises:
             HarnessError: the system's adapter or the workload cannot be sent to a process.
         """
-        self._workload, self._load = workload, load
+        self._workload: Workload = setup.workload
+        self._load = load = setup.load
         self._history, self._traffic = history, traffic
         self._processes, self._stop = processes, stop
-        self._shares = shares(load.concurrency, workers)
+        self._shares = shares(load.concurrency, load.processes_needed)
         self._merge = Merge(len(self._shares))
         self._assignments = [
-            _sendable(
-                Assignment(
-                    *(slots, tuple(nodes), load, workload, open_client),
-                    clock_start_ns=clock.start_ns,
-                    observers=tuple(observers),
-                )
-            )
+            _sendable(Assignment(slots, setup, open_client, clock.start_ns))
             for slots in self._shares
         ]
         self._children: list[Child] = []
         self._final_reads: list[tuple[Operation, ...]] = []
         self._is_recording = True
-        self._told_to_end_s: float | None = None
+        self._end_asked_s: float | None = None
         #: Error of this process while it took a message.
         self._defect: Exception | None = None
         self._somebody_died = False
@@ -107,11 +146,6 @@ class Crew:
     def final_reads(self) -> list[Operation]:
         """Return the reads after the load: of all that any worker process has touched."""
         return final_reads_of(self._workload, self._final_reads)
-
-    @property
-    def process_ids(self) -> list[int]:
-        """Of the worker processes."""
-        return [child.process_id for child in self._children]
 
     async def get_ready(self, stopped: asyncio.Event) -> None:
         """Start the worker processes, and return when each can begin or the run is to end."""
@@ -171,7 +205,7 @@ class Crew:
 
     async def _end_when(self, stopped: asyncio.Event) -> None:
         await stopped.wait()
-        self._told_to_end_s = time.monotonic()
+        self._end_asked_s = time.monotonic()
         while True:
             # Told again and again: who takes no message now may take it later.
             self._tell_all(End())
@@ -228,7 +262,7 @@ class Crew:
                 for process in message.upcoming:
                     self._processes.skip_to(process)
                 if message.failure is not None:
-                    self._stop.fail(message.failure.error())
+                    self._stop.fail(HarnessError(*message.failure))
             case _:
                 raise AssertionError(f"worker process {child.number} said {message!r}")
 
@@ -260,8 +294,8 @@ class Crew:
     def _kill_hung_ones(self) -> None:
         now = time.monotonic()
         is_late = (
-            self._told_to_end_s is not None
-            and now - self._told_to_end_s > self._load.operation_timeout_s + END_PATIENCE_S
+            self._end_asked_s is not None
+            and now - self._end_asked_s > self._load.operation_timeout_s + END_PATIENCE_S
         )
         for child in self._children:
             if child.has_ended or child.is_gone:
@@ -291,6 +325,12 @@ class Crew:
                 self._processes.skip_to(event.process + self._load.concurrency)
         except HarnessError as error:
             self._stop.fail(error)
+
+
+def shares(slots: int, workers: int) -> list[tuple[int, ...]]:
+    """The slots of each worker process: neighbours, so that each has both kinds of routes."""
+    bounds = [slots * number // workers for number in range(workers + 1)]
+    return [tuple(range(first, end)) for first, end in itertools.pairwise(bounds) if end > first]
 
 
 def _sendable(assignment: Assignment) -> bytes:
