@@ -21,11 +21,11 @@ from splitbrain.nodes.wire.declared import (
     Int64,
     NullableString,
     String,
-    Uint16,
     Uuid,
     since,
     tag,
 )
+from splitbrain.nodes.wire.families.parts import AdvertisedListener, SupportedFeature
 
 #: ``PartitionChangeRecord.leader``: the leader stays.
 LEADER_UNCHANGED: Final = -2
@@ -35,24 +35,6 @@ NO_LEADER: Final = -1
 
 class MetadataRecord(msgspec.Struct, frozen=True, gc=False):
     """Any of the records below."""
-
-
-class Endpoint(msgspec.Struct, frozen=True, gc=False):
-    """A listener of a broker or a controller."""
-
-    name: String
-    host: String
-    port: Uint16
-    #: 0 for PLAINTEXT.
-    security_protocol: Int16
-
-
-class SupportedFeature(msgspec.Struct, frozen=True, gc=False):
-    """Levels of a feature that a broker or a controller can work at."""
-
-    name: String
-    min_supported_version: Int16
-    max_supported_version: Int16
 
 
 class QuotaEntity(msgspec.Struct, frozen=True, gc=False):
@@ -71,7 +53,7 @@ class RegisterBrokerRecord(MetadataRecord, frozen=True, kw_only=True, gc=False):
     incarnation_id: Uuid
     #: Offset at which the controller registered it, and thereby newer than all before.
     broker_epoch: Int64
-    end_points: tuple[Endpoint, ...]
+    end_points: tuple[AdvertisedListener, ...]
     features: tuple[SupportedFeature, ...]
     rack: NullableString
     fenced: Boolean = True
@@ -293,7 +275,7 @@ class RegisterControllerRecord(MetadataRecord, frozen=True, gc=False):
     controller_id: Int32
     incarnation_id: Uuid
     zk_migration_ready: Boolean
-    end_points: tuple[Endpoint, ...]
+    end_points: tuple[AdvertisedListener, ...]
     features: tuple[SupportedFeature, ...]
 
 

@@ -120,7 +120,7 @@ def answer_to_kafka(answer: Answer, endpoints: Endpoints) -> msgspec.Struct:
                 position=answer.position,
                 unaligned_records=answer.data,
             )
-            snapshots = kafka.SnapshotTopic(name=METADATA_TOPIC, partitions=(chunk,))
+            snapshots = kafka.NamedTopic(name=METADATA_TOPIC, partitions=(chunk,))
             return kafka.FetchSnapshotResponse(
                 error_code=whole, topics=(snapshots,), node_endpoints=nodes
             )

@@ -37,7 +37,7 @@ from splitbrain.nodes.wire.apis import (
 from splitbrain.nodes.wire.families import quorum as kafka
 
 P = TypeVar("P", bound=msgspec.Struct)
-Topics: TypeAlias = tuple[kafka.Topic[P] | kafka.IdentifiedTopic[P] | kafka.SnapshotTopic[P], ...]
+Topics: TypeAlias = tuple[kafka.Topic[P] | kafka.IdentifiedTopic[P] | kafka.NamedTopic[P], ...]
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ def request_to_kafka(request: Request, leader: Endpoint | None) -> msgspec.Struc
         case FetchSnapshotRequest():
             return _fetch_snapshot_to_kafka(request)
         case DescribeQuorumRequest():
-            described = kafka.PartitionToDescribe(partition_index=METADATA_PARTITION)
+            described = kafka.PartitionNumber(partition_index=METADATA_PARTITION)
             return kafka.DescribeQuorumRequest(topics=named_topics(described))
 
 
@@ -273,7 +273,7 @@ def _fetch_snapshot_to_kafka(request: FetchSnapshotRequest) -> kafka.FetchSnapsh
         cluster_id=request.cluster_id,
         replica_id=request.replica_id,
         max_bytes=request.max_bytes,
-        topics=(kafka.SnapshotTopic(name=METADATA_TOPIC, partitions=(partition,)),),
+        topics=(kafka.NamedTopic(name=METADATA_TOPIC, partitions=(partition,)),),
     )
 
 
