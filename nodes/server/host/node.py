@@ -73,8 +73,7 @@ from splitbrain.nodes.server.host.applier import Applier
 from splitbrain.nodes.server.host.disk import Disk
 from splitbrain.nodes.server.host.layer import Service, ServiceNeeds
 from splitbrain.nodes.server.host.measurements import LeaderlessTime
-from splitbrain.nodes.server.host.snapshot_files import SnapshotFiles
-from splitbrain.nodes.server.host.snapshot_schedule import SnapshotSchedule
+from splitbrain.nodes.server.host.snapshot_files import SnapshotFiles, SnapshotSchedule
 from splitbrain.nodes.server.host.state_machine import StateMachine
 from splitbrain.nodes.server.host.surroundings import Surroundings, TimerHandle
 from splitbrain.nodes.storage.errors import CorruptStorageError, StorageFailed
@@ -421,7 +420,7 @@ class Node:
         self.feed(event)
 
     def _note_leader(self, *, known: bool) -> None:
-        duration_us = self._leaderless.told(self.surroundings.timers.now(), leader_known=known)
+        duration_us = self._leaderless.measure(self.surroundings.timers.now(), leader_known=known)
         if duration_us is not None:
             self.surroundings.measurements.leader_known(duration_us)
 

@@ -13,7 +13,7 @@ import msgspec
 
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, Microseconds, NodeId
 from splitbrain.nodes.quorum.messages import Answer, Request
-from splitbrain.nodes.server.host.measurements import Measurements, NothingMeasured
+from splitbrain.nodes.server.host.measurements import Measurements
 from splitbrain.nodes.wire.api_versions import ApiVersionsResponse
 
 #: Something to be done later, in a turn of its own.
@@ -176,7 +176,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     state_events: StateEventSink
     log_lines: LogSink
     #: Gets what the node measures of itself.
-    measurements: Measurements = NothingMeasured()
+    measurements: Measurements = Measurements()
     #: Told once that the node has ended: its exit code and why. Whoever runs it closes it later.
     ended: Callable[[int, str], None]
     #: Told of an exception that nobody expected, before ``ended``; it has the traceback.

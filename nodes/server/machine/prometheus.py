@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from splitbrain.nodes.quorum.replica import Replica
 from splitbrain.nodes.server.host.layer import Figures
+from splitbrain.nodes.server.host.measurements import Measurements
 
 CONTENT_TYPE: Final = prometheus_client.CONTENT_TYPE_LATEST
 _CONTROLLER: Final = "kafka_controller_kafkacontroller"
@@ -38,8 +39,8 @@ _LAYER_GAUGES: Final = (
 )  # fmt: skip
 
 
-class PrometheusMeasurements:
-    """Keeps one node's figures; implements ``nodes.server.host.measurements.Measurements``."""
+class PrometheusMeasurements(Measurements):
+    """Keeps one node's figures."""
 
     def __init__(self) -> None:
         """Nothing was measured yet."""

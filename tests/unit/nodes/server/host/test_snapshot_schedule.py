@@ -5,7 +5,7 @@ import pytest
 
 from splitbrain.nodes.quorum.identifiers import Microseconds
 from splitbrain.nodes.quorum.settings import QuorumSettings
-from splitbrain.nodes.server.host.snapshot_schedule import SnapshotSchedule
+from splitbrain.nodes.server.host.snapshot_files import SnapshotSchedule
 from splitbrain.nodes.server.start.quorum_settings import quorum_settings
 
 HOUR_US = 3_600_000_000
