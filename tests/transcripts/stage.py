@@ -456,11 +456,7 @@ class Stage:
         )
 
     def _send_answer(
-        self,
-        player: Player,
-        connection: ConnectionId,
-        correlation: CorrelationId,
-        answer: Answer,
+        self, player: Player, connection: ConnectionId, correlation: CorrelationId, answer: Answer
     ) -> None:
         for other in self._players.values():
             if other.outbound.get(player.key.node_id) == (connection, correlation):

@@ -112,15 +112,11 @@ def test_a_flush_of_something_never_submitted_is_a_violation() -> None:
         LogShape(Offset(5), Offset(3), ()),
         LogShape(Offset(0), Offset(3), (EpochStart(Epoch(1), Offset(3)),)),
         LogShape(
-            Offset(0),
-            Offset(3),
-            (EpochStart(Epoch(2), Offset(0)), EpochStart(Epoch(1), Offset(1))),
+            Offset(0), Offset(3), (EpochStart(Epoch(2), Offset(0)), EpochStart(Epoch(1), Offset(1)))
         ),
         # It is the last epoch that begins past the end.
         LogShape(
-            Offset(0),
-            Offset(3),
-            (EpochStart(Epoch(1), Offset(0)), EpochStart(Epoch(2), Offset(3))),
+            Offset(0), Offset(3), (EpochStart(Epoch(1), Offset(0)), EpochStart(Epoch(2), Offset(3)))
         ),
     ],
 )

@@ -2,11 +2,11 @@
 
 import pytest
 
+from splitbrain.nodes.quorum.fetch_desk import divergence, needed_snapshot
 from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, UNKNOWN_OFFSET, Epoch, NodeId, Offset
 from splitbrain.nodes.quorum.log_positions import LogPositions
 from splitbrain.nodes.quorum.messages import FetchRequest
 from splitbrain.nodes.quorum.persistent import EpochStart, LogShape, SnapshotId
-from splitbrain.nodes.quorum.serving import divergence, needed_snapshot
 
 OLDER = SnapshotId(Offset(10), Epoch(2))
 NEWER = SnapshotId(Offset(15), Epoch(3))
