@@ -1,7 +1,4 @@
-"""All metadata records of Kafka 4.3 (metadata.version 30), as structs.
-
-Names are those of Kafka's record definitions, in our spelling; the order of the fields is that of
-the wire. A record is plain data: what it does to the cluster is the delta's to say.
+"""All metadata records of Kafka 4.3 (metadata.version 30), as structs; fields in the wire's order.
 
 Source: Kafka 4.3's record definitions; KIP-631, KIP-868 (transactions), KIP-919 (controllers),
 KIP-858 (directories), KIP-966 (eligible leaders), KIP-1066 (cordoned directories).
