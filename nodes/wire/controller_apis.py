@@ -1,11 +1,8 @@
-"""APIs of a controller: APIs with their version ranges, features with their levels.
+"""APIs and features of a controller: all that it may serve, of which ``advertised_versions`` tells.
 
-The aim, kept apart from what is served now (``nodes.wire.apis.SUPPORTED_VERSIONS``): a node tells
-``ApiVersions`` only of rows for which it has a handler, and ``advertised_versions`` is the one way
-to get them. A broker offers its clients the versions that it and its controller both speak, so a
-range cut short here takes versions from clients.
-
-Kafka's controllers also serve SASL, ACLs, delegation tokens, quotas and SCRAM; ours do not.
+A broker offers its clients the versions that it and its controller both speak, so a range cut short
+here takes versions from clients. Kafka's controllers also serve SASL, ACLs, delegation tokens,
+quotas and SCRAM; ours do not.
 
 Source: Kafka 4.3.1's ``ApiKeys.controllerApis``, ``QuorumFeatures`` and ``Feature``.
 """

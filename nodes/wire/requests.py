@@ -1,8 +1,7 @@
 """The quorum's requests as Kafka's messages, and back.
 
-Must never lose a field that the version can carry; what an old version lacks comes back as Kafka's
-default: voter id -1 (any voter), ``NO_DIRECTORY``, ``UNKNOWN_OFFSET``. A request about another
-partition is refused by name, not guessed at.
+A field that an old version lacks comes back as Kafka's default: voter id -1 (any voter),
+``NO_DIRECTORY``, ``UNKNOWN_OFFSET``. A request about another partition is refused by name.
 """
 
 from typing import TypeAlias, TypeVar
@@ -125,11 +124,7 @@ def named_topics(partition: P) -> tuple[kafka.Topic[P], ...]:
 
 
 def sole_partition(topics: Topics[P]) -> P:
-    """Return the one partition of a message.
-
-    Raises:
-        OtherPartition: there is another one, or none.
-    """
+    """Return the one partition of a message; raises OtherPartition if there is another, or none."""
     if len(topics) != 1:
         raise OtherPartition(ErrorCode.INVALID_REQUEST)
     (topic,) = topics

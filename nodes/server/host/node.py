@@ -1,11 +1,8 @@
 """One node at work: a replica, its disk, its peers and its clients, on one thread.
 
 Events go to the replica one at a time and its effects are performed in the order given; an event
-that an effect causes waits until all of them are done. The outside world is given to it
-(``surroundings`` beside this), so that it runs on an event loop and in a simulation alike. Must
-never decide for the replica, never wait, and never go on after a halt or a failed disk. Source: the
-contract in ``nodes.quorum.effects``. The module is longer than 400 lines because every effect has
-its few lines here.
+that an effect causes waits until all of them are done. Never goes on after a halt or a failed disk.
+The module is longer than 400 lines because every effect has its few lines here.
 """
 
 import contextlib

@@ -1,12 +1,10 @@
-"""The snapshots of one node at work: written from its own state, or as a leader sends them; served.
+"""The snapshots of one node at work: when due, written from its own state or as sent, and served.
 
-All of it is done by the disk's queue in pieces, each a job of its own, so that neither the node nor
-a vote that must become durable waits for a whole snapshot. One snapshot is written at a time: one
-that is fetched ends whatever is under way, for who must fetch has nothing to tell. A snapshot is
-read back before it gets its name, and the state machine's next state is made of what was read.
-
-Must never report a snapshot before its name is durable, nor end the node for bytes that a leader
-sent wrong.
+The disk's queue does it in pieces, each a job of its own, so that neither the node nor a vote that
+must become durable waits for a whole snapshot. One snapshot is written at a time: one that is
+fetched ends whatever is under way, for who must fetch has nothing to tell. A snapshot is read back
+before it gets its name, and the state machine's next state is made of what was read. Bytes that a
+leader sent wrong do not end the node.
 """
 
 from collections.abc import Callable, Iterator

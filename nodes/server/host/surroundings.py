@@ -1,9 +1,8 @@
 """Everything that a node touches outside itself, as protocols: the machine, or a simulation of it.
 
-A node is single-threaded and waits for nothing: it calls what is here, and is called back, always
-on the one thread (of the event loop, or of the simulation) that it lives on. No protocol here may
-call back from within the call that asked for it, ``LogSink`` and ``StateEventSink`` included: a
-completion comes in a later turn. Must never name a clock, a loop, a thread or a socket.
+A node is single-threaded and waits for nothing: it calls what is here, and is called back on its
+one thread (of the event loop, or of the simulation). No protocol here may call back from within the
+call that asked for it, sinks included: a completion comes in a later turn.
 """
 
 from collections.abc import Callable
@@ -118,11 +117,7 @@ class StateEventSink(Protocol):
         reason: str | None = None,
         detail: dict[str, Any] | None = None,
     ) -> None:
-        """Take one event, at once.
-
-        Raises:
-            OSError: it cannot be written; the node ends.
-        """
+        """Take one event, at once; raises OSError where it cannot be written: the node ends."""
         ...
 
     def close(self) -> None:

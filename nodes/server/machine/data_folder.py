@@ -65,11 +65,7 @@ def format_data_folder(configuration: NodeConfiguration) -> DirectoryId:
 
 
 def format_data_folder_if_empty(configuration: NodeConfiguration) -> DirectoryId | None:
-    """Format the data folder if it holds nothing of a node; the directory id given, else None.
-
-    Raises:
-        OSError: it cannot be read or written.
-    """
+    """Format the folder if it holds nothing of a node; the directory id, else None."""
     # Looked at before the table of durable lengths is touched.
     if holds_node(DiskFileSystem(), Path(configuration.data_folder)):
         return None

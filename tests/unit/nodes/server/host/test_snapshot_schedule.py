@@ -49,7 +49,7 @@ def test_the_triggers_have_kafkas_names_and_defaults() -> None:
             "metadata.log.max.record.bytes.between.snapshots": "7",
             "metadata.log.max.snapshot.interval.ms": "0",
             "controller.quorum.fetch.snapshot.max.bytes": "9",
-        },
+        }
     )
     assert (
         settings.snapshot_max_new_record_bytes,
