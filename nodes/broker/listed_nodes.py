@@ -9,14 +9,14 @@ from typing import Final
 from splitbrain.nodes.controller.basis.registrations import is_online
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.metadata.partitions import PartitionState
-from splitbrain.nodes.metadata.records import Endpoint, RegisterBrokerRecord
+from splitbrain.nodes.metadata.records import AdvertisedListener, RegisterBrokerRecord
 from splitbrain.nodes.quorum.random_source import RandomSource
 
 #: Where there is no broker to name.
 NOBODY: Final = -1
 
 
-def endpoint_on(broker: RegisterBrokerRecord, listener: str) -> Endpoint | None:
+def endpoint_on(broker: RegisterBrokerRecord, listener: str) -> AdvertisedListener | None:
     """Where the broker is reached; None if it has no such listener."""
     return next((each for each in broker.end_points if each.name == listener), None)
 
@@ -29,7 +29,7 @@ def is_alive_on(image: MetadataImage, broker_id: int, listener: str) -> bool:
 
 def brokers_on(
     image: MetadataImage, listener: str, *, fenced_too: bool = False
-) -> Iterator[tuple[RegisterBrokerRecord, Endpoint]]:
+) -> Iterator[tuple[RegisterBrokerRecord, AdvertisedListener]]:
     """Brokers that have the listener, by id; fenced ones only if wanted."""
     for _, broker in sorted(image.brokers.items()):
         endpoint = endpoint_on(broker, listener)

@@ -12,7 +12,7 @@ import msgspec
 from splitbrain.nodes.quorum.identifiers import Microseconds
 from splitbrain.nodes.wire.apis import VersionRange
 from splitbrain.nodes.wire.controller_apis import CONTROLLER_FEATURES
-from splitbrain.nodes.wire.families.brokers import AdvertisedListener
+from splitbrain.nodes.wire.families.parts import AdvertisedListener
 
 #: A real broker of Kafka 4.3.1 has the same as its controllers.
 BROKER_FEATURES: Final = CONTROLLER_FEATURES

@@ -1,9 +1,7 @@
-"""An image as records: what a snapshot holds, in the order that a real controller's loader takes.
+"""An image as records: what a snapshot holds, in the order of a real controller.
 
-The metadata version first, since it says how to read what follows; then what others refer to before
-those that do. Equal images give equal records in equal order, whatever way they came about.
-
-Source: KIP-630; the order in which a real controller writes its own image.
+Records that others refer to come before those. Equal images give equal records in equal order,
+whatever way they came about. Source: KIP-630.
 """
 
 from collections.abc import Iterator
@@ -54,13 +52,9 @@ def topic_records(topic: TopicImage) -> Iterator[MetadataRecord]:
 
 def records_after_topics(image: MetadataImage) -> Iterator[MetadataRecord]:
     """Configs, quotas, producer ids and what access depends on."""
-    for (resource_type, resource), values in sorted(image.configs.items(), key=_key):
+    for resource, values in sorted(image.configs.items()):
         for name, value in sorted(values.items()):
-            yield ConfigRecord(resource_type, resource, name, value)
-    yield from _rest(image)
-
-
-def _rest(image: MetadataImage) -> Iterator[MetadataRecord]:
+            yield ConfigRecord(*resource, name, value)
     for _, quota in sorted(image.quotas.items(), key=lambda item: _quota_order(item[0])):
         yield quota
     if image.next_producer_id is not None:
@@ -75,10 +69,6 @@ def _rest(image: MetadataImage) -> Iterator[MetadataRecord]:
 
 def _feature_order(name: str) -> tuple[bool, str]:
     return name != METADATA_VERSION, name
-
-
-def _key(item: tuple[tuple[int, str], object]) -> tuple[int, str]:
-    return item[0]
 
 
 def _quota_order(key: QuotaKey) -> tuple[list[tuple[str, bool, str]], str]:

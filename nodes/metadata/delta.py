@@ -1,25 +1,19 @@
 """Application of records to an image: one delta takes them in order and gives the next image.
 
-Copies what changes and shares the rest; the image it started from stays as it is. A record that
-contradicts what was said before is refused, by the rules that a real controller replays by; the
-delta is of no use after that, and the image is untouched. Must never depend on anything but the
-image and the records: every node that applied the same log holds an equal image.
-
-Source: KIP-631; a real controller's replay of each record.
+Copies what changes and shares the rest. A record that contradicts what was said before is refused,
+by the rules that a real controller replays by; the delta is of no use after that, and the image is
+untouched. Source: KIP-631; a real controller's replay of each record.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from splitbrain.nodes.metadata import broker_changes, records
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.broker_drafts import BrokersDraft
 from splitbrain.nodes.metadata.drafts import Draft
 from splitbrain.nodes.metadata.errors import ContradictionError
-from splitbrain.nodes.metadata.image import (
-    METADATA_VERSION,
-    TOPIC_RESOURCE,
-    MetadataImage,
-)
+from splitbrain.nodes.metadata.image import METADATA_VERSION, TOPIC_RESOURCE, MetadataImage
 from splitbrain.nodes.metadata.records import MetadataRecord
 from splitbrain.nodes.metadata.topic_drafts import TopicsDraft
 from splitbrain.nodes.metadata.transactions import Provenance, Settled
@@ -37,22 +31,18 @@ class MetadataDelta:
     def __init__(self, image: MetadataImage) -> None:
         self._image = image
         self._features = Draft(image.features)
-        self.brokers = Draft(image.brokers)
-        self._controllers = Draft(image.controllers)
+        self.brokers = BrokersDraft(image.brokers)
+        self.controllers = Draft(image.controllers)
         self.topics = TopicsDraft(image.topics)
         self.configs = Draft(image.configs)
         self._quotas = Draft(image.quotas)
         self._next_producer_id = image.next_producer_id
-        self._acls = Draft(image.acls)
-        self._scram = Draft(image.scram)
-        self._tokens = Draft(image.delegation_tokens)
+        self.acls = Draft(image.acls)
+        self.scram = Draft(image.scram)
+        self.tokens = Draft(image.delegation_tokens)
 
     def replay(self, record: MetadataRecord) -> None:
-        """Take the next record.
-
-        Raises:
-            ContradictionError: it cannot follow what was said before.
-        """
+        """Take the next record; raises ContradictionError if it cannot follow what was said."""
         _REPLAYS[type(record)](self, record)
 
     def apply(self, provenance: Provenance) -> MetadataImage:
@@ -65,49 +55,19 @@ class MetadataDelta:
             provenance=provenance,
             features=self._features.result(),
             brokers=self.brokers.result(),
-            controllers=self._controllers.result(),
+            controllers=self.controllers.result(),
             topics=self.topics.result(),
             configs=self.configs.result(),
             quotas=self._quotas.result(),
             next_producer_id=self._next_producer_id,
-            acls=self._acls.result(),
-            scram=self._scram.result(),
-            delegation_tokens=self._tokens.result(),
+            acls=self.acls.result(),
+            scram=self.scram.result(),
+            delegation_tokens=self.tokens.result(),
         )
-
-    def _put_partition(self, record: records.PartitionRecord) -> None:
-        self.topics.put(record)
-
-    def _change_partition(self, record: records.PartitionChangeRecord) -> None:
-        self.topics.change(record)
-
-    def _add_topic(self, record: records.TopicRecord) -> None:
-        self.topics.add(record)
 
     def _remove_topic(self, record: records.RemoveTopicRecord) -> None:
         topic = self.topics.remove(record.topic_id)
         self.configs.remove((TOPIC_RESOURCE, topic.name))
-
-    def _clear_elr(self, record: records.ClearElrRecord) -> None:
-        self.topics.clear_eligible_leaders(record.topic_name)
-
-    def _register_broker(self, record: records.RegisterBrokerRecord) -> None:
-        broker_changes.register(self.brokers, record)
-
-    def _unregister_broker(self, record: records.UnregisterBrokerRecord) -> None:
-        broker_changes.unregister(self.brokers, record)
-
-    def _change_broker(self, record: records.BrokerRegistrationChangeRecord) -> None:
-        broker_changes.change(self.brokers, record)
-
-    def _fence_broker(self, record: records.FenceBrokerRecord) -> None:
-        broker_changes.fence(self.brokers, record.id, record.epoch, is_fenced=True)
-
-    def _unfence_broker(self, record: records.UnfenceBrokerRecord) -> None:
-        broker_changes.fence(self.brokers, record.id, record.epoch, is_fenced=False)
-
-    def _register_controller(self, record: records.RegisterControllerRecord) -> None:
-        self._controllers.set(record.controller_id, record)
 
     def _set_feature(self, record: records.FeatureLevelRecord) -> None:
         if record.name == METADATA_VERSION and record.feature_level not in METADATA_VERSIONS:
@@ -151,63 +111,47 @@ class MetadataDelta:
             )
         self._next_producer_id = record.next_producer_id
 
-    def _add_acl(self, record: records.AccessControlEntryRecord) -> None:
-        self._acls.set(record.id, record)
-
     def _remove_acl(self, record: records.RemoveAccessControlEntryRecord) -> None:
-        if self._acls.remove(record.id) is None:
+        if self.acls.remove(record.id) is None:
             raise ContradictionError(f"access rule {record.id} cannot go: it is not there")
-
-    def _set_password(self, record: records.UserScramCredentialRecord) -> None:
-        self._scram.set((record.mechanism, record.name), record)
-
-    def _remove_password(self, record: records.RemoveUserScramCredentialRecord) -> None:
-        self._scram.remove((record.mechanism, record.name))
-
-    def _set_token(self, record: records.DelegationTokenRecord) -> None:
-        self._tokens.set(record.token_id, record)
-
-    def _remove_token(self, record: records.RemoveDelegationTokenRecord) -> None:
-        self._tokens.remove(record.token_id)
-
-    def _change_nothing(self, record: MetadataRecord) -> None:
-        """It moves the end of the log, and no more."""
 
     def _refuse_marker(self, record: MetadataRecord) -> None:
         raise ContradictionError(
             f"{type(record).__name__} is for the transaction buffer; it changes no image"
         )
 
-    #: How each record is replayed.
-    REPLAYS: Final[Mapping[type[MetadataRecord], Callable[[Any, Any], None]]] = MappingProxyType(
+    #: How each record is replayed: by the delta ``d`` from the record ``r``.
+    REPLAYS: Final[Mapping[type[MetadataRecord], Callable[[Any, Any], object]]] = MappingProxyType(
         {
-            records.RegisterBrokerRecord: _register_broker,
-            records.UnregisterBrokerRecord: _unregister_broker,
-            records.TopicRecord: _add_topic,
-            records.PartitionRecord: _put_partition,
+            records.RegisterBrokerRecord: lambda d, r: d.brokers.register(r),
+            records.UnregisterBrokerRecord: lambda d, r: d.brokers.unregister(r),
+            records.TopicRecord: lambda d, r: d.topics.add(r),
+            records.PartitionRecord: lambda d, r: d.topics.put(r),
             records.ConfigRecord: _set_config,
-            records.PartitionChangeRecord: _change_partition,
-            records.FenceBrokerRecord: _fence_broker,
-            records.UnfenceBrokerRecord: _unfence_broker,
+            records.PartitionChangeRecord: lambda d, r: d.topics.change(r),
+            records.FenceBrokerRecord: lambda d, r: d.brokers.fence(r),
+            records.UnfenceBrokerRecord: lambda d, r: d.brokers.fence(r),
             records.RemoveTopicRecord: _remove_topic,
-            records.DelegationTokenRecord: _set_token,
-            records.UserScramCredentialRecord: _set_password,
+            records.DelegationTokenRecord: lambda d, r: d.tokens.set(r.token_id, r),
+            records.UserScramCredentialRecord: lambda d, r: d.scram.set((r.mechanism, r.name), r),
             records.FeatureLevelRecord: _set_feature,
             records.ClientQuotaRecord: _set_quota,
             records.ProducerIdsRecord: _give_producer_ids,
-            records.BrokerRegistrationChangeRecord: _change_broker,
-            records.AccessControlEntryRecord: _add_acl,
+            records.BrokerRegistrationChangeRecord: lambda d, r: d.brokers.change(r),
+            records.AccessControlEntryRecord: lambda d, r: d.acls.set(r.id, r),
             records.RemoveAccessControlEntryRecord: _remove_acl,
-            records.NoOpRecord: _change_nothing,
+            records.NoOpRecord: lambda _d, _r: None,
             # Kafka 4 reads what an older cluster's way from ZooKeeper left, and forgets it.
-            records.ZkMigrationStateRecord: _change_nothing,
-            records.RemoveUserScramCredentialRecord: _remove_password,
+            records.ZkMigrationStateRecord: lambda _d, _r: None,
+            records.RemoveUserScramCredentialRecord: lambda d, r: d.scram.remove(
+                (r.mechanism, r.name)
+            ),
             records.BeginTransactionRecord: _refuse_marker,
             records.EndTransactionRecord: _refuse_marker,
             records.AbortTransactionRecord: _refuse_marker,
-            records.RemoveDelegationTokenRecord: _remove_token,
-            records.RegisterControllerRecord: _register_controller,
-            records.ClearElrRecord: _clear_elr,
+            records.RemoveDelegationTokenRecord: lambda d, r: d.tokens.remove(r.token_id),
+            records.RegisterControllerRecord: lambda d, r: d.controllers.set(r.controller_id, r),
+            records.ClearElrRecord: lambda d, r: d.topics.clear_eligible_leaders(r.topic_name),
         }
     )
 
@@ -216,24 +160,19 @@ _REPLAYS: Final = MetadataDelta.REPLAYS
 
 
 def image_after(image: MetadataImage, settled: Settled) -> MetadataImage:
-    """Return the next image, once these records count.
-
-    Raises:
-        ContradictionError: one cannot follow what was said before.
-    """
-    delta = MetadataDelta(image)
-    for record in settled.records:
-        delta.replay(record)
-    return delta.apply(settled.provenance)
+    """Return the next image, once these records count; raises ContradictionError."""
+    return _replayed(image, settled.records, settled.provenance)
 
 
 def image_of(content: Iterable[MetadataRecord], provenance: Provenance) -> MetadataImage:
-    """Return the image that a snapshot's records tell.
+    """Return the image that a snapshot's records tell; raises ContradictionError."""
+    return _replayed(MetadataImage(), content, provenance)
 
-    Raises:
-        ContradictionError: one contradicts another.
-    """
-    delta = MetadataDelta(MetadataImage())
+
+def _replayed(
+    image: MetadataImage, content: Iterable[MetadataRecord], provenance: Provenance
+) -> MetadataImage:
+    delta = MetadataDelta(image)
     for record in content:
         delta.replay(record)
     return delta.apply(provenance)

@@ -1,8 +1,7 @@
 """Exceptions for wrong metadata, as one family.
 
 Bytes that are no record, and records that contradict what the log said before. Neither can be
-skipped: a node that applied one record less than its peers would serve another cluster. Our own
-misuse of this room is a plain ``ValueError``.
+skipped: a node that applied one record less than its peers would serve another cluster.
 """
 
 

@@ -1,10 +1,8 @@
 """The cluster's metadata as of one offset: immutable, so whoever holds it reads without a lock.
 
-Data of no use here (access rules, passwords, delegation tokens, quotas, controllers'
-and brokers' registrations) is held as the records that say it. The mappings are never changed once
-an image has them: the next image has copies of those that differ and shares the rest.
-
-Source: KIP-630 (snapshots), KIP-631; the parts are those of a real controller's image.
+Data of no use here (access rules, passwords, tokens, quotas, registrations) is held as the records
+that say it. The mappings are never changed once an image has them: the next image has copies of
+those that differ and shares the rest. Source: KIP-630 (snapshots), KIP-631.
 """
 
 from collections.abc import Mapping

@@ -4,18 +4,28 @@ Must never show an image in which a part of a metadata transaction is, nor chang
 shown.
 """
 
-from collections.abc import Callable, Iterator
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
-from splitbrain.nodes.metadata.content import image_records
+from splitbrain.nodes.metadata.content import (
+    image_records,
+    records_after_topics,
+    records_before_topics,
+    topic_records,
+    topics_in_order,
+)
 from splitbrain.nodes.metadata.delta import MetadataDelta, image_after
-from splitbrain.nodes.metadata.digest import ImageDigests
 from splitbrain.nodes.metadata.errors import MetadataError
-from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.image import MetadataImage, TopicImage
+from splitbrain.nodes.metadata.records import MetadataRecord
 from splitbrain.nodes.metadata.serde import decode_record, encode_record
 from splitbrain.nodes.metadata.transactions import Provenance, TransactionBuffer, read_batch
 from splitbrain.nodes.quorum.errors import UnreadableRecordError
 from splitbrain.nodes.quorum.identifiers import NO_EPOCH, Offset
 from splitbrain.nodes.wire.batches import RecordBatch
+
+_DIGEST_BYTES: Final = 16
 
 
 class MetadataMachine:
@@ -69,7 +79,7 @@ class MetadataMachine:
 
     def begin_loading(self) -> "LoadingImage":
         """Begin to take the image that a snapshot tells."""
-        return LoadingImage(self._begin)
+        return LoadingImage(self._adopt)
 
     def digest(self) -> str:
         """32 hex digits that are equal for equal images."""
@@ -77,7 +87,7 @@ class MetadataMachine:
             self._digest = self._digests.of(self._image)
         return self._digest
 
-    def _begin(self, image: MetadataImage, end_offset: Offset) -> None:
+    def _adopt(self, image: MetadataImage, end_offset: Offset) -> None:
         """Go on from here."""
         self._image = image
         self._buffer = TransactionBuffer(end_offset)
@@ -87,31 +97,59 @@ class MetadataMachine:
 class LoadingImage:
     """An image on its way from a snapshot."""
 
-    def __init__(self, installed: Callable[[MetadataImage, Offset], None]) -> None:
-        self._installed = installed
+    def __init__(self, adopt: Callable[[MetadataImage, Offset], None]) -> None:
+        self._adopt = adopt
         self._delta = MetadataDelta(MetadataImage())
 
     def add(self, value: bytes) -> None:
-        """Take the next record of the snapshot.
-
-        Raises:
-            UnreadableRecordError: it is unknown, or contradicts another.
-        """
+        """Take the next record of the snapshot; raises UnreadableRecordError."""
         try:
             self._delta.replay(decode_record(value))
         except MetadataError as error:
             raise UnreadableRecordError(f"a snapshot's record: {error}") from error
 
     def install(self, end_offset: int) -> None:
-        """Let the machine's image be this one, up to the offset.
-
-        Raises:
-            UnreadableRecordError: the snapshot does not tell a whole image.
-        """
+        """Let the machine's image be this one, up to the offset; raises UnreadableRecordError."""
         # Whose epoch the last record was matters to the log, which knows, and not to the image.
         provenance = Provenance(Offset(end_offset - 1), NO_EPOCH)
         try:
             image = self._delta.apply(provenance)
         except MetadataError as error:
             raise UnreadableRecordError(f"a snapshot: {error}") from error
-        self._installed(image, Offset(end_offset))
+        self._adopt(image, Offset(end_offset))
+
+
+class ImageDigests:
+    """Digests of one image after the other, whatever way each came about.
+
+    Images share the topics that did not change between them, so what a topic adds is computed once
+    for each of its states.
+    """
+
+    def __init__(self) -> None:
+        #: By topic id, of the last image: the topic, and what it adds.
+        self._topics: dict[str, tuple[TopicImage, bytes]] = {}
+
+    def of(self, image: MetadataImage) -> str:
+        """32 hex digits that are equal for images of equal content, wherever they are held.
+
+        One pass over the records of what changed since the last image, and one over the topics.
+        """
+        content = hashlib.blake2b(_digest(records_before_topics(image)), digest_size=_DIGEST_BYTES)
+        topics: dict[str, tuple[TopicImage, bytes]] = {}
+        for topic in topics_in_order(image):
+            known = self._topics.get(topic.topic_id)
+            if known is None or known[0] is not topic:
+                known = topic, _digest(topic_records(topic))
+            topics[topic.topic_id] = known
+            content.update(known[1])
+        self._topics = topics
+        content.update(_digest(records_after_topics(image)))
+        return content.hexdigest()
+
+
+def _digest(records: Iterable[MetadataRecord]) -> bytes:
+    content = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    for record in records:
+        content.update(encode_record(record))
+    return content.digest()

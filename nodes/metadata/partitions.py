@@ -74,11 +74,7 @@ class Sharing:
 
 
 def new_partition(record: PartitionRecord, sharing: Sharing) -> PartitionState:
-    """Return the partition that the record tells, whole.
-
-    Raises:
-        ContradictionError: its replicas and directories do not match, or it makes no sense.
-    """
+    """Return the partition that the record tells, whole; raises ContradictionError."""
     return PartitionState(
         replicas=(replicas := sharing.numbers(record.replicas)),
         directories=_directories(record, record.directories, replicas, sharing),
@@ -97,11 +93,7 @@ def new_partition(record: PartitionRecord, sharing: Sharing) -> PartitionState:
 def changed_partition(
     before: PartitionState, record: PartitionChangeRecord, sharing: Sharing
 ) -> PartitionState:
-    """Return the partition after the change.
-
-    Raises:
-        ContradictionError: replicas and directories no longer match, or it makes no sense.
-    """
+    """Return the partition after the change; raises ContradictionError."""
 
     def chosen(numbers: tuple[int, ...] | None, unchanged: tuple[int, ...]) -> tuple[int, ...]:
         return unchanged if numbers is None else sharing.numbers(numbers)

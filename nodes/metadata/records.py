@@ -1,7 +1,4 @@
-"""All metadata records of Kafka 4.3 (metadata.version 30), as structs.
-
-Names are those of Kafka's record definitions, in our spelling; the order of the fields is that of
-the wire. A record is plain data: what it does to the cluster is the delta's to say.
+"""All metadata records of Kafka 4.3 (metadata.version 30), as structs; fields in the wire's order.
 
 Source: Kafka 4.3's record definitions; KIP-631, KIP-868 (transactions), KIP-919 (controllers),
 KIP-858 (directories), KIP-966 (eligible leaders), KIP-1066 (cordoned directories).
@@ -21,11 +18,11 @@ from splitbrain.nodes.wire.declared import (
     Int64,
     NullableString,
     String,
-    Uint16,
     Uuid,
     since,
     tag,
 )
+from splitbrain.nodes.wire.families.parts import AdvertisedListener, SupportedFeature
 
 #: ``PartitionChangeRecord.leader``: the leader stays.
 LEADER_UNCHANGED: Final = -2
@@ -35,24 +32,6 @@ NO_LEADER: Final = -1
 
 class MetadataRecord(msgspec.Struct, frozen=True, gc=False):
     """Any of the records below."""
-
-
-class Endpoint(msgspec.Struct, frozen=True, gc=False):
-    """A listener of a broker or a controller."""
-
-    name: String
-    host: String
-    port: Uint16
-    #: 0 for PLAINTEXT.
-    security_protocol: Int16
-
-
-class SupportedFeature(msgspec.Struct, frozen=True, gc=False):
-    """Levels of a feature that a broker or a controller can work at."""
-
-    name: String
-    min_supported_version: Int16
-    max_supported_version: Int16
 
 
 class QuotaEntity(msgspec.Struct, frozen=True, gc=False):
@@ -71,7 +50,7 @@ class RegisterBrokerRecord(MetadataRecord, frozen=True, kw_only=True, gc=False):
     incarnation_id: Uuid
     #: Offset at which the controller registered it, and thereby newer than all before.
     broker_epoch: Int64
-    end_points: tuple[Endpoint, ...]
+    end_points: tuple[AdvertisedListener, ...]
     features: tuple[SupportedFeature, ...]
     rack: NullableString
     fenced: Boolean = True
@@ -293,7 +272,7 @@ class RegisterControllerRecord(MetadataRecord, frozen=True, gc=False):
     controller_id: Int32
     incarnation_id: Uuid
     zk_migration_ready: Boolean
-    end_points: tuple[Endpoint, ...]
+    end_points: tuple[AdvertisedListener, ...]
     features: tuple[SupportedFeature, ...]
 
 

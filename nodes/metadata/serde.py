@@ -1,9 +1,8 @@
 """Metadata records as bytes, and back: what stands in the value of a record of the log.
 
 A frame version, the record type's key and its version (unsigned varints each), then the record in
-the flexible form. Tagged fields that a version does not know are skipped (KIP-482). Must never
-guess: a type or a version that this build does not know is refused by name, and so is every byte
-that is malformed or left over, all as ``RecordError``.
+the flexible form. A type or a version that this build does not know is refused by name, and so is
+every byte that is malformed or left over, all as ``RecordError``.
 
 Source: KIP-631, "Record Formats"; the framing as a real controller writes it.
 """

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from splitbrain.nodes.metadata.content import image_records
-from splitbrain.nodes.metadata.delta import METADATA_VERSIONS, MetadataDelta
+from splitbrain.nodes.metadata.delta import METADATA_VERSIONS, image_of
 from splitbrain.nodes.metadata.errors import ContradictionError, MetadataError, RecordError
 from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.records import MetadataRecord
 from splitbrain.nodes.metadata.serde import decode_record, encode_record
 from splitbrain.nodes.metadata.transactions import Provenance
 from splitbrain.nodes.quorum.identifiers import Offset
 from splitbrain.nodes.quorum.persistent import SnapshotId
-from splitbrain.nodes.wire.batches import RecordBatch
+from splitbrain.nodes.wire.batches import Record, RecordBatch
 from splitbrain.nodes.wire.errors import WireError
 from splitbrain.nodes.wire.snapshots import SnapshotReader, encode_snapshot
 
@@ -55,16 +56,18 @@ def decode_image(snapshot_id: SnapshotId, batches: Iterable[RecordBatch]) -> Met
         RecordError: the snapshot is not whole, or holds what cannot be read.
         ContradictionError: a record in it contradicts another.
     """
-    delta = MetadataDelta(MetadataImage())
+    last_offset = Offset(snapshot_id.end_offset - 1)
     try:
         reader = SnapshotReader(snapshot_id, batches)
-        for record in reader.records():
-            if record.value is None:
-                raise RecordError(f"the snapshot's record {record.offset} has no value")
-            delta.replay(decode_record(record.value))
+        provenance = Provenance(last_offset, snapshot_id.epoch, reader.timestamp_ms)
+        return image_of(map(_metadata_record, reader.records()), provenance)
     except WireError as error:
         raise RecordError(f"the snapshot is malformed: {error}") from error
     except ContradictionError as error:
         raise ContradictionError(f"the snapshot contradicts itself: {error}") from error
-    last_offset = Offset(snapshot_id.end_offset - 1)
-    return delta.apply(Provenance(last_offset, snapshot_id.epoch, reader.timestamp_ms))
+
+
+def _metadata_record(record: Record) -> MetadataRecord:
+    if record.value is None:
+        raise RecordError(f"the snapshot's record {record.offset} has no value")
+    return decode_record(record.value)

@@ -73,11 +73,7 @@ class TopicsDraft:
         return self._topics.changed
 
     def add(self, record: TopicRecord) -> None:
-        """A topic, without partitions yet.
-
-        Raises:
-            ContradictionError: its name or its id is taken.
-        """
+        """Add a topic without partitions; raises ContradictionError if its name or id is taken."""
         known = self._ids.get(record.name)
         if known is not None or self._topics.get(record.topic_id) is not None:
             raise ContradictionError(
@@ -90,11 +86,7 @@ class TopicsDraft:
         self._open[record.topic_id] = _OpenTopic(topic)
 
     def remove(self, topic_id: str) -> TopicImage:
-        """The topic goes; it is returned as it was before this delta.
-
-        Raises:
-            ContradictionError: there is none with this id.
-        """
+        """Remove a topic; return it as it was. Raises ContradictionError if there is none."""
         topic = self._topics.remove(topic_id)
         if topic is None:
             raise ContradictionError(f"topic {topic_id} cannot be removed: it is not there")
@@ -103,11 +95,7 @@ class TopicsDraft:
         return topic
 
     def put(self, record: PartitionRecord) -> None:
-        """A partition, whole.
-
-        Raises:
-            ContradictionError: there is no such topic, or the partition makes no sense.
-        """
+        """Add a partition, whole; raises ContradictionError where it makes no sense."""
         topic = self._opened(record.topic_id, record.partition_id)
         if record.partition_id < 0:
             raise ContradictionError(
@@ -116,11 +104,7 @@ class TopicsDraft:
         topic.set(record.partition_id, new_partition(record, self._sharing))
 
     def change(self, record: PartitionChangeRecord) -> None:
-        """A change of a partition.
-
-        Raises:
-            ContradictionError: there is no such partition, or the change makes no sense.
-        """
+        """Change a partition; raises ContradictionError if it is not there, or makes no sense."""
         topic = self._opened(record.topic_id, record.partition_id)
         before = topic.get(record.partition_id)
         if before is None:

@@ -1,11 +1,8 @@
 """Metadata transactions: records between a begin and an end count together, or not at all.
 
 The log's records go in batch by batch; those that may be applied come out, in order, together with
-how far the log is then applied. Records of an open transaction are held back, those of an aborted
-one are dropped. An end or an abort may come batches later, in another epoch: a new leader aborts
-what the last one left open. Must never let a part of a transaction out, nor a record twice.
-
-Source: KIP-868.
+how far the log is then applied. An end or an abort may come batches later, in another epoch: a new
+leader aborts what the last one left open. Source: KIP-868.
 """
 
 from collections.abc import Sequence
@@ -66,11 +63,7 @@ class Settled(msgspec.Struct, frozen=True):
 
 
 def read_batch(batch: RecordBatch) -> MetadataBatch:
-    """Return the metadata in a batch of the log; raft's own records are none.
-
-    Raises:
-        RecordError: a record cannot be read.
-    """
+    """Return the metadata in a batch of the log, none of raft's own; raises RecordError."""
     records: list[MetadataRecord] = []
     if not batch.is_control:
         for record in batch.records:

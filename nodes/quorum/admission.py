@@ -71,18 +71,16 @@ def refusal(
         case EndQuorumEpochRequest():
             return EndQuorumEpochAnswer(error, leader_id, epoch)
         case FetchRequest():
-            return FetchAnswer(
-                error=error,
-                leader_id=leader_id,
-                epoch=epoch,
-                high_watermark=UNKNOWN_OFFSET,
-                log_start_offset=Offset(0),
-                diverging=None,
-                batches=(),
-                records=b"",
-            )
+            return fetch_refusal(error, leader_id, epoch, Offset(0))
         case FetchSnapshotRequest():
             return snapshot_refusal(error, leader_id, epoch)
+
+
+def fetch_refusal(
+    error: ErrorCode, leader_id: NodeId | None, epoch: Epoch, log_start: Offset
+) -> FetchAnswer:
+    """Return the answer to a fetch that gets no records."""
+    return FetchAnswer(error, leader_id, epoch, UNKNOWN_OFFSET, log_start, None, (), b"")
 
 
 def snapshot_refusal(

@@ -9,8 +9,7 @@ pre-votes again; it never raises the epoch twice in a row. Source: KIP-595, Raft
 from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
 from splitbrain.nodes.quorum.messages import ErrorCode, VoteAnswer
 from splitbrain.nodes.quorum.request_ledger import Outstanding
-from splitbrain.nodes.quorum.role import Role, RoleContext
-from splitbrain.nodes.quorum.timeline import earliest
+from splitbrain.nodes.quorum.role import Role, RoleContext, earliest
 from splitbrain.nodes.quorum.transitions import RoleName
 from splitbrain.nodes.quorum.vote_round import VoteRound
 

@@ -4,6 +4,8 @@ Within an epoch a vote and a leader, once set, never change (INV-04); the epoch 
 change is submitted at once; ``outbox`` holds the messages that depend on it. Never decides.
 """
 
+import msgspec
+
 from splitbrain.nodes.quorum.epoch_limit import LAST_EPOCH
 from splitbrain.nodes.quorum.errors import HaltRequested, InvariantViolation
 from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, Epoch, NodeId
@@ -49,13 +51,8 @@ class DurableState:
             raise InvariantViolation("INV-04", f"epoch {self.epoch} to {epoch}")
         if epoch > LAST_EPOCH:
             raise InvariantViolation("INV-29", f"epoch {self.epoch} to {epoch}, above {LAST_EPOCH}")
-        state = QuorumState(
-            epoch=epoch,
-            leader_id=leader_id,
-            voted_id=voted.node_id if voted else None,
-            voted_directory_id=voted.directory_id if voted else None,
-        )
-        self._submit(state)
+        node_id, directory_id = (voted.node_id, voted.directory_id) if voted else (None, None)
+        self._submit(QuorumState(epoch, leader_id, node_id, directory_id))
 
     def set_leader(self, leader_id: NodeId) -> None:
         """Note who leads the present epoch.
@@ -69,14 +66,7 @@ class DurableState:
             raise HaltRequested(
                 f"two leaders in epoch {self.epoch}: {self.leader_id} and {leader_id}"
             )
-        self._submit(
-            QuorumState(
-                epoch=self.epoch,
-                leader_id=leader_id,
-                voted_id=self.state.voted_id,
-                voted_directory_id=self.state.voted_directory_id,
-            )
-        )
+        self._submit(msgspec.structs.replace(self.state, leader_id=leader_id))
 
     def vote(self, candidate: ReplicaKey) -> None:
         """Votes in the present epoch. Raises InvariantViolation (INV-04) for a second vote."""
@@ -86,13 +76,8 @@ class DurableState:
             raise InvariantViolation(
                 "INV-04", f"vote for {candidate} after {self.voted} in epoch {self.epoch}"
             )
-        state = QuorumState(
-            epoch=self.epoch,
-            leader_id=self.leader_id,
-            voted_id=candidate.node_id,
-            voted_directory_id=candidate.directory_id,
-        )
-        self._submit(state)
+        node_id, directory_id = candidate.node_id, candidate.directory_id
+        self._submit(QuorumState(self.epoch, self.leader_id, node_id, directory_id))
 
     def _submit(self, state: QuorumState) -> None:
         self.state = state

@@ -1,18 +1,11 @@
-"""Effects of a replica: everything that ``Replica.step`` returns.
+"""Effects of a replica: everything that ``Replica.step`` returns, to be performed in that order.
 
-Imperatives, frozen, tagged by class name. The host performs them in the order given:
-
-- **Storage** (``PersistQuorumState``, ``AppendLeaderChange``, ``AppendRecords``, ``AppendBatches``,
-  ``TruncateLog``, ``ReplaceLog``) is *submitted* in order and completes later, reported by
-  ``QuorumStatePersisted`` and ``LogFlushed``. The quorum state and the log are two separate queues.
-  A submitted append can be read at once (an answer to a fetch may contain records that are not
-  flushed here).
-- **Snapshots** (``WriteSnapshotChunk``, ``FreezeSnapshot``, ``AbandonSnapshot``) are a third queue;
-  of ``CutLogStart`` nobody waits for the end.
-- **Messages** (``SendRequest``, ``SendAnswer``, ``AnswerFetch``, ``AnswerFetchSnapshot``) may leave
-  at once: the replica has already held them back until what they promise is durable. The host adds
-  no rule of its own.
-- ``AdvanceHighWatermark``, ``AcceptProposal``, ``AnswerRead``... go to the layer above.
+- **Storage** (``PersistQuorumState``, appends, ``TruncateLog``, ``ReplaceLog``) is *submitted* in
+  order and completes later, reported by ``QuorumStatePersisted`` and ``LogFlushed``; quorum state
+  and log are two queues. A submitted append can be read at once, so an answer to a fetch may
+  contain records that are not flushed here.
+- **Snapshots** (chunk, freeze, abandon) are a third queue; nobody waits for ``CutLogStart``.
+- **Messages** may leave at once: the replica has held them back until what they promise is durable.
 - A failed write or fsync is never retried: the host stops the node.
 """
 

@@ -1,11 +1,10 @@
 """The limit of epochs.
 
 An epoch has 31 bits on the wire and on disk, and it never falls: whoever led a quorum into the last
-one would have ended its elections for good. So the highest 2^20 are entered by nobody's word and by
-no election, and as many below them in small steps only: whatever epoch a peer names, there are
-elections left. A quorum does not come there by electing; that takes seven years of ten elections in
-each second. A node that is among the highest by what lies on its disk may follow there, and does
-not stand.
+one would have ended its elections for good. So nobody enters the highest 2^20, and as many below
+them are entered in small steps only: whatever epoch a peer names, there are elections left (ten a
+second take seven years to come there). A node that is among the highest by what lies on its disk
+may follow there, and does not stand.
 """
 
 from typing import Final

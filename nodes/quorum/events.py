@@ -1,14 +1,5 @@
 """Events of a replica: everything that ``Replica.step`` takes.
 
-Past tense, frozen, tagged by class name. Their sources:
-
-- the host, once, first of all: ``Started``;
-- the host's timer at ``Replica.deadline`` (early or late is harmless): ``TimerElapsed``;
-- the transport: ``RequestReceived``, ``ConnectionClosed`` (inbound), ``AnswerReceived``,
-  ``RequestFailed`` (outbound);
-- storage: ``QuorumStatePersisted``, ``LogFlushed``, ``SnapshotWritten``, ``SnapshotFrozen``;
-- the layer above: ``RecordsProposed``, ``ReadRequested``, ``ResignRequested``.
-
 An inbound connection carries one request at a time: the host reads the next one only after it has
 sent the answer to the last. An outbound request is sent alone on its connection; if it fails or is
 abandoned the host closes that connection and uses a new one. Linearizable reads depend on it.

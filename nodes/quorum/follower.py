@@ -2,14 +2,12 @@
 
 One fetch at a time, and only while everything appended is flushed: the fetch offset promises
 durability (INV-07). The high watermark is the leader's, no higher than what is flushed here. A
-truncation below the high watermark stops the node: it would take back a commit (INV-08). A good
-answer puts off the fetch timeout; after it a voter becomes prospective, an observer unattached.
-Where the leader's process is known to be gone a voter does not wait so long.
+truncation below it stops the node: it would take back a commit (INV-08). A good answer puts off the
+fetch timeout; where the leader's process is known to be gone a voter does not wait so long.
 
-Where the leader's log begins above what this one lacks, the follower fetches a snapshot in chunks;
-each is a sign of life as a fetch is. While the host checks the whole of it the follower goes on
-fetching records, so that both hear of each other, and takes nothing. A durable snapshot takes the
-place of the log at once; another leader, or another role, makes an unfinished one void.
+Where the leader's log begins above what this one lacks, the follower fetches a snapshot in chunks.
+While the host checks the whole of it the follower goes on fetching records, so that both hear of
+each other, and takes nothing. Another leader, or another role, makes an unfinished one void.
 """
 # ruff: noqa: D102 - the handlers are documented once, in Role
 
@@ -24,6 +22,8 @@ from splitbrain.nodes.quorum.effects import (
 from splitbrain.nodes.quorum.errors import HaltRequested
 from splitbrain.nodes.quorum.events import SnapshotFrozen
 from splitbrain.nodes.quorum.fetching import (
+    Fit,
+    SnapshotFetch,
     epoch_starts,
     fetch_request,
     refusal_of_batches,
@@ -40,9 +40,7 @@ from splitbrain.nodes.quorum.messages import (
 )
 from splitbrain.nodes.quorum.persistent import SnapshotId
 from splitbrain.nodes.quorum.request_ledger import Outstanding
-from splitbrain.nodes.quorum.role import Role, RoleContext
-from splitbrain.nodes.quorum.snapshot_fetch import Fit, SnapshotFetch
-from splitbrain.nodes.quorum.timeline import earliest
+from splitbrain.nodes.quorum.role import Role, RoleContext, earliest
 from splitbrain.nodes.quorum.transitions import RoleName
 
 
@@ -110,11 +108,11 @@ class Follower(Role):
         self._times_out_at = min(self._times_out_at, turn)
         self.timer_elapsed()
 
-    def fetch_answered(self, peer: NodeId, answer: FetchAnswer, asked: FetchRequest) -> None:
+    def fetch_answered(self, peer: NodeId, answer: FetchAnswer, request: FetchRequest) -> None:
         if answer.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
             # It says itself that it leads this epoch no more; its farewell may be lost.
             self._hears_leader = False
-        if not self._take(answer, asked):
+        if not self._take(answer, request):
             self.context.requests.back_off(peer, self.context.now)
         elif answer.snapshot_id is not None and self._waits_for_disk:
             # Only to be heard of: as often as a fetch that has no news.
@@ -123,15 +121,15 @@ class Follower(Role):
         self._go_on()
 
     def snapshot_answered(
-        self, peer: NodeId, answer: FetchSnapshotAnswer, asked: FetchSnapshotRequest
+        self, peer: NodeId, answer: FetchSnapshotAnswer, request: FetchSnapshotRequest
     ) -> None:
         if answer.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
             self._hears_leader = False
         fetching = self._fetching
-        fit = Fit.USELESS if fetching is None else fetching.take(answer, asked)
+        fit = Fit.USELESS if fetching is None else fetching.take(answer, request)
         if fetching is not None and fit in (Fit.MORE, Fit.LAST):
             snapshot_id = fetching.snapshot_id
-            chunk = WriteSnapshotChunk(snapshot_id, asked.position, answer.data)
+            chunk = WriteSnapshotChunk(snapshot_id, request.position, answer.data)
             self.context.outbox.emit(chunk)
             if fit is Fit.LAST:
                 self.context.outbox.emit(FreezeSnapshot(snapshot_id))
@@ -178,10 +176,10 @@ class Follower(Role):
         turn = context.moment(context.timing.succession_delay(rank))
         self._times_out_at = min(self._times_out_at, turn)
 
-    def _take(self, answer: FetchAnswer, asked: FetchRequest) -> bool:
+    def _take(self, answer: FetchAnswer, request: FetchRequest) -> bool:
         """Acts on an answer; False if it was an error or makes no sense."""
         log = self.context.log
-        if answer.error is not ErrorCode.NONE or asked.fetch_offset != log.end_offset:
+        if answer.error is not ErrorCode.NONE or request.fetch_offset != log.end_offset:
             return False
         if answer.snapshot_id is not None:
             if not self._begin_snapshot(answer.snapshot_id):

@@ -1,13 +1,10 @@
 """Leader: appends, lets the others fetch, commits, answers reads, resigns when it is alone.
 
-- Its first record is a LeaderChange of its own epoch; until that is committed the high watermark
-  is answered as -1 and reads wait. Earlier epochs are committed only under a record of its own
-  (INV-09; Raft paper 5.4.2).
-- The high watermark is the majority of *flushed* offsets, its own included (INV-07).
-- Without fetches from a majority for 1.5 fetch timeouts it resigns (check-quorum).
-- It tells voters that do not fetch of its epoch (BeginQuorumEpoch), again and again.
-
-Never truncates, never changes what it appended. Sources: KIP-595, KIP-996, design section 8.
+Its first record is a LeaderChange of its own epoch; until that is committed the high watermark is
+answered as -1 and reads wait: earlier epochs are committed only under a record of its own (INV-09;
+Raft paper 5.4.2). The high watermark is the majority of *flushed* offsets (INV-07). Without fetches
+from a majority for 1.5 fetch timeouts it resigns. Voters that do not fetch are told of its epoch,
+again and again. Sources: KIP-595, KIP-996, design section 8.
 """
 # ruff: noqa: D102 - the handlers are documented once, in Role
 
@@ -23,7 +20,7 @@ from splitbrain.nodes.quorum.effects import (
 )
 from splitbrain.nodes.quorum.errors import InvariantViolation
 from splitbrain.nodes.quorum.events import ReadId, RecordsProposed, RequestReceived
-from splitbrain.nodes.quorum.fetch_desk import FetchDesk
+from splitbrain.nodes.quorum.fetch_desk import FetchDesk, divergence, needed_snapshot
 from splitbrain.nodes.quorum.identifiers import (
     UNKNOWN_OFFSET,
     ConnectionId,
@@ -45,9 +42,7 @@ from splitbrain.nodes.quorum.messages import (
 from splitbrain.nodes.quorum.peer_progress import PeerTable
 from splitbrain.nodes.quorum.persistent import EpochStart, SnapshotId
 from splitbrain.nodes.quorum.request_ledger import Outstanding
-from splitbrain.nodes.quorum.role import Role, RoleContext
-from splitbrain.nodes.quorum.serving import divergence, needed_snapshot
-from splitbrain.nodes.quorum.timeline import earliest
+from splitbrain.nodes.quorum.role import Role, RoleContext, earliest
 from splitbrain.nodes.quorum.transitions import RoleName
 from splitbrain.nodes.quorum.voters import ReplicaKey
 
@@ -80,7 +75,7 @@ class Leader(Role):
         return self.context.log.high_watermark > self._epoch_start
 
     @property
-    def high_watermark_told(self) -> Offset:
+    def high_watermark_announced(self) -> Offset:
         """High watermark for answers: UNKNOWN_OFFSET before the first commit in the own epoch."""
         if self.has_committed_in_epoch:
             return self.context.log.high_watermark
@@ -169,7 +164,7 @@ class Leader(Role):
         else:
             peer.reached(request.fetch_offset, log.end_offset, context.now)
             self._commit()
-            self._desk.accept(event, request, self.high_watermark_told)
+            self._desk.accept(event, request, self.high_watermark_announced)
         self._go_on()
 
     def snapshot_requested(self, event: RequestReceived, request: FetchSnapshotRequest) -> None:
@@ -222,7 +217,7 @@ class Leader(Role):
             error=ErrorCode.NONE,
             leader_id=my_id,
             epoch=context.durable.epoch,
-            high_watermark=self.high_watermark_told,
+            high_watermark=self.high_watermark_announced,
             # In the order of their ids, whoever leads.
             voters=tuple(sorted((me, *others), key=lambda voter: voter.node_id)),
             observers=tuple(peer.describe() for peer in self._peers.observers),
@@ -246,7 +241,7 @@ class Leader(Role):
     ) -> None:
         answer = msgspec.structs.replace(
             self.fetch_refusal(ErrorCode.NONE),
-            high_watermark=self.high_watermark_told,
+            high_watermark=self.high_watermark_announced,
             diverging=diverging,
             snapshot_id=snapshot_id,
         )
@@ -260,7 +255,7 @@ class Leader(Role):
             self.context.outbox.emit(
                 AnswerRead(read.read_id, read.offset, self.context.durable.epoch)
             )
-        self._desk.wake(self.high_watermark_told)
+        self._desk.wake(self.high_watermark_announced)
         self.deadline = earliest(self._quorum_lost_at(), self._desk.next_expiry, self._announce())
 
     def _commit(self) -> None:

@@ -1,15 +1,13 @@
 """Reads that wait for proof that this node still leads.
 
-A read asked at some moment is linearizable if a majority of voters was in this leader's epoch at a
-*later* moment: then nobody else can have committed anything before the read was asked. A fetch is
-that proof if it was certainly sent after the read was asked: it came on a connection on which an
-answer left after the read (one request at a time per connection: the follower sends the next one
-only after it has the answer), by this leader in this epoch. A fetch that was already on its way
-proves nothing (INV-10).
+A read is linearizable if a majority of voters was in this leader's epoch *after* it was asked: then
+nobody else can have committed anything before. A fetch proves it if it was certainly sent after the
+read was asked: it came on a connection on which an answer left after the read (the follower sends
+the next request only after it has the answer). One already on its way proves nothing (INV-10).
 
-The read may then be served from a state machine that has applied the leader's high watermark of
-when the read was asked; but the leader knows nothing of that before its first commit in its own
-epoch. Sources: design section 8, Ongaro's thesis 6.4. Never looks at a clock.
+The read is served from a state machine that has applied the leader's high watermark of when it was
+asked, which is unknown before its first commit in its own epoch. Sources: design section 8,
+Ongaro's thesis 6.4.
 """
 
 from collections import deque

@@ -2,8 +2,7 @@
 
 Appends and truncations are *submissions*, numbered in one sequence; the host completes them in
 that order. A report that covers submission s makes durable what s left behind, less what a later
-truncation has taken away since. Below the log's start are records that snapshots stand for: what a
-snapshot holds is committed. Nothing here sends or decides anything.
+truncation has taken away since. Below the log's start are records that snapshots stand for.
 """
 
 from collections import deque
@@ -18,11 +17,7 @@ class LogPositions:
     """Start, end, flushed end, high watermark and epochs of this replica's log."""
 
     def __init__(self, shape: LogShape, high_watermark: Offset) -> None:
-        """Take what recovery found; all of it is durable.
-
-        Raises:
-            StorageMismatch: the shape contradicts itself.
-        """
+        """Take what recovery found, all durable; raises StorageMismatch where it cannot be."""
         before = NO_EPOCH
         if shape.start_offset > 0:
             first = shape.snapshots[0] if shape.snapshots else None
@@ -77,11 +72,7 @@ class LogPositions:
         return self.snapshots[0].epoch if self.start_offset > 0 else NO_EPOCH
 
     def append(self, end_offset: Offset, starts: tuple[EpochStart, ...]) -> int:
-        """Take note of an append that moves the end; return its submission number.
-
-        Raises:
-            InvariantViolation: INV-21 if the end does not rise.
-        """
+        """Move the end; return the submission's number. INV-21: the end must rise."""
         if end_offset <= self.end_offset:
             raise InvariantViolation("INV-21", f"append to {end_offset} at {self.end_offset}")
         for start in starts:
@@ -112,11 +103,7 @@ class LogPositions:
         return self._submit()
 
     def add_snapshot(self, snapshot_id: SnapshotId) -> None:
-        """Take note of a durable snapshot of what is applied here.
-
-        Raises:
-            InvariantViolation: INV-28 if it is none of what is committed here, or not the newest.
-        """
+        """Take note of a durable snapshot. INV-28: of what is committed here, and the newest."""
         newest = self.newest_snapshot
         if snapshot_id.end_offset > self.high_watermark or (
             newest is not None and snapshot_id <= newest
@@ -142,11 +129,7 @@ class LogPositions:
         return first
 
     def replace(self, snapshot_id: SnapshotId) -> int:
-        """Take note that a snapshot stands for the whole log; return the submission number.
-
-        Raises:
-            InvariantViolation: INV-08 if it ends below the high watermark.
-        """
+        """Let a snapshot stand for the whole log; return the submission's number (INV-08)."""
         if snapshot_id.end_offset < self.high_watermark:
             raise InvariantViolation(
                 "INV-08", f"snapshot {snapshot_id} for a log committed to {self.high_watermark}"
@@ -161,11 +144,7 @@ class LogPositions:
         return self._submit()
 
     def flushed(self, submission: int) -> None:
-        """Take note that everything up to this submission is durable.
-
-        Raises:
-            InvariantViolation: INV-21 if nothing of that number was submitted.
-        """
+        """Take note that all up to this submission is durable. INV-21: it was submitted."""
         if submission > self._submission:
             raise InvariantViolation("INV-21", f"flush of {submission} of {self._submission}")
         while self._in_flight and self._in_flight[0][0] <= submission:

@@ -11,8 +11,7 @@ from splitbrain.nodes.quorum.epoch_limit import may_stand
 from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
 from splitbrain.nodes.quorum.messages import ErrorCode, VoteAnswer, VoteRequest
 from splitbrain.nodes.quorum.request_ledger import Outstanding
-from splitbrain.nodes.quorum.role import Role, RoleContext
-from splitbrain.nodes.quorum.timeline import earliest
+from splitbrain.nodes.quorum.role import Role, RoleContext, earliest
 from splitbrain.nodes.quorum.transitions import RoleName
 from splitbrain.nodes.quorum.vote_round import VoteRound
 

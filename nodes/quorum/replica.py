@@ -1,24 +1,9 @@
 """One replica of the quorum: the only owner of role changes, the only public mutator.
 
-How a host uses it::
-
-    replica = Replica(
-        settings=QuorumSettings(), voters=(Voter(...), ...), me=ReplicaKey(node_id, directory_id),
-        cluster_id="...", incarnation=Incarnation(n), state=QuorumState(...), log=LogShape(...),
-        random=random.Random(seed), now=Microseconds(...))
-    effects = replica.step(now, Started())           # first, once
-    effects = replica.step(now, event)               # each later event; perform effects in order
-    replica.deadline                                 # step(now, TimerElapsed()) then; None: never
-    replica.validate()                               # raises InvariantViolation(story)
-
-``nodes.quorum.events`` and ``nodes.quorum.effects`` say what each means and who does it. An empty
-data folder starts with ``EMPTY_STATE`` and ``LogShape(0, 0, ())``.
-Views: ``role`` (its name), ``epoch``, ``leader_id``, ``high_watermark``, ``log_start_offset``,
-``log_end_offset``, ``flushed_end_offset``, ``newest_snapshot``, ``is_voter``, ``halted``.
-The module is longer than 400 lines because the order of all steps stands in one place.
-
-It never looks at a clock, a socket or a disk, and no record's content. Sources: KIP-595, KIP-853,
-KIP-996, design section 8.
+Step ``Started`` first, once, then each event; perform the effects in order, and step
+``TimerElapsed`` at ``deadline``. An empty data folder starts with ``EMPTY_STATE`` and
+``LogShape(0, 0, ())``. The module is longer than 400 lines because the order of all steps stands in
+one place. Sources: KIP-595, KIP-853, KIP-996, design section 8.
 """
 
 from typing import Final
@@ -77,8 +62,7 @@ from splitbrain.nodes.quorum.request_ledger import RequestLedger
 from splitbrain.nodes.quorum.role import Role, RoleContext
 from splitbrain.nodes.quorum.role_changes import RoleOwner
 from splitbrain.nodes.quorum.settings import QuorumSettings
-from splitbrain.nodes.quorum.story import Story
-from splitbrain.nodes.quorum.trace import describe
+from splitbrain.nodes.quorum.trace import Story, describe
 from splitbrain.nodes.quorum.transitions import RoleName
 from splitbrain.nodes.quorum.vote_rule import may_grant
 from splitbrain.nodes.quorum.voters import ReplicaKey, VoterSet
@@ -406,10 +390,10 @@ class Replica:
         match answer, outstanding.request:
             case VoteAnswer(), VoteRequest():
                 role.vote_answered(event.peer, answer)
-            case FetchAnswer(), FetchRequest() as asked:
-                role.fetch_answered(event.peer, answer, asked)
-            case FetchSnapshotAnswer(), FetchSnapshotRequest() as asked:
-                role.snapshot_answered(event.peer, answer, asked)
+            case FetchAnswer(), FetchRequest() as request:
+                role.fetch_answered(event.peer, answer, request)
+            case FetchSnapshotAnswer(), FetchSnapshotRequest() as request:
+                role.snapshot_answered(event.peer, answer, request)
             case BeginQuorumEpochAnswer(), BeginQuorumEpochRequest():
                 role.begin_answered(event.peer, answer)
             case EndQuorumEpochAnswer(), EndQuorumEpochRequest():

@@ -9,8 +9,7 @@ the list, and stands again, by pre-vote, only after an election timeout.
 from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
 from splitbrain.nodes.quorum.messages import EndQuorumEpochAnswer, EndQuorumEpochRequest, ErrorCode
 from splitbrain.nodes.quorum.request_ledger import Outstanding
-from splitbrain.nodes.quorum.role import Role, RoleContext
-from splitbrain.nodes.quorum.timeline import earliest
+from splitbrain.nodes.quorum.role import Role, RoleContext, earliest
 from splitbrain.nodes.quorum.transitions import RoleName
 from splitbrain.nodes.quorum.voters import ReplicaKey
 

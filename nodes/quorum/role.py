@@ -5,9 +5,10 @@ replica) and must return right after, for it is over then. The defaults here are
 that does not lead.
 """
 
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
-from splitbrain.nodes.quorum.admission import snapshot_refusal
+from splitbrain.nodes.quorum.admission import fetch_refusal, snapshot_refusal
 from splitbrain.nodes.quorum.durable_state import DurableState
 from splitbrain.nodes.quorum.effects import (
     AdvanceHighWatermark,
@@ -77,37 +78,24 @@ class RoleChanges(Protocol):
         ...
 
 
+@dataclass(kw_only=True)
 class RoleContext:
     """Everything that outlives a role within one life of the replica."""
 
+    settings: QuorumSettings
+    voters: VoterSet
+    cluster_id: str
+    log: LogPositions
+    durable: DurableState
+    outbox: Outbox
+    requests: RequestLedger
+    timing: ElectionTiming
+    #: Time of the event being handled.
+    now: Microseconds
+    #: Number of the event being handled.
+    cause: int = 0
     #: Whom a role asks for its successor; set by that owner itself.
-    roles: RoleChanges
-
-    def __init__(
-        self,
-        *,
-        settings: QuorumSettings,
-        voters: VoterSet,
-        cluster_id: str,
-        log: LogPositions,
-        durable: DurableState,
-        outbox: Outbox,
-        requests: RequestLedger,
-        timing: ElectionTiming,
-        now: Microseconds,
-    ) -> None:
-        self.settings = settings
-        self.voters = voters
-        self.cluster_id = cluster_id
-        self.log = log
-        self.durable = durable
-        self.outbox = outbox
-        self.requests = requests
-        self.timing = timing
-        #: Time of the event being handled.
-        self.now = now
-        #: Number of the event being handled.
-        self.cause = 0
+    roles: RoleChanges = field(init=False)
 
     @property
     def me(self) -> ReplicaKey:
@@ -121,6 +109,11 @@ class RoleContext:
     def moment(self, wait: Microseconds) -> Microseconds:
         """Return the moment so many microseconds from now."""
         return Microseconds(self.now + wait)
+
+
+def earliest(*moments: Microseconds | None) -> Microseconds | None:
+    """Return the first of several moments; None stands for never."""
+    return min((moment for moment in moments if moment is not None), default=None)
 
 
 class Role:
@@ -178,12 +171,10 @@ class Role:
 
     def fetch_requested(self, event: RequestReceived, request: FetchRequest) -> None:
         """Note that a replica fetches; its epoch is the present one."""
-        del request
         self.answer(event, self.fetch_refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER))
 
     def snapshot_requested(self, event: RequestReceived, request: FetchSnapshotRequest) -> None:
         """Note that a replica fetches a snapshot; its epoch is the present one."""
-        del request
         self.answer(event, self.snapshot_refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER))
 
     def describe_requested(self, event: RequestReceived) -> None:
@@ -202,17 +193,16 @@ class Role:
     def end_answered(self, peer: NodeId, answer: EndQuorumEpochAnswer) -> None:
         """Note that an EndQuorumEpoch of this role is answered, in the present epoch."""
 
-    def fetch_answered(self, peer: NodeId, answer: FetchAnswer, asked: FetchRequest) -> None:
+    def fetch_answered(self, peer: NodeId, answer: FetchAnswer, request: FetchRequest) -> None:
         """Note that a fetch of this role is answered, in the present epoch."""
 
     def snapshot_answered(
-        self, peer: NodeId, answer: FetchSnapshotAnswer, asked: FetchSnapshotRequest
+        self, peer: NodeId, answer: FetchSnapshotAnswer, request: FetchSnapshotRequest
     ) -> None:
         """Note that a fetch of a snapshot of this role is answered, in the present epoch."""
 
     def request_failed(self, peer: NodeId, outstanding: Outstanding, *, refused: bool) -> None:
         """Note that a request of this role will not be answered; refused: the peer does not run."""
-        del outstanding, refused
         self.context.requests.back_off(peer, self.context.now)
 
     def records_proposed(self, event: RecordsProposed) -> None:
@@ -237,16 +227,8 @@ class Role:
 
     def fetch_refusal(self, error: ErrorCode) -> FetchAnswer:
         """Return a fetch answer without records that says who leads."""
-        return FetchAnswer(
-            error=error,
-            leader_id=self.leader_id,
-            epoch=self.context.durable.epoch,
-            high_watermark=UNKNOWN_OFFSET,
-            log_start_offset=self.context.log.start_offset,
-            diverging=None,
-            batches=(),
-            records=b"",
-        )
+        context = self.context
+        return fetch_refusal(error, self.leader_id, context.durable.epoch, context.log.start_offset)
 
     def snapshot_refusal(self, error: ErrorCode) -> FetchSnapshotAnswer:
         """Return an answer without bytes that says who leads."""

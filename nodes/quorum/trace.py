@@ -3,13 +3,18 @@
 The same object always gives the same line; bytes appear by their length. Never parsed back.
 """
 
-from typing import cast
+from collections import deque
+from typing import Final, cast
 
 import msgspec
 
-from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY
+from splitbrain.nodes.quorum.effects import Effect
+from splitbrain.nodes.quorum.events import Event
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, Microseconds
 from splitbrain.nodes.quorum.messages import ErrorCode
 
+#: Steps that a story has.
+STORY_EVENTS_COUNT: Final = 40
 #: Fields that carry no news in a trace.
 _SILENT = ("cluster_id", "max_bytes", "max_wait_ms", "log_start_offset", "incarnation")
 #: Fields that are news only when they are true.
@@ -47,3 +52,27 @@ def _value(value: object) -> str:
     if isinstance(value, str) and " " in value:
         return f'"{value}"'
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class Story:
+    """The last events of a replica and what came of them, which go with an error.
+
+    Keeps the objects and writes them out only when somebody reads.
+    """
+
+    def __init__(self) -> None:
+        self._steps: deque[tuple[int, Microseconds, Event, tuple[Effect, ...]]] = deque(
+            maxlen=STORY_EVENTS_COUNT
+        )
+
+    def add(self, cause: int, now: Microseconds, event: Event, effects: tuple[Effect, ...]) -> None:
+        """One step: its number, its time, what happened, what came of it."""
+        self._steps.append((cause, now, event, effects))
+
+    def lines(self) -> tuple[str, ...]:
+        """Return the steps in words, oldest first, effects indented below their event."""
+        lines: list[str] = []
+        for cause, now, event, effects in self._steps:
+            lines.append(f"#{cause} at {now} us: {describe(event)}")
+            lines.extend(f"    {describe(effect)}" for effect in effects)
+        return tuple(lines)

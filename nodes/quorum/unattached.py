@@ -44,9 +44,8 @@ class Unattached(Role):
     def log_flushed(self) -> None:
         self._ask_a_voter()
 
-    def fetch_answered(self, peer: NodeId, answer: FetchAnswer, asked: FetchRequest) -> None:
+    def fetch_answered(self, peer: NodeId, answer: FetchAnswer, request: FetchRequest) -> None:
         # A voter that named a leader has made a follower of us already.
-        del answer, asked
         self.context.requests.back_off(peer, self.context.now)
         self._ask_a_voter()
 

@@ -1,9 +1,8 @@
-"""The voter set, and who counts as a member of it.
+"""The voter set, fixed when the storage is formatted, and who counts as a member of it.
 
-Fixed when the storage is formatted. Names each voter's directory id: a voter whose disk was wiped
-has a new one and is an observer from then on (design, section 9). Where the set carries no
-directory id (mixed with real static Kafka voters) the node id alone decides, as in Kafka's
-``VoterSet.isVoter``.
+Names each voter's directory id: a voter whose disk was wiped has a new one and is an observer from
+then on (design, section 9). Where the set carries none (mixed with real static Kafka voters) the
+node id alone decides, as in Kafka's ``VoterSet.isVoter``.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,6 @@
-"""Commands of the register state machine, and their private record format.
+"""Commands of the register state machine: a format version byte, then msgpack, our own format.
 
-One command is the payload of one record: a format version byte, then msgpack. The format is ours
-alone and never mixed with Kafka's metadata records. Must never guess: a payload that it does not
-know is refused, so that no node applies what another would not.
+A payload that it does not know is refused, so that no node applies what another would not.
 """
 
 from typing import Any, Final
@@ -57,11 +55,7 @@ def encode_command(command: Command) -> bytes:
 
 
 def decode_command(payload: bytes) -> Command:
-    """Return the command in a record's payload.
-
-    Raises:
-        UnknownCommandError: the payload has another version or is malformed.
-    """
+    """Return the command in a record's payload; raises UnknownCommandError."""
     if payload[:1] != bytes((FORMAT_VERSION,)):
         raise UnknownCommandError(
             f"record payload starts with {payload[:1].hex() or 'nothing'}, "

@@ -1,8 +1,7 @@
 """The state machine: registers with compare-and-set, and sets, fed by committed records. Pure.
 
 Values are kept in their encoded form, so that comparing them has no surprises (1, 1.0 and true are
-three values) and that the digest needs no second encoding. Must never depend on anything but the
-records applied: two machines that applied the same records are equal, digest included.
+three values). Two machines that applied the same records are equal, digest included.
 """
 
 import hashlib
@@ -106,9 +105,9 @@ class RegisterMachine:
         image = RegisterImage(dict(self._registers), sets, dict(self._operations))
         return lambda: image_values(image)
 
-    def begin_loading(self) -> "RegisterLoading":
+    def begin_loading(self) -> ImageLoader:
         """Begin to take the state of a snapshot, beside the present one."""
-        return RegisterLoading(self)
+        return ImageLoader(self.adopt)
 
     def adopt(self, image: RegisterImage, end_offset: int) -> None:
         """Be what a snapshot says: the state after all below ``end_offset``."""
@@ -150,23 +149,3 @@ class RegisterMachine:
         if len(self._operations) > REMEMBERED_OPERATIONS:
             del self._operations[next(iter(self._operations))]
         return earlier
-
-
-class RegisterLoading:
-    """A state on its way from a snapshot."""
-
-    def __init__(self, machine: RegisterMachine) -> None:
-        self._machine = machine
-        self._loader = ImageLoader()
-
-    def add(self, value: bytes) -> None:
-        """Take the next record of the snapshot.
-
-        Raises:
-            UnknownCommandError: it is none of this build.
-        """
-        self._loader.add(value)
-
-    def install(self, end_offset: int) -> None:
-        """Let the machine be what was loaded."""
-        self._machine.adopt(self._loader.image(), end_offset)

@@ -1,11 +1,10 @@
 """Registers and sets as the records of a snapshot, and back: a private format, as the commands'.
 
-A record is a format version byte, then msgpack. Equal states give equal records in equal order,
-whatever way they came about: the order of keys, elements and operations is that of the log. Must
-never guess: a record that it does not know is refused.
+Equal states give equal records in equal order, whatever way they came about: the order of keys,
+elements and operations is that of the log.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -63,19 +62,17 @@ def image_values(image: RegisterImage) -> Iterator[bytes]:
 
 
 class ImageLoader:
-    """Takes the records of one snapshot in order."""
+    """A state on its way from a snapshot: takes its records in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, adopt: Callable[[RegisterImage, int], None]) -> None:
+        """``adopt`` takes the whole state and the end of the log that it stands for."""
+        self._adopt = adopt
         self._registers: dict[str, bytes] = {}
         self._sets: dict[str, list[bytes]] = {}
         self._operations: dict[str, int] = {}
 
     def add(self, value: bytes) -> None:
-        """Take a record.
-
-        Raises:
-            UnknownCommandError: it has another version or is malformed.
-        """
+        """Take a record; raises UnknownCommandError for another version or a malformed one."""
         if value[:1] != bytes((FORMAT_VERSION,)):
             raise UnknownCommandError(
                 f"a snapshot's record starts with {value[:1].hex() or 'nothing'}, "
@@ -93,10 +90,10 @@ class ImageLoader:
             case OperationsRecord(operations):
                 self._operations.update(operations)
 
-    def image(self) -> RegisterImage:
-        """Content that the records told."""
+    def install(self, end_offset: int) -> None:
+        """Let the machine be what was loaded."""
         sets = {key: tuple(elements) for key, elements in self._sets.items()}
-        return RegisterImage(self._registers, sets, self._operations)
+        self._adopt(RegisterImage(self._registers, sets, self._operations), end_offset)
 
 
 def _records(image: RegisterImage) -> Iterator[_Record]:

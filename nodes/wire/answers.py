@@ -1,10 +1,9 @@
 """The quorum's answers as Kafka's responses, and back.
 
-A Kafka response has two error fields: one for the whole of it, one for the partition. An error of
-the request as such (wrong cluster, not allowed, not understood) goes into the first, all else into
-the second; the first one that is set counts when reading. Error codes that the quorum has no name
-for are read as ``UNKNOWN_SERVER_ERROR``. The records of a fetch pass untouched, apart from a last
-batch that is cut short, which real Kafka sends and every receiver drops.
+An error of the request as such (wrong cluster, not allowed, not understood) goes into the
+response's own field, all else into the partition's; the first one that is set counts when reading.
+Unknown codes are read as ``UNKNOWN_SERVER_ERROR``. The records of a fetch pass untouched, apart
+from a last batch that is cut short, which real Kafka sends and every receiver drops.
 """
 
 from collections.abc import Mapping
@@ -120,7 +119,7 @@ def answer_to_kafka(answer: Answer, endpoints: Endpoints) -> msgspec.Struct:
                 position=answer.position,
                 unaligned_records=answer.data,
             )
-            snapshots = kafka.SnapshotTopic(name=METADATA_TOPIC, partitions=(chunk,))
+            snapshots = kafka.NamedTopic(name=METADATA_TOPIC, partitions=(chunk,))
             return kafka.FetchSnapshotResponse(
                 error_code=whole, topics=(snapshots,), node_endpoints=nodes
             )

@@ -1,8 +1,7 @@
 """ApiVersions: what a peer asks first, to learn which requests it may send, and in which version.
 
-Its response always has header 0, and a request of a version that we do not know is answered in
-version 0 with ``UNSUPPORTED_VERSION`` and the versions of ApiVersions itself, so that any two
-releases can begin to talk.
+A request of a version that we do not know is answered in version 0, with ``UNSUPPORTED_VERSION``
+and the versions of ApiVersions itself, so that any two releases can begin to talk.
 
 Source: Kafka 4.3's message definitions; KIP-511, KIP-584 (features).
 """

@@ -1,8 +1,6 @@
 """Kafka's APIs by number, and which of them a node of the quorum serves in which versions.
 
-Code, tests and documents read these tables; ``nodes.wire.controller_apis`` says what a controller
-will serve besides. Feature ranges are what ``ApiVersions`` advertises: a
-real controller joins a quorum only with peers that know ``kraft.version``.
+A real controller joins a quorum only with peers that know ``kraft.version``.
 
 Source: Kafka 4.3's message definitions; the wire names of ``kio``'s modules.
 """

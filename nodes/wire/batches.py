@@ -1,11 +1,9 @@
 """Kafka's record batches, version 2: encode, decode, and split what a peer or a file holds.
 
-The bytes that this module writes are those that Kafka's own raft writes for the same content, and
-decoding then encoding gives the same bytes back. The checksum (CRC-32C) starts at the attributes:
-base offset, length, partition leader epoch and magic are *not* under it, so ``split_batches``
-also wants contiguous offsets and epochs that never fall. Must never accept a batch it has not
-checked, nor change a raw batch. Compressed batches are replicated raw but not decoded: KRaft
-writes its metadata log uncompressed.
+The bytes are those that Kafka's own raft writes. The checksum (CRC-32C) starts at the attributes:
+base offset, length, partition leader epoch and magic are *not* under it, so ``split_batches`` also
+wants contiguous offsets and epochs that never fall. Compressed batches are replicated raw but not
+decoded: KRaft writes its metadata log uncompressed.
 
 Source: Kafka's documentation, "Record Batch"; KIP-98; KIP-595 for the control bit.
 """

@@ -1,15 +1,10 @@
 """Requests and responses of all APIs as Kafka frames, and back.
 
-One row for each API: its structs, the versions that can be read and written, and the first flexible
-one. Whole version ranges for the control plane, since a broker offers its clients what it and the
-controller both speak, and clients differ widely. The APIs that a node *serves* are elsewhere
-(``nodes.wire.apis``, ``nodes.wire.controller_apis``): a row here promises the codec alone. Bytes
-that make no sense raise ``WireError`` and nothing else. Must never hold state.
-
-Before each message stands a header. A request's names its API, version, correlation id and client;
-a response's repeats the correlation id. In the flexible form (request header 2, response header 1)
-tagged fields follow; ApiVersions is answered with response header 0 whatever its version, since the
-asker cannot know the form yet.
+Whole version ranges for the control plane, since a broker offers its clients what it and the
+controller both speak, and clients differ widely. A row promises the codec alone; the APIs that a
+node *serves* are in ``nodes.wire.apis`` and ``nodes.wire.controller_apis``. In the flexible form
+(request header 2, response header 1) tagged fields follow a header; ApiVersions is answered with
+response header 0, since the asker cannot know the form yet.
 
 Source: Kafka 4.3's message definitions; Kafka's protocol guide, "Request Header" and "Response
 Header"; KIP-511.
@@ -132,11 +127,7 @@ _RESPONSE_KEYS: Final = MappingProxyType({table.response: key for key, table in 
 
 
 def api_key_of_call(message: msgspec.Struct) -> ApiKey:
-    """Key of the API that carries the request.
-
-    Raises:
-        KeyError: it is no request of a table.
-    """
+    """Key of the API that carries the request; raises KeyError for any other message."""
     return _REQUEST_KEYS[type(message)]
 
 
@@ -233,11 +224,7 @@ def encode_reply(message: msgspec.Struct, header: RequestHeader) -> bytes:
 
 
 def read_correlation_id(payload: bytes) -> int:
-    """Return the number of the request that a response answers.
-
-    Raises:
-        WireError: the frame is too short to have one.
-    """
+    """Return the number of the request that a response answers; raises WireError."""
     if len(payload) < _CORRELATION.size:
         raise WireError(f"a response of {len(payload)} bytes has no correlation id")
     return _CORRELATION.unpack_from(payload)[0]

@@ -1,13 +1,10 @@
 """Values of Kafka's messages as bytes, and back: integers, strings, bytes and arrays.
 
-There are two forms, which differ in how a size is written: versions before KIP-482 give it a fixed
-width (tools still ask in such versions: librdkafka creates topics in one), the *flexible* form is
-compact. ``nodes.wire.declared`` makes messages of these values. Reading never trusts a length: it
-checks it against the bytes that are there before it allocates.
-
-Why not ``kio``, which the tests use as the oracle: its native reader (0.6.5) allocates what an
-array announces, so that a frame of ten bytes ends the process, and it refuses unknown tagged
-fields, which Kafka's rules say to skip.
+Versions before KIP-482 give a size a fixed width (tools still ask in such versions: librdkafka
+creates topics in one), the *flexible* form is compact. Reading checks a length against the bytes
+that are there before it allocates. ``kio``, the tests' oracle, does not: its native reader (0.6.5)
+allocates what an array announces, so that a frame of ten bytes ends the process, and it refuses
+unknown tagged fields, which Kafka's rules say to skip.
 
 Source: Kafka's protocol guide, "Protocol Primitive Types"; KIP-482.
 """

@@ -1,9 +1,7 @@
 """Control records: what raft itself writes into the log, apart from the state machine's records.
 
 A new leader's first record says who leads, by whose votes; it exists so that something of the
-leader's own epoch can commit. Key: version 0 and the record's type, two 16-bit integers. Value: a
-message that starts with its own version. Must never refuse a type it does not know: real logs
-hold snapshot and voter-set records too, which are skipped.
+leader's own epoch can commit. Types that are not known are skipped: real logs hold them.
 
 Source: Kafka's ControlRecordType and LeaderChangeMessage; KIP-595, KIP-853.
 """
@@ -61,11 +59,7 @@ _KIND: Final = kind_of(LeaderChangeMessage, flexible=True)
 
 
 def encode_leader_change(change: LeaderChange) -> Payload:
-    """Key and value of the control record.
-
-    Raises:
-        ValueError: the version is neither 0 nor 1.
-    """
+    """Key and value of the control record; raises ValueError for an unknown version."""
     if change.version not in _VERSIONS:
         raise ValueError(f"leader change version {change.version} does not exist")
     message = LeaderChangeMessage(
@@ -80,11 +74,7 @@ def encode_leader_change(change: LeaderChange) -> Payload:
 
 
 def control_type(record: Record) -> int:
-    """Return the type of a control batch's record.
-
-    Raises:
-        WireError: its key does not say.
-    """
+    """Return the type of a control batch's record; raises WireError where its key does not say."""
     if record.key is None or len(record.key) < _KEY.size:
         raise WireError(f"control record at offset {record.offset} has no type")
     _, record_type = _KEY.unpack_from(record.key)

@@ -1,12 +1,8 @@
-"""APIs of a controller: APIs with their version ranges, features with their levels.
+"""APIs and features of a controller: all that it may serve, of which ``advertised_versions`` tells.
 
-The aim, kept apart from what is served now (``nodes.wire.apis.SUPPORTED_VERSIONS``): a node tells
-``ApiVersions`` only of rows for which it has a handler, and ``advertised_versions`` is the one way
-to get them. A broker offers its clients the versions that it and its controller both speak, so a
-range cut short here takes versions from clients.
-
-Kafka's controllers also serve SASL, ACLs, delegation tokens, quotas and SCRAM; ours do not, and
-they do not serve Metadata nor DescribeTopicPartitions, which are for brokers.
+A broker offers its clients the versions that it and its controller both speak, so a range cut short
+here takes versions from clients. Kafka's controllers also serve SASL, ACLs, delegation tokens,
+quotas and SCRAM; ours do not.
 
 Source: Kafka 4.3.1's ``ApiKeys.controllerApis``, ``QuorumFeatures`` and ``Feature``.
 """
@@ -15,42 +11,13 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, VersionRange
+from splitbrain.nodes.wire.apis import ApiKey, VersionRange
 from splitbrain.nodes.wire.calls import TABLES
 
+_OF_BROKERS_ALONE: Final = (ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS)
 #: APIs of the quorum itself, and those that every controller of Kafka 4.3.1 serves besides.
 CONTROLLER_VERSIONS: Final[Mapping[ApiKey, VersionRange]] = MappingProxyType(
-    {
-        **SUPPORTED_VERSIONS,
-        **{
-            api_key: TABLES[api_key].versions
-            for api_key in (
-                ApiKey.CREATE_TOPICS,
-                ApiKey.DELETE_TOPICS,
-                ApiKey.DESCRIBE_CONFIGS,
-                ApiKey.ALTER_CONFIGS,
-                ApiKey.CREATE_PARTITIONS,
-                ApiKey.ELECT_LEADERS,
-                ApiKey.INCREMENTAL_ALTER_CONFIGS,
-                ApiKey.ALTER_PARTITION_REASSIGNMENTS,
-                ApiKey.LIST_PARTITION_REASSIGNMENTS,
-                ApiKey.ALTER_PARTITION,
-                ApiKey.UPDATE_FEATURES,
-                ApiKey.ENVELOPE,
-                ApiKey.FETCH_SNAPSHOT,
-                ApiKey.DESCRIBE_CLUSTER,
-                ApiKey.BROKER_REGISTRATION,
-                ApiKey.BROKER_HEARTBEAT,
-                ApiKey.UNREGISTER_BROKER,
-                ApiKey.ALLOCATE_PRODUCER_IDS,
-                ApiKey.CONTROLLER_REGISTRATION,
-                ApiKey.ASSIGN_REPLICAS_TO_DIRS,
-                ApiKey.ADD_RAFT_VOTER,
-                ApiKey.REMOVE_RAFT_VOTER,
-                ApiKey.UPDATE_RAFT_VOTER,
-            )
-        },
-    }
+    {key: table.versions for key, table in TABLES.items() if key not in _OF_BROKERS_ALONE}
 )
 
 #: Features and levels that Kafka 4.3.1 supports, as its controllers advertise them.
@@ -84,8 +51,7 @@ PINNED_LEVELS: Final[Mapping[str, int]] = MappingProxyType(
 def advertised_versions(handled: Collection[ApiKey]) -> Mapping[ApiKey, VersionRange]:
     """Return a node's answer to ``ApiVersions``: the rows of the APIs that it has handlers for.
 
-    Raises:
-        ValueError: a handler answers an API that is in no row.
+    Raises ValueError for a handler whose API is in no row.
     """
     foreign = sorted(api_key.name for api_key in handled if api_key not in CONTROLLER_VERSIONS)
     if foreign:

@@ -1,15 +1,10 @@
 """Messages declared once: a struct's annotations are the table that the codec works from.
 
 A message is a frozen ``msgspec.Struct`` whose fields stand in the order of the wire. A field's
-annotation says its type there (``Int32``, ``String``, ``tuple[Int32, ...]``, another struct, with
-``| None`` where null is allowed) and, inside ``Annotated``, which versions have it. ``kind_of``
-turns the struct into what reads and writes it, in the flexible form or the older one. The quorum's
-messages, the control plane's and the metadata records are all declared so.
-
-A version that lacks a field reads its default, so such a field must have one. Writing a version
-that cannot say what the struct says is refused, unless the field is ``IGNORABLE``: a message never
-silently says less. Tagged fields that a version does not know are skipped (KIP-482). Reading trusts
-no size, as everywhere in this room.
+annotation says its type there and, inside ``Annotated``, which versions have it. A version that
+lacks a field reads its default. Writing a version that cannot say what the struct says is refused,
+unless the field is ``IGNORABLE``: a message never silently says less. Tagged fields that a version
+does not know are skipped (KIP-482).
 
 Source: Kafka's message definitions (``clients/src/main/resources/common/message/README.md``).
 """
@@ -350,11 +345,7 @@ def _column_kind(column: Column, *, flexible: bool) -> Kind:
 
 
 def _kind(hint: Any, *, flexible: bool) -> Kind:
-    """Return the kind that an annotation means.
-
-    Raises:
-        TypeError: it means none.
-    """
+    """Return the kind that an annotation means; raises TypeError where it means none."""
     if get_origin(hint) is Annotated:
         base, *markers = get_args(hint)
         for marker in markers:

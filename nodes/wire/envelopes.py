@@ -1,13 +1,10 @@
 """A client's request within a broker's, and the answer within the answer: both ends of an envelope.
 
-A broker decides nothing about topics and configs: it hands the client's request on as it came,
-header included, and says whose it is. The controller opens the envelope, answers the request within
-as it would answer a client, and seals the answer: header and body, without the size that a
-connection puts before them. An error of the envelope is about broker and controller and never
-reaches the client as such; an answer that says NOT_CONTROLLER is told by the envelope instead, so
-that the broker looks for the active controller anew and asks again.
-
-Must never decide what the request within is answered, nor look at who may ask for it.
+A broker hands the client's request on as it came, header included, and says whose it is. The
+controller answers it as it would answer a client and seals the answer: header and body, without the
+size. An error of the envelope is about broker and controller and never reaches the client; an
+answer that says NOT_CONTROLLER is told by the envelope instead, so that the broker looks for the
+active controller anew and asks again.
 
 Source: KIP-590; Kafka 4.3.1's EnvelopeUtils, RequestChannel and ApiKeys.forwardable.
 """

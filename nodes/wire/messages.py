@@ -1,11 +1,8 @@
 """A node's messages as Kafka frames, and back: the one adapter between core and network.
 
-The quorum's own are the core's on this side; those of all other APIs are Kafka's on both.
-
-Encoding gives whole frames, size included, ready to be sent; decoding takes what ``FrameReader``
-gives, without the size. Bytes that make no sense raise ``WireError`` and nothing else: the host
-closes the connection. ApiVersions is answered here, from the table; the core does not know it.
-Must never hold state: correlation is the core's and the host's.
+The quorum's own are the core's on this side; those of all other APIs are Kafka's on both. Encoding
+gives whole frames, size included; decoding takes what ``FrameReader`` gives, without it. Bytes that
+make no sense raise ``WireError`` and nothing else: the host closes the connection.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,4 @@
-"""Principal of a client, in the wire form of Kafka's default principal builder.
-
-Two bytes of version, then a flexible message. Only an envelope carries it: a broker that forwards
-says on whose behalf. Must never guess: what is not in this form is not a principal.
+"""Principal of a client, in the wire form of Kafka's default principal builder; see envelopes.
 
 Source: Kafka 4.3.1's DefaultPrincipalData and DefaultKafkaPrincipalBuilder; KIP-590.
 """
@@ -36,11 +33,7 @@ _KIND: Final = kind_of(Principal, flexible=True)
 
 
 def encode_principal(principal: Principal) -> bytes:
-    """Return the bytes of a principal.
-
-    Raises:
-        ValueError: its type or name is longer than Kafka reads.
-    """
+    """Return a principal's bytes; raises ValueError for text that is longer than Kafka reads."""
     for text in (principal.type, principal.name):
         if len(text.encode()) > _TEXT_BYTES_MAX:
             raise ValueError(f"a principal's text of {len(text)} letters is too long")

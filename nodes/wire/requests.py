@@ -1,8 +1,7 @@
 """The quorum's requests as Kafka's messages, and back.
 
-Must never lose a field that the version can carry; what an old version lacks comes back as Kafka's
-default: voter id -1 (any voter), ``NO_DIRECTORY``, ``UNKNOWN_OFFSET``. A request about another
-partition is refused by name, not guessed at.
+A field that an old version lacks comes back as Kafka's default: voter id -1 (any voter),
+``NO_DIRECTORY``, ``UNKNOWN_OFFSET``. A request about another partition is refused by name.
 """
 
 from typing import TypeAlias, TypeVar
@@ -37,7 +36,7 @@ from splitbrain.nodes.wire.apis import (
 from splitbrain.nodes.wire.families import quorum as kafka
 
 P = TypeVar("P", bound=msgspec.Struct)
-Topics: TypeAlias = tuple[kafka.Topic[P] | kafka.IdentifiedTopic[P] | kafka.SnapshotTopic[P], ...]
+Topics: TypeAlias = tuple[kafka.Topic[P] | kafka.IdentifiedTopic[P] | kafka.NamedTopic[P], ...]
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -83,7 +82,7 @@ def request_to_kafka(request: Request, leader: Endpoint | None) -> msgspec.Struc
         case FetchSnapshotRequest():
             return _fetch_snapshot_to_kafka(request)
         case DescribeQuorumRequest():
-            described = kafka.PartitionToDescribe(partition_index=METADATA_PARTITION)
+            described = kafka.PartitionNumber(partition_index=METADATA_PARTITION)
             return kafka.DescribeQuorumRequest(topics=named_topics(described))
 
 
@@ -125,11 +124,7 @@ def named_topics(partition: P) -> tuple[kafka.Topic[P], ...]:
 
 
 def sole_partition(topics: Topics[P]) -> P:
-    """Return the one partition of a message.
-
-    Raises:
-        OtherPartition: there is another one, or none.
-    """
+    """Return the one partition of a message; raises OtherPartition if there is another, or none."""
     if len(topics) != 1:
         raise OtherPartition(ErrorCode.INVALID_REQUEST)
     (topic,) = topics
@@ -273,7 +268,7 @@ def _fetch_snapshot_to_kafka(request: FetchSnapshotRequest) -> kafka.FetchSnapsh
         cluster_id=request.cluster_id,
         replica_id=request.replica_id,
         max_bytes=request.max_bytes,
-        topics=(kafka.SnapshotTopic(name=METADATA_TOPIC, partitions=(partition,)),),
+        topics=(kafka.NamedTopic(name=METADATA_TOPIC, partitions=(partition,)),),
     )
 
 

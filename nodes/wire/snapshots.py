@@ -1,11 +1,8 @@
 """A snapshot as a sequence of record batches: a header, the state machine's records, a footer.
 
-Header and footer are control records; the header tells the time of the last record of the log that
-is in the snapshot, the footer that nothing is missing. Offsets count from 0, every batch bears the
-snapshot's epoch. All timestamps are the header's, so that equal contents are equal bytes on every
-node. Must never take a snapshot for whole whose footer it has not seen.
-
-Source: KIP-630; Kafka's SnapshotHeaderRecord and SnapshotFooterRecord, versions 0.
+The header tells the time of the last record of the log that is in the snapshot, the footer that
+nothing is missing. All timestamps are the header's, so that equal contents are equal bytes on every
+node. Source: KIP-630; Kafka's SnapshotHeaderRecord and SnapshotFooterRecord, versions 0.
 """
 
 import struct
@@ -72,11 +69,7 @@ class SnapshotReader:
     """Gives a snapshot's records, and vouches for the snapshot being whole."""
 
     def __init__(self, snapshot_id: SnapshotId, batches: Iterable[RecordBatch]) -> None:
-        """Read the header from the first of ``batches``, which were checked and decoded.
-
-        Raises:
-            SnapshotError: there is no header.
-        """
+        """Read the header from the first of ``batches``; raises SnapshotError if there is none."""
         self._epoch: Epoch = snapshot_id.epoch
         self._batches = iter(batches)
         self._end_offset = 0

@@ -14,11 +14,7 @@ _ONE_BYTE = tuple(bytes((value,)) for value in range(128))
 
 
 def encode_unsigned(value: int) -> bytes:
-    """Unsigned form of ``value`` (0 to 2**64 - 1).
-
-    Raises:
-        ValueError: the value is out of range.
-    """
+    """Unsigned form of ``value``; raises ValueError outside 0 to 2**64 - 1."""
     if 0 <= value < 128:
         return _ONE_BYTE[value]
     if not 0 <= value <= _MASK_64:
@@ -32,11 +28,7 @@ def encode_unsigned(value: int) -> bytes:
 
 
 def encode_signed(value: int) -> bytes:
-    """Zig-zag form of ``value`` (a signed 64-bit integer).
-
-    Raises:
-        ValueError: the value is out of range.
-    """
+    """Zig-zag form of ``value``; raises ValueError outside a signed 64-bit integer."""
     if 0 <= value < 64:
         return _ONE_BYTE[value << 1]
     return encode_unsigned(value << 1 if value >= 0 else (-value << 1) - 1)

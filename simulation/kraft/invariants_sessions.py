@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from splitbrain.nodes.metadata.records import BrokerRegistrationChangeRecord, RegisterBrokerRecord
 from splitbrain.nodes.metadata.serde import decode_record
 from splitbrain.nodes.quorum.effects import AppendRecords
-from splitbrain.nodes.server.start.controller_settings import controller_settings
+from splitbrain.nodes.server.start.metadata_settings import controller_settings
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.brokers import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from splitbrain.simulation.kraft.ghost import Ghost, Machine

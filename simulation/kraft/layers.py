@@ -18,9 +18,11 @@ from splitbrain.nodes.server.broker.clean_stop import CleanStop
 from splitbrain.nodes.server.controller.controller_service import metadata_layer
 from splitbrain.nodes.server.host.layer import Layer
 from splitbrain.nodes.server.host.state_machine import StateMachineName
-from splitbrain.nodes.server.start.broker_settings import broker_settings
-from splitbrain.nodes.server.start.controller_settings import controller_settings
-from splitbrain.nodes.server.start.metadata_settings import quorums_part
+from splitbrain.nodes.server.start.metadata_settings import (
+    broker_settings,
+    controller_settings,
+    quorums_part,
+)
 from splitbrain.nodes.storage.filesystem import FileSystem
 from splitbrain.simulation.world.world import SimulatedWorld
 from splitbrain.systems.kraft.state_machines import BROKERS, WORKLOADS, with_replicas

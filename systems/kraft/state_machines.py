@@ -12,8 +12,7 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import NODES_MAX
 from splitbrain.nodes.server.host.state_machine import StateMachineName
-from splitbrain.nodes.server.start.controller_settings import controller_settings
-from splitbrain.nodes.server.start.metadata_settings import quorums_part
+from splitbrain.nodes.server.start.metadata_settings import controller_settings, quorums_part
 from splitbrain.nodes.server.start.quorum_settings import quorum_settings
 from splitbrain.systems.kraft.planted_bugs import patches_of
 

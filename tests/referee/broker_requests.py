@@ -256,11 +256,11 @@ def assign_replicas(random: Random, known: Known) -> msgspec.Struct:
         brokers.TopicToAssign(
             topic_id=NO_TOPIC_ID if random.random() < 0.05 else topic.topic_id,
             partitions=tuple(
-                brokers.PartitionToAssign(partition_index=number)
+                brokers.PartitionNumber(partition_index=number)
                 for number, state in enumerate(topic.partitions)
                 if broker_id in state.replicas or random.random() < 0.1
             )
-            + ((brokers.PartitionToAssign(partition_index=70),) if random.random() < 0.05 else ()),
+            + ((brokers.PartitionNumber(partition_index=70),) if random.random() < 0.05 else ()),
         )
         for topic in wanted
     ]

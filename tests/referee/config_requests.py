@@ -164,7 +164,7 @@ def alter(random: Random, known: Known) -> msgspec.Struct:
                 resource_type=kind,
                 resource_name=name,
                 configs=tuple(
-                    configs.ConfigToSet(name=config, value=value)
+                    configs.ConfigValue(name=config, value=value)
                     for config, value in some_settings(random, kind, name)
                 ),
             )

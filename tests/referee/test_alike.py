@@ -29,8 +29,9 @@ _FEATURES = (
     records.SupportedFeature("group.version", 0, 1),
     records.SupportedFeature("metadata.version", 7, 30),
 )
+_OTHER_HOST = records.AdvertisedListener("CONTROLLER", "n2", 9193, 0)
 _CONTROLLER = records.RegisterControllerRecord(
-    1, "c1" * 16, False, (records.Endpoint("CONTROLLER", "n1", 9193, 0),), _FEATURES
+    1, "c1" * 16, False, (records.AdvertisedListener("CONTROLLER", "n1", 9193, 0),), _FEATURES
 )
 _BROKER = records.RegisterBrokerRecord(
     broker_id=11,
@@ -122,7 +123,9 @@ def test_producer_ids_count_from_where_they_began() -> None:
 
 _MUTANTS: dict[str, MetadataImage] = {
     "level": _with(0, feature_level=29),
-    "controller's host": _with(1, end_points=(records.Endpoint("CONTROLLER", "n2", 9193, 0),)),
+    "controller's host": _with(
+        1, end_points=(records.AdvertisedListener("CONTROLLER", "n2", 9193, 0),)
+    ),
     "controller's feature": _with(1, features=_FEATURES[:1]),
     "rack": _with(2, rack="r2"),
     "incarnation": _with(2, incarnation_id=incarnation(11, 2)),

@@ -63,11 +63,11 @@ def _new_topic(random: Random, known: Known) -> topics.CreatableTopic:
     )
 
 
-def _topic_configs(random: Random) -> tuple[topics.TopicConfig, ...]:
+def _topic_configs(random: Random) -> tuple[topics.ConfigValue, ...]:
     if random.random() < 0.6:
         return ()
     return tuple(
-        topics.TopicConfig(name=name, value=value)
+        topics.ConfigValue(name=name, value=value)
         for name, value in some_settings(random, ResourceType.TOPIC)
     )
 

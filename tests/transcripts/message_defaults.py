@@ -2,15 +2,10 @@
 
 from typing import Any
 
-from splitbrain.nodes.quorum.identifiers import (
-    NO_DIRECTORY,
-    NO_EPOCH,
-    UNKNOWN_OFFSET,
-    DirectoryId,
-    Epoch,
-    NodeId,
-    Offset,
-)
+from msgspec.structs import replace
+
+from splitbrain.nodes.quorum.admission import fetch_refusal
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, Epoch, NodeId, Offset
 from splitbrain.nodes.quorum.messages import (
     Answer,
     BatchHeader,
@@ -20,59 +15,36 @@ from splitbrain.nodes.quorum.messages import (
     EndQuorumEpochAnswer,
     EndQuorumEpochRequest,
     ErrorCode,
-    FetchAnswer,
-    FetchRequest,
     Request,
     VoteAnswer,
-    VoteRequest,
 )
+from tests.unit.nodes.quorum.replicas import fetch_request, vote_request
+
+PEER, FIRST = NodeId(2), Epoch(1)
 
 
 def request(kind: str, receiver: NodeId, fields: dict[str, Any]) -> Request:
     """A request from node 2 to the receiver, but for the fields given."""
-    peer = NodeId(2)
-    directory = DirectoryId(f"{int(fields.get('candidate_id', peer)):032x}")
-    defaults: dict[str, dict[str, Any]] = {
-        "VoteRequest": {
-            "voter_id": receiver,
-            "voter_directory_id": DirectoryId(f"{receiver:032x}"),
-            "epoch": Epoch(1),
-            "candidate_id": peer,
-            "candidate_directory_id": directory,
-            "last_epoch": NO_EPOCH,
-            "end_offset": Offset(0),
-            "pre_vote": False,
-        },
-        "BeginQuorumEpochRequest": {
-            "voter_id": receiver,
-            "voter_directory_id": NO_DIRECTORY,
-            "leader_id": peer,
-            "epoch": Epoch(1),
-        },
-        "EndQuorumEpochRequest": {"leader_id": peer, "epoch": Epoch(1), "preferred": ()},
-        "FetchRequest": {
-            "replica_id": peer,
-            "replica_directory_id": directory,
-            "epoch": Epoch(1),
-            "fetch_offset": Offset(0),
-            "last_fetched_epoch": NO_EPOCH,
-            "high_watermark": UNKNOWN_OFFSET,
-            "max_wait_ms": 100,
-            "max_bytes": 1_000_000,
-        },
-        "DescribeQuorumRequest": {},
+    directory = DirectoryId(f"{int(fields.get('candidate_id', PEER)):032x}")
+    its_directory = DirectoryId(f"{receiver:032x}")
+    begins = BeginQuorumEpochRequest("stage", receiver, NO_DIRECTORY, PEER, FIRST)
+    usual: dict[str, Request] = {
+        "VoteRequest": vote_request(
+            cluster_id="stage",
+            voter_id=receiver,
+            voter_directory_id=its_directory,
+            epoch=FIRST,
+            candidate_id=PEER,
+            candidate_directory_id=directory,
+        ),
+        "BeginQuorumEpochRequest": begins,
+        "EndQuorumEpochRequest": EndQuorumEpochRequest("stage", PEER, FIRST, ()),
+        "FetchRequest": fetch_request(
+            cluster_id="stage", replica_directory_id=directory, max_bytes=1_000_000
+        ),
+        "DescribeQuorumRequest": DescribeQuorumRequest(),
     }
-    types: dict[str, Any] = {
-        "VoteRequest": VoteRequest,
-        "BeginQuorumEpochRequest": BeginQuorumEpochRequest,
-        "EndQuorumEpochRequest": EndQuorumEpochRequest,
-        "FetchRequest": FetchRequest,
-        "DescribeQuorumRequest": DescribeQuorumRequest,
-    }
-    values = defaults[kind] | fields
-    if kind != "DescribeQuorumRequest":
-        values = {"cluster_id": "stage"} | values
-    return types[kind](**values)
+    return replace(usual[kind], **fields)
 
 
 def answer(kind: str, fields: dict[str, Any]) -> Answer:
@@ -80,27 +52,19 @@ def answer(kind: str, fields: dict[str, Any]) -> Answer:
 
     ``batches`` is a tuple of (base offset, last offset, epoch).
     """
-    values: Any = {"error": "NONE", "leader_id": None, "epoch": Epoch(1)} | fields
-    values["error"] = ErrorCode[values["error"]]
-    match kind:
-        case "VoteAnswer":
-            values.setdefault("granted", False)
-            return VoteAnswer(**values)
-        case "BeginQuorumEpochAnswer":
-            return BeginQuorumEpochAnswer(**values)
-        case "EndQuorumEpochAnswer":
-            return EndQuorumEpochAnswer(**values)
-        case "FetchAnswer":
-            defaults = {
-                "high_watermark": UNKNOWN_OFFSET,
-                "log_start_offset": Offset(0),
-                "diverging": None,
-                "records": b"",
-            }
-            values["batches"] = tuple(
-                BatchHeader(base, last, epoch, 100)
-                for base, last, epoch in values.get("batches", ())
-            )
-            return FetchAnswer(**(defaults | values))
-        case _:
-            raise AssertionError(f"no answer is called {kind}")
+    none = ErrorCode.NONE
+    usual: dict[str, Answer] = {
+        "VoteAnswer": VoteAnswer(none, None, FIRST, granted=False),
+        "BeginQuorumEpochAnswer": BeginQuorumEpochAnswer(none, None, FIRST),
+        "EndQuorumEpochAnswer": EndQuorumEpochAnswer(none, None, FIRST),
+        "FetchAnswer": fetch_refusal(none, None, FIRST, Offset(0)),
+    }
+    values = dict(fields)
+    if "error" in values:
+        values["error"] = ErrorCode[values["error"]]
+    if "batches" in values:
+        batches = values["batches"]
+        values["batches"] = tuple(
+            BatchHeader(base, last, epoch, 100) for base, last, epoch in batches
+        )
+    return replace(usual[kind], **values)

@@ -47,7 +47,6 @@ from splitbrain.nodes.quorum.events import (
 from splitbrain.nodes.quorum.identifiers import (
     ConnectionId,
     CorrelationId,
-    DirectoryId,
     Epoch,
     Incarnation,
     Microseconds,
@@ -57,22 +56,12 @@ from splitbrain.nodes.quorum.identifiers import (
 from splitbrain.nodes.quorum.messages import Answer, BatchHeader, FetchAnswer
 from splitbrain.nodes.quorum.persistent import EpochStart, LogShape, QuorumState, Voter
 from splitbrain.nodes.quorum.replica import Replica
-from splitbrain.nodes.quorum.settings import QuorumSettings
 from splitbrain.nodes.quorum.trace import describe
-from splitbrain.nodes.quorum.voters import ReplicaKey
 from tests.transcripts import message_defaults
+from tests.unit.nodes.quorum.replicas import SETTINGS, directory, key
 
 #: (epoch, payload); a LeaderChange has an empty payload.
 Entry = tuple[Epoch, bytes]
-
-
-#: The scenarios' waits are written for these.
-SETTINGS = QuorumSettings(
-    fetch_timeout_ms=300,
-    election_timeout_ms_min=200,
-    election_timeout_ms_max=400,
-    request_timeout_ms=200,
-)
 
 
 class Middle:
@@ -99,7 +88,7 @@ class Player:
     """One node on the stage: a replica and a disk that waits to be told."""
 
     def __init__(self, node_id: NodeId) -> None:
-        self.key = ReplicaKey(node_id, DirectoryId(f"{node_id:032x}"))
+        self.key = key(node_id)
         self.incarnation = Incarnation(0)
         self.replica: Replica | None = None
         self.state = QuorumState(Epoch(0), None, None, None)
@@ -158,9 +147,7 @@ class Stage:
     def do_voters(self, count: str, observers: str = "0") -> None:
         """voters 3 [observers]: names the cast; nobody runs yet."""
         ids = [NodeId(number) for number in range(1, int(count) + 1)]
-        self._voters = tuple(
-            Voter(number, DirectoryId(f"{number:032x}"), f"n{number}", 9093) for number in ids
-        )
+        self._voters = tuple(Voter(node, directory(node), f"n{node}", 9093) for node in ids)
         for number in range(1, int(count) + int(observers) + 1):
             self._players[NodeId(number)] = Player(NodeId(number))
 
@@ -171,7 +158,7 @@ class Stage:
             Epoch(int(epoch)),
             None if leader == "-" else NodeId(int(leader)),
             voted_id,
-            None if voted_id is None else DirectoryId(f"{voted_id:032x}"),
+            None if voted_id is None else directory(voted_id),
         )
 
     def do_log(self, node: str, *epochs: str) -> None:
@@ -265,15 +252,13 @@ class Stage:
         kept = [m for m in self._messages if (m.source, m.target) != (source, target)]
         self._messages = deque(kept)
 
-    def do_fail(self, link: str) -> None:
-        """fail 1>2: the outstanding request of 1 to 2 fails, its connection closes."""
-        self._fail(link, "timeout", refused=False)
-
     def do_refuse(self, link: str) -> None:
         """refuse 1>2: as fail, since nobody listens at 2's address."""
-        self._fail(link, "refused", refused=True)
+        self.do_fail(link, "refused")
 
-    def _fail(self, link: str, reason: str, *, refused: bool) -> None:
+    def do_fail(self, link: str, reason: str = "timeout") -> None:
+        """fail 1>2: the outstanding request of 1 to 2 fails, its connection closes."""
+        refused = reason == "refused"
         source, target = (NodeId(int(node)) for node in link.split(">"))
         player = self._players[source]
         if target not in player.outbound:
@@ -347,10 +332,8 @@ class Stage:
         player = self._player(node)
         incarnation = Incarnation(values.pop("incarnation", player.incarnation))
         answer = message_defaults.answer(kind, values)
-        self._step(
-            player,
-            AnswerReceived(NodeId(int(peer)), CorrelationId(int(correlation)), incarnation, answer),
-        )
+        number = CorrelationId(int(correlation))
+        self._step(player, AnswerReceived(NodeId(int(peer)), number, incarnation, answer))
 
     # --- the machinery --------------------------------------------------------------------
 
@@ -443,38 +426,19 @@ class Stage:
             player.connections[effect.peer] = ConnectionId(self._count)
         connection = player.connections[effect.peer]
         player.outbound[effect.peer] = (connection, effect.correlation)
-        self._messages.append(
-            Message(
-                player.key.node_id,
-                effect.peer,
-                connection,
-                effect.correlation,
-                player.incarnation,
-                effect.request,
-                True,
-            )
-        )
+        me, life, number = player.key.node_id, player.incarnation, effect.correlation
+        message = Message(me, effect.peer, connection, number, life, effect.request, True)
+        self._messages.append(message)
 
     def _send_answer(
-        self,
-        player: Player,
-        connection: ConnectionId,
-        correlation: CorrelationId,
-        answer: Answer,
+        self, player: Player, connection: ConnectionId, correlation: CorrelationId, answer: Answer
     ) -> None:
-        for other in self._players.values():
-            if other.outbound.get(player.key.node_id) == (connection, correlation):
-                self._messages.append(
-                    Message(
-                        player.key.node_id,
-                        other.key.node_id,
-                        connection,
-                        correlation,
-                        other.incarnation,
-                        answer,
-                        False,
-                    )
-                )
+        me = player.key.node_id
+        for peer, other in self._players.items():
+            if other.outbound.get(me) == (connection, correlation):
+                life = other.incarnation
+                message = Message(me, peer, connection, correlation, life, answer, False)
+                self._messages.append(message)
 
     def _passes(self, message: Message) -> bool:
         return (
@@ -489,18 +453,15 @@ class Stage:
             event = RequestReceived(message.connection, message.correlation, message.content)
         else:
             player.outbound.pop(message.source, None)
-            event = AnswerReceived(
-                message.source, message.correlation, message.incarnation, message.content
-            )
+            source, life = message.source, message.incarnation
+            event = AnswerReceived(source, message.correlation, life, message.content)
         self._step(player, event)
 
     def _fill(self, player: Player, effect: AnswerFetch) -> FetchAnswer:
         entries = player.log[effect.read_offset : effect.end_offset][: self._batches_max]
         headers = tuple(
-            BatchHeader(
-                Offset(effect.read_offset + index), Offset(effect.read_offset + index), epoch, 100
-            )
-            for index, (epoch, _) in enumerate(entries)
+            BatchHeader(Offset(offset), Offset(offset), epoch, 100)
+            for offset, (epoch, _) in enumerate(entries, effect.read_offset)
         )
         records = msgspec.msgpack.encode(entries)
         return msgspec.structs.replace(effect.answer, batches=headers, records=records)

@@ -141,7 +141,7 @@ SCRIPTS: Final = (
 )
 
 
-def told_at_the_end(commands: str) -> str:
+def trace_at_the_end(commands: str) -> str:
     stage = Stage()
     lines: list[str] = []
     for command in commands.split("; "):
@@ -152,16 +152,16 @@ def told_at_the_end(commands: str) -> str:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.bug)
 def test_the_last_command_tells_the_correct_core_from_the_bug(script: Script) -> None:
-    told = told_at_the_end(script.commands)
-    assert script.with_bug is None or script.with_bug not in told
-    assert script.without is None or script.without in told
+    trace = trace_at_the_end(script.commands)
+    assert script.with_bug is None or script.with_bug not in trace
+    assert script.without is None or script.without in trace
 
 
 @pytest.mark.parametrize("script", [with_bug(script.bug, script) for script in SCRIPTS])
 def test_the_last_command_tells_the_bug_from_the_correct_core(script: Script) -> None:
-    told = told_at_the_end(script.commands)
-    assert script.with_bug is None or script.with_bug in told
-    assert script.without is None or script.without not in told
+    trace = trace_at_the_end(script.commands)
+    assert script.with_bug is None or script.with_bug in trace
+    assert script.without is None or script.without not in trace
 
 
 def commands_of(transcript: str, count: int | None = None) -> str:
@@ -173,15 +173,15 @@ def commands_of(transcript: str, count: int | None = None) -> str:
 @pytest.mark.planted("observer-loses-its-leader")
 def test_an_observer_does_not_return_to_its_leader() -> None:
     # Without the bug the transcript ends otherwise.
-    told = told_at_the_end(commands_of("observer_returns_to_its_leader.txt"))
-    assert "n4: unattached in epoch 1, leader None" in told
+    trace = trace_at_the_end(commands_of("observer_returns_to_its_leader.txt"))
+    assert "n4: unattached in epoch 1, leader None" in trace
 
 
 @pytest.mark.planted("follower-high-watermark-ahead")
 def test_a_diverging_answer_moves_the_high_watermark() -> None:
-    told = told_at_the_end(commands_of("diverging_answer_moves_no_high_watermark.txt", 5))
-    assert "AdvanceHighWatermark offset=2" in told
-    assert "TruncateLog submission=1 end_offset=1" in told
+    trace = trace_at_the_end(commands_of("diverging_answer_moves_no_high_watermark.txt", 5))
+    assert "AdvanceHighWatermark offset=2" in trace
+    assert "TruncateLog submission=1 end_offset=1" in trace
 
 
 @pytest.mark.parametrize(
@@ -190,14 +190,14 @@ def test_a_diverging_answer_moves_the_high_watermark() -> None:
 def test_a_stale_answer_that_is_accepted_gives_up_the_request_that_is_out(bug: str) -> None:
     # A host carries one request per peer: the next one must find its link free.
     script = next(script for script in SCRIPTS if script.bug == bug)
-    told = told_at_the_end(script.commands)
-    assert told.index("AbandonRequest peer=2 correlation=0") < told.index("SendRequest peer=2")
+    trace = trace_at_the_end(script.commands)
+    assert trace.index("AbandonRequest peer=2 correlation=0") < trace.index("SendRequest peer=2")
 
 
 @pytest.mark.planted("pre-vote-ignores-log")
 def test_votes_still_look_at_the_log_where_only_pre_votes_do_not() -> None:
     commands = "voters 3; log 1 1x3; state 1 1 - -; start 1; ask 1 VoteRequest epoch=2"
-    assert "voted_id" not in told_at_the_end(commands)
+    assert "voted_id" not in trace_at_the_end(commands)
 
 
 def test_every_bug_of_the_core_has_a_script_or_a_transcript() -> None:

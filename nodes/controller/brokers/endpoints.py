@@ -7,26 +7,23 @@ from collections.abc import Iterable
 from typing import Final
 
 from splitbrain.nodes.controller.basis.decisions import Refusal
-from splitbrain.nodes.metadata.records import Endpoint
 from splitbrain.nodes.wire.errors import ApiError
-from splitbrain.nodes.wire.families.brokers import AdvertisedListener
+from splitbrain.nodes.wire.families.parts import AdvertisedListener
 
 _SECURITY_PROTOCOLS: Final = range(4)
 
 
-def record_endpoints(listeners: Iterable[AdvertisedListener]) -> tuple[Endpoint, ...]:
+def record_endpoints(listeners: Iterable[AdvertisedListener]) -> tuple[AdvertisedListener, ...]:
     """The listeners as records hold them; of two with one name the later, in the earlier's place.
 
     Raises:
         Refusal: one has no host, no port or an unknown security protocol.
     """
-    by_name: dict[str, Endpoint] = {}
+    by_name: dict[str, AdvertisedListener] = {}
     for listener in listeners:
         if listener.security_protocol not in _SECURITY_PROTOCOLS:
             raise _refusal(listener, f"security protocol {listener.security_protocol} is unknown")
-        by_name[listener.name] = Endpoint(
-            listener.name, listener.host, listener.port, listener.security_protocol
-        )
+        by_name[listener.name] = listener
         if not listener.host.strip():
             raise _refusal(listener, "it has no host")
         if listener.port == 0:

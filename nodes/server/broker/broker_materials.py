@@ -10,7 +10,7 @@ from splitbrain.nodes.quorum.random_source import RandomSource
 from splitbrain.nodes.server.broker.clean_stop import CleanStop
 from splitbrain.nodes.server.host.incarnation import drawn_incarnation_id
 from splitbrain.nodes.storage.identity import StorageIdentity
-from splitbrain.nodes.wire.families.brokers import AdvertisedListener
+from splitbrain.nodes.wire.families.parts import AdvertisedListener
 
 #: Name of the listener that Kafka's clients are told of.
 CLIENT_LISTENER: Final = "PLAINTEXT"

@@ -41,9 +41,7 @@ from splitbrain.nodes.broker.forwarding import Forwarding
 from splitbrain.nodes.broker.lifecycle import BrokerState, Lifecycle
 from splitbrain.nodes.broker.offered_versions import offered_versions
 from splitbrain.nodes.metadata.machine import MetadataMachine
-from splitbrain.nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
-from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer
 from splitbrain.nodes.server.broker.broker_materials import (
     CLIENT_LISTENER,
     BrokerMaterials,
@@ -54,7 +52,7 @@ from splitbrain.nodes.server.broker.isr_proposer import IsrProposer
 from splitbrain.nodes.server.controller.image_figures import image_figures
 from splitbrain.nodes.server.controller.topic_requests import change_asked, partition_count
 from splitbrain.nodes.server.host import exit_codes
-from splitbrain.nodes.server.host.layer import Layer, ServiceNeeds
+from splitbrain.nodes.server.host.layer import Layer, Service, ServiceNeeds
 from splitbrain.nodes.server.host.surroundings import TimerHandle
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, NodeState, Reply
 from splitbrain.nodes.wire.api_versions import ApiVersionsResponse
@@ -65,7 +63,7 @@ from splitbrain.nodes.wire.families.brokers import (
 )
 
 
-class BrokerService:
+class BrokerService(Service):
     """The broker of one life of a node."""
 
     def __init__(
@@ -160,12 +158,6 @@ class BrokerService:
         api_key, is_fenced = ApiKey(header.api_key), self._lifecycle.is_fenced
         reply(serving.answer(asking, api_key, message, header.api_version, is_fenced=is_fenced))
 
-    def described(
-        self, connection: ConnectionId, correlation: CorrelationId, answer: DescribeQuorumAnswer
-    ) -> bool:
-        """Never: who asks a broker about the quorum is answered by a controller."""
-        return False
-
     def versions(self) -> ApiVersionsResponse:
         """Return the versions that clients are offered."""
         leader_id = self._needs.replica.leader_id
@@ -174,25 +166,6 @@ class BrokerService:
         return offered_versions(self._lifecycle.image, controller)
 
     # Calls of the node.
-
-    def accepted(self, effect: AcceptProposal) -> None:
-        """Never: an observer proposes nothing."""
-        raise AssertionError(f"proposal {effect.proposal_id} was never made")
-
-    def rejected(self, effect: RejectProposal) -> None:
-        """Never: an observer proposes nothing."""
-        raise AssertionError(f"proposal {effect.proposal_id} was never made")
-
-    def confirmed(self, effect: AnswerRead) -> None:
-        """Never: nothing is read through the quorum."""
-        raise AssertionError(f"read {effect.read_id} was never asked")
-
-    def read_rejected(self, effect: RejectRead) -> None:
-        """Never: nothing is read through the quorum."""
-        raise AssertionError(f"read {effect.read_id} was never asked")
-
-    def applied(self, offset: int, epoch: int, result: Any) -> None:
-        """Nothing: an image is published once all that is committed is in it."""
 
     def advanced(self) -> None:
         """Note that the image has everything that is committed."""

@@ -8,8 +8,8 @@ Must never answer a request before its records are committed, but for those that
 these not before what they saw is. Source: KIP-631.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
@@ -28,8 +28,8 @@ from splitbrain.nodes.server.controller.own_registration import own_registration
 from splitbrain.nodes.server.controller.standby_calls import answer_as_standby, refuse_as_standby
 from splitbrain.nodes.server.controller.topic_requests import TopicRequests
 from splitbrain.nodes.server.host.incarnation import drawn_incarnation_id
-from splitbrain.nodes.server.host.layer import Layer, ServiceNeeds
-from splitbrain.nodes.transport.client_protocol import ClientRequest, NodeState, Reply
+from splitbrain.nodes.server.host.layer import Layer, Service, ServiceNeeds
+from splitbrain.nodes.transport.client_protocol import ClientRequest, Reply
 from splitbrain.nodes.wire.api_versions import ApiVersionsResponse, served_versions
 from splitbrain.nodes.wire.apis import QUORUM_LISTENER, SUPPORTED_VERSIONS, ApiKey, RequestHeader
 from splitbrain.nodes.wire.controller_apis import (
@@ -53,7 +53,7 @@ WAITING_COUNT_MAX: Final = 4_096
 _FORWARDED: Final = frozenset({*HANDLERS, ApiKey.DESCRIBE_QUORUM})
 
 
-class ControllerService:
+class ControllerService(Service):
     """The controller of one node, active or not."""
 
     def __init__(
@@ -84,16 +84,9 @@ class ControllerService:
 
     # Requests.
 
-    def start(self) -> None:
-        """Nothing: who leads is heard of in time."""
-
     def handle(self, request: ClientRequest, reply: Reply) -> None:
         """Note that a client of ours asks about topics."""
         self._topics.handle(request, reply)
-
-    def completed(self, state: NodeState) -> NodeState:
-        """As it is."""
-        return state
 
     def called(
         self,
@@ -163,17 +156,11 @@ class ControllerService:
         """Reads cannot be answered here."""
         self._topics.read_rejected(effect)
 
-    def applied(self, offset: int, epoch: int, result: Any) -> None:
-        """Nothing: what waits, waits for an offset."""
-
     def advanced(self) -> None:
         """Note that the image has everything that is committed."""
         self._leading.advanced()
         self._topics.advanced()
         self._registrar.look()
-
-    def passed_over(self, end_offset: int) -> None:
-        """Nothing: who takes a snapshot does not lead, and nobody waits for a record."""
 
     def role_changed(self) -> None:
         """Note that the replica's role is another, or is held in another epoch."""
@@ -187,10 +174,6 @@ class ControllerService:
             "queue_length": self._leading.waiting_count,
         }
         return counted | image_figures(self._machine.image)
-
-    def leave(self, left: Callable[[], None]) -> None:
-        """Nobody needs to be told first."""
-        left()
 
     def stop(self) -> None:
         """Refuse what comes from now on, answer what waits."""

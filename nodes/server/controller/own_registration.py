@@ -8,8 +8,8 @@ from typing import Final
 from splitbrain.nodes.storage.identity import StorageIdentity
 from splitbrain.nodes.wire.apis import QUORUM_LISTENER
 from splitbrain.nodes.wire.controller_apis import CONTROLLER_FEATURES
-from splitbrain.nodes.wire.families.brokers import AdvertisedListener, SupportedFeature
 from splitbrain.nodes.wire.families.controllers import ControllerRegistrationRequest
+from splitbrain.nodes.wire.families.parts import AdvertisedListener, SupportedFeature
 
 _PLAINTEXT: Final = 0
 

@@ -1,10 +1,8 @@
 """Performs the storage effects: appends at once, and lets a queue of jobs wait for the disk.
 
 Flushes are grouped: while one runs, appends gather, and the next one covers them all. A truncation
-runs alone: the node performs no effect until it is done, so that nothing is read or appended
-behind its back. Must never report durable what a completed job has not made so; after a failure
-nothing is reported any more. Source: the contracts of ``nodes.storage.log`` and
-``nodes.quorum.effects``.
+runs alone: the node performs no effect until it is done, so that nothing is read or appended behind
+its back. Source: the contracts of ``nodes.storage.log`` and ``nodes.quorum.effects``.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,11 +30,7 @@ class Disk:
     """Log and quorum state of one node."""
 
     def __init__(
-        self,
-        jobs: DiskJobs,
-        timers: Timers,
-        log: LogStore,
-        quorum_state: QuorumStateFile,
+        self, jobs: DiskJobs, timers: Timers, log: LogStore, quorum_state: QuorumStateFile
     ) -> None:
         self._jobs = jobs
         self._timers = timers

@@ -1,8 +1,7 @@
 """Numbers the lives of a node's process, durably before the number is used.
 
-Late answers to an earlier life must never match a request of this one; correlation ids, state
-events and the replica all carry the number. Must never give the same number twice for one data
-folder, nor, where state events outlive the folder, for one node.
+Late answers to an earlier life must never match a request of this one, so no number is given twice
+for one data folder nor, where state events outlive the folder, for one node.
 """
 
 from pathlib import Path

@@ -1,48 +1,25 @@
 """Measurements that a node makes of itself while it works, for the keeper of its figures.
 
-Durations are of the node's own monotonic clock. Must never change what the node does: with nobody
-to tell, all of it is nothing.
+Durations are of the node's own monotonic clock. Must never change what the node does.
 """
-
-from typing import Protocol
 
 from splitbrain.nodes.quorum.identifiers import Microseconds
 
 
-class Measurements(Protocol):
-    """Gets each measurement once; never raises."""
+class Measurements:
+    """Gets each measurement once and drops it; a keeper overrides, and never raises."""
 
     def leader_known(self, duration_us: int) -> None:
         """Note that a leader is known again; for so long none was."""
-        ...
 
     def snapshot_written(self, duration_us: int) -> None:
         """Note that a snapshot of the node's own is durable; it took so long."""
-        ...
 
     def event_handled(self, waited_us: int, worked_us: int) -> None:
         """The controller's queue handled an event that had waited so long."""
-        ...
 
     def metadata_error(self) -> None:
         """A record could not be made, or could not be applied."""
-        ...
-
-
-class NothingMeasured:
-    """Nobody keeps the figures."""
-
-    def leader_known(self, duration_us: int) -> None:
-        """Nothing."""
-
-    def snapshot_written(self, duration_us: int) -> None:
-        """Nothing."""
-
-    def event_handled(self, waited_us: int, worked_us: int) -> None:
-        """Nothing."""
-
-    def metadata_error(self) -> None:
-        """Nothing."""
 
 
 class LeaderlessTime:
@@ -52,7 +29,7 @@ class LeaderlessTime:
         """None is known to a node that has just started."""
         self._since: Microseconds | None = now
 
-    def told(self, now: Microseconds, *, leader_known: bool) -> int | None:
+    def measure(self, now: Microseconds, *, leader_known: bool) -> int | None:
         """Take what the node knows now; how long none was known, where that has just ended."""
         since = self._since
         if not leader_known:

@@ -1,11 +1,8 @@
 """One node at work: a replica, its disk, its peers and its clients, on one thread.
 
 Events go to the replica one at a time and its effects are performed in the order given; an event
-that an effect causes waits until all of them are done. The outside world is given to it
-(``surroundings`` beside this), so that it runs on an event loop and in a simulation alike. Must
-never decide for the replica, never wait, and never go on after a halt or a failed disk. Source: the
-contract in ``nodes.quorum.effects``. The module is longer than 400 lines because every effect has
-its few lines here.
+that an effect causes waits until all of them are done. Never goes on after a halt or a failed disk.
+The module is longer than 400 lines because every effect has its few lines here.
 """
 
 import contextlib
@@ -73,8 +70,7 @@ from splitbrain.nodes.server.host.applier import Applier
 from splitbrain.nodes.server.host.disk import Disk
 from splitbrain.nodes.server.host.layer import Service, ServiceNeeds
 from splitbrain.nodes.server.host.measurements import LeaderlessTime
-from splitbrain.nodes.server.host.snapshot_files import SnapshotFiles
-from splitbrain.nodes.server.host.snapshot_schedule import SnapshotSchedule
+from splitbrain.nodes.server.host.snapshot_files import SnapshotFiles, SnapshotSchedule
 from splitbrain.nodes.server.host.state_machine import StateMachine
 from splitbrain.nodes.server.host.surroundings import Surroundings, TimerHandle
 from splitbrain.nodes.storage.errors import CorruptStorageError, StorageFailed
@@ -421,7 +417,7 @@ class Node:
         self.feed(event)
 
     def _note_leader(self, *, known: bool) -> None:
-        duration_us = self._leaderless.told(self.surroundings.timers.now(), leader_known=known)
+        duration_us = self._leaderless.measure(self.surroundings.timers.now(), leader_known=known)
         if duration_us is not None:
             self.surroundings.measurements.leader_known(duration_us)
 

@@ -1,12 +1,10 @@
-"""The snapshots of one node at work: written from its own state, or as a leader sends them; served.
+"""The snapshots of one node at work: when due, written from its own state or as sent, and served.
 
-All of it is done by the disk's queue in pieces, each a job of its own, so that neither the node nor
-a vote that must become durable waits for a whole snapshot. One snapshot is written at a time: one
-that is fetched ends whatever is under way, for who must fetch has nothing to tell. A snapshot is
-read back before it gets its name, and the state machine's next state is made of what was read.
-
-Must never report a snapshot before its name is durable, nor end the node for bytes that a leader
-sent wrong.
+The disk's queue does it in pieces, each a job of its own, so that neither the node nor a vote that
+must become durable waits for a whole snapshot. One snapshot is written at a time: one that is
+fetched ends whatever is under way, for who must fetch has nothing to tell. A snapshot is read back
+before it gets its name, and the state machine's next state is made of what was read. Bytes that a
+leader sent wrong do not end the node.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,8 +20,10 @@ from splitbrain.nodes.quorum.effects import (
     WriteSnapshotChunk,
 )
 from splitbrain.nodes.quorum.events import Event, SnapshotFrozen, SnapshotWritten
+from splitbrain.nodes.quorum.identifiers import Microseconds
 from splitbrain.nodes.quorum.messages import ErrorCode, FetchSnapshotAnswer
 from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.quorum.settings import QuorumSettings
 from splitbrain.nodes.server.host.state_machine import FrozenState, Loading, StateMachine
 from splitbrain.nodes.server.host.surroundings import DiskJobs, LogSink
 from splitbrain.nodes.storage.errors import CorruptStorageError
@@ -34,6 +34,30 @@ from splitbrain.nodes.wire.snapshots import SnapshotReader, encode_snapshot
 
 #: Records that are read back in one job of the disk.
 _PIECE_COUNT: Final = 2_000
+
+
+class SnapshotSchedule:
+    """When a node writes a snapshot of its state: after so many new bytes, or after so long a time.
+
+    Asked whenever records were applied: a log in which nothing happens needs no snapshot. Source:
+    Kafka's SnapshotGenerator.
+    """
+
+    def __init__(self, settings: QuorumSettings, now: Microseconds) -> None:
+        self._new_bytes_max = settings.snapshot_max_new_record_bytes
+        self._interval_us = settings.snapshot_max_interval_ms * 1_000
+        self._since = now
+
+    def began(self, now: Microseconds) -> None:
+        """Note that a snapshot was begun, or the state was loaded from one."""
+        self._since = now
+
+    def is_due(self, new_bytes: int, now: Microseconds) -> bool:
+        """Whether one is due, so many bytes after the last one; an interval of 0 is never over."""
+        if not new_bytes:
+            return False
+        is_old = 0 < self._interval_us <= now - self._since
+        return new_bytes >= self._new_bytes_max or is_old
 
 
 class LoadedSnapshot(msgspec.Struct):
@@ -236,9 +260,9 @@ class SnapshotFiles:
             if draft.writer is not None and draft.loaded is None and draft.problem is None:
                 draft.writer.abandon()
 
-        self._jobs.submit(job, self._dropped)
+        self._jobs.submit(job, self._report_failure)
 
-    def _dropped(self, failure: Exception | None) -> None:
+    def _report_failure(self, failure: Exception | None) -> None:
         if failure is not None:
             self._failed(failure)
 

@@ -1,9 +1,7 @@
 """Interface of the state machine above a node's log.
 
-A machine is fed with committed batches in the order of the log, tells its state as the records of a
-snapshot, and takes the state of a snapshot. Everything happens on the node's thread but what is
-said to happen on the disk's. Must never depend on anything but the records: equal logs make equal
-machines, and equal snapshots.
+Everything happens on the node's thread but what is said to happen on the disk's. Equal logs make
+equal machines, and equal snapshots.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,11 +31,7 @@ class Loading(Protocol):
     """A state on its way from a snapshot; the machine is as it was until ``install``."""
 
     def add(self, value: bytes) -> None:
-        """Take the next record of the snapshot; on the disk's thread.
-
-        Raises:
-            UnreadableRecordError: this build does not know it.
-        """
+        """Take the next record, on the disk's thread; raises UnreadableRecordError."""
         ...
 
     def install(self, end_offset: int) -> None:
@@ -54,11 +48,7 @@ class StateMachine(Protocol):
         ...
 
     def apply_batch(self, batch: RecordBatch, listener: Listener) -> None:
-        """Apply the records of a committed batch that are not applied yet.
-
-        Raises:
-            UnreadableRecordError: this build does not know one of them.
-        """
+        """Apply what is not applied of a committed batch; raises UnreadableRecordError."""
         ...
 
     def freeze(self) -> StateValues | None:

@@ -1,9 +1,8 @@
 """Everything that a node touches outside itself, as protocols: the machine, or a simulation of it.
 
-A node is single-threaded and waits for nothing: it calls what is here, and is called back, always
-on the one thread (of the event loop, or of the simulation) that it lives on. No protocol here may
-call back from within the call that asked for it, ``LogSink`` and ``StateEventSink`` included: a
-completion comes in a later turn. Must never name a clock, a loop, a thread or a socket.
+A node is single-threaded and waits for nothing: it calls what is here, and is called back on its
+one thread (of the event loop, or of the simulation). No protocol here may call back from within the
+call that asked for it, sinks included: a completion comes in a later turn.
 """
 
 from collections.abc import Callable
@@ -13,7 +12,7 @@ import msgspec
 
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, Microseconds, NodeId
 from splitbrain.nodes.quorum.messages import Answer, Request
-from splitbrain.nodes.server.host.measurements import Measurements, NothingMeasured
+from splitbrain.nodes.server.host.measurements import Measurements
 from splitbrain.nodes.wire.api_versions import ApiVersionsResponse
 
 #: Something to be done later, in a turn of its own.
@@ -118,11 +117,7 @@ class StateEventSink(Protocol):
         reason: str | None = None,
         detail: dict[str, Any] | None = None,
     ) -> None:
-        """Take one event, at once.
-
-        Raises:
-            OSError: it cannot be written; the node ends.
-        """
+        """Take one event, at once; raises OSError where it cannot be written: the node ends."""
         ...
 
     def close(self) -> None:
@@ -176,7 +171,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     state_events: StateEventSink
     log_lines: LogSink
     #: Gets what the node measures of itself.
-    measurements: Measurements = NothingMeasured()
+    measurements: Measurements = Measurements()
     #: Told once that the node has ended: its exit code and why. Whoever runs it closes it later.
     ended: Callable[[int, str], None]
     #: Told of an exception that nobody expected, before ``ended``; it has the traceback.

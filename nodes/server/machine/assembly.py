@@ -5,11 +5,12 @@ Must never open a listener before recovery is done.
 
 import asyncio
 import random
+import resource
 import signal
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from splitbrain.nodes.quorum.identifiers import NodeId
 from splitbrain.nodes.quorum.settings import QuorumSettings
@@ -17,13 +18,10 @@ from splitbrain.nodes.server.host import exit_codes
 from splitbrain.nodes.server.host.layer import Layer
 from splitbrain.nodes.server.host.node import Node
 from splitbrain.nodes.server.host.surroundings import Surroundings
-from splitbrain.nodes.server.machine.bounded_log import BoundedLog
 from splitbrain.nodes.server.machine.configuration import NodeConfiguration
-from splitbrain.nodes.server.machine.disk_thread import DiskThread
-from splitbrain.nodes.server.machine.filesystems import open_filesystem
-from splitbrain.nodes.server.machine.log_lines import LogLines
-from splitbrain.nodes.server.machine.loop_timers import LoopTimers
-from splitbrain.nodes.server.machine.open_files import connections_per_port
+from splitbrain.nodes.server.machine.data_folder import open_filesystem
+from splitbrain.nodes.server.machine.event_loop import DiskThread, LoopTimers
+from splitbrain.nodes.server.machine.log_lines import BoundedLog, LogLines
 from splitbrain.nodes.server.machine.peers import Peers
 from splitbrain.nodes.server.machine.prometheus import CONTENT_TYPE, PrometheusMeasurements
 from splitbrain.nodes.server.machine.state_events import StateEventFile, last_incarnation
@@ -32,8 +30,16 @@ from splitbrain.nodes.storage.filesystem import FileSystem
 from splitbrain.nodes.transport.client_listener import ClientListener
 from splitbrain.nodes.transport.client_protocol import PROTOCOL_VERSION, Hello, NodeState
 from splitbrain.nodes.transport.control_links import ControlLinks
+from splitbrain.nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX
 from splitbrain.nodes.transport.metrics_listener import MetricsListener
 from splitbrain.nodes.transport.peer_listener import InboundCodec
+
+#: Kept for the data folder, the node's own links and what the interpreter needs.
+_KEPT_COUNT: Final = 128
+#: Ports, and the links that a broker has to controllers on behalf of its clients, share the rest.
+_SHARES_COUNT: Final = 4
+#: Below this many a port is of no use; the node says so by what it refuses.
+_CONNECTIONS_COUNT_MIN: Final = 8
 
 
 class Server:
@@ -160,6 +166,19 @@ class Server:
         self._log_lines.write("warning", "client refused", reason=reason)
 
 
+def connections_per_port() -> int:
+    """Let this process open as many files as the kernel allows; how many each port may have.
+
+    Never so many that the disk lacks a file.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        return CONNECTIONS_COUNT_MAX
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    share = (hard - _KEPT_COUNT) // _SHARES_COUNT
+    return max(_CONNECTIONS_COUNT_MIN, min(share, CONNECTIONS_COUNT_MAX))
+
+
 def _layer_maker(
     configuration: NodeConfiguration, filesystem: FileSystem
 ) -> Callable[[], Layer] | None:
@@ -171,7 +190,7 @@ def _layer_maker(
     # A node of registers shall not pay for what it never runs.
     from splitbrain.nodes.controller.roles.active import Identity
     from splitbrain.nodes.server.controller.controller_service import metadata_layer
-    from splitbrain.nodes.server.start.controller_settings import controller_settings
+    from splitbrain.nodes.server.start.metadata_settings import controller_settings
 
     identity = Identity(
         cluster_id=configuration.cluster_id,
@@ -186,7 +205,7 @@ def _broker_maker(configuration: NodeConfiguration, filesystem: FileSystem) -> C
     from splitbrain.nodes.server.broker.broker_materials import BrokerMaterials
     from splitbrain.nodes.server.broker.broker_service import broker_layer
     from splitbrain.nodes.server.broker.clean_stop import CleanStop
-    from splitbrain.nodes.server.start.broker_settings import broker_settings
+    from splitbrain.nodes.server.start.metadata_settings import broker_settings
 
     where = configuration.advertised_listener or configuration.quorum_listener
     materials = BrokerMaterials(

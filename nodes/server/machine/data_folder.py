@@ -5,15 +5,35 @@ says with what.
 """
 
 import secrets
+import threading
 from pathlib import Path
 
 from splitbrain.nodes.quorum.identifiers import DirectoryId, NodeId
 from splitbrain.nodes.server.machine.configuration import ConfigurationError, NodeConfiguration
-from splitbrain.nodes.server.machine.filesystems import open_filesystem
 from splitbrain.nodes.server.start.formatting import format_node, holds_node
 from splitbrain.nodes.storage.disk import DiskFileSystem
+from splitbrain.nodes.storage.durable_lengths import CountingFileSystem, DurableLengths
 from splitbrain.nodes.storage.errors import AlreadyFormattedError
+from splitbrain.nodes.storage.filesystem import FileSystem
 from splitbrain.nodes.storage.identity import StorageIdentity, adopt_storage
+
+
+def open_filesystem(configuration: NodeConfiguration) -> tuple[FileSystem, DurableLengths | None]:
+    """Return the file system for the data folder, and the table of durable lengths, if one is kept.
+
+    The caller closes the table when the last file is closed.
+
+    Raises:
+        OSError: the table cannot be opened.
+    """
+    plain = DiskFileSystem()
+    if configuration.durable_length_file is None:
+        return plain, None
+    # The loop appends while the disk's thread syncs.
+    lengths = DurableLengths(
+        Path(configuration.durable_length_file), Path(configuration.data_folder), threading.Lock()
+    )
+    return CountingFileSystem(plain, lengths), lengths
 
 
 def format_data_folder(configuration: NodeConfiguration) -> DirectoryId:
@@ -45,11 +65,7 @@ def format_data_folder(configuration: NodeConfiguration) -> DirectoryId:
 
 
 def format_data_folder_if_empty(configuration: NodeConfiguration) -> DirectoryId | None:
-    """Format the data folder if it holds nothing of a node; the directory id given, else None.
-
-    Raises:
-        OSError: it cannot be read or written.
-    """
+    """Format the folder if it holds nothing of a node; the directory id, else None."""
     # Looked at before the table of durable lengths is touched.
     if holds_node(DiskFileSystem(), Path(configuration.data_folder)):
         return None

@@ -1,11 +1,8 @@
 """A node's figures as Prometheus reads them, by the names of Kafka's own beans.
 
-Names are those that the usual rules of the JMX exporter make of a real controller's metrics
-(``kafka.controller:type=KafkaController,name=ActiveControllerCount``), so that dashboards made for
-Kafka work; figures that KIP-595 and KIP-631 name and no bean of 4.3 has are named alike. Durations
-are in milliseconds, as Kafka's are. Must never ask a node for more than it knows at once.
-
-Source: KIP-595, KIP-630, KIP-631; the exposition format is prometheus_client's.
+Names are those that the usual rules of the JMX exporter make of a real controller's metrics, so
+that dashboards made for Kafka work; figures that KIP-595 and KIP-631 name and no bean of 4.3 has
+are named alike. Durations are in milliseconds. Source: KIP-595, KIP-630, KIP-631.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,6 +14,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from splitbrain.nodes.quorum.replica import Replica
 from splitbrain.nodes.server.host.layer import Figures
+from splitbrain.nodes.server.host.measurements import Measurements
 
 CONTENT_TYPE: Final = prometheus_client.CONTENT_TYPE_LATEST
 _CONTROLLER: Final = "kafka_controller_kafkacontroller"
@@ -38,8 +36,8 @@ _LAYER_GAUGES: Final = (
 )  # fmt: skip
 
 
-class PrometheusMeasurements:
-    """Keeps one node's figures; implements ``nodes.server.host.measurements.Measurements``."""
+class PrometheusMeasurements(Measurements):
+    """Keeps one node's figures."""
 
     def __init__(self) -> None:
         """Nothing was measured yet."""

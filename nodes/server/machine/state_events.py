@@ -67,11 +67,7 @@ class StateEventFile:
         reason: str | None = None,
         detail: dict[str, Any] | None = None,
     ) -> None:
-        """Append one event, stamped with the node's monotonic clock.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
+        """Append one event, stamped with the node's monotonic clock; raises OSError."""
         if self._file is None:
             return
         event = StateEvent(

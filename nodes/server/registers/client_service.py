@@ -4,22 +4,16 @@ Requests that arrive in one turn are proposed (or confirmed) together at its end
 for the replica: it alone knows whether this node leads.
 """
 
-from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import msgspec
-
 from splitbrain.nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
-from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, Microseconds
-from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer
+from splitbrain.nodes.quorum.identifiers import Microseconds
 from splitbrain.nodes.registers.machine import RegisterMachine
-from splitbrain.nodes.server.host.layer import Layer, ServiceNeeds
+from splitbrain.nodes.server.host.layer import Layer, Service, ServiceNeeds
 from splitbrain.nodes.server.host.surroundings import TimerHandle
 from splitbrain.nodes.server.registers.proposals import InvalidRequestError, Proposals
 from splitbrain.nodes.server.registers.reads import Look, Reads, Seen
-from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, NodeState, Reply
-from splitbrain.nodes.wire.api_versions import ApiVersionsResponse, own_versions
-from splitbrain.nodes.wire.apis import RequestHeader
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
 
 #: How often requests are looked at whose time may be up.
 EXPIRY_INTERVAL_US: Final = 20_000
@@ -27,7 +21,7 @@ EXPIRY_INTERVAL_US: Final = 20_000
 TIMEOUT_MS_MAX: Final = 60_000
 
 
-class ClientService:
+class ClientService(Service):
     """Handles the requests of all clients of one node."""
 
     def __init__(self, needs: ServiceNeeds, machine: RegisterMachine) -> None:
@@ -38,9 +32,6 @@ class ClientService:
         self._flush_is_due = False
         self._expiry: TimerHandle | None = None
         self._stopping = False
-
-    def start(self) -> None:
-        """Nothing: who leads is heard of in time."""
 
     def handle(self, request: ClientRequest, reply: Reply) -> None:
         """Take one request; ``reply`` is called once, at once or later."""
@@ -58,30 +49,6 @@ class ClientService:
                 reply(ClientAnswer(request.id, "invalid-request", definite=True, reason=str(error)))
                 return
         self._schedule()
-
-    def completed(self, state: NodeState) -> NodeState:
-        """As it is."""
-        return state
-
-    def called(
-        self,
-        connection: ConnectionId,
-        correlation: CorrelationId,
-        header: RequestHeader,
-        message: msgspec.Struct,
-    ) -> None:
-        """Never: the quorum's listener is not told of anything that would be asked here."""
-        raise AssertionError(f"API {header.api_key} is not served by registers")
-
-    def described(
-        self, connection: ConnectionId, correlation: CorrelationId, answer: DescribeQuorumAnswer
-    ) -> bool:
-        """Never: registers ask nothing about the quorum."""
-        return False
-
-    def versions(self) -> ApiVersionsResponse:
-        """Return the APIs of the quorum's listener: the quorum's own."""
-        return own_versions()
 
     def accepted(self, effect: AcceptProposal) -> None:
         """Commands are in the leader's log."""
@@ -110,17 +77,6 @@ class ClientService:
     def passed_over(self, end_offset: int) -> None:
         """Note that a snapshot took the place of the commands below this offset."""
         self.proposals.passed_over(end_offset)
-
-    def role_changed(self) -> None:
-        """Nothing: what waits is answered by the log and the clock."""
-
-    def figures(self) -> Mapping[str, float]:
-        """None: registers have no metrics of Kafka's."""
-        return {}
-
-    def leave(self, left: Callable[[], None]) -> None:
-        """Nobody needs to be told first."""
-        left()
 
     def stop(self) -> None:
         """Refuse what comes from now on, answer what waits."""

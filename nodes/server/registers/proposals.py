@@ -1,12 +1,11 @@
 """Writes under way: from the client's request to the record's fate.
 
 A record is known by epoch and offset. Once the offset is applied its fate is certain, whoever leads
-by then: the same epoch means that it was committed, another epoch that it never can be. Until then
-a client hears nothing, or that the time was up. Must never answer ok before the record is applied.
+by then: the same epoch means that it was committed, another epoch that it never can be.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -44,11 +43,7 @@ class PendingWrite(msgspec.Struct):
 
 
 def command_of(request: ClientRequest) -> Command:
-    """Return the command that a request carries.
-
-    Raises:
-        InvalidRequestError: its value does not fit its kind.
-    """
+    """Return the command of a request; raises InvalidRequestError where its value does not fit."""
     match request.kind:
         case "write":
             return Write(request.operation, request.key, request.value)
@@ -122,34 +117,17 @@ class Proposals:
     def rejected(self, effect: RejectProposal) -> None:
         """Note that the batch was certainly not appended."""
         for pending in self._proposed.pop(effect.proposal_id, []):
-            _answer(
-                pending,
-                ClientAnswer(
-                    pending.request.id,
-                    "not-leader",
-                    definite=True,
-                    leader_id=effect.leader_id,
-                    epoch=effect.epoch,
-                    reason="this node does not lead",
-                ),
-            )
+            reason, leader_id = "this node does not lead", effect.leader_id
+            _answer(pending, "not-leader", reason, leader_id=leader_id, epoch=effect.epoch)
 
     def applied(self, offset: int, epoch: int, result: Applied | None) -> None:
         """Note that a committed record was applied; ``result`` is None for a control record."""
         for pending in self._appended.pop(offset, ()):
             if pending.epoch == epoch and result is not None:
                 _answer_ok(pending, offset, succeeded=result.succeeded)
-                continue
-            _answer(
-                pending,
-                ClientAnswer(
-                    pending.request.id,
-                    "not-leader",
-                    definite=True,
-                    epoch=epoch,
-                    reason=f"epoch {epoch} has another record at offset {offset}",
-                ),
-            )
+            else:
+                reason = f"epoch {epoch} has another record at offset {offset}"
+                _answer(pending, "not-leader", reason, epoch=epoch)
 
     def passed_over(self, end_offset: int) -> None:
         """A snapshot took the place of the records below this offset: their fate stays unknown."""
@@ -175,12 +153,7 @@ class Proposals:
         """Note that the node ends: nobody is left without an answer."""
         for batch in (self._gathered, *self._proposed.values()):
             for pending in batch:
-                _answer(
-                    pending,
-                    ClientAnswer(
-                        pending.request.id, "stopping", definite=True, reason="the node stops"
-                    ),
-                )
+                _answer(pending, "stopping", "the node stops")
         for waiting in self._appended.values():
             for pending in waiting:
                 _answer_unknown(pending, "unknown", "the node stops before it was committed")
@@ -190,29 +163,22 @@ class Proposals:
 
 
 def _answer_ok(pending: PendingWrite, offset: int, *, succeeded: bool) -> None:
-    _answer(
-        pending,
-        ClientAnswer(
-            pending.request.id,
-            "ok",
-            definite=True,
-            result=succeeded,
-            epoch=pending.epoch,
-            offset=offset,
-        ),
-    )
+    _answer(pending, "ok", None, result=succeeded, epoch=pending.epoch, offset=offset)
 
 
 def _answer_unknown(pending: PendingWrite, outcome: AnswerOutcome, reason: str) -> None:
-    _answer(
-        pending,
-        ClientAnswer(
-            pending.request.id, outcome, definite=False, epoch=pending.epoch, reason=reason
-        ),
-    )
+    _answer(pending, outcome, reason, definite=False, epoch=pending.epoch)
 
 
-def _answer(pending: PendingWrite, answer: ClientAnswer) -> None:
+def _answer(
+    pending: PendingWrite,
+    outcome: AnswerOutcome,
+    reason: str | None,
+    *,
+    definite: bool = True,
+    **facts: Any,
+) -> None:
     if not pending.answered:
         pending.answered = True
-        pending.reply(answer)
+        answer_id = pending.request.id
+        pending.reply(ClientAnswer(answer_id, outcome, definite, reason=reason, **facts))

@@ -13,7 +13,12 @@ from splitbrain.nodes.quorum.effects import AnswerRead, RejectRead
 from splitbrain.nodes.quorum.events import ReadId, ReadRequested
 from splitbrain.nodes.quorum.identifiers import Microseconds
 from splitbrain.nodes.server.host.state_machine import StateMachine
-from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
+from splitbrain.nodes.transport.client_protocol import (
+    AnswerOutcome,
+    ClientAnswer,
+    ClientRequest,
+    Reply,
+)
 
 
 class Seen(NamedTuple):
@@ -53,14 +58,14 @@ class Reads:
         self._machine = machine
         self._look = look
         self._gathered: list[PendingRead] = []
-        self._asked: dict[ReadId, list[PendingRead]] = {}
+        self._unconfirmed: dict[ReadId, list[PendingRead]] = {}
         self._confirmed: list[_Confirmed] = []
         self._read_count = 0
 
     @property
     def is_idle(self) -> bool:
         """Whether no client waits."""
-        return not (self._gathered or self._asked or self._confirmed)
+        return not (self._gathered or self._unconfirmed or self._confirmed)
 
     def add(self, request: ClientRequest, reply: Reply, deadline: Microseconds) -> None:
         """Take a request into the group that is being gathered."""
@@ -71,29 +76,21 @@ class Reads:
         if self._gathered:
             self._read_count += 1
             read_id = ReadId(self._read_count)
-            self._asked[read_id], self._gathered = self._gathered, []
+            self._unconfirmed[read_id], self._gathered = self._gathered, []
             self._ask(ReadRequested(read_id))
 
     def confirmed(self, effect: AnswerRead) -> None:
         """This node led when the reads were asked, and ``offset`` covers what was committed."""
-        reads = self._asked.pop(effect.read_id, None)
+        reads = self._unconfirmed.pop(effect.read_id, None)
         if reads:
             self._confirmed.append(_Confirmed(effect.offset, effect.epoch, reads))
             self.answer_applied()
 
     def rejected(self, effect: RejectRead) -> None:
         """This node does not lead, or did not stay leader."""
-        for read in self._asked.pop(effect.read_id, ()):
-            read.reply(
-                ClientAnswer(
-                    read.request.id,
-                    "not-leader",
-                    definite=True,
-                    leader_id=effect.leader_id,
-                    epoch=effect.epoch,
-                    reason="this node does not lead",
-                )
-            )
+        for read in self._unconfirmed.pop(effect.read_id, ()):
+            reason, leader_id = "this node does not lead", effect.leader_id
+            _answer(read, "not-leader", reason=reason, leader_id=leader_id, epoch=effect.epoch)
 
     def answer_applied(self) -> None:
         """Answer the confirmed reads that the machine has caught up with."""
@@ -106,48 +103,32 @@ class Reads:
                 waiting.append(group)
                 continue
             for read in group.reads:
-                self._answer(read, group.epoch)
+                seen = self._look(read.request)
+                _answer(read, "ok", result=seen.result, epoch=group.epoch, offset=seen.end_offset)
         self._confirmed = waiting
 
     def expire(self, now: Microseconds) -> None:
         """Answer those whose time is up."""
-        for read_id, reads in list(self._asked.items()):
+        for read_id, reads in list(self._unconfirmed.items()):
             kept = _answer_expired(reads, now)
             if kept:
-                self._asked[read_id] = kept
+                self._unconfirmed[read_id] = kept
             else:
-                del self._asked[read_id]
+                del self._unconfirmed[read_id]
         for group in self._confirmed:
             group.reads = _answer_expired(group.reads, now)
         self._confirmed = [group for group in self._confirmed if group.reads]
 
     def stop(self) -> None:
         """Note that the node ends: nobody is left without an answer."""
-        groups = [self._gathered, *self._asked.values()]
+        groups = [self._gathered, *self._unconfirmed.values()]
         groups += [group.reads for group in self._confirmed]
         for reads in groups:
             for read in reads:
-                read.reply(
-                    ClientAnswer(
-                        read.request.id, "stopping", definite=True, reason="the node stops"
-                    )
-                )
+                _answer(read, "stopping", reason="the node stops")
         self._gathered = []
-        self._asked = {}
+        self._unconfirmed = {}
         self._confirmed = []
-
-    def _answer(self, read: PendingRead, epoch: int) -> None:
-        seen = self._look(read.request)
-        read.reply(
-            ClientAnswer(
-                read.request.id,
-                "ok",
-                definite=True,
-                result=seen.result,
-                epoch=epoch,
-                offset=seen.end_offset,
-            )
-        )
 
 
 def _answer_expired(reads: list[PendingRead], now: Microseconds) -> list[PendingRead]:
@@ -157,12 +138,9 @@ def _answer_expired(reads: list[PendingRead], now: Microseconds) -> list[Pending
         if read.deadline > now:
             kept.append(read)
             continue
-        read.reply(
-            ClientAnswer(
-                read.request.id,
-                "timeout",
-                definite=True,
-                reason="leadership was not confirmed within the time given",
-            )
-        )
+        _answer(read, "timeout", reason="leadership was not confirmed within the time given")
     return kept
+
+
+def _answer(read: PendingRead, outcome: AnswerOutcome, **facts: Any) -> None:
+    read.reply(ClientAnswer(read.request.id, outcome, definite=True, **facts))

@@ -1,8 +1,7 @@
 """Puts a node together from what lies in its data folder: recovery, and nothing that waits.
 
 Two steps, since some of a node's surroundings carry its incarnation: ``begin_life`` takes the
-number, ``assemble`` recovers log and quorum state. Used on the machine and in simulation alike.
-Must never send or listen: a node begins with ``Node.start``.
+number, ``assemble`` recovers log and quorum state. Nothing is sent before ``Node.start``.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,9 +1,8 @@
 """Formats a node's data folder, once, and says when it may be done unasked.
 
 A voter that forgets what it flushed is what Raft does not survive. So a node that has lived before
-and finds its folder empty is formatted with a fresh directory id: it comes back as an observer that
-the voter set does not count. Must never touch a folder that holds anything of a node that lived;
-what a crash in the midst of formatting left behind is nothing.
+and finds its folder empty is formatted with a fresh directory id: it comes back as an observer. A
+folder that holds anything of a node that lived is not touched.
 """
 
 from collections.abc import Callable
@@ -56,11 +55,7 @@ def format_node(
 
 
 def holds_node(filesystem: FileSystem, folder: Path) -> bool:
-    """Whether there is anything in the folder that formatting would not leave half done.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """Whether the folder holds what formatting would not leave half done; raises OSError."""
     if not filesystem.exists(folder):
         return False
     return any(name not in _NOTHING_NAMES for name in filesystem.list(folder))
@@ -74,11 +69,7 @@ def format_if_empty(
     has_lived: bool,
     token_hex: Callable[[int], str],
 ) -> DirectoryId | None:
-    """As ``format_node``, if the folder holds nothing of a node; else None.
-
-    Raises:
-        OSError: it cannot be read or written.
-    """
+    """As ``format_node``, if the folder holds nothing of a node, else None; raises OSError."""
     if holds_node(filesystem, folder):
         return None
     try:

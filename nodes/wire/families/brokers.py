@@ -16,29 +16,17 @@ from splitbrain.nodes.wire.declared import (
     Int64,
     NullableString,
     String,
-    Uint16,
     Uuid,
     since,
     tag,
 )
-
-
-class AdvertisedListener(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Where a broker or a controller can be reached."""
-
-    name: String
-    host: String
-    port: Uint16
-    #: 0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL.
-    security_protocol: Int16
-
-
-class SupportedFeature(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Levels of one feature that a broker or a controller can run with."""
-
-    name: String
-    min_supported_version: Int16
-    max_supported_version: Int16
+from splitbrain.nodes.wire.families.parts import (
+    AdvertisedListener,
+    IdentifiedTopic,
+    Outcome,
+    PartitionNumber,
+    SupportedFeature,
+)
 
 
 class BrokerRegistrationRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -98,12 +86,8 @@ class UnregisterBrokerRequest(msgspec.Struct, frozen=True, kw_only=True, gc=Fals
     broker_id: Int32
 
 
-class UnregisterBrokerResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class UnregisterBrokerResponse(Outcome, frozen=True, kw_only=True, gc=False):
     """Whether the broker is forgotten."""
-
-    throttle_time_ms: Int32
-    error_code: Int16
-    error_message: NullableString
 
 
 class AllocateProducerIdsRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -123,17 +107,7 @@ class AllocateProducerIdsResponse(msgspec.Struct, frozen=True, kw_only=True, gc=
     producer_id_len: Int32
 
 
-class PartitionToAssign(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A partition whose replica lies in the directory."""
-
-    partition_index: Int32
-
-
-class TopicToAssign(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Partitions of one topic."""
-
-    topic_id: Uuid
-    partitions: tuple[PartitionToAssign, ...]
+TopicToAssign = IdentifiedTopic[PartitionNumber]
 
 
 class DirectoryToAssign(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -158,11 +132,7 @@ class AssignedPartition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     error_code: Int16
 
 
-class AssignedTopic(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Partitions of one topic."""
-
-    topic_id: Uuid
-    partitions: tuple[AssignedPartition, ...]
+AssignedTopic = IdentifiedTopic[AssignedPartition]
 
 
 class AssignedDirectory(msgspec.Struct, frozen=True, kw_only=True, gc=False):

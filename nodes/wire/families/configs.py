@@ -18,6 +18,7 @@ from splitbrain.nodes.wire.declared import (
     String,
     since,
 )
+from splitbrain.nodes.wire.families.parts import ConfigValue
 
 
 class ResourceToDescribe(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -121,20 +122,13 @@ class IncrementalAlterConfigsResponse(msgspec.Struct, frozen=True, kw_only=True,
     responses: tuple[AlteredResource, ...]
 
 
-class ConfigToSet(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One config as it shall be."""
-
-    name: String
-    value: NullableString
-
-
 class ResourceToSet(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """All configs that one resource shall have; others are removed."""
 
     #: 2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group.
     resource_type: Int8
     resource_name: String
-    configs: tuple[ConfigToSet, ...]
+    configs: tuple[ConfigValue, ...]
 
 
 class AlterConfigsRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -144,8 +138,5 @@ class AlterConfigsRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     validate_only: Boolean
 
 
-class AlterConfigsResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class AlterConfigsResponse(IncrementalAlterConfigsResponse, frozen=True, kw_only=True, gc=False):
     """Results for each resource."""
-
-    throttle_time_ms: Int32
-    responses: tuple[AlteredResource, ...]

@@ -22,7 +22,7 @@ from splitbrain.nodes.wire.declared import (
     since,
     until,
 )
-from splitbrain.nodes.wire.families.brokers import AdvertisedListener, SupportedFeature
+from splitbrain.nodes.wire.families.parts import AdvertisedListener, Outcome, SupportedFeature
 
 
 class ControllerRegistrationRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -35,12 +35,8 @@ class ControllerRegistrationRequest(msgspec.Struct, frozen=True, kw_only=True, g
     features: tuple[SupportedFeature, ...]
 
 
-class ControllerRegistrationResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ControllerRegistrationResponse(Outcome, frozen=True, kw_only=True, gc=False):
     """Whether the controller is registered."""
-
-    throttle_time_ms: Int32
-    error_code: Int16
-    error_message: NullableString
 
 
 class FeatureToUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -70,12 +66,9 @@ class UpdatedFeature(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     error_message: NullableString
 
 
-class UpdateFeaturesResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class UpdateFeaturesResponse(Outcome, frozen=True, kw_only=True, gc=False):
     """Result of the update."""
 
-    throttle_time_ms: Int32
-    error_code: Int16
-    error_message: NullableString
     results: Annotated[tuple[UpdatedFeature, ...], until(1), IGNORABLE] = ()
 
 

@@ -17,10 +17,10 @@ from splitbrain.nodes.wire.declared import (
     Int64,
     NullableString,
     String,
-    Uuid,
     since,
     until,
 )
+from splitbrain.nodes.wire.families.parts import IdentifiedTopic, NamedTopic, Outcome
 
 
 class InSyncBroker(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -45,11 +45,7 @@ class PartitionToAlter(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     partition_epoch: Int32
 
 
-class TopicToAlter(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Partitions of one topic."""
-
-    topic_id: Uuid
-    partitions: tuple[PartitionToAlter, ...]
+TopicToAlter = IdentifiedTopic[PartitionToAlter]
 
 
 class AlterPartitionRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -73,11 +69,7 @@ class AlteredPartition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     partition_epoch: Int32
 
 
-class AlteredTopic(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Partitions of one topic."""
-
-    topic_id: Uuid
-    partitions: tuple[AlteredPartition, ...]
+AlteredTopic = IdentifiedTopic[AlteredPartition]
 
 
 class AlterPartitionResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -136,11 +128,7 @@ class PartitionToReassign(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     replicas: tuple[Int32, ...] | None = None
 
 
-class TopicToReassign(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Partitions of one topic."""
-
-    name: String
-    partitions: tuple[PartitionToReassign, ...]
+TopicToReassign = NamedTopic[PartitionToReassign]
 
 
 class AlterPartitionReassignmentsRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -159,11 +147,7 @@ class ReassignedPartition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     error_message: NullableString
 
 
-class ReassignedTopic(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Partitions of one topic."""
-
-    name: String
-    partitions: tuple[ReassignedPartition, ...]
+ReassignedTopic = NamedTopic[ReassignedPartition]
 
 
 class AlterPartitionReassignmentsResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -200,17 +184,10 @@ class PartitionUnderReassignment(msgspec.Struct, frozen=True, kw_only=True, gc=F
     removing_replicas: tuple[Int32, ...]
 
 
-class TopicUnderReassignment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Partitions of one topic."""
-
-    name: String
-    partitions: tuple[PartitionUnderReassignment, ...]
+TopicUnderReassignment = NamedTopic[PartitionUnderReassignment]
 
 
-class ListPartitionReassignmentsResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ListPartitionReassignmentsResponse(Outcome, frozen=True, kw_only=True, gc=False):
     """Partitions on the move."""
 
-    throttle_time_ms: Int32
-    error_code: Int16
-    error_message: NullableString
     topics: tuple[TopicUnderReassignment, ...]

@@ -5,7 +5,7 @@ Node endpoints, directories and times are ignorable: a version that lacks them i
 Source: Kafka 4.3's message definitions (KIP-595, KIP-630, KIP-836, KIP-853, KIP-996, KIP-1166).
 """
 
-from typing import Annotated, Final, Generic, TypeVar
+from typing import Annotated, Final, Generic
 
 import msgspec
 
@@ -25,31 +25,22 @@ from splitbrain.nodes.wire.declared import (
     since,
     tag,
 )
+from splitbrain.nodes.wire.families.parts import (
+    IdentifiedTopic,
+    Listener,
+    NamedTopic,
+    P,
+    PartitionNumber,
+)
 
 #: Fetch 18: the follower does not say its high watermark.
 HIGH_WATERMARK_NOT_SUPPORTED: Final = (1 << 63) - 1
 
-P = TypeVar("P", bound=msgspec.Struct)
-
 
 class Topic(msgspec.Struct, Generic[P], frozen=True, kw_only=True, gc=False):
-    """Partitions of one topic."""
+    """Partitions of one topic, by its name."""
 
     topic_name: String
-    partitions: tuple[P, ...]
-
-
-class IdentifiedTopic(msgspec.Struct, Generic[P], frozen=True, kw_only=True, gc=False):
-    """Partitions of one topic, which a fetch names by its id."""
-
-    topic_id: Uuid
-    partitions: tuple[P, ...]
-
-
-class SnapshotTopic(msgspec.Struct, Generic[P], frozen=True, kw_only=True, gc=False):
-    """Partitions of one topic, whose snapshots are fetched."""
-
-    name: String
     partitions: tuple[P, ...]
 
 
@@ -57,14 +48,6 @@ class NodeEndpoint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Address of a quorum node."""
 
     node_id: Int32
-    host: String
-    port: Uint16
-
-
-class Listener(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Address of one of a node's listeners."""
-
-    name: String
     host: String
     port: Uint16
 
@@ -293,7 +276,7 @@ class FetchSnapshotRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cluster_id: Annotated[NullableString, tag(0)] = None
     replica_id: Int32 = -1
     max_bytes: Int32 = 0x7FFFFFFF
-    topics: tuple[SnapshotTopic[SnapshotToFetch], ...]
+    topics: tuple[NamedTopic[SnapshotToFetch], ...]
 
 
 class SnapshotChunk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -317,20 +300,14 @@ class FetchSnapshotResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16
-    topics: tuple[SnapshotTopic[SnapshotChunk], ...]
+    topics: tuple[NamedTopic[SnapshotChunk], ...]
     node_endpoints: Annotated[tuple[NodeEndpoint, ...], since(1), tag(0), IGNORABLE] = ()
-
-
-class PartitionToDescribe(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A partition by its number."""
-
-    partition_index: Int32
 
 
 class DescribeQuorumRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Asks the leader for the state of the quorum."""
 
-    topics: tuple[Topic[PartitionToDescribe], ...]
+    topics: tuple[Topic[PartitionNumber], ...]
 
 
 class DescribedReplica(msgspec.Struct, frozen=True, kw_only=True, gc=False):

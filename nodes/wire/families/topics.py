@@ -23,6 +23,7 @@ from splitbrain.nodes.wire.declared import (
     tag,
     until,
 )
+from splitbrain.nodes.wire.families.parts import ConfigValue
 
 
 class ReplicaAssignment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -31,13 +32,6 @@ class ReplicaAssignment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     partition_index: Int32
     #: The preferred leader first.
     broker_ids: tuple[Int32, ...]
-
-
-class TopicConfig(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One config that a topic is created with."""
-
-    name: String
-    value: NullableString
 
 
 class CreatableTopic(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -50,7 +44,7 @@ class CreatableTopic(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     replication_factor: Int16
     #: Empty where the controller chooses.
     assignments: tuple[ReplicaAssignment, ...]
-    configs: tuple[TopicConfig, ...]
+    configs: tuple[ConfigValue, ...]
 
 
 class CreateTopicsRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -14,19 +14,11 @@ from splitbrain.nodes.wire.declared import (
     Int32,
     NullableString,
     String,
-    Uint16,
     Uuid,
     since,
     tag,
 )
-
-
-class VoterListener(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Where a voter can be reached."""
-
-    name: String
-    host: String
-    port: Uint16
+from splitbrain.nodes.wire.families.parts import Listener, Outcome
 
 
 class AddRaftVoterRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -36,17 +28,13 @@ class AddRaftVoterRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     timeout_ms: Int32
     voter_id: Int32
     voter_directory_id: Uuid
-    listeners: tuple[VoterListener, ...]
+    listeners: tuple[Listener, ...]
     #: Whether the answer waits for the commit, or only for the leader's append.
     ack_when_committed: Annotated[Boolean, since(1)] = True
 
 
-class AddRaftVoterResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class AddRaftVoterResponse(Outcome, frozen=True, kw_only=True, gc=False):
     """Whether it became one."""
-
-    throttle_time_ms: Int32
-    error_code: Int16
-    error_message: NullableString
 
 
 class RemoveRaftVoterRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -57,12 +45,8 @@ class RemoveRaftVoterRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False
     voter_directory_id: Uuid
 
 
-class RemoveRaftVoterResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RemoveRaftVoterResponse(Outcome, frozen=True, kw_only=True, gc=False):
     """Whether it is out."""
-
-    throttle_time_ms: Int32
-    error_code: Int16
-    error_message: NullableString
 
 
 class KRaftVersionRange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -79,7 +63,7 @@ class UpdateRaftVoterRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False
     current_leader_epoch: Int32
     voter_id: Int32
     voter_directory_id: Uuid
-    listeners: tuple[VoterListener, ...]
+    listeners: tuple[Listener, ...]
     k_raft_version_feature: KRaftVersionRange
 
 

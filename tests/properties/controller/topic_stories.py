@@ -74,7 +74,7 @@ def a_creation(source: random.Random, image: MetadataImage) -> topics.CreateTopi
                 for number in range(source.randrange(1, 4) if is_manual else 0)
             ),
             configs=tuple(
-                topics.TopicConfig(name=name, value=value)
+                topics.ConfigValue(name=name, value=value)
                 for name, value in source.sample(VALUES, source.randrange(3))
                 if value is not None or source.random() < 0.3
             ),

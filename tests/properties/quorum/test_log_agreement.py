@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from splitbrain.nodes.quorum.fetch_desk import divergence
 from splitbrain.nodes.quorum.fetching import truncation_offset
 from splitbrain.nodes.quorum.identifiers import (
     NO_DIRECTORY,
@@ -14,7 +15,6 @@ from splitbrain.nodes.quorum.identifiers import (
 from splitbrain.nodes.quorum.log_positions import LogPositions
 from splitbrain.nodes.quorum.messages import FetchRequest
 from splitbrain.nodes.quorum.persistent import EpochStart, LogShape
-from splitbrain.nodes.quorum.serving import divergence
 
 
 def positions(epochs: list[int]) -> LogPositions:

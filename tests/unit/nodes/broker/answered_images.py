@@ -75,7 +75,7 @@ def registered(
     broker_id: int, listener: str, *, rack: str | None = None, fenced: bool = False
 ) -> records.RegisterBrokerRecord:
     """A broker that is reached on one listener."""
-    endpoint = records.Endpoint(listener, f"b{broker_id}", 9000 + broker_id, 0)
+    endpoint = records.AdvertisedListener(listener, f"b{broker_id}", 9000 + broker_id, 0)
     return msgspec.structs.replace(
         broker(broker_id, rack=rack, fenced=fenced), end_points=(endpoint,)
     )

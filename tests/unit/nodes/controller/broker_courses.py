@@ -195,7 +195,7 @@ class Course:
             return None
         topic_id, number, _ = _one_of(self.seen, numbers)
         where = _one_of((*_directories(process.broker_id), LOST_DIRECTORY), numbers)
-        there = (brokers.PartitionToAssign(partition_index=number),)
+        there = (brokers.PartitionNumber(partition_index=number),)
         asked = brokers.AssignReplicasToDirsRequest(
             broker_id=process.broker_id,
             broker_epoch=process.epoch,

@@ -34,7 +34,7 @@ def register_broker(source: random.Random, image: MetadataImage, at: int) -> Met
         broker_id=broker_id,
         incarnation_id=uuid_of(source),
         broker_epoch=at,
-        end_points=(records.Endpoint("PLAINTEXT", f"b{broker_id}", 9092, 0),),
+        end_points=(records.AdvertisedListener("PLAINTEXT", f"b{broker_id}", 9092, 0),),
         features=(records.SupportedFeature("metadata.version", 7, 30),),
         rack=source.choice(RACKS),
         fenced=source.random() < 0.8,
@@ -70,7 +70,7 @@ def register_controller(source: random.Random, image: MetadataImage, at: int) ->
         controller_id,
         uuid_of(source),
         False,
-        (records.Endpoint("CONTROLLER", "c", 9093, 0),),
+        (records.AdvertisedListener("CONTROLLER", "c", 9093, 0),),
         (records.SupportedFeature("kraft.version", 0, 1),),
     )
 

@@ -18,8 +18,8 @@ from tests.unit.nodes.wire.declared_messages import messages
 
 FOLDER = Path("tests/corpus/metadata")
 NESTED = {
-    "BrokerEndpoint": records.Endpoint,
-    "ControllerEndpoint": records.Endpoint,
+    "BrokerEndpoint": records.AdvertisedListener,
+    "ControllerEndpoint": records.AdvertisedListener,
     "BrokerFeature": records.SupportedFeature,
     "ControllerFeature": records.SupportedFeature,
     "EntityData": records.QuotaEntity,

@@ -5,12 +5,12 @@ from itertools import pairwise
 
 import pytest
 
-import splitbrain.nodes.metadata.digest
+import splitbrain.nodes.metadata.machine
 from splitbrain.nodes.metadata import records
 from splitbrain.nodes.metadata.content import image_records
 from splitbrain.nodes.metadata.delta import image_of
-from splitbrain.nodes.metadata.digest import ImageDigests
 from splitbrain.nodes.metadata.image import MetadataImage, TopicImage
+from splitbrain.nodes.metadata.machine import ImageDigests
 from splitbrain.nodes.metadata.records import MetadataRecord
 from splitbrain.nodes.metadata.serde import encode_record
 from tests.unit.nodes.metadata.courses import after, at_offset, course
@@ -58,13 +58,13 @@ def test_each_part_counts(record: MetadataRecord) -> None:
 def test_only_topics_that_changed_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     image = after(IMAGE, [records.TopicRecord("u", OTHER_ID)], len(CLUSTER))
     digests, read = ImageDigests(), list[str]()
-    records_of = splitbrain.nodes.metadata.digest.topic_records
+    records_of = splitbrain.nodes.metadata.machine.topic_records
 
     def noted(topic: TopicImage) -> Iterator[MetadataRecord]:
         read.append(topic.name)
         return records_of(topic)
 
-    monkeypatch.setattr(splitbrain.nodes.metadata.digest, "topic_records", noted)
+    monkeypatch.setattr(splitbrain.nodes.metadata.machine, "topic_records", noted)
     digests.of(image)
     digests.of(after(image, [change(1, isr=(1,))], len(CLUSTER) + 1))
     assert read == ["t", "u", "t"]

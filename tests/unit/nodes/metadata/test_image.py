@@ -19,12 +19,7 @@ from tests.unit.nodes.metadata.definitions import FOLDER
 TOPIC_ID = "ab" * 16
 OTHER_ID = "cd" * 16
 BROKER = records.RegisterBrokerRecord(
-    broker_id=1,
-    incarnation_id=OTHER_ID,
-    broker_epoch=5,
-    end_points=(),
-    features=(),
-    rack=None,
+    broker_id=1, incarnation_id=OTHER_ID, broker_epoch=5, end_points=(), features=(), rack=None
 )
 
 
@@ -235,10 +230,7 @@ def test_a_quota_is_for_an_entity_however_its_parts_are_ordered() -> None:
         (records.UnfenceBrokerRecord(3, 6), "cannot unfence broker 3"),
         (records.BrokerRegistrationChangeRecord(1, 4), "cannot change broker 1"),
         (records.BrokerRegistrationChangeRecord(1, 5, fenced=2), "says 2 where"),
-        (
-            records.BrokerRegistrationChangeRecord(1, 5, in_controlled_shutdown=-1),
-            "says -1 where",
-        ),
+        (records.BrokerRegistrationChangeRecord(1, 5, in_controlled_shutdown=-1), "says -1 where"),
         (
             records.RegisterBrokerRecord(
                 broker_id=1,

@@ -2,14 +2,23 @@
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
-from splitbrain.nodes.quorum.effects import Effect
-from splitbrain.nodes.quorum.events import Event, RequestReceived
+from splitbrain.nodes.quorum.effects import Effect, SendRequest
+from splitbrain.nodes.quorum.events import (
+    AnswerReceived,
+    Event,
+    QuorumStatePersisted,
+    RequestReceived,
+    Started,
+    TimerElapsed,
+)
 from splitbrain.nodes.quorum.identifiers import (
     NO_DIRECTORY,
     NO_EPOCH,
+    UNKNOWN_OFFSET,
     ConnectionId,
     CorrelationId,
     DirectoryId,
@@ -19,11 +28,19 @@ from splitbrain.nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from splitbrain.nodes.quorum.messages import BeginQuorumEpochRequest, VoteRequest
-from splitbrain.nodes.quorum.persistent import LogShape, QuorumState, Voter
+from splitbrain.nodes.quorum.messages import (
+    Answer,
+    BeginQuorumEpochRequest,
+    ErrorCode,
+    FetchRequest,
+    Request,
+    VoteAnswer,
+    VoteRequest,
+)
+from splitbrain.nodes.quorum.persistent import EpochStart, LogShape, QuorumState, Voter
 from splitbrain.nodes.quorum.replica import Replica
 from splitbrain.nodes.quorum.settings import QuorumSettings
-from splitbrain.nodes.quorum.voters import ReplicaKey
+from splitbrain.nodes.quorum.voters import ReplicaKey, VoterSet
 
 MS = 1_000
 LIFE = Incarnation(7)
@@ -40,6 +57,26 @@ def directory(number: int) -> DirectoryId:
     return DirectoryId(f"{number:032x}")
 
 
+def key(number: int) -> ReplicaKey:
+    return ReplicaKey(NodeId(number), directory(number))
+
+
+def voters_of(
+    count: int, directory_of: Callable[[int], DirectoryId] = directory
+) -> tuple[Voter, ...]:
+    return tuple(Voter(NodeId(n), directory_of(n), "host", 1) for n in range(1, count + 1))
+
+
+def voter_set(count: int = 3, me: int = 1) -> VoterSet:
+    return VoterSet(voters_of(count), key(me))
+
+
+def shape(*starts: tuple[int, int], end: int, start: int = 0) -> LogShape:
+    """A log by (epoch, offset) of where each of its epochs begins, and by its end."""
+    epochs = tuple(EpochStart(Epoch(epoch), Offset(offset)) for epoch, offset in starts)
+    return LogShape(Offset(start), Offset(end), epochs)
+
+
 def replica_of(
     me: int = 1,
     *,
@@ -51,11 +88,10 @@ def replica_of(
     directory_of: Callable[[int], DirectoryId] = directory,
 ) -> Replica:
     """A replica; ``directory_of``: by which the voters know each other."""
-    numbers = range(1, voter_count + 1)
     return Replica(
         settings=settings,
-        voters=tuple(Voter(NodeId(n), directory_of(n), "host", 1) for n in numbers),
-        me=ReplicaKey(NodeId(me), directory(me)),
+        voters=voters_of(voter_count, directory_of),
+        me=key(me),
         cluster_id="cluster",
         incarnation=LIFE,
         state=QuorumState(Epoch(epoch), None if leader is None else NodeId(leader), None, None),
@@ -88,9 +124,52 @@ def vote_request(**changes: object) -> VoteRequest:
     return msgspec.structs.replace(usual, **changes)
 
 
+def fetch_request(**changes: object) -> FetchRequest:
+    """Node 2 fetches from the start of an empty log in epoch 1, but for what is changed."""
+    usual = FetchRequest(
+        "cluster",
+        NodeId(2),
+        directory(2),
+        Epoch(1),
+        Offset(0),
+        NO_EPOCH,
+        UNKNOWN_OFFSET,
+        100,
+        1_000,
+    )
+    return msgspec.structs.replace(usual, **changes)
+
+
+def received(request: Request, *, connection: int = 1, correlation: int = 1) -> RequestReceived:
+    return RequestReceived(ConnectionId(connection), CorrelationId(correlation), request)
+
+
+def answered(sent: SendRequest, answer: Answer) -> AnswerReceived:
+    return AnswerReceived(sent.peer, sent.correlation, LIFE, answer)
+
+
+def granted(sent: SendRequest, epoch: int) -> AnswerReceived:
+    """The peer that was asked gives its vote, or its pre-vote."""
+    return answered(sent, VoteAnswer(ErrorCode.NONE, None, Epoch(epoch), granted=True))
+
+
+def sent_by(effects: tuple[Effect, ...]) -> list[SendRequest]:
+    return [effect for effect in effects if isinstance(effect, SendRequest)]
+
+
+def lone_leader(**more: Any) -> Replica:
+    """The only voter, as it begins to lead epoch 1; its state and its first record wait."""
+    replica = replica_of(voter_count=1, **more)
+    step(replica, Started())
+    step(replica, TimerElapsed(), 1_000)
+    step(replica, QuorumStatePersisted(1), 1_001)
+    assert replica.role == "leader"
+    return replica
+
+
 def begin(leader: int, epoch: int, me: int = 1, *, correlation: int = 1) -> RequestReceived:
     """A leader tells ``me`` that it leads."""
     request = BeginQuorumEpochRequest(
         "cluster", NodeId(me), directory(me), NodeId(leader), Epoch(epoch)
     )
-    return RequestReceived(ConnectionId(1), CorrelationId(correlation), request)
+    return received(request, correlation=correlation)

@@ -3,7 +3,7 @@
 import pytest
 
 from splitbrain.nodes.quorum.admission import QuorumRequest, error_of
-from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, Epoch, NodeId
 from splitbrain.nodes.quorum.messages import (
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
@@ -11,37 +11,24 @@ from splitbrain.nodes.quorum.messages import (
     FetchRequest,
     VoteRequest,
 )
-from splitbrain.nodes.quorum.persistent import Voter
-from splitbrain.nodes.quorum.voters import ReplicaKey, VoterSet
+from tests.unit.nodes.quorum.replicas import directory, fetch_request, vote_request, voter_set
 
 EPOCH = Epoch(4)
 
 
-def directory(number: int) -> DirectoryId:
-    return DirectoryId(f"{number:032x}")
-
-
-VOTERS = tuple(Voter(NodeId(n), directory(n), "host", 1) for n in (1, 2, 3))
-
-
 def error(request: QuorumRequest, *, me: int = 1, epoch: Epoch = EPOCH) -> ErrorCode:
-    voters = VoterSet(VOTERS, ReplicaKey(NodeId(me), directory(me)))
-    return error_of(request, voters, "cluster", epoch)
+    return error_of(request, voter_set(me=me), "cluster", epoch)
 
 
 def fetch(
     *, epoch: int = EPOCH, offset: int = 0, replica: int = 2, cluster: str | None = "cluster"
 ) -> FetchRequest:
-    return FetchRequest(
+    return fetch_request(
         cluster_id=cluster,
-        replica_id=NodeId(replica),
+        replica_id=replica,
         replica_directory_id=directory(replica),
-        epoch=Epoch(epoch),
-        fetch_offset=Offset(offset),
-        last_fetched_epoch=Epoch(0),
-        high_watermark=Offset(0),
-        max_wait_ms=100,
-        max_bytes=1000,
+        epoch=epoch,
+        fetch_offset=offset,
     )
 
 
@@ -54,16 +41,14 @@ def vote(
     voter: int = 1,
     voter_directory: DirectoryId | None = None,
 ) -> VoteRequest:
-    return VoteRequest(
+    return vote_request(
         cluster_id="cluster",
-        voter_id=NodeId(voter),
+        voter_id=voter,
         voter_directory_id=directory(1) if voter_directory is None else voter_directory,
-        epoch=Epoch(epoch),
-        candidate_id=NodeId(candidate),
+        epoch=epoch,
+        candidate_id=candidate,
         candidate_directory_id=candidate_directory or directory(candidate),
-        last_epoch=Epoch(0),
-        end_offset=Offset(end_offset),
-        pre_vote=False,
+        end_offset=end_offset,
     )
 
 

@@ -1,33 +1,19 @@
 """Epochs that would leave too few for later elections: refused of everybody, and not stood in."""
 
 import pytest
+from msgspec.structs import replace
 
 from splitbrain.nodes.quorum.durable_state import DurableState
-from splitbrain.nodes.quorum.effects import (
-    Effect,
-    PersistQuorumState,
-    SendAnswer,
-    SendRequest,
-    Warn,
-)
+from splitbrain.nodes.quorum.effects import Effect, PersistQuorumState, SendAnswer, Warn
 from splitbrain.nodes.quorum.epoch_limit import EPOCH_MAX, LAST_EPOCH, highest_from, may_stand
 from splitbrain.nodes.quorum.errors import InvariantViolation
 from splitbrain.nodes.quorum.events import (
-    AnswerReceived,
     QuorumStatePersisted,
-    RequestReceived,
     ResignRequested,
     Started,
     TimerElapsed,
 )
-from splitbrain.nodes.quorum.identifiers import (
-    NO_EPOCH,
-    ConnectionId,
-    CorrelationId,
-    Epoch,
-    NodeId,
-    Offset,
-)
+from splitbrain.nodes.quorum.identifiers import Epoch, NodeId, Offset
 from splitbrain.nodes.quorum.messages import (
     Answer,
     BeginQuorumEpochAnswer,
@@ -41,12 +27,22 @@ from splitbrain.nodes.quorum.messages import (
     FetchSnapshotRequest,
     Request,
     VoteAnswer,
-    VoteRequest,
 )
 from splitbrain.nodes.quorum.outbox import Outbox
 from splitbrain.nodes.quorum.persistent import EMPTY_STATE, SnapshotId
 from splitbrain.nodes.quorum.replica import Replica
-from tests.unit.nodes.quorum.replicas import LIFE, begin, directory, replica_of, step
+from tests.unit.nodes.quorum.replicas import (
+    answered,
+    begin,
+    directory,
+    fetch_request,
+    granted,
+    received,
+    replica_of,
+    sent_by,
+    step,
+    vote_request,
+)
 
 ONE, TWO, THREE = NodeId(1), NodeId(2), NodeId(3)
 #: From an epoch of every day.
@@ -56,20 +52,21 @@ TOO_HIGH = (EPOCH_MAX, EPOCH_MAX - 1, LAST_EPOCH + 1, LAST_EPOCH, highest_from(E
 def every_request(epoch: Epoch) -> list[Request]:
     """Requests of node 2 to node 1 that name this epoch."""
 
-    def vote(*, pre_vote: bool) -> VoteRequest:
-        return VoteRequest(
-            "cluster", ONE, directory(1), epoch, TWO, directory(2), NO_EPOCH, Offset(0), pre_vote
-        )
-
+    vote = vote_request(
+        cluster_id="cluster",
+        voter_id=ONE,
+        voter_directory_id=directory(1),
+        epoch=epoch,
+        candidate_id=TWO,
+        candidate_directory_id=directory(2),
+    )
     snapshot_id = SnapshotId(Offset(5), epoch)
     return [
-        vote(pre_vote=False),
-        vote(pre_vote=True),
+        vote,
+        replace(vote, pre_vote=True),
         BeginQuorumEpochRequest("cluster", ONE, directory(1), TWO, epoch),
         EndQuorumEpochRequest("cluster", TWO, epoch, ((ONE, directory(1)),)),
-        FetchRequest(
-            "cluster", TWO, directory(2), epoch, Offset(0), NO_EPOCH, Offset(-1), 100, 1_000
-        ),
+        fetch_request(epoch=epoch),
         FetchSnapshotRequest("cluster", TWO, directory(2), epoch, snapshot_id, 0, 1_000),
     ]
 
@@ -107,19 +104,14 @@ def of_each_role() -> list[Replica]:
 def candidate() -> Replica:
     replica = replica_of(epoch=2)
     step(replica, Started())
-    asked = step(replica, TimerElapsed(), 400)
-    vote = next(effect for effect in asked if isinstance(effect, SendRequest))
-    granted = VoteAnswer(ErrorCode.NONE, None, Epoch(2), granted=True)
-    step(replica, AnswerReceived(vote.peer, vote.correlation, LIFE, granted), 410)
+    step(replica, granted(sent_by(step(replica, TimerElapsed(), 400))[0], 2), 410)
     assert replica.role == "candidate"
     return replica
 
 
 def answer_votes(replica: Replica) -> tuple[Effect, ...]:
-    asked = step(replica, QuorumStatePersisted(1), 420)
-    vote = next(effect for effect in asked if isinstance(effect, SendRequest))
-    granted = VoteAnswer(ErrorCode.NONE, None, Epoch(3), granted=True)
-    return step(replica, AnswerReceived(vote.peer, vote.correlation, LIFE, granted), 430)
+    vote = sent_by(step(replica, QuorumStatePersisted(1), 420))[0]
+    return step(replica, granted(vote, 3), 430)
 
 
 @pytest.mark.parametrize("epoch", TOO_HIGH)
@@ -127,8 +119,7 @@ def test_no_request_leads_there_whatever_the_role(epoch: int) -> None:
     for replica in of_each_role():
         role = replica.role
         for number, request in enumerate(every_request(Epoch(epoch))):
-            event = RequestReceived(ConnectionId(number), CorrelationId(1), request)
-            effects = step(replica, event, 460)
+            effects = step(replica, received(request, connection=number), 460)
             assert (replica.epoch, replica.role) == (3, role)
             assert not [effect for effect in effects if isinstance(effect, PersistQuorumState)]
             refused = isinstance(request, FetchRequest | FetchSnapshotRequest)
@@ -147,16 +138,15 @@ def test_no_request_leads_there_whatever_the_role(epoch: int) -> None:
 def test_no_answer_leads_there(epoch: int, leader_id: NodeId | None, error: ErrorCode) -> None:
     for answer in every_answer(error, Epoch(epoch), leader_id):
         replica = replica_of(epoch=3, leader=2)
-        sent = step(replica, Started())
-        fetch = next(effect for effect in sent if isinstance(effect, SendRequest))
-        effects = step(replica, AnswerReceived(TWO, fetch.correlation, LIFE, answer), 10)
+        (fetch,) = sent_by(step(replica, Started()))
+        effects = step(replica, answered(fetch, answer), 10)
         assert (replica.epoch, replica.role, replica.leader_id) == (3, "follower", 2)
         assert [effect.message for effect in effects if isinstance(effect, Warn)] == [
             "epoch refused"
         ]
         # It counts for no answer: the peer is asked again, after a pause.
         again = step(replica, TimerElapsed(), 60)
-        assert [effect.peer for effect in again if isinstance(effect, SendRequest)] == [TWO]
+        assert [sent.peer for sent in sent_by(again)] == [TWO]
 
 
 def test_whatever_one_message_names_a_million_elections_are_left() -> None:
@@ -186,7 +176,7 @@ def test_who_is_there_by_its_disk_says_so_once_and_asks_nobody(
     for at_ms in range(0, 20_000, 50):
         effects += step(replica, TimerElapsed(), at_ms)
     assert replica.epoch == epoch
-    assert not [effect for effect in effects if isinstance(effect, SendRequest)]
+    assert not sent_by(tuple(effects))
     (warned,) = [effect for effect in effects if isinstance(effect, Warn)]
     assert warned.message == "does not stand"
     if voter_count == 3:

@@ -1,61 +1,48 @@
+from collections.abc import Callable
+
+import pytest
+
 from splitbrain.nodes.quorum.events import ReadId
-from splitbrain.nodes.quorum.identifiers import (
-    UNKNOWN_OFFSET,
-    ConnectionId,
-    DirectoryId,
-    NodeId,
-    Offset,
-)
+from splitbrain.nodes.quorum.identifiers import UNKNOWN_OFFSET, ConnectionId, NodeId, Offset
 from splitbrain.nodes.quorum.linearizable_reads import LinearizableReads
-from splitbrain.nodes.quorum.persistent import Voter
-from splitbrain.nodes.quorum.voters import ReplicaKey, VoterSet
+from tests.unit.nodes.quorum.replicas import voter_set
 
 TO_2, TO_3, NEW = ConnectionId(2), ConnectionId(3), ConnectionId(9)
 TWO, THREE = NodeId(2), NodeId(3)
 
 
 def reads_of(count: int) -> LinearizableReads:
-    voters = tuple(Voter(NodeId(n), DirectoryId(f"{n:032x}"), "", 0) for n in range(1, count + 1))
-    return LinearizableReads(VoterSet(voters, ReplicaKey(NodeId(1), voters[0].directory_id)))
+    return LinearizableReads(voter_set(count))
 
 
 def ready(reads: LinearizableReads) -> list[int]:
     return [read.read_id for read in reads.take_ready()]
 
 
-def test_a_fetch_already_on_its_way_confirms_nothing() -> None:
+@pytest.mark.parametrize(
+    ("acts", "is_ready"),
+    [
+        ("answer ask fetch", False),  # the fetch was already on its way
+        ("ask answer fetch", True),
+        ("ask answer fetch-elsewhere", False),
+        ("ask answer close fetch", False),
+    ],
+)
+def test_a_fetch_confirms_after_an_answer_after_the_read_on_its_own_connection(
+    acts: str, is_ready: bool
+) -> None:
     reads = reads_of(3)
-    reads.answered(TO_2)
-    reads.ask(ReadId(1), Offset(5))
-    reads.fetched(TWO, TO_2)
-    assert ready(reads) == []
-    assert reads.needs(TWO)
-
-
-def test_a_fetch_after_an_answer_after_the_read_confirms() -> None:
-    reads = reads_of(3)
-    reads.ask(ReadId(1), Offset(5))
-    reads.answered(TO_2)
-    reads.fetched(TWO, TO_2)
-    assert ready(reads) == [1]
-    assert not reads.needs(TWO)
-
-
-def test_an_answer_on_one_connection_says_nothing_of_a_fetch_on_another() -> None:
-    reads = reads_of(3)
-    reads.ask(ReadId(1), Offset(5))
-    reads.answered(TO_2)
-    reads.fetched(TWO, NEW)
-    assert ready(reads) == []
-
-
-def test_a_closed_connection_is_forgotten() -> None:
-    reads = reads_of(3)
-    reads.ask(ReadId(1), Offset(5))
-    reads.answered(TO_2)
-    reads.closed(TO_2)
-    reads.fetched(TWO, TO_2)
-    assert ready(reads) == []
+    perform: dict[str, Callable[[], None]] = {
+        "ask": lambda: reads.ask(ReadId(1), Offset(5)),
+        "answer": lambda: reads.answered(TO_2),
+        "close": lambda: reads.closed(TO_2),
+        "fetch": lambda: reads.fetched(TWO, TO_2),
+        "fetch-elsewhere": lambda: reads.fetched(TWO, NEW),
+    }
+    for act in acts.split():
+        perform[act]()
+    assert ready(reads) == ([1] if is_ready else [])
+    assert reads.needs(TWO) is not is_ready
 
 
 def test_five_voters_need_two_others() -> None:

@@ -1,24 +1,10 @@
-from splitbrain.nodes.quorum.identifiers import (
-    UNKNOWN_OFFSET,
-    DirectoryId,
-    Microseconds,
-    NodeId,
-    Offset,
-)
+from splitbrain.nodes.quorum.identifiers import UNKNOWN_OFFSET, Microseconds, NodeId, Offset
 from splitbrain.nodes.quorum.peer_progress import OBSERVERS_COUNT_MAX, PeerProgress, PeerTable
-from splitbrain.nodes.quorum.persistent import Voter
-from splitbrain.nodes.quorum.voters import ReplicaKey, VoterSet
-
-
-def key(number: int) -> ReplicaKey:
-    return ReplicaKey(NodeId(number), DirectoryId(f"{number:032x}"))
+from tests.unit.nodes.quorum.replicas import key, voter_set
 
 
 def table(count: int = 3, now: int = 5_000) -> PeerTable:
-    voters = tuple(
-        Voter(NodeId(number), key(number).directory_id, "host", 1) for number in range(1, count + 1)
-    )
-    return PeerTable(VoterSet(voters, key(1)), Microseconds(now))
+    return PeerTable(voter_set(count), Microseconds(now))
 
 
 def test_what_has_never_happened_is_described_as_minus_one() -> None:
@@ -41,7 +27,7 @@ def test_successors_have_the_longest_log_then_the_lowest_id() -> None:
     peers = table(5)
     for number, offset in ((2, 4), (3, 7), (4, 7), (5, 9)):
         peers.others[NodeId(number)].reached(Offset(offset), Offset(9), Microseconds(0))
-    assert [one.node_id for one in peers.successors()] == [5, 3, 4, 2]
+    assert [peer.node_id for peer in peers.successors()] == [5, 3, 4, 2]
 
 
 def test_a_majority_is_heard_when_the_last_one_that_it_needs_was() -> None:
@@ -61,7 +47,7 @@ def test_the_observer_that_is_silent_for_longest_is_forgotten_first() -> None:
     peers.heard_from(key(first), Microseconds(1_000))
     assert len(peers.observers) == OBSERVERS_COUNT_MAX
     peers.heard_from(key(999), Microseconds(1_001))
-    known = [one.key.node_id for one in peers.observers]
+    known = [peer.key.node_id for peer in peers.observers]
     assert len(known) == OBSERVERS_COUNT_MAX
     assert second not in known
     assert known[-2:] == [first, 999]

@@ -13,41 +13,36 @@ from splitbrain.nodes.quorum.effects import (
 )
 from splitbrain.nodes.quorum.errors import InvariantViolation, StorageMismatch
 from splitbrain.nodes.quorum.events import (
-    AnswerReceived,
     Event,
     LogFlushed,
     ProposalId,
     QuorumStatePersisted,
     RecordsProposed,
     RequestFailed,
-    RequestReceived,
     ResignRequested,
     Started,
     TimerElapsed,
 )
-from splitbrain.nodes.quorum.identifiers import (
-    NO_DIRECTORY,
-    ConnectionId,
-    CorrelationId,
-    DirectoryId,
-    Epoch,
-    Incarnation,
-    NodeId,
-    Offset,
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest
+from splitbrain.nodes.quorum.persistent import EpochStart
+from tests.unit.nodes.quorum.replicas import (
+    LIFE,
+    MS,
+    begin,
+    directory,
+    granted,
+    lone_leader,
+    received,
+    replica_of,
+    sent_by,
+    shape,
+    step,
 )
-from splitbrain.nodes.quorum.messages import (
-    DescribeQuorumAnswer,
-    DescribeQuorumRequest,
-    ErrorCode,
-    VoteAnswer,
-)
-from splitbrain.nodes.quorum.persistent import EpochStart, LogShape
-from splitbrain.nodes.quorum.replica import Replica
-from tests.unit.nodes.quorum.replicas import LIFE, MS, begin, directory, replica_of, step
 
 
 def test_a_log_of_a_later_epoch_than_the_quorum_state_is_refused() -> None:
-    log = LogShape(Offset(0), Offset(1), (EpochStart(Epoch(4), Offset(0)),))
+    log = shape((4, 0), end=1)
     with pytest.raises(StorageMismatch, match="epoch 4, the quorum state knows only epoch 3"):
         replica_of(epoch=3, log=log)
 
@@ -137,7 +132,7 @@ def test_a_follower_fetches_again_after_a_back_off_and_gives_up_after_the_fetch_
     replica = replica_of(epoch=3, leader=2)
     (_, sent) = step(replica, Started())
     assert isinstance(sent, SendRequest)
-    failed = RequestFailed(NodeId(2), sent.correlation, Incarnation(7), "refused")
+    failed = RequestFailed(NodeId(2), sent.correlation, LIFE, "refused")
     assert step(replica, failed, 100) == ()
     assert replica.deadline == 120 * MS
     assert step(replica, failed, 110) == ()
@@ -163,10 +158,9 @@ def test_an_observer_never_stands() -> None:
     replica = replica_of(me=9)
     step(replica, Started())
     for at_ms in range(0, 10_000, 50):
-        for effect in step(replica, TimerElapsed(), at_ms):
-            if isinstance(effect, SendRequest):
-                failed = RequestFailed(effect.peer, effect.correlation, Incarnation(7), "refused")
-                step(replica, failed, at_ms)
+        for sent in sent_by(step(replica, TimerElapsed(), at_ms)):
+            failed = RequestFailed(sent.peer, sent.correlation, LIFE, "refused")
+            step(replica, failed, at_ms)
     assert (replica.role, replica.epoch, replica.is_voter) == ("unattached", 0, False)
 
 
@@ -175,30 +169,20 @@ def test_an_observer_asks_every_voter_in_turn() -> None:
     asked = []
     effects = step(replica, Started())
     for at_ms in (10, 50, 90):
-        (sent,) = [effect for effect in effects if isinstance(effect, SendRequest)]
+        (sent,) = sent_by(effects)
         asked.append(sent.peer)
-        failed = RequestFailed(sent.peer, sent.correlation, Incarnation(7), "refused")
+        failed = RequestFailed(sent.peer, sent.correlation, LIFE, "refused")
         effects = step(replica, failed, at_ms)
     assert asked == [1, 2, 3]
-
-
-def elected(directory_of: Callable[[int], DirectoryId] = directory) -> Replica:
-    replica = replica_of(voter_count=1, directory_of=directory_of)
-    step(replica, Started())
-    step(replica, TimerElapsed(), 400)
-    step(replica, QuorumStatePersisted(1), 401)
-    assert replica.role == "leader"
-    return replica
 
 
 @pytest.mark.parametrize("directory_of", [directory, lambda _: NO_DIRECTORY])
 def test_a_leader_tells_of_voters_the_directories_that_the_quorum_knows_them_by(
     directory_of: Callable[[int], DirectoryId],
 ) -> None:
-    replica = elected(directory_of)
-    step(replica, QuorumStatePersisted(2), 402)
-    asked = RequestReceived(ConnectionId(1), CorrelationId(1), DescribeQuorumRequest())
-    (effect,) = step(replica, asked, 403)
+    replica = lone_leader(directory_of=directory_of)
+    step(replica, QuorumStatePersisted(2), 1_002)
+    (effect,) = step(replica, received(DescribeQuorumRequest()), 1_003)
     assert isinstance(effect, SendAnswer)
     assert isinstance(effect.answer, DescribeQuorumAnswer)
     assert [voter.directory_id for voter in effect.answer.voters] == [directory_of(1)]
@@ -212,23 +196,19 @@ def test_a_leader_tells_of_voters_in_the_order_of_their_ids() -> None:
         if replica.role == "leader":
             break
         # Everybody grants what is asked for: a pre-vote, then the vote.
-        asked = next((each for each in effects if isinstance(each, SendRequest)), None)
-        if asked is None:
-            effects = step(replica, QuorumStatePersisted(1), at_ms)
-        else:
-            granted = VoteAnswer(ErrorCode.NONE, None, replica.epoch, granted=True)
-            answer = AnswerReceived(asked.peer, asked.correlation, LIFE, granted)
-            effects = step(replica, answer, at_ms)
+        sent = sent_by(effects)
+        event = granted(sent[0], replica.epoch) if sent else QuorumStatePersisted(1)
+        effects = step(replica, event, at_ms)
     assert replica.role == "leader"
-    request = RequestReceived(ConnectionId(1), CorrelationId(1), DescribeQuorumRequest())
     step(replica, QuorumStatePersisted(2), 411)
-    (effect,) = [each for each in step(replica, request, 412) if isinstance(each, SendAnswer)]
+    effects = step(replica, received(DescribeQuorumRequest()), 412)
+    (effect,) = [each for each in effects if isinstance(each, SendAnswer)]
     assert isinstance(effect.answer, DescribeQuorumAnswer)
     assert [voter.node_id for voter in effect.answer.voters] == [1, 2, 3]
 
 
 def test_a_leader_without_its_vote_or_its_first_record_is_a_violation() -> None:
-    replica = elected()
+    replica = lone_leader()
     state = replica._context.durable.state
     replica._context.durable.state = msgspec.structs.replace(state, voted_id=NodeId(2))
     with pytest.raises(InvariantViolation, match="INV-23"):

@@ -4,39 +4,33 @@ Each of these is a retry that nothing missed until a mutant left it out: the sim
 other ways, only later.
 """
 
+from collections.abc import Callable
+
+import pytest
+
+from splitbrain.nodes.quorum.admission import fetch_refusal
 from splitbrain.nodes.quorum.effects import SendRequest
 from splitbrain.nodes.quorum.events import (
-    AnswerReceived,
     Event,
     LogFlushed,
     QuorumStatePersisted,
     RequestFailed,
-    RequestReceived,
     Started,
     TimerElapsed,
 )
-from splitbrain.nodes.quorum.identifiers import (
-    UNKNOWN_OFFSET,
-    ConnectionId,
-    CorrelationId,
-    Epoch,
-    NodeId,
-    Offset,
-)
-from splitbrain.nodes.quorum.messages import (
-    EndQuorumEpochAnswer,
-    ErrorCode,
-    FetchAnswer,
-    Request,
-    VoteAnswer,
-)
+from splitbrain.nodes.quorum.identifiers import Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.messages import EndQuorumEpochAnswer, ErrorCode, Request, VoteAnswer
 from splitbrain.nodes.quorum.replica import Replica
 from tests.unit.nodes.quorum.replicas import (
     LIFE,
     MS,
+    answered,
     begin,
     directory,
+    granted,
+    received,
     replica_of,
+    sent_by,
     step,
     vote_request,
 )
@@ -44,8 +38,7 @@ from tests.unit.nodes.quorum.replicas import (
 
 def requests(replica: Replica, event: Event, at_ms: int = 0) -> list[SendRequest]:
     """The requests that the event causes."""
-    effects = step(replica, event, at_ms)
-    return [effect for effect in effects if isinstance(effect, SendRequest)]
+    return sent_by(step(replica, event, at_ms))
 
 
 def failed(sent: SendRequest) -> RequestFailed:
@@ -54,28 +47,20 @@ def failed(sent: SendRequest) -> RequestFailed:
 
 def retried(before: list[SendRequest], after: list[SendRequest]) -> list[tuple[NodeId, Request]]:
     """Peers and requests of ``after``, which must be new ones."""
-    assert {one.correlation for one in before}.isdisjoint(one.correlation for one in after)
-    return [(one.peer, one.request) for one in after]
+    assert {sent.correlation for sent in before}.isdisjoint(sent.correlation for sent in after)
+    return [(sent.peer, sent.request) for sent in after]
 
 
-def test_a_prospective_asks_again_after_a_back_off() -> None:
+REFUSAL = VoteAnswer(ErrorCode.INCONSISTENT_VOTER_SET, None, Epoch(3), granted=False)
+
+
+@pytest.mark.parametrize("outcome", [failed, lambda sent: answered(sent, REFUSAL)])
+def test_a_prospective_asks_again_after_a_back_off(outcome: Callable[[SendRequest], Event]) -> None:
     replica = replica_of(epoch=3)
     requests(replica, Started())
     asked = requests(replica, TimerElapsed(), 400)
-    assert (replica.role, [one.peer for one in asked]) == ("prospective", [2, 3])
-    assert requests(replica, failed(asked[0]), 410) == []
-    assert replica.deadline == 430 * MS
-    again = requests(replica, TimerElapsed(), 430)
-    assert retried(asked, again) == [(2, asked[0].request)]
-
-
-def test_a_prospective_asks_again_whoever_answers_with_an_error() -> None:
-    replica = replica_of(epoch=3)
-    requests(replica, Started())
-    asked = requests(replica, TimerElapsed(), 400)
-    refusal = VoteAnswer(ErrorCode.INCONSISTENT_VOTER_SET, None, Epoch(3), granted=False)
-    answer = AnswerReceived(NodeId(2), asked[0].correlation, LIFE, refusal)
-    assert requests(replica, answer, 410) == []
+    assert (replica.role, [sent.peer for sent in asked]) == ("prospective", [2, 3])
+    assert requests(replica, outcome(asked[0]), 410) == []
     assert replica.deadline == 430 * MS
     again = requests(replica, TimerElapsed(), 430)
     assert retried(asked, again) == [(2, asked[0].request)]
@@ -85,10 +70,9 @@ def test_a_candidate_asks_again_after_a_back_off() -> None:
     replica = replica_of(epoch=3)
     requests(replica, Started())
     (asked, _) = requests(replica, TimerElapsed(), 400)
-    granted = VoteAnswer(ErrorCode.NONE, None, Epoch(3), granted=True)
-    requests(replica, AnswerReceived(asked.peer, asked.correlation, LIFE, granted), 410)
+    requests(replica, granted(asked, 3), 410)
     votes = requests(replica, QuorumStatePersisted(1), 420)
-    assert (replica.role, [one.peer for one in votes]) == ("candidate", [2, 3])
+    assert (replica.role, [sent.peer for sent in votes]) == ("candidate", [2, 3])
     assert requests(replica, failed(votes[1]), 430) == []
     assert replica.deadline == 450 * MS
     again = requests(replica, TimerElapsed(), 450)
@@ -98,18 +82,16 @@ def test_a_candidate_asks_again_after_a_back_off() -> None:
 def test_a_resigned_leader_says_farewell_until_each_has_confirmed() -> None:
     replica = replica_of(epoch=3, leader=1)
     farewells = requests(replica, Started())
-    assert (replica.role, [one.peer for one in farewells]) == ("resigned", [2, 3])
+    assert (replica.role, [sent.peer for sent in farewells]) == ("resigned", [2, 3])
 
-    def answered(sent: SendRequest, error: ErrorCode) -> AnswerReceived:
-        answer = EndQuorumEpochAnswer(error, None, Epoch(3))
-        return AnswerReceived(sent.peer, sent.correlation, LIFE, answer)
-
-    assert requests(replica, answered(farewells[0], ErrorCode.NONE), 10) == []
-    assert requests(replica, answered(farewells[1], ErrorCode.INCONSISTENT_VOTER_SET), 10) == []
+    confirmed = EndQuorumEpochAnswer(ErrorCode.NONE, None, Epoch(3))
+    refused = EndQuorumEpochAnswer(ErrorCode.INCONSISTENT_VOTER_SET, None, Epoch(3))
+    assert requests(replica, answered(farewells[0], confirmed), 10) == []
+    assert requests(replica, answered(farewells[1], refused), 10) == []
     assert replica.deadline == 30 * MS
     again = requests(replica, TimerElapsed(), 30)
     assert retried(farewells, again) == [(3, farewells[1].request)]
-    assert requests(replica, answered(again[0], ErrorCode.NONE), 40) == []
+    assert requests(replica, answered(again[0], confirmed), 40) == []
     assert requests(replica, TimerElapsed(), 100) == []
 
 
@@ -128,17 +110,8 @@ def test_the_old_leader_that_is_gone_is_no_news_of_the_new_one() -> None:
     (fetch_from_old,) = requests(replica, Started())
     requests(replica, begin(3, 4), 10)
     (fetch,) = requests(replica, QuorumStatePersisted(1), 20)
-    answer = FetchAnswer(
-        error=ErrorCode.NONE,
-        leader_id=NodeId(3),
-        epoch=Epoch(4),
-        high_watermark=UNKNOWN_OFFSET,
-        log_start_offset=Offset(0),
-        diverging=None,
-        batches=(),
-        records=b"",
-    )
-    requests(replica, AnswerReceived(NodeId(3), fetch.correlation, LIFE, answer), 30)
+    answer = fetch_refusal(ErrorCode.NONE, NodeId(3), Epoch(4), Offset(0))
+    requests(replica, answered(fetch, answer), 30)
     assert (replica.role, replica.leader_id, replica.deadline) == ("follower", 3, 330 * MS)
     gone = RequestFailed(NodeId(2), fetch_from_old.correlation, LIFE, "refused", refused=True)
     assert requests(replica, gone, 40) == []
@@ -155,16 +128,15 @@ def test_an_early_timer_does_not_end_the_turn_of_who_goes_first() -> None:
         candidate_directory_id=directory(1),
         pre_vote=True,
     )
-    requests(replica, RequestReceived(ConnectionId(1), CorrelationId(1), request), 410)
-    granted = VoteAnswer(ErrorCode.NONE, None, Epoch(3), granted=True)
-    requests(replica, AnswerReceived(asked.peer, asked.correlation, LIFE, granted), 420)
+    requests(replica, received(request), 410)
+    requests(replica, granted(asked, 3), 420)
     turn_ends_at = replica.deadline
     assert turn_ends_at is not None
     assert (replica.role, turn_ends_at > 430 * MS) == ("prospective", True)
     assert requests(replica, TimerElapsed(), 430) == []
     assert replica.deadline == turn_ends_at
     again = requests(replica, TimerElapsed(), -(-turn_ends_at // MS))
-    assert (replica.role, [one.peer for one in again]) == ("prospective", [3])
+    assert (replica.role, [sent.peer for sent in again]) == ("prospective", [3])
 
 
 def test_a_follower_whose_fetch_its_leader_misses_does_not_wait_for_the_back_off() -> None:

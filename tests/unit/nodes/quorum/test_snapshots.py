@@ -21,7 +21,6 @@ from splitbrain.nodes.quorum.effects import (
 )
 from splitbrain.nodes.quorum.errors import InvariantViolation, StorageMismatch
 from splitbrain.nodes.quorum.events import (
-    AnswerReceived,
     LogFlushed,
     ProposalId,
     QuorumStatePersisted,
@@ -32,15 +31,7 @@ from splitbrain.nodes.quorum.events import (
     Started,
     TimerElapsed,
 )
-from splitbrain.nodes.quorum.identifiers import (
-    NO_EPOCH,
-    UNKNOWN_OFFSET,
-    ConnectionId,
-    CorrelationId,
-    Epoch,
-    NodeId,
-    Offset,
-)
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, Epoch, NodeId, Offset
 from splitbrain.nodes.quorum.messages import (
     BatchHeader,
     ErrorCode,
@@ -51,7 +42,19 @@ from splitbrain.nodes.quorum.messages import (
 )
 from splitbrain.nodes.quorum.persistent import EpochStart, LogShape, SnapshotId
 from splitbrain.nodes.quorum.replica import Replica
-from tests.unit.nodes.quorum.replicas import LIFE, SETTINGS, begin, directory, replica_of, step
+from tests.unit.nodes.quorum.replicas import (
+    SETTINGS,
+    answered,
+    begin,
+    directory,
+    fetch_request,
+    lone_leader,
+    received,
+    replica_of,
+    sent_by,
+    shape,
+    step,
+)
 
 SNAPSHOT = SnapshotId(Offset(40), Epoch(3))
 EffectType = TypeVar("EffectType", bound=Effect)
@@ -70,8 +73,8 @@ def none(effects: tuple[Effect, ...], kind: type[Effect]) -> bool:
 class Following:
     """Node 1 follows node 2 in epoch 4, with five records of epoch 1; node 2 answers by hand."""
 
-    def __init__(self, shape: LogShape | None = None) -> None:
-        log = shape or LogShape(Offset(0), Offset(5), (EpochStart(Epoch(1), Offset(0)),))
+    def __init__(self, found: LogShape | None = None) -> None:
+        log = found or shape((1, 0), end=5)
         self.replica = replica_of(epoch=4, leader=2, log=log)
         self.now_ms = 0.0
         self.sent = only(step(self.replica, Started()), SendRequest)
@@ -79,13 +82,12 @@ class Following:
     def take(self, event: object, *, after_ms: float = 1) -> tuple[Effect, ...]:
         self.now_ms += after_ms
         effects = step(self.replica, event, self.now_ms)  # type: ignore[arg-type]
-        for effect in effects:
-            if isinstance(effect, SendRequest):
-                self.sent = effect
+        if sent := sent_by(effects):
+            self.sent = sent[-1]
         return effects
 
     def answer(self, answer: FetchAnswer | FetchSnapshotAnswer) -> tuple[Effect, ...]:
-        return self.take(AnswerReceived(NodeId(2), self.sent.correlation, LIFE, answer))
+        return self.take(answered(self.sent, answer))
 
     def fetched(
         self, snapshot_id: SnapshotId | None = None, batches: tuple[BatchHeader, ...] = ()
@@ -232,8 +234,7 @@ def test_while_the_disk_checks_it_both_sides_hear_of_each_other() -> None:
 
 
 def test_a_snapshot_below_what_is_committed_here_halts() -> None:
-    shape = LogShape(Offset(50), Offset(50), (), (SnapshotId(Offset(50), Epoch(3)),))
-    node = Following(shape)
+    node = Following(LogShape(Offset(50), Offset(50), (), (SnapshotId(Offset(50), Epoch(3)),)))
     assert "below the high watermark 50" in only(node.fetched(SNAPSHOT), Halt).reason
 
 
@@ -247,12 +248,9 @@ def test_the_snapshot_that_it_has_or_one_of_a_later_epoch_is_no_answer() -> None
     assert isinstance(node.sent.request, FetchRequest)
 
 
-def leader_of(*, voter_count: int = 1, records_count: int = 6) -> Replica:
+def leader_of(records_count: int = 6) -> Replica:
     """Node 1 leads epoch 1 and has committed so many records, its LeaderChange among them."""
-    replica = replica_of(voter_count=voter_count)
-    step(replica, Started())
-    step(replica, TimerElapsed(), 1_000)
-    step(replica, QuorumStatePersisted(1), 1_001)
+    replica = lone_leader()
     step(replica, QuorumStatePersisted(2), 1_002)
     for number in range(records_count - 1):
         step(replica, RecordsProposed(ProposalId(number), (b"x",)), 1_003)
@@ -261,21 +259,19 @@ def leader_of(*, voter_count: int = 1, records_count: int = 6) -> Replica:
     return replica
 
 
-def asks(request: FetchRequest | FetchSnapshotRequest) -> RequestReceived:
-    return RequestReceived(ConnectionId(1), CorrelationId(1), request)
-
-
 def observer_fetch(offset: int, last_epoch: Epoch = NO_EPOCH) -> RequestReceived:
-    return asks(
-        FetchRequest(
-            "cluster", NodeId(4), directory(4), Epoch(1), Offset(offset), last_epoch,
-            UNKNOWN_OFFSET, 100, 1_000,
+    return received(
+        fetch_request(
+            replica_id=4,
+            replica_directory_id=directory(4),
+            fetch_offset=offset,
+            last_fetched_epoch=last_epoch,
         )
-    )  # fmt: skip
+    )
 
 
 def observer_fetch_snapshot(snapshot_id: SnapshotId, position: int = 0) -> RequestReceived:
-    return asks(
+    return received(
         FetchSnapshotRequest(
             "cluster", NodeId(4), directory(4), Epoch(1), snapshot_id, position, 1_000
         )
@@ -299,12 +295,7 @@ def test_the_log_starts_where_the_oldest_snapshot_that_stays_ends() -> None:
 
 
 def test_a_leader_goes_on_with_its_epoch_behind_a_log_cut_at_its_end() -> None:
-    replica = replica_of(
-        voter_count=1, settings=msgspec.structs.replace(SETTINGS, snapshots_retained_count=1)
-    )
-    step(replica, Started())
-    step(replica, TimerElapsed(), 1_000)
-    step(replica, QuorumStatePersisted(1), 1_001)
+    replica = lone_leader(settings=msgspec.structs.replace(SETTINGS, snapshots_retained_count=1))
     step(replica, QuorumStatePersisted(2), 1_002)
     step(replica, LogFlushed(1), 1_003)
     step(replica, SnapshotWritten(SnapshotId(Offset(1), Epoch(1))), 1_004)
@@ -354,7 +345,7 @@ def test_who_does_not_lead_says_who_does(epoch: int, error: ErrorCode) -> None:
     request = FetchSnapshotRequest(
         "cluster", NodeId(3), directory(3), Epoch(epoch), SNAPSHOT, 0, 1_000
     )
-    answer = only(node.take(asks(request)), SendAnswer).answer
+    answer = only(node.take(received(request)), SendAnswer).answer
     assert isinstance(answer, FetchSnapshotAnswer)
     assert (answer.error, answer.leader_id, answer.epoch) == (error, 2, 4)
 
@@ -373,13 +364,13 @@ def test_a_written_snapshot_that_was_overtaken_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "shape",
+    "found",
     [
         LogShape(Offset(40), Offset(40), ()),
         LogShape(Offset(40), Offset(40), (), (SnapshotId(Offset(39), Epoch(3)),)),
         LogShape(Offset(0), Offset(0), (), (SNAPSHOT,)),
     ],
 )
-def test_a_log_without_its_snapshot_is_refused(shape: LogShape) -> None:
+def test_a_log_without_its_snapshot_is_refused(found: LogShape) -> None:
     with pytest.raises(StorageMismatch):
-        replica_of(epoch=4, log=shape)
+        replica_of(epoch=4, log=found)

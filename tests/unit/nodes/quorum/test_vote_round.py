@@ -1,13 +1,11 @@
-from splitbrain.nodes.quorum.identifiers import Epoch, NodeId, Offset
-from splitbrain.nodes.quorum.persistent import EpochStart, LogShape
+from splitbrain.nodes.quorum.identifiers import NodeId
 from splitbrain.nodes.quorum.vote_round import VoteRound
-from tests.unit.nodes.quorum.replicas import replica_of
+from tests.unit.nodes.quorum.replicas import replica_of, shape
 
 
 def vote_round(voter_count: int = 5) -> VoteRound:
     """A round of node 1."""
-    log = LogShape(Offset(0), Offset(2), (EpochStart(Epoch(1), Offset(0)),))
-    replica = replica_of(voter_count=voter_count, epoch=1, log=log)
+    replica = replica_of(voter_count=voter_count, epoch=1, log=shape((1, 0), end=2))
     return VoteRound(replica._context, pre_vote=False)
 
 

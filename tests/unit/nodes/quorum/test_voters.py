@@ -3,6 +3,7 @@ import pytest
 from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId, Offset
 from splitbrain.nodes.quorum.persistent import Voter
 from splitbrain.nodes.quorum.voters import ReplicaKey, VoterSet
+from tests.unit.nodes.quorum.replicas import voter_set
 
 A, B = DirectoryId("a" * 32), DirectoryId("b" * 32)
 
@@ -11,22 +12,18 @@ def voter(number: int, directory: DirectoryId = A) -> Voter:
     return Voter(NodeId(number), directory, "host", 1)
 
 
-def voters_of(count: int) -> VoterSet:
-    return VoterSet(tuple(voter(n) for n in range(1, count + 1)), ReplicaKey(NodeId(1), A))
-
-
 @pytest.mark.parametrize(("count", "majority"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3)])
 def test_a_majority_is_more_than_half(count: int, majority: int) -> None:
-    assert voters_of(count).majority == majority
+    assert voter_set(count).majority == majority
 
 
 def test_a_member_counts_once() -> None:
-    assert not voters_of(3).is_majority([NodeId(1), NodeId(1)])
+    assert not voter_set(3).is_majority([NodeId(1), NodeId(1)])
 
 
 def test_the_offset_of_a_majority_is_what_so_many_have_reached() -> None:
-    assert voters_of(3).offset_of_majority([Offset(9), Offset(4), Offset(-1)]) == 4
-    assert voters_of(5).offset_of_majority([Offset(n) for n in (9, 1, 5, 7, 3)]) == 5
+    assert voter_set(3).offset_of_majority([Offset(9), Offset(4), Offset(-1)]) == 4
+    assert voter_set(5).offset_of_majority([Offset(n) for n in (9, 1, 5, 7, 3)]) == 5
 
 
 def test_a_wiped_voter_is_no_voter() -> None:

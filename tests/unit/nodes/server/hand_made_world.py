@@ -163,10 +163,7 @@ class World:
         raise AssertionError("nobody asked")
 
     def reply(
-        self,
-        _: ConnectionId,
-        correlation: CorrelationId,
-        reply: msgspec.Struct | bytes | None,
+        self, _: ConnectionId, correlation: CorrelationId, reply: msgspec.Struct | bytes | None
     ) -> None:
         assert correlation not in self.replies, "answered twice"
         assert isinstance(reply, msgspec.Struct)

@@ -23,11 +23,7 @@ from tests.unit.nodes.server.hand_made_world import CLUSTER, SETTINGS, World
 class Controller:
     """One node that is the whole quorum, and whoever calls it."""
 
-    def __init__(
-        self,
-        quorum_settings: QuorumSettings = SETTINGS,
-        **settings: Any,
-    ) -> None:
+    def __init__(self, quorum_settings: QuorumSettings = SETTINGS, **settings: Any) -> None:
         self.world = World()
         self.quorum_settings = quorum_settings
         self.call_count = 0

@@ -106,10 +106,7 @@ class Member(World):
         )
 
     def reply(
-        self,
-        _: ConnectionId,
-        correlation: CorrelationId,
-        reply: msgspec.Struct | bytes | None,
+        self, _: ConnectionId, correlation: CorrelationId, reply: msgspec.Struct | bytes | None
     ) -> None:
         """``Surroundings.reply_to_call``."""
         assert isinstance(reply, msgspec.Struct)

@@ -198,10 +198,7 @@ def test_an_answer_that_no_controller_gave_is_told_by_the_envelope() -> None:
         # APIs that there are, but not to be forwarded: Produce, a heartbeat, another envelope.
         (enveloped(struct.pack(">hhih", 0, 9, 1, -1)), ApiError.INVALID_REQUEST),
         (enveloped(struct.pack(">hhih", 63, 99, 1, -1)), ApiError.INVALID_REQUEST),
-        (
-            enveloped(encode_call(enveloped(UNREGISTER), 0, 1, None)[4:]),
-            ApiError.INVALID_REQUEST,
-        ),
+        (enveloped(encode_call(enveloped(UNREGISTER), 0, 1, None)[4:]), ApiError.INVALID_REQUEST),
         # Forwarded, but in a version or with a body that is not read here: the second is of ACLs.
         (enveloped(struct.pack(">hhihB", 64, 1, 1, -1, 0)), ApiError.UNSUPPORTED_VERSION),
         (enveloped(struct.pack(">hhihB", 30, 3, 1, -1, 0)), ApiError.UNSUPPORTED_VERSION),

@@ -29,11 +29,7 @@ from splitbrain.nodes.quorum.messages import (
     VoteAnswer,
     VoteRequest,
 )
-from splitbrain.nodes.wire.api_versions import (
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-    own_versions,
-)
+from splitbrain.nodes.wire.api_versions import ApiVersionsRequest, ApiVersionsResponse, own_versions
 from splitbrain.nodes.wire.apis import METADATA_TOPIC_ID, SUPPORTED_VERSIONS, ApiKey, RequestHeader
 from splitbrain.nodes.wire.batches import encode_payloads
 from splitbrain.nodes.wire.calls import encode_reply, read_correlation_id

@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 
 from splitbrain.nodes.controller.brokers.controllers import describe_cluster
-from splitbrain.nodes.metadata.records import Endpoint, RegisterControllerRecord, SupportedFeature
+from splitbrain.nodes.metadata.records import (
+    AdvertisedListener,
+    RegisterControllerRecord,
+    SupportedFeature,
+)
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
 from splitbrain.nodes.wire.calls import encode_reply
 from splitbrain.nodes.wire.errors import ApiError
@@ -59,7 +63,7 @@ def test_a_controller_says_where_it_is_as_often_as_it_likes() -> None:
             3,
             incarnation(3),
             False,
-            (Endpoint("CONTROLLER", "127.0.0.1", 9003, 0),),
+            (AdvertisedListener("CONTROLLER", "127.0.0.1", 9003, 0),),
             (SupportedFeature("kraft.version", 0, 1),),
         )
 

@@ -33,7 +33,7 @@ def decided(cluster: Cluster, *assigned: tuple[str, str, tuple[int, ...]], **sai
                     brokers.TopicToAssign(
                         topic_id=topic_id,
                         partitions=tuple(
-                            brokers.PartitionToAssign(partition_index=each) for each in numbers
+                            brokers.PartitionNumber(partition_index=each) for each in numbers
                         ),
                     ),
                 ),

@@ -36,8 +36,8 @@ def test_a_broker_is_registered_fenced_with_the_next_offset_as_its_epoch() -> No
             incarnation_id=incarnation(1),
             broker_epoch=cluster.next_offset,
             end_points=(
-                records.Endpoint("PLAINTEXT", "127.0.0.1", 9092, 0),
-                records.Endpoint("B", "127.0.0.1", 1, 0),
+                records.AdvertisedListener("PLAINTEXT", "127.0.0.1", 9092, 0),
+                records.AdvertisedListener("B", "127.0.0.1", 1, 0),
             ),
             features=(
                 records.SupportedFeature("metadata.version", 7, 30),

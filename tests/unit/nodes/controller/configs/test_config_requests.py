@@ -17,7 +17,7 @@ from splitbrain.nodes.wire.families.configs import (
     AlterConfigsResponse,
     ConfigChange,
     ConfigSynonym,
-    ConfigToSet,
+    ConfigValue,
     DescribeConfigsRequest,
     DescribeConfigsResponse,
     DescribedConfig,
@@ -64,7 +64,7 @@ def setting(kind: int, name: str, **configs: str | None) -> ResourceToSet:
         resource_type=kind,
         resource_name=name,
         configs=tuple(
-            ConfigToSet(name=config.replace("_", "."), value=value)
+            ConfigValue(name=config.replace("_", "."), value=value)
             for config, value in configs.items()
         ),
     )

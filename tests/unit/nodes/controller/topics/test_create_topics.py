@@ -14,12 +14,12 @@ from splitbrain.nodes.metadata.partitions import MIGRATING_DIRECTORY, UNASSIGNED
 from splitbrain.nodes.wire.declared import NO_UUID, kind_of
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.topics import (
+    ConfigValue,
     CreatableTopic,
     CreatedTopic,
     CreateTopicsRequest,
     CreateTopicsResponse,
     ReplicaAssignment,
-    TopicConfig,
 )
 from tests.unit.nodes.controller.clusters import (
     applied,
@@ -60,7 +60,7 @@ def wanted(
             for number, brokers in (assignments or {}).items()
         ),
         configs=tuple(
-            TopicConfig(name=config.replace("_", "."), value=value)
+            ConfigValue(name=config.replace("_", "."), value=value)
             for config, value in configs.items()
         ),
     )
@@ -316,7 +316,7 @@ def test_names_of_one_request_do_not_collide() -> None:
 def test_the_last_of_two_values_of_a_config_counts() -> None:
     asked = wanted(retention_ms="5")
     twice = msgspec.structs.replace(
-        asked, configs=(*asked.configs, TopicConfig(name="retention.ms", value="6"))
+        asked, configs=(*asked.configs, ConfigValue(name="retention.ms", value="6"))
     )
     decision, _ = decided(twice)
     assert applied(IMAGE, decision).configs[(2, "t")] == {"retention.ms": "6"}

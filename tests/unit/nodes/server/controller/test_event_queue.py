@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from splitbrain.nodes.quorum.identifiers import Microseconds
 from splitbrain.nodes.server.controller.event_queue import EventQueue
-from splitbrain.nodes.server.host.measurements import NothingMeasured
+from splitbrain.nodes.server.host.measurements import Measurements
 
 
 class Turns:
@@ -35,7 +35,7 @@ class Turns:
             action()
 
 
-class Kept(NothingMeasured):
+class Kept(Measurements):
     def __init__(self) -> None:
         self.handled: list[tuple[int, int]] = []
 

@@ -17,12 +17,12 @@ SNAPSHOTS = "kafka_server_snapshotemitter_snapshotgenerationtimems"
 
 def test_time_without_a_leader_ends_when_one_is_known() -> None:
     leaderless = LeaderlessTime(Microseconds(100))
-    assert leaderless.told(Microseconds(300), leader_known=False) is None
-    assert leaderless.told(Microseconds(900), leader_known=True) == 800
-    assert leaderless.told(Microseconds(950), leader_known=True) is None
-    assert leaderless.told(Microseconds(1_000), leader_known=False) is None
-    assert leaderless.told(Microseconds(1_200), leader_known=False) is None
-    assert leaderless.told(Microseconds(1_500), leader_known=True) == 500
+    assert leaderless.measure(Microseconds(300), leader_known=False) is None
+    assert leaderless.measure(Microseconds(900), leader_known=True) == 800
+    assert leaderless.measure(Microseconds(950), leader_known=True) is None
+    assert leaderless.measure(Microseconds(1_000), leader_known=False) is None
+    assert leaderless.measure(Microseconds(1_200), leader_known=False) is None
+    assert leaderless.measure(Microseconds(1_500), leader_known=True) == 500
 
 
 def told_by(measurements: PrometheusMeasurements) -> dict[str, float]:

@@ -5,7 +5,7 @@ import pytest
 
 from splitbrain.nodes.quorum.identifiers import Microseconds
 from splitbrain.nodes.quorum.settings import QuorumSettings
-from splitbrain.nodes.server.host.snapshot_schedule import SnapshotSchedule
+from splitbrain.nodes.server.host.snapshot_files import SnapshotSchedule
 from splitbrain.nodes.server.start.quorum_settings import quorum_settings
 
 HOUR_US = 3_600_000_000
@@ -49,7 +49,7 @@ def test_the_triggers_have_kafkas_names_and_defaults() -> None:
             "metadata.log.max.record.bytes.between.snapshots": "7",
             "metadata.log.max.snapshot.interval.ms": "0",
             "controller.quorum.fetch.snapshot.max.bytes": "9",
-        },
+        }
     )
     assert (
         settings.snapshot_max_new_record_bytes,

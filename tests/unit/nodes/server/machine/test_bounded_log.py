@@ -5,7 +5,7 @@ from typing import Any
 
 from splitbrain.nodes.quorum.identifiers import Microseconds
 from splitbrain.nodes.server.host.surroundings import Level
-from splitbrain.nodes.server.machine.bounded_log import (
+from splitbrain.nodes.server.machine.log_lines import (
     FACT_LETTERS_MAX,
     WARNINGS_COUNT_MAX,
     BoundedLog,

@@ -77,7 +77,7 @@ def test_kafka_names_set_our_fields() -> None:
             "controller.quorum.election.timeout.ms": "1000",
             "controller.quorum.election.backoff.max.ms": "900",
             "controller.quorum.request.timeout.ms": "1500",
-        },
+        }
     )
     assert settings.fetch_timeout_ms == 2000
     assert (settings.election_timeout_ms_min, settings.election_timeout_ms_max) == (1000, 2000)
@@ -100,10 +100,7 @@ def test_what_kafka_does_not_do_can_be_switched_off() -> None:
     [
         ({"fetch_timeout": "1"}, "unknown setting 'fetch_timeout'"),
         ({"fetch_timeout_ms": "soon"}, "not a whole number"),
-        (
-            {"fetch_timeout_ms": "5", "controller.quorum.fetch.timeout.ms": "5"},
-            "given twice",
-        ),
+        ({"fetch_timeout_ms": "5", "controller.quorum.fetch.timeout.ms": "5"}, "given twice"),
         ({"bugs": "1"}, "unknown setting 'bugs'"),
         ({"fetch_max_wait_ms": "500"}, "fetch_max_wait_ms"),
         ({"stands_when_leader_is_gone": "1"}, "not true or false"),

@@ -6,9 +6,8 @@ import threading
 
 import pytest
 
-from splitbrain.nodes.server.machine.disk_thread import DiskThread
-from splitbrain.nodes.server.machine.loop_timers import LoopTimers
-from splitbrain.nodes.server.machine.open_files import connections_per_port
+from splitbrain.nodes.server.machine.assembly import connections_per_port
+from splitbrain.nodes.server.machine.event_loop import DiskThread, LoopTimers
 from splitbrain.nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX
 
 

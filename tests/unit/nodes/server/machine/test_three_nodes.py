@@ -55,9 +55,7 @@ def test_a_leader_that_resigns_is_replaced_and_a_restarted_node_follows(tmp_path
     assert {event.incarnation for node in nodes.nodes() for event in nodes.events(node)} == {0, 1}
 
 
-def test_a_leader_that_ends_without_a_word_is_missed_because_nobody_listens(
-    tmp_path: Path,
-) -> None:
+def test_a_leader_that_ends_without_a_word_is_missed_because_nobody_listens(tmp_path: Path) -> None:
     async def body(nodes: Nodes) -> None:
         await nodes.leader()
         await nodes.invoke(Operation("write", "r", 1))  # so that its followers have heard it

@@ -1,38 +1,39 @@
-"""Answers of a leader whose log begins above 0 to a fetch: records, a divergence, a snapshot."""
+"""Answers of a leader to a fetch: records, a divergence, a snapshot, or none for a while."""
 
 import pytest
+from msgspec.structs import replace
 
-from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, UNKNOWN_OFFSET, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.effects import AnswerFetch
+from splitbrain.nodes.quorum.events import QuorumStatePersisted, TimerElapsed
+from splitbrain.nodes.quorum.fetch_desk import divergence, needed_snapshot
+from splitbrain.nodes.quorum.identifiers import UNKNOWN_OFFSET, Epoch, Offset
 from splitbrain.nodes.quorum.log_positions import LogPositions
 from splitbrain.nodes.quorum.messages import FetchRequest
-from splitbrain.nodes.quorum.persistent import EpochStart, LogShape, SnapshotId
-from splitbrain.nodes.quorum.serving import divergence, needed_snapshot
+from splitbrain.nodes.quorum.persistent import LogShape, SnapshotId
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from tests.unit.nodes.quorum.replicas import (
+    MS,
+    directory,
+    fetch_request,
+    lone_leader,
+    received,
+    shape,
+    step,
+)
 
 OLDER = SnapshotId(Offset(10), Epoch(2))
 NEWER = SnapshotId(Offset(15), Epoch(3))
 #: Epoch 2 up to 12, epoch 3 up to 18, epoch 5 up to 20; the log starts at 10.
-CUT = LogShape(
-    Offset(10),
-    Offset(20),
-    (
-        EpochStart(Epoch(2), Offset(10)),
-        EpochStart(Epoch(3), Offset(12)),
-        EpochStart(Epoch(5), Offset(18)),
-    ),
-    (OLDER, NEWER),
-)
-WHOLE = LogShape(Offset(0), Offset(20), (EpochStart(Epoch(1), Offset(0)), *CUT.epochs), (OLDER,))
+CUT = replace(shape((2, 10), (3, 12), (5, 18), start=10, end=20), snapshots=(OLDER, NEWER))
+WHOLE = replace(shape((1, 0), (2, 10), (3, 12), (5, 18), end=20), snapshots=(OLDER,))
 
 
-def positions(shape: LogShape) -> LogPositions:
-    return LogPositions(shape, UNKNOWN_OFFSET)
+def positions(found: LogShape) -> LogPositions:
+    return LogPositions(found, UNKNOWN_OFFSET)
 
 
 def fetch(offset: int, last_epoch: int) -> FetchRequest:
-    return FetchRequest(
-        None, NodeId(2), NO_DIRECTORY, Epoch(5), Offset(offset), Epoch(last_epoch),
-        UNKNOWN_OFFSET, 1, 1,
-    )  # fmt: skip
+    return fetch_request(epoch=5, fetch_offset=offset, last_fetched_epoch=last_epoch)
 
 
 @pytest.mark.parametrize(
@@ -81,5 +82,16 @@ def test_a_whole_log_sends_a_snapshot_to_an_empty_one_alone() -> None:
 
 
 def test_without_a_snapshot_nobody_is_sent_to_one() -> None:
-    log = positions(LogShape(Offset(0), Offset(1), (EpochStart(Epoch(1), Offset(0)),)))
+    log = positions(shape((1, 0), end=1))
     assert needed_snapshot(log, fetch(0, -1)) is None
+
+
+def test_a_fetch_that_waits_for_a_slow_disk_asks_for_no_timer_that_is_over() -> None:
+    """The host came back at once, again and again, until the leader's election was on disk."""
+    replica = lone_leader(settings=QuorumSettings())
+    fetch = received(fetch_request(replica_id=4, replica_directory_id=directory(4)))
+    assert step(replica, fetch, 1_002) == ()
+    assert step(replica, TimerElapsed(), 1_102) == ()
+    assert replica.deadline is None or replica.deadline > 1_102 * MS
+    effects = step(replica, QuorumStatePersisted(2), 3_000)
+    assert any(isinstance(effect, AnswerFetch) for effect in effects)
