@@ -9,21 +9,26 @@ carried out before: as in Kafka, a client can be told that the topic it created 
 A real broker looks into changes of configs first, for what concerns its own loggers; ours has none,
 and the controller refuses those.
 
-Source: KIP-590; Kafka 4.3.1's ForwardingManager and KafkaApis.
+Source: KIP-590; Kafka 4.3.1's ForwardingManager, KafkaApis, and its requests' ``getErrorResponse``.
 """
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
 
-from splitbrain.nodes.broker.error_replies import error_reply
+from splitbrain.nodes.controller.roles.refusals import refuse
+from splitbrain.nodes.quorum.messages import ErrorCode
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
-from splitbrain.nodes.wire.calls import Head, decode_head
+from splitbrain.nodes.wire.calls import Head, decode_head, encode_reply
 from splitbrain.nodes.wire.envelopes import envelope_of
 from splitbrain.nodes.wire.errors import ApiError, WireError
+from splitbrain.nodes.wire.families.brokers import UnregisterBrokerResponse
 from splitbrain.nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
+from splitbrain.nodes.wire.families.voters import AddRaftVoterResponse, RemoveRaftVoterResponse
 from splitbrain.nodes.wire.framing import frame
-from splitbrain.nodes.wire.messages import decode_answer, decode_forwarded
+from splitbrain.nodes.wire.messages import decode_answer, decode_forwarded, encode_refusal
 from splitbrain.nodes.wire.principals import ANONYMOUS, Principal
 
 #: APIs that a client may ask a broker for and a controller decides.
@@ -42,6 +47,14 @@ FORWARDED: Final = frozenset(
         ApiKey.UNREGISTER_BROKER,
         ApiKey.ADD_RAFT_VOTER,
         ApiKey.REMOVE_RAFT_VOTER,
+    }
+)
+#: Responses that a controller makes otherwise, or not at all.
+_OWN_RESPONSES: Final[Mapping[ApiKey, Callable[..., msgspec.Struct]]] = MappingProxyType(
+    {
+        ApiKey.UNREGISTER_BROKER: UnregisterBrokerResponse,
+        ApiKey.ADD_RAFT_VOTER: AddRaftVoterResponse,
+        ApiKey.REMOVE_RAFT_VOTER: RemoveRaftVoterResponse,
     }
 )
 #: How long a real broker tries.
@@ -121,7 +134,17 @@ def timed_out(forwarding: Forwarding) -> Relay:
 
 
 def _failed(forwarding: Forwarding, code: ApiError) -> Relay:
-    return Relay(error_reply(forwarding.header, forwarding.request, code))
+    """Return an answer that no controller gave: everything in the request failed."""
+    header = forwarding.header
+    api_key = ApiKey(header.api_key)
+    if api_key is ApiKey.DESCRIBE_QUORUM:
+        return Relay(encode_refusal(header, ErrorCode(code)))
+    make = _OWN_RESPONSES.get(api_key)
+    if make is None:
+        answer = refuse(api_key, forwarding.request, header.api_version, code, None)
+    else:
+        answer = make(throttle_time_ms=0, error_code=code, error_message=None)
+    return Relay(encode_reply(answer, header))
 
 
 def _is_answer(header: RequestHeader, content: bytes) -> bool:

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import splitbrain.nodes.controller
-from splitbrain.nodes.controller.roles.active import HANDLERS
+from splitbrain.nodes.controller.roles.handlers import HANDLERS
 from splitbrain.nodes.server.controller.controller_service import SERVED
 from splitbrain.nodes.wire.errors import ApiError
 from tests.referee.admin_coverage import EXCUSED, MET

@@ -20,11 +20,10 @@ from splitbrain.nodes.controller.basis.leaderships import (
 )
 from splitbrain.nodes.controller.basis.registrations import is_active
 from splitbrain.nodes.controller.partitions.partition_change import (
-    Election,
     Target,
+    automatic_election,
     partition_change,
 )
-from splitbrain.nodes.controller.partitions.unclean_elections import is_unclean_election_allowed
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.metadata.records import (
     BrokerRegistrationChangeRecord,
@@ -42,7 +41,7 @@ def fenced(view: View, broker: RegisterBrokerRecord) -> list[MetadataRecord]:
     """The broker leaves the ISRs and leads nothing more; then it is fenced."""
     return [
         *_without_broker(view.image, broker.broker_id),
-        _change(broker, fenced=_FENCE),
+        BrokerRegistrationChangeRecord(broker.broker_id, broker.broker_epoch, fenced=_FENCE),
     ]
 
 
@@ -53,7 +52,9 @@ def unfenced(view: View, broker: RegisterBrokerRecord) -> list[MetadataRecord]:
         # The image still shows it fenced.
         return broker_id == broker.broker_id or is_active(view.image, broker_id)
 
-    records: list[MetadataRecord] = [_change(broker, fenced=_UNFENCE)]
+    records: list[MetadataRecord] = [
+        BrokerRegistrationChangeRecord(broker.broker_id, broker.broker_epoch, fenced=_UNFENCE)
+    ]
     if view.leaderships.leaderless_count(view.image):
         leaderless = partitions_without_leader(view.image)
         records += leader_changes(view.image, leaderless, may_lead)
@@ -62,8 +63,11 @@ def unfenced(view: View, broker: RegisterBrokerRecord) -> list[MetadataRecord]:
 
 def shutting_down(view: View, broker: RegisterBrokerRecord) -> list[MetadataRecord]:
     """The broker is about to go: it leaves the ISRs and leads nothing more."""
-    said = () if broker.in_controlled_shutdown else (_change(broker, in_controlled_shutdown=1),)
-    return [*said, *_without_broker(view.image, broker.broker_id)]
+    change = BrokerRegistrationChangeRecord(
+        broker.broker_id, broker.broker_epoch, in_controlled_shutdown=1
+    )
+    begun = () if broker.in_controlled_shutdown else (change,)
+    return [*begun, *_without_broker(view.image, broker.broker_id)]
 
 
 def replaced(view: View, broker_id: int) -> list[MetadataRecord]:
@@ -96,7 +100,8 @@ def directories_lost(
         records += without_broker(view.image, broker.broker_id, concerned)
     left = tuple([each for each in broker.log_dirs if each not in gone])
     # Without any left the record says nothing; a broker that has none left halts.
-    return [*records, _change(broker, log_dirs=left)]
+    change = BrokerRegistrationChangeRecord(broker.broker_id, broker.broker_epoch, log_dirs=left)
+    return [*records, change]
 
 
 def directories_cordoned(
@@ -106,7 +111,10 @@ def directories_cordoned(
     known = broker.cordoned_log_dirs
     if cordoned is None or (known is not None and set(known) == set(cordoned)):
         return []
-    return [_change(broker, cordoned_log_dirs=cordoned)]
+    change = BrokerRegistrationChangeRecord(
+        broker.broker_id, broker.broker_epoch, cordoned_log_dirs=cordoned
+    )
+    return [change]
 
 
 def without_broker(
@@ -128,11 +136,8 @@ def leader_changes(
 ) -> Iterator[PartitionChangeRecord]:
     """Leaders for these partitions as far as there are any, and the ISRs without who leaves."""
     for at in partitions:
-        unclean = is_unclean_election_allowed(image, at.topic.name)
-        target = Target(
-            isr=tuple([each for each in at.state.isr if each != leaving]),
-            election=Election.UNCLEAN if unclean else Election.ONLINE,
-        )
+        isr = tuple([each for each in at.state.isr if each != leaving])
+        target = Target(isr=isr, election=automatic_election(image, at.topic.name))
         record = partition_change(image, at, target, may_lead)
         if record is not None:
             yield record
@@ -140,21 +145,3 @@ def leader_changes(
 
 def _without_broker(image: MetadataImage, broker_id: int) -> Iterator[PartitionChangeRecord]:
     return without_broker(image, broker_id, partitions_in_sync_on(image, broker_id))
-
-
-def _change(
-    broker: RegisterBrokerRecord,
-    *,
-    fenced: int = 0,
-    in_controlled_shutdown: int = 0,
-    log_dirs: tuple[str, ...] = (),
-    cordoned_log_dirs: tuple[str, ...] | None = None,
-) -> BrokerRegistrationChangeRecord:
-    return BrokerRegistrationChangeRecord(
-        broker.broker_id,
-        broker.broker_epoch,
-        fenced,
-        in_controlled_shutdown,
-        log_dirs,
-        cordoned_log_dirs,
-    )

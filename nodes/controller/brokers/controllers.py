@@ -43,16 +43,10 @@ def register_controller(
         record_endpoints(request.listeners),
         request.features,
     )
-    return Decision(answered_controller(ApiError.NONE), (record,))
-
-
-def answered_controller(
-    code: ApiError, message: str | None = None
-) -> ControllerRegistrationResponse:
-    """Return the response; a real one that says nothing says it with an empty string."""
-    return ControllerRegistrationResponse(
-        throttle_time_ms=0, error_code=code, error_message=message or ""
+    answer = ControllerRegistrationResponse(
+        throttle_time_ms=0, error_code=ApiError.NONE, error_message=""
     )
+    return Decision(answer, (record,))
 
 
 def describe_cluster(

@@ -43,11 +43,6 @@ def assign_replicas(view: View, request: AssignReplicasToDirsRequest, _version: 
     return Decision(answer, assignments.records())
 
 
-def answered_assignment(code: ApiError) -> AssignReplicasToDirsResponse:
-    """Return the response where nothing was looked at."""
-    return AssignReplicasToDirsResponse(throttle_time_ms=0, error_code=code, directories=())
-
-
 class _Assignments:
     """Result of one request."""
 

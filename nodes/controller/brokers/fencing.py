@@ -48,11 +48,7 @@ def unregister_broker(view: View, request: UnregisterBrokerRequest, _version: in
     records = broker_transitions.unregistered(view, broker)
     RecordBatch(view).check_room(len(records))
     view.contacts.forget(request.broker_id)
-    return Decision(answered_unregistration(ApiError.NONE), records)
-
-
-def answered_unregistration(code: ApiError, message: str | None = None) -> UnregisterBrokerResponse:
-    """Return the response; a real one that says nothing says it with an empty string."""
-    return UnregisterBrokerResponse(
-        throttle_time_ms=0, error_code=code, error_message=message or ""
+    answer = UnregisterBrokerResponse(
+        throttle_time_ms=0, error_code=ApiError.NONE, error_message=""
     )
+    return Decision(answer, records)

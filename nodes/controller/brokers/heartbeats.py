@@ -74,32 +74,14 @@ def heartbeat(view: View, request: BrokerHeartbeatRequest, _version: int) -> Dec
         records += _lost(view, broker, request.offline_log_dirs, records)
     records += broker_transitions.directories_cordoned(broker, request.cordoned_log_dirs)
     _note(view, request, state, records)
-    return Decision(
-        answered_heartbeat(
-            ApiError.NONE,
-            is_caught_up=_has_own_registration(view, request, broker),
-            is_fenced=state in _OUT_OF_SERVICE,
-            should_shut_down=state is BrokerState.SHUTDOWN_NOW,
-        ),
-        records,
-    )
-
-
-def answered_heartbeat(
-    code: ApiError,
-    *,
-    is_caught_up: bool = False,
-    is_fenced: bool = True,
-    should_shut_down: bool = False,
-) -> BrokerHeartbeatResponse:
-    """Return the response."""
-    return BrokerHeartbeatResponse(
+    answer = BrokerHeartbeatResponse(
         throttle_time_ms=0,
-        error_code=code,
-        is_caught_up=is_caught_up,
-        is_fenced=is_fenced,
-        should_shut_down=should_shut_down,
+        error_code=ApiError.NONE,
+        is_caught_up=_has_own_registration(view, request, broker),
+        is_fenced=state in _OUT_OF_SERVICE,
+        should_shut_down=state is BrokerState.SHUTDOWN_NOW,
     )
+    return Decision(answer, records)
 
 
 def _present_state(view: View, broker: RegisterBrokerRecord) -> BrokerState:

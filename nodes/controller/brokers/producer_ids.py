@@ -35,13 +35,10 @@ def allocate_producer_ids(
         broker_epoch=request.broker_epoch,
         next_producer_id=first + BLOCK_LENGTH,
     )
-    return Decision(answered_producer_ids(ApiError.NONE, first, BLOCK_LENGTH), (record,))
-
-
-def answered_producer_ids(
-    code: ApiError, first: int = 0, count: int = 0
-) -> AllocateProducerIdsResponse:
-    """Return the response."""
-    return AllocateProducerIdsResponse(
-        throttle_time_ms=0, error_code=code, producer_id_start=first, producer_id_len=count
+    answer = AllocateProducerIdsResponse(
+        throttle_time_ms=0,
+        error_code=ApiError.NONE,
+        producer_id_start=first,
+        producer_id_len=BLOCK_LENGTH,
     )
+    return Decision(answer, (record,))

@@ -59,12 +59,10 @@ def register_broker(view: View, request: BrokerRegistrationRequest, _version: in
     )
     last_offset = Offset(view.next_offset + len(records) - 1)
     view.contacts.registered(request.broker_id, last_offset)
-    return Decision(answered_registration(ApiError.NONE, epoch), records)
-
-
-def answered_registration(code: ApiError, epoch: int = -1) -> BrokerRegistrationResponse:
-    """Return the response."""
-    return BrokerRegistrationResponse(throttle_time_ms=0, error_code=code, broker_epoch=epoch)
+    answer = BrokerRegistrationResponse(
+        throttle_time_ms=0, error_code=ApiError.NONE, broker_epoch=epoch
+    )
+    return Decision(answer, records)
 
 
 def _refuse_second(view: View, existing: RegisterBrokerRecord) -> None:

@@ -1,7 +1,7 @@
 """AlterPartitionReassignments: partitions move to other brokers, or such a move is called off.
 
 A move first adds all new replicas; once they are in sync, a later change of the partition takes
-away those that go (``reassignment`` beside this). A partition that is asked twice is changed
+away those that go (``partition_change``). A partition that is asked twice is changed
 twice, the second time on top of the first; a real controller decides both on what was there before.
 
 Source: a real controller's replication control; KIP-455, KIP-860.
@@ -16,9 +16,9 @@ from splitbrain.nodes.controller.partitions.assignments import check_assignment
 from splitbrain.nodes.controller.partitions.partition_change import (
     Election,
     Target,
+    automatic_election,
     partition_change,
 )
-from splitbrain.nodes.controller.partitions.unclean_elections import is_unclean_election_allowed
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.metadata.partitions import PartitionState, Sharing, changed_partition
 from splitbrain.nodes.wire.errors import ApiError
@@ -123,7 +123,7 @@ def _called_off(image: MetadataImage, at: PartitionAt) -> Target:
         raise Refusal(ApiError.NO_REASSIGNMENT_IN_PROGRESS)
     replicas = tuple(each for each in state.replicas if each not in state.adding_replicas)
     isr = tuple(each for each in state.isr if each not in state.adding_replicas)
-    is_unclean_allowed = is_unclean_election_allowed(image, at.topic.name)
+    election = automatic_election(image, at.topic.name)
     if not replicas:
         raise Refusal(
             ApiError.INVALID_REPLICA_ASSIGNMENT,
@@ -131,20 +131,14 @@ def _called_off(image: MetadataImage, at: PartitionAt) -> Target:
         )
     if not isr:
         # All that are in sync came with the move: who was there before lacks records.
-        if not is_unclean_allowed:
+        if election is not Election.UNCLEAN:
             raise Refusal(
                 ApiError.INVALID_REPLICA_ASSIGNMENT,
                 f"Unable to revert partition assignment for {at.topic.name}:{at.number} because "
                 "it would require an unclean leader election.",
             )
         isr = replicas[:1]
-    return Target(
-        isr=isr,
-        replicas=replicas,
-        removing=(),
-        adding=(),
-        election=Election.UNCLEAN if is_unclean_allowed else Election.ONLINE,
-    )
+    return Target(isr=isr, replicas=replicas, removing=(), adding=(), election=election)
 
 
 def _check_factor(state: PartitionState, replicas: Sequence[int]) -> None:

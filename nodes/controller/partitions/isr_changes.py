@@ -13,12 +13,11 @@ from splitbrain.nodes.controller.basis.registrations import registered
 from splitbrain.nodes.controller.partitions.partition_change import (
     RECOVERED,
     RECOVERING,
-    Election,
     Target,
+    automatic_election,
     names_leader,
     partition_change,
 )
-from splitbrain.nodes.controller.partitions.unclean_elections import is_unclean_election_allowed
 from splitbrain.nodes.metadata.image import MetadataImage, TopicImage
 from splitbrain.nodes.metadata.partitions import PartitionState, Sharing, changed_partition
 from splitbrain.nodes.metadata.records import MetadataRecord, PartitionChangeRecord
@@ -42,9 +41,8 @@ def alter_partitions(view: View, request: AlterPartitionRequest, version: int) -
     Raises:
         Refusal: the broker is not registered with this epoch.
     """
-    if not request.topics:
-        return Decision(answered_alteration(ApiError.NONE))
-    registered(view.image, request.broker_id, request.broker_epoch)
+    if request.topics:
+        registered(view.image, request.broker_id, request.broker_epoch)
     records: list[MetadataRecord] = []
     topics: list[AlteredTopic] = []
     for asked in request.topics:
@@ -59,14 +57,10 @@ def alter_partitions(view: View, request: AlterPartitionRequest, version: int) -
             if record is not None:
                 records.append(record)
         topics.append(AlteredTopic(topic_id=asked.topic_id, partitions=tuple(altered)))
-    return Decision(answered_alteration(ApiError.NONE, tuple(topics)), records)
-
-
-def answered_alteration(
-    code: ApiError, topics: tuple[AlteredTopic, ...] = ()
-) -> AlterPartitionResponse:
-    """Return the response."""
-    return AlterPartitionResponse(throttle_time_ms=0, error_code=code, topics=topics)
+    answer = AlterPartitionResponse(
+        throttle_time_ms=0, error_code=ApiError.NONE, topics=tuple(topics)
+    )
+    return Decision(answer, records)
 
 
 def _altered(
@@ -80,11 +74,10 @@ def _altered(
     problem = _problem(view, broker_id, state, proposal, in_sync)
     if problem is not ApiError.NONE:
         return _refused(proposal, problem), None
-    unclean = is_unclean_election_allowed(image, topic.name)
     target = Target(
         isr=tuple(each.broker_id for each in in_sync),
         leader_recovery_state=proposal.leader_recovery_state,
-        election=Election.UNCLEAN if unclean else Election.ONLINE,
+        election=automatic_election(image, topic.name),
     )
     record = partition_change(image, PartitionAt(topic, number, state), target)
     if record is None:

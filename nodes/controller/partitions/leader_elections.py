@@ -7,7 +7,7 @@ all partitions.
 Source: KIP-460; a real controller's periodic elections, and their bound per event.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from splitbrain.nodes.controller.basis.batch_limit import RecordBatch
@@ -20,9 +20,9 @@ from splitbrain.nodes.controller.basis.leaderships import (
 from splitbrain.nodes.controller.partitions.partition_change import (
     Election,
     Target,
+    automatic_election,
     partition_change,
 )
-from splitbrain.nodes.controller.partitions.unclean_elections import is_unclean_election_allowed
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.metadata.records import NO_LEADER, MetadataRecord, PartitionChangeRecord
 from splitbrain.nodes.wire.errors import ApiError
@@ -35,8 +35,6 @@ from splitbrain.nodes.wire.families.partitions import (
 
 #: Most elections of one periodic event; a full one means that more may be due.
 ELECTIONS_PER_EVENT_MAX: Final = 1_000
-#: First version with an error for the whole request.
-_WHOLE_SINCE: Final = 1
 _NOT_NEEDED: Final = "Leader election not needed for topic partition."
 _PREFERRED: Final = 0
 _UNCLEAN: Final = 1
@@ -51,62 +49,33 @@ def elect_leaders(view: View, request: ElectLeadersRequest, _version: int) -> De
     Raises:
         Refusal: there is no such election, or too much would change at once.
     """
-    asked = request.topic_partitions
-    if asked is not None and not asked:
-        return Decision(answered_elections(ApiError.NONE))
-    election = _TYPES.get(request.election_type)
-    if election is None:
+    named = request.topic_partitions
+    election = _TYPES.get(request.election_type, Election.ONLINE)
+    if election is Election.ONLINE and named != ():
         raise Refusal(ApiError.INVALID_REQUEST, f"Unknown election type {request.election_type}")
     records: list[MetadataRecord] = []
     topics: list[ElectedTopic] = []
-    if asked is None:
-        for name, topic_id in sorted(view.image.topics.ids_by_name.items()):
-            numbers = range(len(view.image.topics.by_id[topic_id].partitions))
-            outcomes = [_elected(view.image, name, each, election, records) for each in numbers]
-            told = tuple(
-                each for each in outcomes if each.error_code != ApiError.ELECTION_NOT_NEEDED
-            )
-            topics.append(ElectedTopic(topic=name, partition_result=told))
+    if named is None:
+        every = view.image.topics
+        wanted: list[tuple[str, Iterable[int]]] = [
+            (name, range(len(every.by_id[topic_id].partitions)))
+            for name, topic_id in sorted(every.ids_by_name.items())
+        ]
     else:
-        for topic in asked:
-            outcomes = [
-                _elected(view.image, topic.topic, each, election, records)
-                for each in topic.partitions
-            ]
-            topics.append(ElectedTopic(topic=topic.topic, partition_result=tuple(outcomes)))
+        wanted = [(topic.topic, topic.partitions) for topic in named]
+    for name, numbers in wanted:
+        outcomes = [_elected(view.image, name, each, election, records) for each in numbers]
+        result = tuple(
+            each
+            for each in outcomes
+            if named is not None or each.error_code != ApiError.ELECTION_NOT_NEEDED
+        )
+        topics.append(ElectedTopic(topic=name, partition_result=result))
     RecordBatch(view).check_room(len(records))
-    return Decision(answered_elections(ApiError.NONE, tuple(topics)), records)
-
-
-def answered_elections(
-    code: ApiError, topics: tuple[ElectedTopic, ...] = ()
-) -> ElectLeadersResponse:
-    """Return the response."""
-    return ElectLeadersResponse(
-        throttle_time_ms=0, error_code=code, replica_election_results=topics
+    answer = ElectLeadersResponse(
+        throttle_time_ms=0, error_code=ApiError.NONE, replica_election_results=tuple(topics)
     )
-
-
-def refused_elections(
-    request: ElectLeadersRequest, version: int, code: ApiError, message: str | None
-) -> ElectLeadersResponse:
-    """Return the response where nothing was looked at: each partition that was named failed.
-
-    The first version says it of the partitions alone.
-    """
-    return answered_elections(
-        code if version >= _WHOLE_SINCE else ApiError.NONE,
-        tuple(
-            ElectedTopic(
-                topic=topic.topic,
-                partition_result=tuple(
-                    ElectedPartition(partition_id=each, error_code=code, error_message=message)
-                    for each in topic.partitions
-                ),
-            )
-            for topic in request.topic_partitions or ()
-        ),
-    )
+    return Decision(answer, records)
 
 
 def balance(view: View) -> Decision | None:
@@ -129,7 +98,7 @@ def elect_unclean(view: View) -> Decision | None:
     allowed = (
         at
         for at in partitions_without_leader(view.image)
-        if is_unclean_election_allowed(view.image, at.topic.name)
+        if automatic_election(view.image, at.topic.name) is Election.UNCLEAN
     )
     return _periodic(view.image, allowed, Target(election=Election.UNCLEAN))
 

@@ -19,13 +19,15 @@ import msgspec
 
 from splitbrain.nodes.controller.basis.leaderships import PartitionAt
 from splitbrain.nodes.controller.basis.registrations import default_directory, is_active, is_online
-from splitbrain.nodes.controller.partitions.reassignment import completed
-from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.image import TOPIC_RESOURCE, MetadataImage
 from splitbrain.nodes.metadata.records import LEADER_UNCHANGED, NO_LEADER, PartitionChangeRecord
 
 RECOVERED: Final = 0
 RECOVERING: Final = 1
 _NOWHERE: Final[Mapping[int, str]] = MappingProxyType({})
+_UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
+#: The config of all brokers.
+_ALL_BROKERS: Final = (4, "")
 
 
 class Election(Enum):
@@ -53,14 +55,48 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     election: Election = Election.ONLINE
 
 
-class _Assignment(msgspec.Struct, frozen=True, gc=False):
+class Assignment(msgspec.Struct, frozen=True, gc=False):
+    """Replicas of a partition, and those that come and go while it moves."""
+
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
-    removing: tuple[int, ...]
-    adding: tuple[int, ...]
+    removing: tuple[int, ...] = ()
+    adding: tuple[int, ...] = ()
 
 
 AS_IT_IS: Final = Target()
+
+
+def automatic_election(image: MetadataImage, topic: str) -> Election:
+    """Whether a partition of the topic may lose records rather than have no leader.
+
+    Read of the topic, else of all brokers; not of one broker, as a controller is none of them.
+    """
+    for resource in ((TOPIC_RESOURCE, topic), _ALL_BROKERS):
+        value = image.configs.get(resource, {}).get(_UNCLEAN_ELECTION)
+        if value is not None:
+            return Election.UNCLEAN if value.lower() == "true" else Election.ONLINE
+    return Election.ONLINE
+
+
+def completed(move: Assignment) -> Assignment | None:
+    """Return the partition after its move is done; None while it is not, or there is none.
+
+    Done once all that come are in sync and one that stays is. Where fewer come than go, all that
+    stay have to be: else the partition would have fewer replicas in sync than before its move.
+    """
+    removing, adding = move.removing, move.adding
+    if not removing and not adding:
+        return None
+    staying = tuple([each for each in move.replicas if each not in removing])
+    in_sync = tuple([each for each in move.isr if each not in removing])
+    if removing and not (staying and in_sync):
+        return None
+    if not set(adding) <= set(in_sync):
+        return None
+    if len(adding) < len(removing) and not set(staying) <= set(in_sync):
+        return None
+    return Assignment(staying, in_sync)
 
 
 def partition_change(
@@ -113,21 +149,20 @@ def names_leader(record: PartitionChangeRecord) -> bool:
     return record.leader != LEADER_UNCHANGED
 
 
-def _assignment(at: PartitionAt, target: Target) -> _Assignment:
+def _assignment(at: PartitionAt, target: Target) -> Assignment:
     """Return the target, or its outcome where it ends a reassignment."""
     state = at.state
-    replicas = state.replicas if target.replicas is None else target.replicas
-    isr = state.isr if target.isr is None else target.isr
-    removing = state.removing_replicas if target.removing is None else target.removing
-    adding = state.adding_replicas if target.adding is None else target.adding
-    done = completed(replicas, isr, removing, adding)
-    if done is None:
-        return _Assignment(replicas, isr, removing, adding)
-    return _Assignment(done.replicas, done.isr, (), ())
+    goal = Assignment(
+        state.replicas if target.replicas is None else target.replicas,
+        state.isr if target.isr is None else target.isr,
+        state.removing_replicas if target.removing is None else target.removing,
+        state.adding_replicas if target.adding is None else target.adding,
+    )
+    return completed(goal) or goal
 
 
 def _elect(
-    present: int, goal: _Assignment, election: Election, can_lead: Callable[[int], bool]
+    present: int, goal: Assignment, election: Election, can_lead: Callable[[int], bool]
 ) -> tuple[int, bool]:
     """Return the leader, and whether it has everything that was committed."""
 
@@ -149,7 +184,7 @@ def _elect(
 
 
 def _placement(
-    image: MetadataImage, at: PartitionAt, goal: _Assignment, chosen: Mapping[int, str]
+    image: MetadataImage, at: PartitionAt, goal: Assignment, chosen: Mapping[int, str]
 ) -> dict[str, Any]:
     state = at.state
     said: dict[str, Any] = {}

@@ -5,30 +5,30 @@ from what is committed. Whoever hosts it appends the records of a decision where
 they will stand, says so, and answers once they are committed. Must never see a record that was not
 appended, nor decide before its activation was.
 
-Source: KIP-631; a real controller's events, of which one is handled at a time.
+Source: KIP-631; a real controller's events, of which one is handled at a time; KIP-868 and its
+activation records.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import msgspec
 
 from splitbrain.nodes.controller.basis.contacts import Contacts
-from splitbrain.nodes.controller.basis.decisions import Decision, Handler, View
+from splitbrain.nodes.controller.basis.decisions import Decision, View
 from splitbrain.nodes.controller.basis.leaderships import Leaderships
 from splitbrain.nodes.controller.basis.settings import ControllerSettings
 from splitbrain.nodes.controller.brokers.fencing import fence_stale
+from splitbrain.nodes.controller.configs.features import KRAFT_VERSION
 from splitbrain.nodes.controller.partitions.leader_elections import balance, elect_unclean
-from splitbrain.nodes.controller.roles.activation import activation_records
-from splitbrain.nodes.controller.roles.broker_handlers import BROKER_HANDLERS
-from splitbrain.nodes.controller.roles.topic_handlers import TOPIC_HANDLERS
+from splitbrain.nodes.controller.roles.handlers import HANDLERS
 from splitbrain.nodes.metadata.delta import MetadataDelta
-from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.image import METADATA_VERSION, MetadataImage
 from splitbrain.nodes.metadata.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
+    FeatureLevelRecord,
     MetadataRecord,
     NoOpRecord,
 )
@@ -36,8 +36,8 @@ from splitbrain.nodes.metadata.transactions import Provenance
 from splitbrain.nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Offset
 from splitbrain.nodes.quorum.random_source import RandomSource
 from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.controller_apis import PINNED_LEVELS
 
-HANDLERS: Final[Mapping[ApiKey, Handler]] = MappingProxyType({**BROKER_HANDLERS, **TOPIC_HANDLERS})
 _MARKERS: Final = (BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord)
 _US_PER_MS: Final = 1_000
 _US_PER_S: Final = 1_000_000
@@ -98,8 +98,23 @@ class ActiveController:
         return self._image
 
     def activation(self, transaction_opened_at: Offset | None) -> Sequence[MetadataRecord]:
-        """Return the records to be appended before anything else; often none."""
-        return activation_records(self._image, transaction_opened_at)
+        """Return the records to be appended, and committed, before anything is decided; often none.
+
+        An empty log begins with the levels of the features, as one metadata transaction.
+        ``transaction_opened_at``: where the log's open transaction begins, None if none is open. A
+        transaction that is not ended counts for nothing, so an aborted bootstrap leaves the image
+        empty and is done again.
+        """
+        records: list[MetadataRecord] = []
+        if transaction_opened_at is not None:
+            records.append(AbortTransactionRecord("Controller failover"))
+        if self._image.metadata_version is None:
+            records += (
+                BeginTransactionRecord("Bootstrap records"),
+                *_bootstrap_records(),
+                EndTransactionRecord(),
+            )
+        return records
 
     def decide(
         self,
@@ -180,3 +195,12 @@ class ActiveController:
     def _put_off_no_op(self, now: Microseconds) -> None:
         interval_ms = self._identity.settings.max_idle_interval_ms
         self._no_op_at = Microseconds(now + interval_ms * _US_PER_MS)
+
+
+def _bootstrap_records() -> Iterator[MetadataRecord]:
+    # The metadata version first, since it says how to read what follows.
+    yield FeatureLevelRecord(METADATA_VERSION, PINNED_LEVELS[METADATA_VERSION])
+    for name, level in sorted(PINNED_LEVELS.items()):
+        # The level of KRAFT_VERSION stands in raft's own records.
+        if level > 0 and name not in {METADATA_VERSION, KRAFT_VERSION}:
+            yield FeatureLevelRecord(name, level)

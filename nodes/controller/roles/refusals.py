@@ -4,28 +4,70 @@ Source: what Kafka's requests make of an error (``getErrorResponse``).
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
 
-from splitbrain.nodes.controller.roles.broker_handlers import BROKER_REFUSALS
 from splitbrain.nodes.wire.apis import ApiKey
 from splitbrain.nodes.wire.errors import ApiError
-from splitbrain.nodes.wire.families import configs, controllers, partitions, topics
+from splitbrain.nodes.wire.families import brokers, configs, controllers, partitions, topics
 
-Refuse = Callable[[Any, int, ApiError, str | None], msgspec.Struct]
+#: Answer for controllers, which know by themselves who is active.
+_WRONG_CONTROLLER: Final = "This is not the correct controller for this cluster."
+#: First version of DeleteTopics whose answer can say why.
+_MESSAGES_OF_DELETION_SINCE: Final = 5
+#: First version of ElectLeaders with an error for the whole request.
+_WHOLE_ELECTIONS_SINCE: Final = 1
 
 
 def refuse(
     api_key: ApiKey, request: msgspec.Struct, version: int, code: ApiError, message: str | None
 ) -> msgspec.Struct:
-    """Return the answer that says the same of every item of the request.
-
-    Raises:
-        KeyError: a controller does not serve that API.
-    """
+    """Return the answer that says the same of every item of the request; KeyError: no such API."""
+    if api_key in _OF_CODES:
+        return _OF_CODES[api_key](throttle_time_ms=0, error_code=code)
     return _REFUSALS[api_key](request, version, code, message)
+
+
+def _unregistration(
+    _: Any, __: int, code: ApiError, message: str | None
+) -> brokers.UnregisterBrokerResponse:
+    # A real controller that says nothing says it with an empty string.
+    return brokers.UnregisterBrokerResponse(
+        throttle_time_ms=0, error_code=code, error_message=message or ""
+    )
+
+
+def _controller_registration(
+    _: Any, __: int, code: ApiError, message: str | None
+) -> controllers.ControllerRegistrationResponse:
+    text = _WRONG_CONTROLLER if code is ApiError.NOT_CONTROLLER else message
+    return controllers.ControllerRegistrationResponse(
+        throttle_time_ms=0, error_code=code, error_message=text or ""
+    )
+
+
+def _elections(
+    request: partitions.ElectLeadersRequest, version: int, code: ApiError, message: str | None
+) -> partitions.ElectLeadersResponse:
+    return partitions.ElectLeadersResponse(
+        throttle_time_ms=0,
+        error_code=code if version >= _WHOLE_ELECTIONS_SINCE else ApiError.NONE,
+        replica_election_results=tuple(
+            partitions.ElectedTopic(
+                topic=topic.topic,
+                partition_result=tuple(
+                    partitions.ElectedPartition(
+                        partition_id=each, error_code=code, error_message=message
+                    )
+                    for each in topic.partitions
+                ),
+            )
+            for topic in request.topic_partitions or ()
+        ),
+    )
 
 
 def _creation(
@@ -156,26 +198,64 @@ def _reassignment(
 
 
 def _reassignments(
-    _: Any, __: int, code: ApiError, message: str | None
+    request: partitions.ListPartitionReassignmentsRequest,
+    _: int,
+    code: ApiError,
+    message: str | None,
 ) -> partitions.ListPartitionReassignmentsResponse:
     return partitions.ListPartitionReassignmentsResponse(
-        throttle_time_ms=0, error_code=code, error_message=message, topics=()
+        throttle_time_ms=0,
+        error_code=code,
+        error_message=message,
+        topics=tuple(
+            partitions.TopicUnderReassignment(
+                name=topic.name,
+                partitions=tuple(
+                    partitions.PartitionUnderReassignment(
+                        partition_index=each, replicas=(), adding_replicas=(), removing_replicas=()
+                    )
+                    for each in topic.partition_indexes
+                ),
+            )
+            for topic in request.topics or ()
+        ),
     )
 
 
-#: First version of DeleteTopics whose answer can say why.
-_MESSAGES_OF_DELETION_SINCE: Final = 5
-_REFUSALS: Final[Mapping[ApiKey, Refuse]] = MappingProxyType(
+#: Answers that carry nothing but the code, with their other fields.
+_OF_CODES: Final[Mapping[ApiKey, Callable[..., msgspec.Struct]]] = MappingProxyType(
     {
-        **BROKER_REFUSALS,
-        ApiKey.CREATE_TOPICS: _creation,
-        ApiKey.DELETE_TOPICS: _deletion,
-        ApiKey.CREATE_PARTITIONS: _enlargement,
-        ApiKey.DESCRIBE_CONFIGS: _description,
-        ApiKey.ALTER_CONFIGS: _alteration,
-        ApiKey.INCREMENTAL_ALTER_CONFIGS: _incremental_alteration,
-        ApiKey.UPDATE_FEATURES: _features,
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS: _reassignment,
-        ApiKey.LIST_PARTITION_REASSIGNMENTS: _reassignments,
+        ApiKey.BROKER_REGISTRATION: partial(brokers.BrokerRegistrationResponse, broker_epoch=-1),
+        ApiKey.BROKER_HEARTBEAT: partial(
+            brokers.BrokerHeartbeatResponse,
+            is_caught_up=False,
+            is_fenced=True,
+            should_shut_down=False,
+        ),
+        ApiKey.ALLOCATE_PRODUCER_IDS: partial(
+            brokers.AllocateProducerIdsResponse, producer_id_start=0, producer_id_len=0
+        ),
+        ApiKey.ASSIGN_REPLICAS_TO_DIRS: partial(
+            brokers.AssignReplicasToDirsResponse, directories=()
+        ),
+        ApiKey.ALTER_PARTITION: partial(partitions.AlterPartitionResponse, topics=()),
     }
+)
+_REFUSALS: Final[Mapping[ApiKey, Callable[[Any, int, ApiError, str | None], msgspec.Struct]]] = (
+    MappingProxyType(
+        {
+            ApiKey.UNREGISTER_BROKER: _unregistration,
+            ApiKey.CONTROLLER_REGISTRATION: _controller_registration,
+            ApiKey.ELECT_LEADERS: _elections,
+            ApiKey.CREATE_TOPICS: _creation,
+            ApiKey.DELETE_TOPICS: _deletion,
+            ApiKey.CREATE_PARTITIONS: _enlargement,
+            ApiKey.DESCRIBE_CONFIGS: _description,
+            ApiKey.ALTER_CONFIGS: _alteration,
+            ApiKey.INCREMENTAL_ALTER_CONFIGS: _incremental_alteration,
+            ApiKey.UPDATE_FEATURES: _features,
+            ApiKey.ALTER_PARTITION_REASSIGNMENTS: _reassignment,
+            ApiKey.LIST_PARTITION_REASSIGNMENTS: _reassignments,
+        }
+    )
 )

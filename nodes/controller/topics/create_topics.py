@@ -9,6 +9,7 @@ Source: a real controller's replication control and its API layer; KIP-464 (defa
 """
 
 from collections import Counter
+from collections.abc import Container
 from typing import Final
 
 from splitbrain.nodes.controller.basis.batch_limit import RecordBatch
@@ -27,9 +28,9 @@ from splitbrain.nodes.controller.partitions.assignments import (
     new_partition,
     place_replicas,
 )
-from splitbrain.nodes.controller.topics.topic_ids import new_topic_id
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.metadata.records import ConfigRecord, MetadataRecord, TopicRecord
+from splitbrain.nodes.quorum.random_source import RandomSource
 from splitbrain.nodes.wire.apis import METADATA_TOPIC
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.topics import (
@@ -43,6 +44,15 @@ from splitbrain.nodes.wire.families.topics import (
 
 #: Stands for the default, and for what a manual assignment says.
 _UNSAID: Final = -1
+_WORDS: Final = 4
+_WORD_BITS: Final = 32
+_VERSION_MASK: Final = 0xF << 76
+_VERSION: Final = 4 << 76
+_VARIANT_MASK: Final = 0b11 << 62
+_VARIANT: Final = 0b10 << 62
+#: The first six bits of an id whose base64 form begins with '-'.
+_DASH: Final = 62
+_DASH_SHIFT: Final = 122
 
 
 def create_topics(view: View, request: CreateTopicsRequest, version: int) -> Decision:
@@ -111,6 +121,22 @@ def _answered(view: View, topic: CreatableTopic, batch: RecordBatch) -> CreatedT
         replication_factor=len(assignments[0]),
         configs=_configs(view, topic),
     )
+
+
+def new_topic_id(random: RandomSource, *known: Container[str]) -> str:
+    """32 lower-case hex digits: in none of ``known``, and nothing that begins with '-' in base64.
+
+    A random UUID of version 4, which keeps it from the ids that Kafka reserves; a tool would take
+    one with a '-' for an option. Source: Kafka's ``Uuid.randomUuid``.
+    """
+    while True:
+        bits = 0
+        for _ in range(_WORDS):
+            bits = bits << _WORD_BITS | int(random.random() * (1 << _WORD_BITS))
+        bits = bits & ~_VERSION_MASK & ~_VARIANT_MASK | _VERSION | _VARIANT
+        drawn = f"{bits:032x}"
+        if bits >> _DASH_SHIFT != _DASH and not any(drawn in some for some in known):
+            return drawn
 
 
 def _check_name(image: MetadataImage, name: str) -> None:

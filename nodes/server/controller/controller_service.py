@@ -14,7 +14,8 @@ from typing import Final
 import msgspec
 
 from splitbrain.nodes.controller.brokers.controllers import describe_cluster
-from splitbrain.nodes.controller.roles.active import HANDLERS, Identity
+from splitbrain.nodes.controller.roles.active import Identity
+from splitbrain.nodes.controller.roles.handlers import HANDLERS
 from splitbrain.nodes.metadata.machine import MetadataMachine
 from splitbrain.nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
 from splitbrain.nodes.quorum.events import RequestReceived

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from splitbrain.nodes.controller.basis.decisions import Decision, View
-from splitbrain.nodes.controller.roles.topic_handlers import TOPIC_HANDLERS
+from splitbrain.nodes.controller.roles.handlers import HANDLERS
 from splitbrain.nodes.metadata import records
 from splitbrain.nodes.metadata.image import MetadataImage, TopicImage
 from splitbrain.nodes.metadata.partitions import PartitionState
@@ -36,7 +36,7 @@ Decide = Callable[[ApiKey, View, Any], Decision]
 
 
 def decide(api_key: ApiKey, view: View, request: Any) -> Decision:
-    return TOPIC_HANDLERS[api_key](view, request, 7)
+    return HANDLERS[api_key](view, request, 7)
 
 
 def a_cluster(source: random.Random) -> MetadataImage:

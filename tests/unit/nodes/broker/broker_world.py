@@ -30,7 +30,7 @@ from splitbrain.nodes.broker.lifecycle import BrokerState, Lifecycle
 from splitbrain.nodes.broker.settings import BrokerIdentity, BrokerSettings
 from splitbrain.nodes.controller.basis.contacts import Contacts
 from splitbrain.nodes.controller.brokers.fencing import fence_stale
-from splitbrain.nodes.controller.roles.broker_handlers import BROKER_REFUSALS
+from splitbrain.nodes.controller.roles.refusals import refuse
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
 from splitbrain.nodes.wire.apis import ApiKey
@@ -220,8 +220,7 @@ class World:
         is_heartbeat = isinstance(request, BrokerHeartbeatRequest)
         api_key = ApiKey.BROKER_HEARTBEAT if is_heartbeat else ApiKey.BROKER_REGISTRATION
         if effect.controller_id != self.active:
-            refuse = BROKER_REFUSALS[api_key]
-            answer: Any = refuse(request, 0, ApiError.NOT_CONTROLLER, None)
+            answer: Any = refuse(api_key, request, 0, ApiError.NOT_CONTROLLER, None)
         else:
             answer = self.cluster.ask(api_key, request, 2 if is_heartbeat else 4)
         if self._is_lost():

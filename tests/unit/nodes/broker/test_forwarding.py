@@ -17,7 +17,7 @@ from splitbrain.nodes.broker.forwarding import (
     read_answer,
     timed_out,
 )
-from splitbrain.nodes.controller.roles.topic_handlers import TOPIC_HANDLERS
+from splitbrain.nodes.controller.roles.handlers import HANDLERS
 from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest, ErrorCode
 from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey
 from splitbrain.nodes.wire.calls import TABLES, decode_reply, encode_call
@@ -81,8 +81,9 @@ class Controller:
             call = open_envelope(envelope)
         except EnvelopeRefusedError as error:
             return refused_envelope(error.code)
-        handle = TOPIC_HANDLERS[ApiKey(call.header.api_key)]
-        decision = handle(self.cluster.view, call.message, call.header.api_version)
+        decision = HANDLERS[ApiKey(call.header.api_key)](
+            self.cluster.view, call.message, call.header.api_version
+        )
         self.cluster.append(decision.records)
         assert decision.answer is not None
         return seal_reply(decision.answer, call.header)

@@ -10,7 +10,7 @@ from splitbrain.nodes.controller.basis.contacts import Contacts
 from splitbrain.nodes.controller.basis.decisions import Decision, View
 from splitbrain.nodes.controller.basis.leaderships import Leaderships
 from splitbrain.nodes.controller.basis.settings import ControllerSettings
-from splitbrain.nodes.controller.roles.broker_handlers import BROKER_HANDLERS
+from splitbrain.nodes.controller.roles.handlers import HANDLERS
 from splitbrain.nodes.metadata import records
 from splitbrain.nodes.metadata.delta import MetadataDelta
 from splitbrain.nodes.metadata.image import MetadataImage
@@ -80,7 +80,7 @@ class Cluster:
 
     def decide(self, api_key: ApiKey, request: msgspec.Struct, version: int = 0) -> Decision:
         """A decision that nobody acts on."""
-        return BROKER_HANDLERS[api_key](self.view, request, version)
+        return HANDLERS[api_key](self.view, request, version)
 
     def ask(self, api_key: ApiKey, request: msgspec.Struct, version: int = 0) -> Any:
         """The answer, once the records are appended."""

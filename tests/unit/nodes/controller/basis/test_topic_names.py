@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from splitbrain.nodes.controller.basis.decisions import Refusal
 from splitbrain.nodes.controller.basis.topic_names import check_topic_name, colliding_topic
-from splitbrain.nodes.controller.topics.topic_ids import new_topic_id
+from splitbrain.nodes.controller.topics.create_topics import new_topic_id
 from splitbrain.nodes.wire.errors import ApiError
 
 LEGAL = st.text("ab._-9", min_size=1, max_size=8)

@@ -4,11 +4,8 @@ import pytest
 
 from splitbrain.nodes.controller.configs.features import update_features
 from splitbrain.nodes.controller.partitions.list_reassignments import list_reassignments
-from splitbrain.nodes.controller.roles.topic_handlers import TOPIC_HANDLERS
 from splitbrain.nodes.metadata import records
 from splitbrain.nodes.metadata.records import SupportedFeature
-from splitbrain.nodes.wire.apis import ApiKey
-from splitbrain.nodes.wire.controller_apis import CONTROLLER_VERSIONS
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.controllers import (
     FeatureToUpdate,
@@ -200,8 +197,3 @@ def test_partitions_on_the_move_are_listed() -> None:
         answer = listed(TopicToList(name=name, partition_indexes=partitions))
         assert isinstance(answer, ListPartitionReassignmentsResponse)
         assert answer.topics == ()
-
-
-def test_every_handler_is_for_a_row_of_the_controllers_table() -> None:
-    assert set(TOPIC_HANDLERS) <= set(CONTROLLER_VERSIONS)
-    assert ApiKey.CREATE_TOPICS in TOPIC_HANDLERS

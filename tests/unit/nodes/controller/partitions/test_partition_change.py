@@ -6,11 +6,12 @@ import pytest
 
 from splitbrain.nodes.controller.basis.leaderships import PartitionAt
 from splitbrain.nodes.controller.partitions.partition_change import (
+    Assignment,
     Election,
     Target,
+    completed,
     partition_change,
 )
-from splitbrain.nodes.controller.partitions.reassignment import Completed, completed
 from splitbrain.nodes.metadata import records
 from splitbrain.nodes.metadata.partitions import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
 from splitbrain.nodes.metadata.records import PartitionChangeRecord
@@ -146,25 +147,19 @@ def test_eligible_leaders_of_another_time_are_forgotten() -> None:
 
 
 @pytest.mark.parametrize(
-    ("replicas", "isr", "removing", "adding", "result"),
+    ("move", "result"),
     [
-        ((1, 2), (1, 2), (), (), None),
-        ((1, 2, 3), (1, 2), (), (3,), None),
-        ((1, 2, 3), (3, 1), (), (3,), Completed((1, 2, 3), (3, 1))),
-        ((3, 1), (1,), (1,), (3,), None),
-        ((3, 1), (1, 3), (1,), (3,), Completed((3,), (3,))),
+        (Assignment((1, 2), (1, 2), (), ()), None),
+        (Assignment((1, 2, 3), (1, 2), (), (3,)), None),
+        (Assignment((1, 2, 3), (3, 1), (), (3,)), Assignment((1, 2, 3), (3, 1))),
+        (Assignment((3, 1), (1,), (1,), (3,)), None),
+        (Assignment((3, 1), (1, 3), (1,), (3,)), Assignment((3,), (3,))),
         # All would go.
-        ((1, 2), (1, 2), (1, 2), (), None),
+        (Assignment((1, 2), (1, 2), (1, 2), ()), None),
         # Fewer come than go: all that stay have to be there.
-        ((2, 3, 4, 5, 0, 1), (0, 1, 5), (0, 1), (5,), None),
-        ((2, 3, 0), (2, 3, 0), (0,), (), Completed((2, 3), (2, 3))),
+        (Assignment((2, 3, 4, 5, 0, 1), (0, 1, 5), (0, 1), (5,)), None),
+        (Assignment((2, 3, 0), (2, 3, 0), (0,), ()), Assignment((2, 3), (2, 3))),
     ],
 )
-def test_when_a_move_is_done(
-    replicas: tuple[int, ...],
-    isr: tuple[int, ...],
-    removing: tuple[int, ...],
-    adding: tuple[int, ...],
-    result: Completed | None,
-) -> None:
-    assert completed(replicas, isr, removing, adding) == result
+def test_when_a_move_is_done(move: Assignment, result: Assignment | None) -> None:
+    assert completed(move) == result

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from splitbrain.nodes.controller.basis.leaderships import Leaderships, PartitionAt
 from splitbrain.nodes.controller.brokers import broker_transitions, directories
 from splitbrain.nodes.controller.partitions import isr_changes, leader_elections
-from splitbrain.nodes.controller.partitions.partition_change import partition_change
+from splitbrain.nodes.controller.partitions.partition_change import Election, partition_change
 from splitbrain.nodes.metadata.content import image_records
 from splitbrain.nodes.metadata.delta import image_of
 from splitbrain.nodes.metadata.image import MetadataImage
@@ -117,6 +117,10 @@ def _always(*_: Any) -> bool:
     return True
 
 
+def _unclean(*_: Any) -> Election:
+    return Election.UNCLEAN
+
+
 def _registered(image: MetadataImage, broker_id: int) -> bool:
     return broker_id in image.brokers
 
@@ -137,7 +141,7 @@ MUTANTS: list[tuple[Any, str, Callable[..., Any], str]] = [
     (directories, "is_online", _always, "leader_has_its_directory"),
     (Leaderships, "leaderless_count", _no_leaderless, "who_can_lead_does"),
     (leader_elections, "partition_change", _beginning_anew, "epochs_tell_changes"),
-    (broker_transitions, "is_unclean_election_allowed", _always, "nothing_is_lost_unasked"),
+    (broker_transitions, "automatic_election", _unclean, "nothing_is_lost_unasked"),
     (broker_transitions, "fenced", _fencing_twice, "time_changes_what_it_is_for"),
 ]
 

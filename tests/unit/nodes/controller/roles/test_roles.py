@@ -1,21 +1,21 @@
 """Writes of a new leader, reads of a standby, and refusals of whole requests."""
 
 import random
+from typing import Any
 
 import msgspec
 import pytest
 
 from splitbrain.nodes.controller.basis.settings import ControllerSettings
-from splitbrain.nodes.controller.roles.activation import activation_records
-from splitbrain.nodes.controller.roles.active import HANDLERS, Identity
-from splitbrain.nodes.controller.roles.broker_handlers import BROKER_HANDLERS, BROKER_REFUSALS
+from splitbrain.nodes.controller.roles.active import ActiveController, Identity
+from splitbrain.nodes.controller.roles.handlers import HANDLERS
 from splitbrain.nodes.controller.roles.refusals import refuse
 from splitbrain.nodes.controller.roles.standby import read, wrong_controller
 from splitbrain.nodes.metadata import records
 from splitbrain.nodes.metadata.delta import image_after
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.metadata.transactions import MetadataBatch, TransactionBuffer
-from splitbrain.nodes.quorum.identifiers import Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Offset
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
 from splitbrain.nodes.wire.calls import TABLES, encode_reply
 from splitbrain.nodes.wire.controller_apis import CONTROLLER_VERSIONS, PINNED_LEVELS
@@ -54,50 +54,70 @@ def batch(base_offset: int, *some: records.MetadataRecord) -> MetadataBatch:
     )
 
 
-def test_an_empty_log_begins_with_the_pinned_levels() -> None:
-    assert activation_records(MetadataImage(), None) == BOOTSTRAP
+IDENTITY = Identity(
+    cluster_id="c", node_id=NodeId(2), settings=ControllerSettings(), random=random.Random(0)
+)
 
 
-def test_a_bootstrap_that_was_cut_off_is_aborted_and_done_again() -> None:
-    assert activation_records(MetadataImage(), Offset(3)) == (ABORT, *BOOTSTRAP)
+def activation(image: MetadataImage, transaction_opened_at: Offset | None) -> tuple[Any, ...]:
+    active = ActiveController(IDENTITY, image, Epoch(1), Microseconds(0))
+    return tuple(active.activation(transaction_opened_at))
 
 
-def test_a_log_with_a_version_is_left_as_it_is() -> None:
-    assert activation_records(image_with([]), None) == ()
-
-
-def test_an_open_transaction_is_aborted() -> None:
-    assert activation_records(image_with([]), Offset(7)) == (ABORT,)
+@pytest.mark.parametrize(
+    ("image", "opened_at", "written"),
+    [
+        (MetadataImage(), None, BOOTSTRAP),
+        (MetadataImage(), Offset(3), (ABORT, *BOOTSTRAP)),
+        (image_with([]), None, ()),
+        (image_with([]), Offset(7), (ABORT,)),
+    ],
+    ids=["an empty log", "a bootstrap that was cut off", "a whole log", "an open transaction"],
+)
+def test_a_new_leader_writes_the_pinned_levels_once_and_aborts_what_is_open(
+    image: MetadataImage, opened_at: Offset | None, written: tuple[Any, ...]
+) -> None:
+    assert activation(image, opened_at) == written
 
 
 def test_the_image_holds_the_levels_after_a_bootstrap_in_two_attempts() -> None:
     buffer = TransactionBuffer()
     assert not buffer.add(batch(0, *BOOTSTRAP[:3]))
     image = MetadataImage()
-    for settled in buffer.add(batch(3, *activation_records(image, buffer.opened_at))):
+    for settled in buffer.add(batch(3, *activation(image, buffer.opened_at))):
         image = image_after(image, settled)
     in_use = {
         name: level for name, level in PINNED_LEVELS.items() if level and name != "kraft.version"
     }
     assert image.features == in_use
-    assert activation_records(image, buffer.opened_at) == ()
+    assert activation(image, buffer.opened_at) == ()
 
 
 ELECTION = ElectLeadersRequest(topic_partitions=(PartitionsToElect(topic="t", partitions=(0, 1)),))
 
 
 def test_every_handler_is_of_an_api_that_controllers_serve() -> None:
-    assert BROKER_HANDLERS.keys() == BROKER_REFUSALS.keys()
-    assert BROKER_HANDLERS.keys() <= CONTROLLER_VERSIONS.keys()
+    assert HANDLERS.keys() <= CONTROLLER_VERSIONS.keys()
 
 
-@pytest.mark.parametrize("api_key", BROKER_REFUSALS)
+@pytest.mark.parametrize(
+    "api_key",
+    [
+        ApiKey.BROKER_REGISTRATION,
+        ApiKey.BROKER_HEARTBEAT,
+        ApiKey.UNREGISTER_BROKER,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.ASSIGN_REPLICAS_TO_DIRS,
+        ApiKey.ALTER_PARTITION,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.CONTROLLER_REGISTRATION,
+        ApiKey.UPDATE_FEATURES,
+    ],
+)
 def test_a_refusal_can_be_said_in_every_version(api_key: ApiKey) -> None:
     table = TABLES[api_key]
     for version in range(table.versions.lowest, table.versions.highest + 1):
-        answer = BROKER_REFUSALS[api_key](
-            ELECTION, version, ApiError.NOT_CONTROLLER, "another leads"
-        )
+        answer = refuse(api_key, ELECTION, version, ApiError.NOT_CONTROLLER, "another leads")
         assert type(answer) is table.response
         assert encode_reply(answer, RequestHeader(api_key, version, 1, None))
 
@@ -140,9 +160,6 @@ def test_a_controller_is_not_told_who_is_active() -> None:
 
 
 A = "a0" * 16
-IDENTITY = Identity(
-    cluster_id="c", node_id=NodeId(2), settings=ControllerSettings(), random=random.Random(0)
-)
 IMAGE = image_with(topic("t", A, (1, 2)))
 _READ = {ApiKey.DESCRIBE_CONFIGS, ApiKey.LIST_PARTITION_REASSIGNMENTS}
 
