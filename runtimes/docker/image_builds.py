@@ -5,6 +5,7 @@ the host, by ordinary clients, with hashes where there are any.
 """
 
 import hashlib
+import importlib.util
 import io
 import platform
 import shutil
@@ -37,7 +38,8 @@ IMAGE_LABEL = "splitbrain.image"
 
 #: Python in the images: Debian bookworm's. Wheels are chosen for it, not for the host's.
 IMAGE_PYTHON = "3.11"
-_IMAGE_GLIBC = "2_36"
+#: Minor version of its C library, and of the oldest that packages are made for.
+_GLIBC, _OLDEST_GLIBC = 36, 5
 
 
 def registry_answers(client: DockerClient) -> bool:
@@ -103,15 +105,25 @@ def fetch_wheels(requirements: Path, cache: Path) -> Path:
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.parent.mkdir(parents=True, exist_ok=True)
     command = [
-        sys.executable, "-m", "uv", "pip", "install", "--quiet", "--no-deps",
-        "--require-hashes", "--only-binary", ":all:", "--link-mode", "copy",
+        *_installer(machine), "--quiet", "--no-deps", "--require-hashes", "--only-binary", ":all:",
         "--python-version", IMAGE_PYTHON,
-        "--python-platform", f"{machine}-manylinux_{_IMAGE_GLIBC}",
         "--target", str(unfinished), "--requirement", str(requirements),
     ]  # fmt: skip
     run(command, "fetch the image's Python packages", requirements.name)
     unfinished.rename(folder)
     return folder
+
+
+def _installer(machine: str) -> list[str]:
+    """Return the command that installs packages for the images' system: uv's, else pip's."""
+    if importlib.util.find_spec("uv") is not None:
+        platforms = ["--link-mode", "copy", "--python-platform", f"{machine}-manylinux_2_{_GLIBC}"]
+        return [sys.executable, "-m", "uv", "pip", "install", *platforms]
+    # pip takes a platform for that one alone: a package for an older system has another name.
+    tags = [f"manylinux_2_{minor}_{machine}" for minor in range(_GLIBC, _OLDEST_GLIBC - 1, -1)]
+    tags += [f"{name}_{machine}" for name in ("manylinux2014", "manylinux2010", "manylinux1")]
+    named = [word for tag in tags for word in ("--platform", tag)]
+    return [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", *named]
 
 
 def build(

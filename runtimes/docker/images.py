@@ -6,6 +6,7 @@ is found in a moment, and two checkouts on one engine never take each other's.
 
 import fcntl
 import hashlib
+import os
 import platform
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from splitbrain.runtimes.docker import image_builds
 from splitbrain.runtimes.docker.engine import engine_action
 from splitbrain.runtimes.docker.jars import fetch_jars
 
+#: The folder that rooms are in, ``docker/`` among them: of a clone, or of the installed package.
 ROOT = Path(__file__).resolve().parents[2]
 
 BASE = "splitbrain-base"
@@ -74,12 +76,13 @@ class Images:
         self._client = client
         self._docker = root / "docker"
         self._root = root
+        self._cache = _cache_of(root)
         if not (self._docker / "base.sh").is_file():
             raise HarnessError(
                 "build the images",
                 str(self._docker),
                 "the project's Dockerfiles are not there",
-                "Run from a clone of the project",
+                "Install splitbrain anew, or run from a clone of the project",
             )
 
     def tags(self, sources: Sequence[ImageSource]) -> Mapping[str, str]:
@@ -91,9 +94,8 @@ class Images:
         tags = self.tags(sources)
         if all(self.is_there(tag) for tag in tags.values()):
             return tags
-        cache = self._root / ".cache"
-        cache.mkdir(exist_ok=True)
-        with (cache / "images.lock").open("w") as lock:
+        self._cache.mkdir(parents=True, exist_ok=True)
+        with (self._cache / "images.lock").open("w") as lock:
             # Whoever comes second waits, and finds what the first one made.
             fcntl.flock(lock, fcntl.LOCK_EX)
             tags = {source.name: self._made(source) for source in (POD, *sources)}
@@ -135,9 +137,9 @@ class Images:
             extra = {name: self._root / name for name in source.sources}
             if source.has_wheels:
                 lock = folder / "requirements.lock"
-                extra["wheels"] = image_builds.fetch_wheels(lock, self._root / ".cache")
+                extra["wheels"] = image_builds.fetch_wheels(lock, self._cache)
             if source.has_jars:
-                extra["jars"] = fetch_jars(folder, self._root / ".cache")
+                extra["jars"] = fetch_jars(folder, self._cache)
             image_builds.build(self._client, tag, base, folder, extra)
         return tag
 
@@ -151,6 +153,14 @@ class Images:
             else:
                 return
         image_builds.import_base(self._client, tag, self._docker / "base.sh", packages)
+
+
+def _cache_of(root: Path) -> Path:
+    """Return the folder of what builds fetched: the clone's own, else the user's."""
+    if (root / "pyproject.toml").is_file():
+        return root / ".cache"
+    caches = os.environ.get("XDG_CACHE_HOME")
+    return (Path(caches) if caches else Path.home() / ".cache") / "splitbrain"
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import Final, Literal
 
 import msgspec
 
+import splitbrain
 from splitbrain.contracts.errors import UNREADABLE, CapabilityError, UsageError
 from splitbrain.contracts.runtime import HostProgram, ImageSource
 
@@ -23,8 +24,8 @@ Way = Literal["namespaces", "processes"]
 
 #: Environment variable that decides instead of the trial.
 FORCE_VARIABLE: Final = "SPLITBRAIN_LOCAL"
-#: The project's own folder: programs started by this room find its packages there.
-PROJECT: Final = Path(__file__).resolve().parents[2]
+#: The folder that the package is in: programs started by this room find it there.
+PROJECT: Final = Path(splitbrain.__file__).resolve().parents[1]
 
 _TRIAL_PATIENCE_S: Final = 60.0
 
