@@ -67,15 +67,12 @@ class _Wrong(NamedTuple):
 
 
 class _Sums:
-    """Running sums of amounts by time."""
-
     def __init__(self, amounts: Sequence[tuple[int, int | float]]) -> None:
         ordered = sorted(amounts, key=lambda pair: pair[0])
         self._times = [time for time, _ in ordered]
         self._sums = [0, *accumulate(amount for _, amount in ordered)]
 
     def before(self, time: int) -> int | float:
-        """Sum of the amounts earlier than this time."""
         return self._sums[bisect_left(self._times, time)]
 
     def until(self, time: int) -> int | float:

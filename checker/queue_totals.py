@@ -45,8 +45,6 @@ _FIGURES: tuple[str, ...] = (
 
 
 class _Queue(msgspec.Struct):
-    """Operations on one queue, by element."""
-
     #: Enqueues that may have happened.
     attempted: Counter[Hashable]
     #: First enqueue to be invoked, by element.

@@ -42,8 +42,6 @@ from splitbrain.history.records import PairedOperation
 
 
 class _Requests(msgspec.Struct):
-    """Requests to add elements to one set."""
-
     #: Add that explains the element best, by element.
     adds: dict[Hashable, PairedOperation]
     #: Earliest invocation of an add that may have happened, where that is another one.

@@ -119,7 +119,6 @@ class _Measures:
         return measure(conditions)
 
     def latency(self, conditions: Sequence[Condition]) -> DataFrame:
-        """Return figures of ok operations."""
         counted = self._once("latency", lambda: _counted_latencies(self.tables.operations))
         chosen = self._chosen(counted, conditions, operation="f")
         pooled = chosen.agg(
@@ -174,7 +173,6 @@ class _Measures:
         return _one_row(chosen.agg(*aggregates), columns)
 
     def throughput(self, conditions: Sequence[Condition]) -> DataFrame:
-        """Return figures of acknowledged throughput."""
         by_second = self._once("throughput", lambda: throughput(self.tables.operations))
         seconds = sql.max("second") - sql.min("second") + 1
         by_run = (
@@ -237,7 +235,6 @@ class _Measures:
         )
 
     def timeline(self) -> DataFrame:
-        """Return rows of ``Reign``."""
         run = self.tables
         return self._once(
             "timeline", lambda: election_timeline(run.state_events, run.faults, run.operations)

@@ -196,7 +196,6 @@ class MultiRegister(KeyedModel):
 
 
 def _parts(call: Call) -> Iterator[tuple[str, Hashable, Any]]:
-    """Yield reads and writes in order, with the answers where they are known."""
     parts = call.result if call.known else call.argument
     return ((_kind(f), name, value) for f, name, value in parts)
 
