@@ -37,21 +37,21 @@ def check(
 
     def judge() -> tuple[dict[str, Any], str, str | None]:
         reads = excused = 0
-        silent: set[str] = set()
+        unread_members: set[str] = set()
         for counter in by_key(relevant).values():
             answered = [read for read in counter if read.f in _READS and read.type == "ok"]
             reads += len(answered)
             may_hold = unread(members, answered)
             elsewhere = _judge_counter(counter, answered, findings, may_lack=bool(may_hold))
             excused += elsewhere
-            silent.update(may_hold if elsewhere else ())
+            unread_members.update(may_hold if elsewhere else ())
         figures = {"reads": reads, "adds": sum(o.f in _ADDS for o in relevant)}
         undecided = None
         if not reads:
             undecided = "No counter was ever read, so there is nothing to judge."
         elif excused:
             what = counted(excused, "answer lacks", "answers lack")
-            undecided = unread_reason(f"{what} what was acknowledged", silent)
+            undecided = unread_reason(f"{what} what was acknowledged", unread_members)
         return figures, f"All {reads:,} answers lie within what the adds allow.", undecided
 
     return findings.conclude(judge)

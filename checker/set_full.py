@@ -173,9 +173,9 @@ def _judge_absence(
             kinds[AT_MEMBER][value] = known
         elif last_start <= until:
             kinds["stale"][value] = known
-        elif silent := unread(members, finals.due(known)):
+        elif may_hold := unread(members, finals.due(known)):
             findings.perhaps_elsewhere += 1
-            findings.silent.update(silent)
+            findings.unread_members.update(may_hold)
         else:
             # A lost element is described by a read that missed it after its last sight.
             kinds["lost"][value] = until

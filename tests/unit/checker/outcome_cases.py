@@ -1,6 +1,6 @@
 """Small histories and what the checkers of outcomes must tell of each: red, green or unknown.
 
-Over 400 lines, for it is one table: each row is a claim.
+Each row is a claim; longer than 400 lines because they are one table.
 """
 
 from collections.abc import Mapping

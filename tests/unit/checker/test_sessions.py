@@ -172,32 +172,21 @@ def test_circles_agree_with_trying_every_order_of_the_versions() -> None:
 # --- mutants ----------------------------------------------------------------------------------
 
 
-def circles_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_versions, "_edges_in_circles", lambda _: [])
+MUTANTS = {
+    "circles are not looked for": (session_versions, "_edges_in_circles", lambda _: []),
+    "every edge is taken away": (session_versions, "_order_of", lambda *_: {}),
+    "versions are not judged": (sessions, "judge_versions", lambda *_: None),
+    "sets are not judged": (sessions, "_judge_set", lambda *_: None),
+}
 
 
-def every_edge_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_versions, "_order_of", lambda *_: {})
-
-
-def versions_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "judge_versions", lambda *_: None)
-
-
-def sets_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "_judge_set", lambda *_: None)
-
-
-@pytest.mark.parametrize(
-    "mutate",
-    [circles_not_looked_for, every_edge_taken_away, versions_not_judged, sets_not_judged],
-)
-def test_a_mutant_misses_a_planted_violation(mutate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_mutant_misses_a_planted_violation(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = (
         (*WRITES, read(2, 4, 1), read(1, 6, 1), read(2, 8, 1)),
         (write(1, 0, 1), read(None, 2, 1)),
         (add(1, 0, 1), read([], 2, 1)),
     )
     assert all(kinds(*one) for one in planted)
-    mutate(monkeypatch)
+    monkeypatch.setattr(*MUTANTS[mutant])
     assert not all(kinds(*one) for one in planted)

@@ -1,4 +1,6 @@
 from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import cycle
 from random import Random
 from typing import Any
@@ -107,27 +109,13 @@ def test_the_linear_algorithm_agrees_with_the_definitions_taken_literally() -> N
     assert not counts_differ(Random("set-full"), 3000)
 
 
-def never_seen_again_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(set_full, "last_sights", lambda *_: {})
+def late_sights(*arguments: Any) -> Any:
+    """They are still elements, but nobody returns to tell of them."""
+    first, repeating = first_sights(*arguments)
+    return {e: msgspec.structs.replace(seen, end=10_000) for e, seen in first.items()}, repeating
 
 
-def known_by_sight_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    def sights(*_: Any) -> Any:
-        first, repeating = original(*_)
-        # They are still elements, but nobody returns to tell of them.
-        late = {e: msgspec.structs.replace(read, end=10_000) for e, read in first.items()}
-        return late, repeating
-
-    original = set_sightings._first_sights
-    monkeypatch.setattr(set_sightings, "_first_sights", sights)
-
-
-def ties_ordered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        set_sightings, "bisect_right", lambda starts, known: sum(s < known for s in starts)
-    )
-    # The elements that it then calls missing cannot be named, which is no point here.
-    monkeypatch.setattr(set_full, "_missing", lambda *_, **__: {"sentence": ""})
+first_sights = set_sightings._first_sights
 
 
 class CountsNothing(Counter[Any]):
@@ -135,34 +123,34 @@ class CountsNothing(Counter[Any]):
         pass
 
 
-def early_sights_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sight by a read that was not due to show the element makes up for one that was."""
-    kinds = cycle([Counter, CountsNothing])
-
-    def counter() -> Counter[Any]:
-        return next(kinds)()
-
-    monkeypatch.setattr(set_sightings, "Counter", counter)
-    # The elements that it then calls missing cannot be named, which is no point here.
-    monkeypatch.setattr(set_full, "_missing", lambda *_, **__: {"sentence": ""})
+def new_of_next(kinds: Iterator[type[Counter[Any]]]) -> Counter[Any]:
+    return next(kinds)()
 
 
-def presence_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(set_full, "_judge_presence", lambda *_: None)
-
-
-@pytest.mark.parametrize(
-    "mutate",
-    [
-        never_seen_again_forgotten,
-        known_by_sight_forgotten,
-        ties_ordered,
-        early_sights_counted,
-        presence_not_judged,
+#: The elements that are then called missing cannot be named, which is no point here.
+UNNAMED = (set_full, "_missing", lambda *_, **__: {"sentence": ""})
+MUTANTS: dict[str, Callable[[], list[tuple[Any, str, Any]]]] = {
+    "last sights are forgotten": lambda: [(set_full, "last_sights", lambda *_: {})],
+    "elements known by sight are forgotten": lambda: [
+        (set_sightings, "_first_sights", late_sights)
     ],
-)
+    "equal times are in order": lambda: [
+        (set_sightings, "bisect_right", lambda starts, known: sum(s < known for s in starts)),
+        UNNAMED,
+    ],
+    # A sight by a read that was not due to show the element makes up for one that was.
+    "early sights count": lambda: [
+        (set_sightings, "Counter", partial(new_of_next, cycle([Counter, CountsNothing]))),
+        UNNAMED,
+    ],
+    "presence is not judged": lambda: [(set_full, "_judge_presence", lambda *_: None)],
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_mutant_disagrees_with_the_definitions(
-    monkeypatch: pytest.MonkeyPatch, mutate: Any
+    monkeypatch: pytest.MonkeyPatch, mutant: str
 ) -> None:
-    mutate(monkeypatch)
+    for replaced in MUTANTS[mutant]():
+        monkeypatch.setattr(*replaced)
     assert counts_differ(Random("set-full"), 3000)

@@ -359,7 +359,7 @@ def _every_record(dump: CommittedLog) -> list[Any]:
     return list(dump.records)
 
 
-#: What is replaced, and a story that is then told wrongly.
+#: A story that is told wrongly once this is replaced.
 MUTANTS = {
     "two leaders that others followed": (split_brain, "_two_leaders", lambda *_: []),
     "the same bytes in another epoch": (split_brain, "conflicts_at", lambda *_: []),

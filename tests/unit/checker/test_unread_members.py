@@ -83,7 +83,7 @@ def of_another_object(name: str) -> PairedOperation:
     return msgspec.structs.replace(shown, key="other", result=empty.get(name, []))
 
 
-#: What n1 and n2 answer beside their final reads, none of which reads n3.
+#: Answers beside the final reads of n1 and n2, none of which reads n3.
 READ_NOBODY: dict[str, Callable[[str], PairedOperation]] = {
     "of nobody knows whom": lambda name: lacking(name, None)[0],
     "of a node that is no member": lambda name: lacking(name, "n4")[0],

@@ -18,11 +18,6 @@ HUGE = 10**30
 Damage = Callable[[Path], object]
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> LocalStore:
-    return LocalStore(tmp_path / "lake")
-
-
 def replace(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> None:
     path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
 
@@ -70,7 +65,7 @@ LATE_FAULT = f'{{"time":{HUGE},"index":9,"kind":"kill","phase":"invoked","target
 HISTORY, FAULTS, RESULTS, PLAN = "history.jsonl", "faults.jsonl", "results.json", "plan.json"
 LOG = "nodes/n2/log.jsonl"
 
-#: What is done to the run folder, the kind it is marked with, and its state.
+#: Damage to the run folder, the kind it is marked with, and its state.
 CASES: dict[str, tuple[Damage, str, str]] = {
     "torn history": (
         of_file(HISTORY, lambda lines: [*lines[:-1], lines[-1][:9]]),
