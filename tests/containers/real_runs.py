@@ -10,25 +10,42 @@ from splitbrain.history.run_folder import RunFolder
 ROOT = Path(__file__).parents[2]
 
 
-def command(folder: Path, *options: str) -> list[str]:
-    return [
-        *(sys.executable, "-m", "splitbrain.harness.cli", "test", "--seed", "7"),
-        *("--no-analyze", "--runs-folder", str(folder), *options),
-    ]
+def splitbrain(*words: str) -> list[str]:
+    return [sys.executable, "-m", "splitbrain.harness.cli", *words]
+
+
+def ran(*words: str) -> tuple[int, str, str]:
+    """Exit code of a command, its output and its errors."""
+    done = subprocess.run(splitbrain(*words), cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def words_of_test(folder: Path, *options: str) -> list[str]:
+    return ["test", "--seed", "7", "--no-analyze", "--runs-folder", str(folder), *options]
+
+
+def check(folder: Path) -> tuple[int, str]:
+    """Exit code and all output of a check of a run."""
+    code, output, errors = ran("check", str(folder), "--no-analyze")
+    return code, output + errors
 
 
 def run(folder: Path, *options: str) -> tuple[int, results.Results, str]:
     """Exit code, results and all output."""
-    done = subprocess.run(
-        command(folder, *options), cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    code, output, errors = ran(*words_of_test(folder, *options))
     path = RunFolder((folder / "latest").resolve()).results
-    assert path.is_file(), done.stdout + done.stderr
-    return done.returncode, results.read(path), done.stdout + done.stderr
+    assert path.is_file(), output + errors
+    return code, results.read(path), output + errors
 
 
 def verdicts(found: results.Results) -> dict[str, str]:
     return {result.checker: result.verdict.value for result in found.checkers}
+
+
+def read_up_to(child: "subprocess.Popen[str]", *signs: str) -> None:
+    """Read what a run prints up to a line with all of these signs."""
+    assert child.stdout is not None
+    next(line for line in child.stdout if all(sign in line for sign in signs))
 
 
 def leftovers(run_id: str) -> str:

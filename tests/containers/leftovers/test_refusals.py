@@ -5,7 +5,6 @@ import gc
 import ipaddress
 import os
 import subprocess
-import sys
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +28,7 @@ from splitbrain.runtimes.owners import await_end, orphans
 from splitbrain.runtimes.registry import sweep_all
 from tests.awaiting import await_true
 from tests.containers.leftovers.engine_relay import EngineRelay
+from tests.containers.real_runs import ROOT, splitbrain, words_of_test
 from tests.containers.web_servers import NAMES, resources, specification, states
 
 pytestmark = [
@@ -37,8 +37,6 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-
-ROOT = Path(__file__).parents[3]
 
 #: The only subnets of the pool while a test has made it small.
 SMALL_POOL = ipaddress.IPv4Network("10.212.77.0/25")
@@ -174,18 +172,7 @@ def test_a_run_whose_engine_goes_away_ends_with_3_and_clean_removes_the_rest(
     relay: EngineRelay, engine: DockerClient, tmp_path: Path
 ) -> None:
     with subprocess.Popen(
-        [
-            *(
-                sys.executable,
-                "-m",
-                "splitbrain.harness.cli",
-                "test",
-                "--seed",
-                "7",
-                "--no-analyze",
-            ),
-            *("--nemesis", "none", "--time-limit", "5", "--runs-folder", str(tmp_path)),
-        ],
+        splitbrain(*words_of_test(tmp_path, "--nemesis", "none", "--time-limit", "5")),
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
