@@ -6,20 +6,21 @@ from pathlib import Path
 import pytest
 from docker import DockerClient
 
+from splitbrain.history.run_folder import RunFolder
 from tests.containers.bystanders.helper_containers import (
     FOREIGN_LABEL,
     WebServer,
-    held,
     helper_image,
     sweep_foreign,
 )
+from tests.runtimes.node_programs import living
 
 
 @pytest.fixture
 def helper_lock(tmp_path: Path) -> Iterator[Path]:
     """The lock of this test's helpers, held until it ends."""
-    with held(tmp_path / "lock") as lock:
-        yield lock
+    with living(tmp_path) as folder:
+        yield RunFolder(folder).lock
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Runs do not disturb each other, and cleaning does not touch a living one."""
 
-import fcntl
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,18 +17,16 @@ from splitbrain.runtimes.docker.sweep import runs, sweep, sweep_engine
 from tests.awaiting import await_true
 from tests.containers.real_runs import ran
 from tests.containers.web_servers import NAMES, resources, specification, states
-from tests.runtimes.node_programs import link
+from tests.runtimes.node_programs import link, living
 
 pytestmark = [pytest.mark.containers, pytest.mark.alone, pytest.mark.timeout(300)]
 
 
 def dead_run(folder: Path) -> DockerRuntime:
     """A deployed run whose lock nobody holds any more."""
-    folder.mkdir()
     runtime = DockerRuntime(watched=False)
-    with RunFolder(folder).lock.open("w") as lock:
-        # Until it is whole: whoever starts another run now sweeps the dead.
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    # Until it is whole: whoever starts another run now sweeps the dead.
+    with living(folder):
         runtime.deploy(specification(folder, NAMES[0]))
     return runtime
 

@@ -1,6 +1,5 @@
 """A refusal of the runtime is one sentence with the next step, and leaves nothing behind."""
 
-import fcntl
 import gc
 import ipaddress
 import os
@@ -30,6 +29,7 @@ from tests.awaiting import await_true
 from tests.containers.leftovers.engine_relay import EngineRelay
 from tests.containers.real_runs import ROOT, splitbrain, words_of_test
 from tests.containers.web_servers import NAMES, resources, specification, states
+from tests.runtimes.node_programs import living
 
 pytestmark = [
     pytest.mark.containers,
@@ -142,7 +142,6 @@ def test_an_engine_that_goes_away_while_nodes_start_leaves_all_to_the_next_sweep
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder = tmp_path / "run"
-    folder.mkdir()
     lock = RunFolder(folder).lock
     spec = specification(folder)
     runtime = DockerRuntime(through_relay, watched=False)
@@ -155,9 +154,8 @@ def test_an_engine_that_goes_away_while_nodes_start_leaves_all_to_the_next_sweep
     monkeypatch.setattr(
         type(through_relay.volumes), "create", lambda _, *a, **o: cut_then_create(*a, **o)
     )
-    with lock.open("w") as held:
-        # Nobody else is to sweep it before it is looked at.
-        fcntl.flock(held, fcntl.LOCK_EX)
+    # Nobody else is to sweep it before it is looked at.
+    with living(folder):
         with pytest.raises(HarnessError, match="Start the engine"):
             runtime.deploy(spec)
         monkeypatch.undo()

@@ -1,8 +1,5 @@
 """A harness that dies amid a drift leaves nobody who rewrites a clock, and no volume."""
 
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +12,10 @@ from splitbrain.runtimes.docker import sweep
 from splitbrain.runtimes.docker.names import ROLE_LABEL, RUN_LABEL
 from splitbrain.runtimes.watchdog import LOG_NAME
 from tests.awaiting import await_true
+from tests.containers.killed_harness import killed_at_the_end
 from tests.containers.web_servers import resources
 
 pytestmark = [pytest.mark.containers, pytest.mark.alone, pytest.mark.timeout(180)]
-
-PROJECT = Path(__file__).parents[3]
 
 #: Deploys one node, lets its clock drift and its processor be scarce, says so and stays.
 HARNESS = """
@@ -56,16 +52,9 @@ def programs(engine: DockerClient, run_id: RunId) -> str:
 def test_the_watchdog_ends_the_drift_and_a_sweep_removes_the_clock(
     tmp_path: Path, engine: DockerClient
 ) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HARNESS, str(tmp_path)],
-        stdout=subprocess.PIPE, text=True, cwd=PROJECT,
-    ) as harness:  # fmt: skip
-        assert harness.stdout is not None
-        run_id = RunId(harness.stdout.readline().strip())
-        assert run_id
+    with killed_at_the_end(HARNESS, str(tmp_path)) as run_id:
         before = programs(engine, run_id)
         volumes = resources(engine, run_id)["volumes"]
-        harness.send_signal(signal.SIGKILL)
     try:
         assert "clock.py tick" in before
         assert len(volumes) == 2

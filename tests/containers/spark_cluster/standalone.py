@@ -21,11 +21,13 @@ from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 
 from splitbrain.contracts.runtime import ImageSource
+from splitbrain.history.run_folder import RunFolder
 from splitbrain.runtimes.docker.images import Images
 from splitbrain.runtimes.docker.names import RunMark
 from splitbrain.runtimes.docker.network import create_network
 from splitbrain.spark_analysis.session import MASTER_VARIABLE
-from tests.containers.bystanders.helper_containers import held, helper_mark
+from tests.containers.bystanders.helper_containers import helper_mark
+from tests.runtimes.node_programs import living
 
 testcontainers_config.ryuk_disabled = True
 
@@ -141,8 +143,8 @@ def standalone(client: DockerClient, folder: Path) -> Generator[Cluster]:
     image = Images(client).ensure([IMAGE])[IMAGE.name]
     shared = folder / "shared"
     shared.mkdir()
-    with held(folder / "lock") as lock:
-        mark = helper_mark(lock)
+    with living(folder):
+        mark = helper_mark(RunFolder(folder).lock)
         network, _ = create_network(client, mark)
         try:
             with _Running() as running:
