@@ -48,8 +48,7 @@ def deployed(
         spec = specification(runtime, Path(folder))
         nodes = tuple(
             msgspec.structs.replace(
-                node,
-                command=tuple(CLOCKS if word == PROGRAM else word for word in node.command),
+                node, command=tuple(CLOCKS if word == PROGRAM else word for word in node.command)
             )
             for node in spec.nodes
         )

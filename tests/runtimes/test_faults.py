@@ -71,9 +71,7 @@ def test_a_cut_in_one_direction_drops_that_direction_alone(cluster: ObservableRu
 
 
 @can_cut
-def test_an_isolated_node_still_answers_clients_on_this_machine(
-    cluster: ObservableRuntime,
-) -> None:
+def test_an_isolated_node_still_answers_clients_on_this_machine(cluster: ObservableRuntime) -> None:
     cluster.cut([link("n1", "n2"), link("n2", "n1"), link("n1", "n3"), link("n3", "n1")])
     assert not cluster.reachable(link("n2", "n1"), PORT, 0.5)
     assert cluster.reachable(link("n2", "n3"), PORT, 2.0)

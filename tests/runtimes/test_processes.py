@@ -41,8 +41,7 @@ def programmed(spec: DeploymentSpec) -> DeploymentSpec:
     """As everywhere here, with limits where they must be prepared."""
     nodes = [
         msgspec.structs.replace(
-            node,
-            command=tuple(text + GREEDY if word == PROGRAM else word for word in node.command),
+            node, command=tuple(text + GREEDY if word == PROGRAM else word for word in node.command)
         )
         for node, text in zip(spec.nodes, (ORDERLY, STUBBORN, BUSY), strict=True)
     ]
@@ -121,9 +120,7 @@ def refused_memory(cluster: ObservableRuntime) -> bool:
     return True
 
 
-def test_a_node_that_needs_more_memory_is_killed_by_the_kernel(
-    cluster: ObservableRuntime,
-) -> None:
+def test_a_node_that_needs_more_memory_is_killed_by_the_kernel(cluster: ObservableRuntime) -> None:
     if refused_memory(cluster):
         return
     assert cluster.processes.memory(N1) == MemoryState(None, was_ended=False)

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from docker import DockerClient
 
-from splitbrain.contracts.arms import FileChange
 from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import DeploymentSpec
@@ -206,45 +205,6 @@ def test_failed_disk_is_read_only_until_it_is_repaired(
     assert cluster.disks.state(N1, LOOK_S) == "writable"
     cluster.start(N1)
     assert beside(engine, spec.run_id, N1, "echo more > /data/more-than-before")[0] == 0
-
-
-def test_changed_files_are_what_the_node_reads(
-    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
-) -> None:
-    beside(engine, spec.run_id, N1, "mkdir -p /data/log; printf 0123456789 > /data/log/a")
-    cluster.disks.keep(N1)
-    flip = FileChange("flip", "log/*", draw=7)
-    with pytest.raises(HarnessError, match="the node is running"):
-        cluster.disks.change(N1, flip)
-    cluster.kill(N1)
-    flipped = cluster.disks.change(N1, flip)
-    assert flipped is not None
-    cluster.start(N1)
-    _, seen = beside(engine, spec.run_id, N1, "cat /data/log/a")
-    assert seen.encode()[flipped.offset] == bytes.fromhex(flipped.after)[0]
-    assert seen != "0123456789"
-    cluster.kill(N1)
-    cut = cluster.disks.change(N1, FileChange("truncate", "log/*", draw=7, offset=4))
-    assert cut is not None
-    assert (cut.size_before, cut.size_after) == (10, 4)
-    restore = FileChange("restore", "log/*", draw=7)
-    # The replaced content is kept, so that a second one takes the first back.
-    for sizes in ((4, 10), (10, 4), (4, 10)):
-        restored = cluster.disks.change(N1, restore)
-        assert restored is not None
-        assert (restored.size_before, restored.size_after) == sizes
-    cluster.start(N1)
-    assert beside(engine, spec.run_id, N1, "cat /data/log/a") == (0, "0123456789")
-
-
-def test_wiped_node_starts_with_nothing(
-    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
-) -> None:
-    beside(engine, spec.run_id, N1, "echo old > /data/old")
-    cluster.kill(N1)
-    assert "files" in cluster.disks.wipe(N1)
-    cluster.start(N1)
-    await_true(lambda: beside(engine, spec.run_id, N1, "ls /data")[1] == "starts\n")
 
 
 def test_twenty_kills_starts_and_power_cuts_leave_one_device_for_each_node(

@@ -73,15 +73,6 @@ def test_teardown_leaves_nothing_behind(run_folder: Path, engine: DockerClient) 
     assert resources(engine, spec.run_id) == {}
 
 
-def test_a_missing_image_is_one_clear_sentence_and_leaves_nothing(
-    run_folder: Path, engine: DockerClient
-) -> None:
-    spec = specification(run_folder, image="splitbrain-absent:current")
-    with pytest.raises(HarnessError, match=r"splitbrain-absent:current.*make images"):
-        DockerRuntime().deploy(spec)
-    assert resources(engine, spec.run_id) == {}
-
-
 def test_a_taken_name_is_refused_with_the_way_out(run_folder: Path) -> None:
     spec = specification(run_folder, NAMES[0])
     first = DockerRuntime()

@@ -47,10 +47,7 @@ class SparkContainer(DockerContainer):
         self, image: str, network: Network, mark: RunMark, shared: Path, command: list[str]
     ) -> None:
         super().__init__(
-            image,
-            command=shlex.join(command),
-            labels=mark.labels(),
-            stop_signal="SIGKILL",
+            image, command=shlex.join(command), labels=mark.labels(), stop_signal="SIGKILL"
         )
         # The library's own networks take whatever subnet the engine offers.
         self.with_kwargs(network=network.name)

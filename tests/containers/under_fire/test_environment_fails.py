@@ -16,14 +16,7 @@ from splitbrain.harness.folder import results
 from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.history.run_folder import RunFolder
 from tests.containers.leftovers.engine_relay import EngineRelay
-from tests.containers.real_runs import (
-    ROOT,
-    check,
-    leftovers,
-    splitbrain,
-    verdicts,
-    words_of_test,
-)
+from tests.containers.real_runs import ROOT, check, leftovers, splitbrain, verdicts, words_of_test
 from tests.told_processes import ToldProcess
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]

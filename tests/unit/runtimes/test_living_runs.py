@@ -57,37 +57,32 @@ def sleeper() -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
 
 
-def test_the_word_done_is_an_end_in_order() -> None:
+@pytest.mark.parametrize(
+    ("lives", "word", "is_closed", "died"),
+    [
+        pytest.param(True, b"done\n", True, False, id="an end in order"),
+        pytest.param(True, b"", True, True, id="closed without the word"),
+        pytest.param(False, b"", False, True, id="dead, and another process keeps the pipe open"),
+        pytest.param(False, b"", True, True, id="long gone"),
+    ],
+)
+def test_an_owner_has_died_that_is_gone_or_hangs_up_without_the_word(
+    lives: bool, word: bytes, is_closed: bool, died: bool
+) -> None:
     reading, writing = os.pipe()
-    os.write(writing, b"done\n")
-    os.close(writing)
-    assert not owner_died(os.getpid(), reading)
-    os.close(reading)
-
-
-def test_a_closed_pipe_without_the_word_is_a_death() -> None:
-    reading, writing = os.pipe()
-    os.close(writing)
-    assert owner_died(os.getpid(), reading)
-    os.close(reading)
-
-
-def test_a_death_is_seen_though_another_process_keeps_the_pipe_open() -> None:
-    reading, writing = os.pipe()
+    os.write(writing, word)
+    if is_closed:
+        os.close(writing)
     with sleeper() as owner:
+        if not lives:
+            owner.kill()
+        if not lives and is_closed:
+            owner.wait()
+        assert owner_died(owner.pid, reading) is died
         owner.kill()
-        assert owner_died(owner.pid, reading)
-    os.close(writing)
     os.close(reading)
-
-
-def test_an_owner_that_is_long_gone_is_a_death() -> None:
-    reading, writing = os.pipe()
-    with sleeper() as owner:
-        owner.kill()
-    assert owner_died(owner.pid, reading)
-    os.close(writing)
-    os.close(reading)
+    if not is_closed:
+        os.close(writing)
 
 
 # --- sweeps among themselves ------------------------------------------------------------------

@@ -45,10 +45,7 @@ def test_an_engine_that_is_away_is_one_sentence_with_a_way_out(
 
 
 N1 = NodeName("n1")
-ARMS: dict[type[Any], type[Any]] = {
-    arms.LinkArm: LackingLinks,
-    arms.ClockArm: LackingClocks,
-}
+ARMS: dict[type[Any], type[Any]] = {arms.LinkArm: LackingLinks, arms.ClockArm: LackingClocks}
 #: Questions that have an honest answer.
 ANSWERED: dict[str, Any] = {"shaped": {}}
 WORDS: dict[str, Any] = {"link": Link(N1, NodeName("n2")), "node": N1}

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -234,8 +235,6 @@ def next_call(host: socket.socket) -> Call:
 
 
 def test_answers_may_come_in_any_order(link: tuple[HostLink, socket.socket]) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
     ours, host = link
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(ours.call, "look", "n1", "status", "n1")
@@ -247,8 +246,6 @@ def test_answers_may_come_in_any_order(link: tuple[HostLink, socket.socket]) -> 
 
 
 def test_a_problem_of_the_host_is_one_sentence(link: tuple[HostLink, socket.socket]) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
     ours, host = link
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(ours.call, "start n1", "n1", "start", "n1")
@@ -257,11 +254,7 @@ def test_a_problem_of_the_host_is_one_sentence(link: tuple[HostLink, socket.sock
             waiting.result(5)
 
 
-def test_calls_that_wait_when_the_host_dies_are_told(
-    link: tuple[HostLink, socket.socket],
-) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
+def test_calls_that_wait_when_the_host_dies_are_told(link: tuple[HostLink, socket.socket]) -> None:
     ours, host = link
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(ours.call, "kill n1", "n1", "kill", "n1")

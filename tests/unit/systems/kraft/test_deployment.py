@@ -38,9 +38,7 @@ def test_a_pod_deployment_is_complete(tmp_path: Path) -> None:
 
 def test_every_node_can_read_its_configuration(tmp_path: Path) -> None:
     options = Experiment(
-        system="kraft",
-        nodes=3,
-        settings={"controller.quorum.fetch.timeout.ms": "500"},
+        system="kraft", nodes=3, settings={"controller.quorum.fetch.timeout.ms": "500"}
     )
     spec = KraftSystem().deployment(RUN, tmp_path, options, pod_place)
     for number, node in enumerate(spec.nodes, 1):

@@ -34,11 +34,7 @@ ALL_NAME_N1 = {node: names(N1, 0) for node in NODES}
 
 
 def performed(
-    fakes: Fakes,
-    route: Route,
-    *operations: Operation,
-    timeout_s: float = 5.0,
-    **given: str,
+    fakes: Fakes, route: Route, *operations: Operation, timeout_s: float = 5.0, **given: str
 ) -> list[Completion]:
     """The operations on one client, one after the other."""
 
@@ -152,9 +148,7 @@ def test_sentinels_that_do_not_answer_are_passed_over() -> None:
     assert fakes.sentinels_asked[:2] == [N2, N3]
 
 
-def test_an_outdated_sentinel_does_not_lead_a_client_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_outdated_sentinel_does_not_lead_a_client_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "LOOK_INTERVAL_S", 0.0)
     # The old primary and its Sentinel are cut off from the others, not from the client.
     fakes = Fakes(
