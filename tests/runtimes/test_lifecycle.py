@@ -28,7 +28,7 @@ from tests.runtimes.node_programs import (
     NAMES,
     PORT,
     RUNTIMES,
-    ObservableRuntime,
+    AnyRuntime,
     ask,
     await_serving,
     link,
@@ -95,9 +95,7 @@ def harness(kind: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], Ru
             process.kill()
 
 
-def test_teardown_leaves_nothing_and_may_be_repeated(
-    runtime: ObservableRuntime, run_folder: Path
-) -> None:
+def test_teardown_leaves_nothing_also_twice(runtime: AnyRuntime, run_folder: Path) -> None:
     spec = specification(runtime, run_folder)
     runtime.deploy(spec)
     assert list(runtime.nodes()) == list(NAMES)
@@ -106,7 +104,7 @@ def test_teardown_leaves_nothing_and_may_be_repeated(
     assert not anything_left(runtime, spec.run_id)
 
 
-def anything_left(runtime: ObservableRuntime, run_id: RunId) -> bool:
+def anything_left(runtime: AnyRuntime, run_id: RunId) -> bool:
     if runtime.name == "local":
         return bool(processes_of(run_id))
     client = connect()
@@ -117,9 +115,7 @@ def anything_left(runtime: ObservableRuntime, run_id: RunId) -> bool:
 
 
 @pytest.mark.parametrize("runtime", [NAMESPACES, PROCESSES], indirect=True)
-def test_teardown_leaves_no_process_no_link_and_no_mount(
-    runtime: ObservableRuntime, run_folder: Path
-) -> None:
+def test_teardown_leaves_no_process_link_or_mount(runtime: AnyRuntime, run_folder: Path) -> None:
     # Things that other runs make and remove meanwhile are not ours to count.
     spec = specification(runtime, run_folder)
     runtime.deploy(spec)
@@ -166,8 +162,8 @@ def test_two_clusters_side_by_side_do_not_meet(kind: str, tmp_path: Path) -> Non
         assert ask(second, N2, "starts").count("started") == 1
 
 
-def test_a_program_that_does_not_exist_is_one_sentence_and_leaves_nothing(
-    runtime: ObservableRuntime, run_folder: Path
+def test_a_missing_program_is_one_sentence_and_leaves_nothing(
+    runtime: AnyRuntime, run_folder: Path
 ) -> None:
     spec = specification(runtime, run_folder, command=("no-such-program",))
     with pytest.raises(HarnessError, match="no-such-program"):
@@ -185,9 +181,7 @@ def test_a_killed_harness_leaves_no_process(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [NAMESPACES, PROCESSES])
-def test_a_killed_host_takes_its_nodes_along_and_is_told_in_one_sentence(
-    kind: str, run_folder: Path
-) -> None:
+def test_a_killed_host_takes_its_nodes_along_and_is_told(kind: str, run_folder: Path) -> None:
     runtime = LocalRuntime("namespaces" if kind == "namespaces" else "processes")
     spec = specification(runtime, run_folder)
     runtime.deploy(spec)
@@ -203,9 +197,7 @@ def test_a_killed_host_takes_its_nodes_along_and_is_told_in_one_sentence(
 
 
 @pytest.mark.parametrize("kind", [PROCESSES])
-def test_a_sweep_ends_what_escaped_a_dead_run_and_spares_living_ones(
-    kind: str, tmp_path: Path
-) -> None:
+def test_a_sweep_ends_escaped_processes_and_spares_living_runs(kind: str, tmp_path: Path) -> None:
     with harness(kind, tmp_path / "dead") as (process, run_id):
         # Not even the keepers get to end their nodes: everything above them dies at one moment.
         members = processes_of(run_id)

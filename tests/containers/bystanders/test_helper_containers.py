@@ -67,9 +67,7 @@ def test_a_foreign_container_whose_test_died_is_removed_by_the_next(
     assert foreign_container.answer() == 200
 
 
-def test_no_helper_listens_beyond_this_machine(
-    engine: DockerClient, foreign_container: WebServer
-) -> None:
+def test_helpers_listen_on_this_machine(engine: DockerClient, foreign_container: WebServer) -> None:
     container = engine.containers.get(foreign_container.get_container_id())
     published = container.attrs["NetworkSettings"]["Ports"]["8000/tcp"]
     assert {port["HostIp"] for port in published} == {"127.0.0.1"}

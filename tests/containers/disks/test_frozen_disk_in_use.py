@@ -21,7 +21,7 @@ N1 = NodeName("n1")
 LOOKS = 20
 
 
-def test_a_disk_that_comes_into_use_as_it_freezes_holds_nobody_up(
+def test_a_disk_used_first_as_it_freezes_holds_nobody_up(
     tmp_path: Path, engine: DockerClient
 ) -> None:
     runtime = DockerRuntime()

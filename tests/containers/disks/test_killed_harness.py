@@ -80,9 +80,7 @@ def killed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunId]:
     sweep.sweep_engine(RunFolder(tmp_path).lock)
 
 
-def test_watchdog_and_clean_leave_nothing(
-    killed: RunId, tmp_path: Path, engine: DockerClient
-) -> None:
+def test_watchdog_and_clean_end_all(killed: RunId, tmp_path: Path, engine: DockerClient) -> None:
     # By the watchdog alone: a process that waits for a frozen disk could not have ended.
     log = tmp_path / LOG_NAME
     await_true(lambda: "its nodes are stopped" in log.read_text(), PATIENCE_S)
@@ -96,9 +94,7 @@ def test_watchdog_and_clean_leave_nothing(
     assert (RunFolder(tmp_path).node(NodeName("n1")) / "data").is_dir()
 
 
-def test_a_watchdog_that_does_not_thaw_cannot_stop_a_node_and_clean_does(
-    tmp_path: Path, engine: DockerClient
-) -> None:
+def test_only_clean_ends_a_node_that_nobody_thawed(tmp_path: Path, engine: DockerClient) -> None:
     (tmp_path / "mutant").mkdir()
     (tmp_path / "mutant" / "sitecustomize.py").write_text(WITHOUT_THE_THAW)
     path = os.pathsep.join([str(tmp_path / "mutant"), str(ROOT)])
@@ -117,7 +113,7 @@ def test_a_watchdog_that_does_not_thaw_cannot_stop_a_node_and_clean_does(
     await_true(lambda: loop_devices(run_id) == [], 90)
 
 
-def test_clean_alone_leaves_nothing_though_the_container_of_the_disks_is_gone(
+def test_clean_alone_leaves_nothing_of_disks_without_keeper(
     tmp_path: Path, engine: DockerClient
 ) -> None:
     with killed_at_the_end(HARNESS, str(tmp_path), "freeze") as run_id:

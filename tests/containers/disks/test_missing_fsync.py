@@ -92,16 +92,12 @@ def power_off_all(cluster: PodCluster) -> None:
     assert all(loss.synced_is_there and not loss.unsynced_is_there for loss in losses)
 
 
-def test_ack_before_fsync_survives_kills_and_loses_in_power_cuts(
-    made: Callable[..., PodCluster],
-) -> None:
+def test_ack_before_fsync_loses_in_power_cuts_not_in_kills(made: Callable[..., PodCluster]) -> None:
     cluster = made("ack-before-fsync")
     assert lost(cluster, "kill", lambda: kill_all(cluster)) == 0
     assert max(lost(cluster, f"cut{n}", lambda: power_off_all(cluster)) for n in range(3)) > 0
 
 
-def test_what_our_quorum_acknowledged_survives_power_cuts_of_all(
-    made: Callable[..., PodCluster],
-) -> None:
+def test_acknowledged_writes_survive_power_cuts_of_all(made: Callable[..., PodCluster]) -> None:
     cluster = made()
     assert [lost(cluster, f"cut{n}", lambda: power_off_all(cluster)) for n in range(3)] == [0] * 3

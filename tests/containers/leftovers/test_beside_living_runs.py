@@ -83,7 +83,7 @@ def test_clean_spares_a_living_run_and_one_whose_folder_was_deleted(
             runtime.teardown()
 
 
-def test_a_dead_run_whose_folder_was_deleted_is_removed(
+def test_a_dead_run_without_folder_is_removed(
     engine: DockerClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = owners.this_process()
@@ -96,9 +96,7 @@ def test_a_dead_run_whose_folder_was_deleted_is_removed(
     runtime.teardown()
 
 
-def test_two_cleans_at_once_both_end_well_and_leave_nothing(
-    engine: DockerClient, tmp_path: Path
-) -> None:
+def test_two_cleans_at_once_leave_nothing(engine: DockerClient, tmp_path: Path) -> None:
     runtimes = [dead_run(tmp_path / name) for name in ("a", "b")]
     with ThreadPoolExecutor(2) as pool:
         done = list(pool.map(ran, ["clean"] * 2))

@@ -49,7 +49,7 @@ def programs(engine: DockerClient, run_id: RunId) -> str:
     return " ".join(" ".join(words) for words in pod.top()["Processes"])
 
 
-def test_the_watchdog_ends_the_drift_and_a_sweep_removes_the_clock(
+def test_the_watchdog_ends_the_drift_and_a_sweep_the_clock(
     tmp_path: Path, engine: DockerClient
 ) -> None:
     with killed_at_the_end(HARNESS, str(tmp_path)) as run_id:

@@ -30,7 +30,7 @@ def acknowledged_adds(folder: RunFolder) -> dict[tuple[str, int], str]:
     }
 
 
-def test_an_isolated_primary_loses_what_it_acknowledged_and_the_fault_is_named(
+def test_an_isolated_primary_loses_acknowledged_elements_and_names_the_fault(
     tmp_path: Path,
 ) -> None:
     code, found, output = run(

@@ -86,9 +86,7 @@ def test_a_taken_name_is_refused_with_the_way_out(run_folder: Path) -> None:
         first.teardown()
 
 
-def test_a_sweep_spares_living_runs_and_foreign_things(
-    run_folder: Path, engine: DockerClient
-) -> None:
+def test_a_sweep_spares_living_and_foreign_things(run_folder: Path, engine: DockerClient) -> None:
     foreign = engine.containers.create(
         Images(engine).ensure(())[POD.name], labels={"somebody": "else"}
     )
@@ -105,9 +103,7 @@ def test_a_sweep_spares_living_runs_and_foreign_things(
 
 
 @pytest.mark.parametrize("dead_run", ["unwatched"], indirect=True)
-def test_a_sweep_removes_a_dead_run_and_salvages_its_data(
-    dead_run: tuple[RunId, Path], engine: DockerClient
-) -> None:
+def test_a_sweep_salvages_a_dead_run(dead_run: tuple[RunId, Path], engine: DockerClient) -> None:
     run_id, folder = dead_run
     assert states(engine, run_id) == ["paused"] + ["running"] * 5
     # Another run's start may sweep it first; what counts is what is left.
@@ -119,7 +115,7 @@ def test_a_sweep_removes_a_dead_run_and_salvages_its_data(
 
 
 @pytest.mark.parametrize("dead_run", ["watched"], indirect=True)
-def test_the_watchdog_heals_and_stops_the_nodes_of_a_killed_harness(
+def test_the_watchdog_heals_and_stops_all(
     dead_run: tuple[RunId, Path], engine: DockerClient
 ) -> None:
     run_id, folder = dead_run

@@ -67,7 +67,7 @@ def rows(run: Path) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def test_a_cluster_gives_the_results_of_a_local_spark(
+def test_a_cluster_finds_what_a_local_spark_finds(
     cluster: Cluster, shared: Path, tmp_path: Path
 ) -> None:
     run = a_run_with_everything(shared / "run")

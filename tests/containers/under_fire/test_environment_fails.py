@@ -53,9 +53,7 @@ class Run(ToldProcess):
         return results.read(RunFolder(self.root).results)
 
 
-def test_an_engine_that_goes_away_costs_what_it_alone_can_give(
-    tmp_path: Path, relay: EngineRelay
-) -> None:
+def test_an_engine_that_goes_away_costs_the_logs_alone(tmp_path: Path, relay: EngineRelay) -> None:
     run = Run(tmp_path, "--nemesis", "none", "--time-limit", "60", engine=relay.host)
     run.until("per second")
     relay.cut()
@@ -88,9 +86,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_under_the_run_folder_ends_the_run_and_leaves_a_prefix(
-    small_disk: Path,
-) -> None:
+def test_a_full_disk_under_the_run_folder_leaves_a_prefix_of_the_run(small_disk: Path) -> None:
     run = Run(small_disk, "--nemesis", "none", "--time-limit", "120", "--rate", "600")
     code, said = run.end()
     assert code == 3, said

@@ -56,9 +56,7 @@ def test_a_socket_on_which_nobody_answers(monkeypatch: pytest.MonkeyPatch, tmp_p
         (APIError("odd", explanation="the engine is unwell."), "unwell. The engine's own log"),
     ],
 )
-def test_what_the_engine_refuses_is_one_sentence_with_a_next_step(
-    error: APIError, sentence: str
-) -> None:
+def test_a_refusal_is_one_sentence_with_a_next_step(error: APIError, sentence: str) -> None:
     with pytest.raises(HarnessError, match=sentence), engine_action("start n1", "splitbrain-n1"):
         raise error
 
@@ -114,7 +112,7 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return folders
 
 
-def test_a_node_whose_name_leads_out_of_the_run_folder_is_not_copied(
+def test_a_node_named_out_of_the_run_folder_is_not_copied(
     tmp_path: Path, copied: list[Path]
 ) -> None:
     mark = mark_of_run(RunId("r"), tmp_path / "run" / "lock")
@@ -123,9 +121,7 @@ def test_a_node_whose_name_leads_out_of_the_run_folder_is_not_copied(
     assert not (tmp_path / "other").exists()
 
 
-def test_nothing_is_copied_into_a_run_folder_with_a_link(
-    tmp_path: Path, copied: list[Path]
-) -> None:
+def test_no_copy_goes_into_a_run_folder_with_a_link(tmp_path: Path, copied: list[Path]) -> None:
     run = tmp_path / "run"
     run.mkdir()
     (run / "nodes").symlink_to(tmp_path)
@@ -159,7 +155,7 @@ def test_an_archive_of_one_folder_becomes_that_folder(tmp_path: Path) -> None:
         (archive(("data/link", b""), link="/etc/passwd"), "neither a folder nor a plain file"),
     ],
 )
-def test_what_leads_out_of_an_archives_folder_and_what_is_a_link_is_refused(
+def test_unfit_members_of_archives_are_refused(
     tmp_path: Path, packed: io.BytesIO, problem: str
 ) -> None:
     with pytest.raises(tarfile.TarError, match=problem):

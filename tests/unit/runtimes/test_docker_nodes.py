@@ -97,9 +97,7 @@ def test_what_ended_the_life_before_says_nothing_of_the_one_that_goes_on() -> No
 
 
 @pytest.mark.parametrize("sign", ["enforced_memory", "is_leaving"])
-def test_a_lifted_limit_is_over_when_whom_it_has_ended_is_gone(
-    monkeypatch: pytest.MonkeyPatch, sign: str
-) -> None:
+def test_a_lifted_limit_waits_for_killed_nodes(monkeypatch: pytest.MonkeyPatch, sign: str) -> None:
     engine = Engine()
     looks: list[int] = []
 
@@ -194,7 +192,7 @@ def test_nodes_that_end_are_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     stop(monkeypatch, tmp_path, [3, 1, 0])
 
 
-def test_nodes_that_go_on_are_never_called_stopped(
+def test_running_nodes_are_not_called_stopped(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(watchdog, "_LOOKING_S_MAX", 0.05)

@@ -103,7 +103,7 @@ def test_the_draw_settles_file_and_place(data: Path) -> None:
         (FileChange("truncate", "log/a", 3, length=300), 0),
     ],
 )
-def test_a_truncated_file_keeps_its_beginning(
+def test_truncation_keeps_the_beginning(
     data: Path, files: FolderFiles, change: FileChange, size: int
 ) -> None:
     done = change_file(files, change)
@@ -153,7 +153,7 @@ def test_where_no_file_fits_nothing_is_done(files: FolderFiles, change: FileChan
 
 
 @pytest.mark.parametrize("kind", ["flip", "truncate", "restore"])
-def test_a_change_that_changed_nothing_is_noticed(
+def test_a_change_without_effect_is_noticed(
     data: Path, files: FolderFiles, kind: ChangeKind
 ) -> None:
     files.keep()

@@ -66,7 +66,7 @@ def sleeper() -> subprocess.Popen[bytes]:
         pytest.param(False, b"", True, True, id="long gone"),
     ],
 )
-def test_an_owner_has_died_that_is_gone_or_hangs_up_without_the_word(
+def test_an_owner_dies_or_ends_in_order(
     lives: bool, word: bytes, is_closed: bool, died: bool
 ) -> None:
     reading, writing = os.pipe()
@@ -153,9 +153,7 @@ def test_a_run_whose_folder_was_deleted_lives_as_long_as_its_process(tmp_path: P
         assert dead
 
 
-def test_a_lock_that_cannot_be_read_is_held_for_all_that_is_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_lock_counts_as_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> int:
         raise PermissionError
 
@@ -165,9 +163,7 @@ def test_a_lock_that_cannot_be_read_is_held_for_all_that_is_known(
     assert not is_living(tmp_path / "lock", gone.word())
 
 
-def test_a_file_system_without_locks_makes_nobody_dead(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_locks_nobody_is_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(95, "not supported")
 
@@ -189,15 +185,13 @@ def test_a_file_system_without_locks_makes_nobody_dead(
         ({"machine": "another", "boot": "another", "started_ticks": 1}, False),
     ],
 )
-def test_an_owner_is_dead_only_where_that_can_be_known(
-    change: dict[str, str | int], dead: bool
-) -> None:
+def test_an_owner_is_dead_only_where_known(change: dict[str, str | int], dead: bool) -> None:
     owner = msgspec.structs.replace(this_process(), **change)
     assert is_known_dead(owner) is dead
     assert owner_of_word(owner.word()) == owner
 
 
-def test_where_machines_have_no_identity_another_start_may_be_another_machine(
+def test_another_start_may_be_another_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two containers of one image on two machines that share an engine."""
@@ -209,9 +203,7 @@ def test_where_machines_have_no_identity_another_start_may_be_another_machine(
     assert is_known_dead(msgspec.structs.replace(mine, started_ticks=1))
 
 
-def test_a_process_that_the_system_hides_is_not_known_to_be_dead(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_hidden_process_is_not_known_to_be_dead(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mounted with hidepid, /proc shows nobody the processes of other users."""
 
     def refuse(*_: object) -> None:

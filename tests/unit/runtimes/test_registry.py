@@ -36,9 +36,7 @@ def test_docker_and_local_are_runtimes() -> None:
     assert {"docker", "local"} <= set(runtime_names())
 
 
-def test_an_engine_that_is_away_is_one_sentence_with_a_way_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_absent_engine_is_one_sentence_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
     with pytest.raises(HarnessError, match=r"no engine's socket.*make engine"):
         runtime("docker")

@@ -42,9 +42,7 @@ def test_two_takers_never_get_one_address() -> None:
         holder.close()
 
 
-def test_an_address_on_which_somebody_listens_is_passed_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_address_with_a_listener_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = iter([0, 0, 8, 0, 0, 9])
     monkeypatch.setattr(launch.secrets, "randbelow", lambda _: next(numbers))
     with socket.create_server(("127.1.1.9", 0)) as server:
@@ -53,9 +51,7 @@ def test_an_address_on_which_somebody_listens_is_passed_over(
     holder.close()
 
 
-def test_an_address_that_another_process_holds_is_passed_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_address_that_is_held_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     host, holder = take_address([])
     octets = [int(octet) - 1 for octet in host.split(".")[1:]]
     numbers = iter([*octets, octets[0], octets[1], (octets[2] + 1) % 254])
@@ -149,7 +145,7 @@ def test_where_namespaces_are_refused_partitions_are_refused_by_name(denied: Non
         runtime.cut([Link(N1, NodeName("n2"))])
 
 
-def test_namespaces_that_are_asked_for_and_cannot_be_had_are_refused(
+def test_namespaces_that_cannot_be_had_are_refused(
     denied: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(CapabilityError, match="kernel refuses namespaces"):
@@ -159,9 +155,7 @@ def test_namespaces_that_are_asked_for_and_cannot_be_had_are_refused(
         LocalRuntime()
 
 
-def test_the_environment_decides_and_a_typing_error_in_it_is_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_environment_decides_and_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FORCE_VARIABLE, "processes")
     assert wanted_mode().way == "processes"
     monkeypatch.setenv(FORCE_VARIABLE, "proceses")
@@ -196,9 +190,7 @@ def node_spec(runtime: LocalRuntime, folder: Path, **changes: object) -> NodeSpe
     ],
     ids=["data", "name", "mount"],
 )
-def test_paths_that_this_runtime_did_not_give_are_refused(
-    tmp_path: Path, changes: dict[str, object]
-) -> None:
+def test_paths_of_another_runtime_are_refused(tmp_path: Path, changes: dict[str, object]) -> None:
     runtime = LocalRuntime("processes")
     spec = DeploymentSpec(RunId("x"), tmp_path, (node_spec(runtime, tmp_path / "n1", **changes),))
     with pytest.raises(HarnessError, match="not those that this runtime gave"):
@@ -318,7 +310,7 @@ def test_a_sweep_spares_a_run_whose_owner_lives(sleeper: subprocess.Popen[bytes]
     assert sleeper.poll() is None
 
 
-def test_a_sweep_of_dead_runs_reports_what_it_ended(
+def test_a_sweep_reports_processes(
     sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweep, "is_living", lambda *_: False)

@@ -7,12 +7,7 @@ from typing import Self
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Address
 from splitbrain.nodes.transport.client_listener import ClientListener
-from splitbrain.nodes.transport.client_protocol import (
-    PROTOCOL_VERSION,
-    ClientRequest,
-    Hello,
-    Reply,
-)
+from splitbrain.nodes.transport.client_protocol import PROTOCOL_VERSION, ClientRequest, Hello, Reply
 from splitbrain.nodes.transport.metrics_listener import MetricsListener
 
 N1, N2, N3 = (NodeName(f"n{number}") for number in (1, 2, 3))

@@ -10,12 +10,7 @@ import pytest
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
-from splitbrain.nodes.transport.client_protocol import (
-    ClientAnswer,
-    ClientRequest,
-    NodeState,
-    Reply,
-)
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, NodeState, Reply
 from splitbrain.systems.kraft.adapter import KraftSystem
 from tests.unit.systems.kraft.fake_nodes import Behaviour, FakeNodes, is_silent
 

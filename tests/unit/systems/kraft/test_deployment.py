@@ -77,9 +77,7 @@ def test_state_events_are_where_the_node_writes_them(tmp_path: Path) -> None:
     assert path.parent == node.mounts[1].host_path
 
 
-def test_nodes_have_the_patches_of_this_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nodes_have_this_process_patches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = KraftSystem().versions()
     text = "--- a/rooms.py\n+++ b/rooms.py\n@@ -1 +1 @@\n-a\n+b\n"
     (tmp_path / "rooms.py").write_text("a\n")
@@ -158,9 +156,7 @@ def test_brokers_come_behind_the_controllers_and_vote_not(tmp_path: Path) -> Non
         ({"brokers": "5", "default_replication_factor": "4"}, "4"),
     ],
 )
-def test_replicas_follow_from_the_cluster_as_it_is_meant_to_be(
-    settings: dict[str, str], replicas: str
-) -> None:
+def test_replicas_follow_from_the_intended_cluster(settings: dict[str, str], replicas: str) -> None:
     told = node_settings(metadata(settings=settings))
     assert [told[name] for name in told if name.startswith("default")] == [replicas]
 

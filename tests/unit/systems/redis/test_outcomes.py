@@ -109,9 +109,7 @@ def test_a_compare_and_set_may_write_so_that_replicas_refuse_it() -> None:
 # --- mutants ---------------------------------------------------------------------------------
 
 
-def test_a_table_that_takes_unknown_errors_for_certain_is_noticed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_taking_unknown_errors_for_certain_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         outcomes, "unanswered", lambda operation, error, node: outcomes.certainly_not(error, node)
     )
