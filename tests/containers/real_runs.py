@@ -1,11 +1,13 @@
 """Runs of ``splitbrain test`` in containers, each a process of its own, and what they leave."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from splitbrain.harness.folder import results
 from splitbrain.history.run_folder import RunFolder
+from tests.told_processes import ToldProcess
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,10 +44,29 @@ def verdicts(found: results.Results) -> dict[str, str]:
     return {result.checker: result.verdict.value for result in found.checkers}
 
 
-def read_up_to(child: "subprocess.Popen[str]", *signs: str) -> None:
-    """Read what a run prints up to a line with all of these signs."""
-    assert child.stdout is not None
-    next(line for line in child.stdout if all(sign in line for sign in signs))
+class StartedTest(ToldProcess):
+    """A run as a process in a session of its own, in this program or in the command's."""
+
+    def __init__(self, folder: Path, *options: str, program: str = "", engine: str = "") -> None:
+        self.folder = folder
+        command = [sys.executable, program] if program else splitbrain()
+        process = subprocess.Popen(
+            [*command, *words_of_test(folder, *options)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "DOCKER_HOST": engine} if engine else dict(os.environ),
+            start_new_session=True,
+        )
+        super().__init__(process)
+
+    @property
+    def root(self) -> Path:
+        return (self.folder / "latest").resolve()
+
+    def results(self) -> results.Results:
+        return results.read(RunFolder(self.root).results)
 
 
 def leftovers(run_id: str) -> str:

@@ -1,12 +1,8 @@
 """The main job against real containers: a correct quorum is green, a planted bug is not."""
 
 import json
-import os
 import signal
-import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,28 +11,9 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.harness.folder.store import is_alive
 from splitbrain.history.course import read_phases
 from splitbrain.history.run_folder import RunFolder
-from tests.containers.real_runs import (
-    ROOT,
-    leftovers,
-    ran,
-    read_up_to,
-    run,
-    splitbrain,
-    verdicts,
-    words_of_test,
-)
+from tests.containers.real_runs import StartedTest, leftovers, ran, run, verdicts
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]
-
-
-@contextmanager
-def started(folder: Path, *options: str) -> Iterator["subprocess.Popen[str]"]:
-    """A run as a process in a session of its own."""
-    command = splitbrain(*words_of_test(folder, *options))
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as child:
-        yield child
 
 
 def test_a_correct_quorum_survives_each_kind_of_fault(tmp_path: Path) -> None:
@@ -99,10 +76,10 @@ def test_a_planted_bug_is_caught(tmp_path: Path, bug: str, checkers: dict[str, s
 
 
 def test_a_killed_harness_leaves_a_folder_that_check_judges(tmp_path: Path) -> None:
-    with started(tmp_path, "--nemesis", "leader-kill", "--time-limit", "60") as child:
-        read_up_to(child, "kill:leader", "resumed")
-        os.kill(child.pid, signal.SIGKILL)
-    folder = RunFolder((tmp_path / "latest").resolve())
+    test = StartedTest(tmp_path, "--nemesis", "leader-kill", "--time-limit", "60")
+    with test.until("kill:leader", "resumed").process as harness:
+        harness.kill()
+    folder = RunFolder(test.root)
     assert not is_alive(folder)
     assert "torn-down" not in {phase.phase for phase in read_phases(folder.root)}
     code, output, errors = ran("check", str(folder.root), "--no-analyze", "--json")
@@ -117,14 +94,14 @@ def test_a_killed_harness_leaves_a_folder_that_check_judges(tmp_path: Path) -> N
 
 
 def test_ctrl_c_heals_stops_and_reports(tmp_path: Path) -> None:
-    with started(tmp_path, "--nemesis", "isolate-leader", "--time-limit", "60") as child:
-        read_up_to(child, "partition:leader", "verified")
-        interrupted = time.monotonic()
-        os.kill(child.pid, signal.SIGINT)
-        assert child.stdout is not None
-        rest = child.stdout.read()
-        assert child.wait() == 2, rest
+    test = StartedTest(tmp_path, "--nemesis", "isolate-leader", "--time-limit", "60")
+    test.until("partition:leader", "verified")
+    interrupted = time.monotonic()
+    test.process.send_signal(signal.SIGINT)
+    before = len(test.said)
+    code, said = test.end()
+    assert code == 2, said
     assert time.monotonic() - interrupted < 60
-    assert "removed" in rest
-    assert "Reproduce" in rest
-    assert leftovers((tmp_path / "latest").resolve().name) == ""
+    assert "removed" in said[before:]
+    assert "Reproduce" in said[before:]
+    assert leftovers(test.root.name) == ""

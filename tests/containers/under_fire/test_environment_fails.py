@@ -3,58 +3,26 @@
 The record up to then is judged all the same.
 """
 
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from splitbrain.harness.folder import results
 from splitbrain.harness.judge.evidence_loader import load_run
-from splitbrain.history.run_folder import RunFolder
 from tests.containers.leftovers.engine_relay import EngineRelay
-from tests.containers.real_runs import ROOT, check, leftovers, splitbrain, verdicts, words_of_test
-from tests.told_processes import ToldProcess
+from tests.containers.real_runs import StartedTest, check, leftovers, verdicts
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]
 
+OPTIONS = ("--system", "kraft", "--nemesis", "none", "--time-limit")
 #: Enough for a plan and a few seconds of history.
 SMALL_DISK_KIB = 2_500
 
 
-class Run(ToldProcess):
-    """``splitbrain test`` as a process, its lines as they come."""
-
-    def __init__(
-        self, folder: Path, *options: str, program: tuple[str, ...] = (), engine: str = ""
-    ) -> None:
-        self.folder = folder
-        environment = {**os.environ, "DOCKER_HOST": engine} if engine else dict(os.environ)
-        command = [sys.executable, *program] if program else splitbrain()
-        process = subprocess.Popen(
-            [*command, *words_of_test(folder, "--system", "kraft", *options)],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=environment,
-            start_new_session=True,
-        )
-        super().__init__(process)
-
-    @property
-    def root(self) -> Path:
-        return (self.folder / "latest").resolve()
-
-    def results(self) -> results.Results:
-        return results.read(RunFolder(self.root).results)
-
-
 def test_an_engine_that_goes_away_costs_the_logs_alone(tmp_path: Path, relay: EngineRelay) -> None:
-    run = Run(tmp_path, "--nemesis", "none", "--time-limit", "60", engine=relay.host)
+    run = StartedTest(tmp_path, *OPTIONS, "60", engine=relay.host)
     run.until("per second")
     relay.cut()
     code, said = run.end()
@@ -87,7 +55,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_under_the_run_folder_leaves_a_prefix_of_the_run(small_disk: Path) -> None:
-    run = Run(small_disk, "--nemesis", "none", "--time-limit", "120", "--rate", "600")
+    run = StartedTest(small_disk, *OPTIONS, "120", "--rate", "600")
     code, said = run.end()
     assert code == 3, said
     assert "Traceback" not in said
@@ -129,7 +97,7 @@ sys.exit(cli.run(sys.argv[1:]))
 def test_a_node_that_never_starts_shows_its_last_lines(tmp_path: Path) -> None:
     program = tmp_path / "broken_node.py"
     program.write_text(BROKEN_NODE)
-    run = Run(tmp_path / "runs", "--nemesis", "none", "--time-limit", "5", program=(str(program),))
+    run = StartedTest(tmp_path / "runs", *OPTIONS, "5", program=str(program))
     code, said = run.end()
     assert code == 3, said
     assert "Traceback" not in said
@@ -142,7 +110,7 @@ def test_a_node_that_never_starts_shows_its_last_lines(tmp_path: Path) -> None:
 
 
 def test_three_signals_leave_at_once_and_the_rest_to_the_watchdog(tmp_path: Path) -> None:
-    run = Run(tmp_path, "--nemesis", "none", "--time-limit", "60")
+    run = StartedTest(tmp_path, *OPTIONS, "60")
     run.until("per second")
     run.process.send_signal(signal.SIGTERM)
     run.until("once more to hurry")
