@@ -213,8 +213,14 @@ def test_output_and_data_of_a_killed_node_are_collected(
     assert not (tmp_path / "n2" / "data").exists()
 
 
-def test_versions_name_the_kernel(cluster: AnyRuntime) -> None:
-    assert cluster.versions()["kernel"]
+def test_versions_name_the_kernel_and_of_an_engine_its_images(cluster: AnyRuntime) -> None:
+    versions = cluster.versions()
+    assert versions["kernel"]
+    if cluster.name == "docker":
+        assert versions["engine"]
+        digests = [value for name, value in versions.items() if name.startswith("image ")]
+        assert digests
+        assert all(value.startswith("sha256:") for value in digests)
 
 
 def test_an_undeployed_name_is_refused_in_one_sentence(cluster: AnyRuntime) -> None:

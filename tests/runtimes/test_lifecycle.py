@@ -3,10 +3,7 @@
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 import textwrap
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,6 +19,7 @@ from splitbrain.runtimes.local.sweep import RUN_VARIABLE
 from splitbrain.runtimes.registry import sweep_all
 from tests.awaiting import await_true
 from tests.runtimes.conftest import NAMESPACES, PROCESSES
+from tests.runtimes.killed_harness import killed_at_the_end
 from tests.runtimes.node_programs import (
     N1,
     N2,
@@ -35,8 +33,6 @@ from tests.runtimes.node_programs import (
     living,
     specification,
 )
-
-ROOT = Path(__file__).parents[2]
 
 #: A harness that deploys, breaks what it can, says so, and waits to be killed.
 HARNESS = """
@@ -77,22 +73,8 @@ def links_and_mounts() -> tuple[set[str], list[str]]:
     return links, Path("/proc/self/mounts").read_text().splitlines()
 
 
-@contextlib.contextmanager
-def harness(kind: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], RunId]]:
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(HARNESS), kind, str(folder)],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        run_id = RunId(process.stdout.readline().strip())
-        assert run_id
-        try:
-            yield process, run_id
-        finally:
-            process.kill()
+def harness(kind: str, folder: Path) -> contextlib.AbstractContextManager[RunId]:
+    return killed_at_the_end(textwrap.dedent(HARNESS), kind, str(folder))
 
 
 def test_teardown_leaves_nothing_also_twice(runtime: AnyRuntime, run_folder: Path) -> None:
@@ -173,11 +155,9 @@ def test_a_missing_program_is_one_sentence_and_leaves_nothing(
 
 @pytest.mark.parametrize("kind", [NAMESPACES, PROCESSES])
 def test_a_killed_harness_leaves_no_process(kind: str, tmp_path: Path) -> None:
-    with harness(kind, tmp_path / "run") as (process, run_id):
+    with harness(kind, tmp_path / "run") as run_id:
         assert len(processes_of(run_id)) >= 4
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        await_true(lambda: processes_of(run_id) == [], patience_s=10)
+    await_true(lambda: processes_of(run_id) == [], patience_s=10)
 
 
 @pytest.mark.parametrize("kind", [NAMESPACES, PROCESSES])
@@ -198,7 +178,7 @@ def test_a_killed_host_takes_its_nodes_along_and_is_told(kind: str, run_folder: 
 
 @pytest.mark.parametrize("kind", [PROCESSES])
 def test_a_sweep_ends_escaped_processes_and_spares_living_runs(kind: str, tmp_path: Path) -> None:
-    with harness(kind, tmp_path / "dead") as (process, run_id):
+    with harness(kind, tmp_path / "dead") as run_id:
         # Not even the keepers get to end their nodes: everything above them dies at one moment.
         members = processes_of(run_id)
         children = {each.number: each.parent for each in all_processes()}
@@ -206,19 +186,17 @@ def test_a_sweep_ends_escaped_processes_and_spares_living_runs(kind: str, tmp_pa
         for number in keepers:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(number, signal.SIGSTOP)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        for number in keepers:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(number, signal.SIGKILL)
-        runtime = RUNTIMES[kind]()
-        with living(tmp_path / "living") as folder:
-            spec = specification(runtime, folder)
-            # The start of a run sweeps, as ``splitbrain clean`` does.
-            runtime.deploy(spec)
-            try:
-                sweep_all(tmp_path / "dead" / "lock")
-                await_true(lambda: processes_of(run_id) == [], patience_s=10)
-                assert len(processes_of(spec.run_id)) >= 4
-            finally:
-                runtime.teardown()
+    for number in keepers:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
+    runtime = RUNTIMES[kind]()
+    with living(tmp_path / "living") as folder:
+        spec = specification(runtime, folder)
+        # The start of a run sweeps, as ``splitbrain clean`` does.
+        runtime.deploy(spec)
+        try:
+            sweep_all(tmp_path / "dead" / "lock")
+            await_true(lambda: processes_of(run_id) == [], patience_s=10)
+            assert len(processes_of(spec.run_id)) >= 4
+        finally:
+            runtime.teardown()

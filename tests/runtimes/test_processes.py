@@ -1,9 +1,6 @@
 """Acts of runtimes on a node's processes besides killing and freezing them."""
 
 import http.client
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +12,7 @@ from splitbrain.contracts.errors import CapabilityError
 from splitbrain.contracts.runtime import DeploymentSpec
 from splitbrain.runtimes.local.sweep import sweep_machine
 from tests.awaiting import await_true
+from tests.runtimes.killed_harness import killed_at_the_end
 from tests.runtimes.node_programs import N1, N2, N3, NAMES, PROGRAM, AnyRuntime, ask, serves
 
 #: Of one processor; so little that any slack of the kernel's is far off.
@@ -188,14 +186,9 @@ signal.pause()
 
 @pytest.mark.slow
 def test_control_groups_of_a_dead_harness_are_swept(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HARNESS, str(tmp_path)],
-        stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2],
-    ) as harness:  # fmt: skip
-        assert harness.stdout is not None
-        groups = [Path(word) for word in harness.stdout.readline().split()]
+    with killed_at_the_end(HARNESS, str(tmp_path)) as line:
+        groups = [Path(word) for word in line.split()]
         there = [group.is_dir() for group in groups]
-        harness.send_signal(signal.SIGKILL)
     assert all(there)
 
     def is_swept() -> bool:

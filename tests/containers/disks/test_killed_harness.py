@@ -14,9 +14,9 @@ from splitbrain.runtimes.docker import sweep
 from splitbrain.runtimes.watchdog import LOG_NAME
 from tests.awaiting import await_true
 from tests.containers.disks.own_disks import container_of, loop_devices, mounts
-from tests.containers.killed_harness import killed_at_the_end
 from tests.containers.real_runs import ROOT
 from tests.containers.web_servers import resources
+from tests.runtimes.killed_harness import killed_at_the_end
 
 pytestmark = [pytest.mark.containers, pytest.mark.alone, pytest.mark.timeout(180)]
 

@@ -12,8 +12,8 @@ from splitbrain.runtimes.docker import sweep
 from splitbrain.runtimes.docker.names import ROLE_LABEL, RUN_LABEL
 from splitbrain.runtimes.watchdog import LOG_NAME
 from tests.awaiting import await_true
-from tests.containers.killed_harness import killed_at_the_end
 from tests.containers.web_servers import resources
+from tests.runtimes.killed_harness import killed_at_the_end
 
 pytestmark = [pytest.mark.containers, pytest.mark.alone, pytest.mark.timeout(180)]
 

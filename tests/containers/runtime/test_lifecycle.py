@@ -17,8 +17,8 @@ from splitbrain.runtimes.docker.images import POD, Images
 from splitbrain.runtimes.docker.names import RUN_LABEL, mark_of_run
 from splitbrain.runtimes.docker.runtime import DockerRuntime
 from tests.awaiting import await_true
-from tests.containers.killed_harness import killed_at_the_end
 from tests.containers.web_servers import NAMES, resources, specification, states
+from tests.runtimes.killed_harness import killed_at_the_end
 from tests.runtimes.node_programs import living
 
 pytestmark = pytest.mark.containers

@@ -5,14 +5,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from splitbrain.contracts.names import RunId
-from tests.containers.real_runs import ROOT
+
+ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
 def killed_at_the_end(program: str, *arguments: str, **environment: str) -> Iterator[RunId]:
-    """The run of a program that prints its id and stays; it is killed when the block ends."""
+    """The line that a program prints, its run mostly; it stays and is killed at the block's end."""
     with subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
         cwd=ROOT,
