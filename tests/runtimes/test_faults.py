@@ -199,9 +199,7 @@ def test_samples_grow_with_work_and_stop_with_the_node(cluster: AnyRuntime) -> N
     assert cluster.sample(N1) is None
 
 
-def test_output_and_data_of_a_killed_node_are_collected(
-    cluster: AnyRuntime, tmp_path: Path
-) -> None:
+def test_output_and_data_of_killed_nodes_are_collected(cluster: AnyRuntime, tmp_path: Path) -> None:
     ask(cluster, N1, "starts")
     cluster.kill(N1)
     cluster.collect(N1, tmp_path, with_data=True)

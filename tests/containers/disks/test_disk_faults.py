@@ -207,9 +207,7 @@ def test_a_failed_disk_is_read_only_until_repaired(cluster: DockerRuntime, shell
     assert shell(N1, "echo more > /data/more-than-before")[0] == 0
 
 
-def test_twenty_power_cuts_leave_one_device_a_node(
-    cluster: DockerRuntime, spec: DeploymentSpec
-) -> None:
+def test_power_cuts_leave_one_device_a_node(cluster: DockerRuntime, spec: DeploymentSpec) -> None:
     for turn in range(20):
         node = NAMES[turn % 3]
         cluster.kill(node)

@@ -113,9 +113,7 @@ def test_only_clean_ends_a_node_that_nobody_thawed(tmp_path: Path, engine: Docke
     await_true(lambda: loop_devices(run_id) == [], 90)
 
 
-def test_clean_alone_leaves_nothing_of_disks_without_keeper(
-    tmp_path: Path, engine: DockerClient
-) -> None:
+def test_clean_alone_removes_disks_without_keeper(tmp_path: Path, engine: DockerClient) -> None:
     with killed_at_the_end(HARNESS, str(tmp_path), "freeze") as run_id:
         container_of(engine, run_id, "disks").kill()
     (swept,) = sweep.sweep_engine(RunFolder(tmp_path).lock)

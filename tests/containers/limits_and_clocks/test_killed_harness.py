@@ -49,9 +49,7 @@ def programs(engine: DockerClient, run_id: RunId) -> str:
     return " ".join(" ".join(words) for words in pod.top()["Processes"])
 
 
-def test_the_watchdog_ends_the_drift_and_a_sweep_the_clock(
-    tmp_path: Path, engine: DockerClient
-) -> None:
+def test_the_watchdog_ends_a_drift_a_sweep_the_clock(tmp_path: Path, engine: DockerClient) -> None:
     with killed_at_the_end(HARNESS, str(tmp_path)) as run_id:
         before = programs(engine, run_id)
         volumes = resources(engine, run_id)["volumes"]

@@ -115,9 +115,7 @@ def test_a_sweep_salvages_a_dead_run(dead_run: tuple[RunId, Path], engine: Docke
 
 
 @pytest.mark.parametrize("dead_run", ["watched"], indirect=True)
-def test_the_watchdog_heals_and_stops_all(
-    dead_run: tuple[RunId, Path], engine: DockerClient
-) -> None:
+def test_the_watchdog_heals_and_stops(dead_run: tuple[RunId, Path], engine: DockerClient) -> None:
     run_id, folder = dead_run
     await_true(lambda: states(engine, run_id) == ["exited"] * 3 + ["running"] * 3)
     assert "is gone" in (folder / "watchdog.log").read_text()

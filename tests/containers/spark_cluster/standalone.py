@@ -8,9 +8,9 @@ workers of a real cluster see one store.
 import os
 import shlex
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import pyspark
 import requests
@@ -115,25 +115,6 @@ class Cluster:
         self.run_driver(["chown", "-R", owner, str(self._shared)])
 
 
-class _Running:
-    """Containers that end together."""
-
-    def __init__(self) -> None:
-        self.containers: list[SparkContainer] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def start(self, container: SparkContainer) -> SparkContainer:
-        self.containers.append(container)
-        container.start()
-        return container
-
-    def __exit__(self, *_: object) -> None:
-        for container in reversed(self.containers):
-            container.stop()
-
-
 @contextmanager
 def standalone(client: DockerClient, folder: Path) -> Generator[Cluster]:
     """A cluster whose members all see ``folder / "shared"``."""
@@ -144,13 +125,17 @@ def standalone(client: DockerClient, folder: Path) -> Generator[Cluster]:
         mark = helper_mark(RunFolder(folder).lock)
         network, _ = create_network(client, mark)
         try:
-            with _Running() as running:
-                master = running.start(SparkContainer(image, network, mark, shared, ["master"]))
-                cluster = Cluster(image, network, mark, shared, master)
-                options = ["--cores", "1", "--memory", "1g"]
+            with ExitStack() as running:
+
+                def start(*command: str) -> SparkContainer:
+                    container = SparkContainer(image, network, mark, shared, list(command))
+                    running.callback(container.stop)
+                    container.start()
+                    return container
+
+                cluster = Cluster(image, network, mark, shared, start("master"))
                 for _ in range(WORKERS):
-                    command = ["worker", cluster.url, *options]
-                    running.start(SparkContainer(image, network, mark, shared, command))
+                    start("worker", cluster.url, "--cores", "1", "--memory", "1g")
                 cluster.await_workers()
                 yield cluster
                 cluster.hand_over()

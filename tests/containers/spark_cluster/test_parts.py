@@ -108,7 +108,7 @@ def test_a_part_that_never_ends_is_killed_on_its_worker(cluster: Cluster, shared
     assert "time budget of 2 s used up, stopped" in found["hangs"]["reason"]
 
 
-def test_the_parts_of_a_run_have_the_same_verdicts(
+def test_parts_of_a_run_have_the_same_verdicts(
     cluster: Cluster, shared: Path, tmp_path: Path
 ) -> None:
     run = SyntheticRun(shared / "stale", flaw="stale-read", operations_per_second=40).write()

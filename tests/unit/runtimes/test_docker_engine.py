@@ -112,9 +112,7 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return folders
 
 
-def test_a_node_named_out_of_the_run_folder_is_not_copied(
-    tmp_path: Path, copied: list[Path]
-) -> None:
+def test_a_node_named_out_of_the_folder_is_not_copied(tmp_path: Path, copied: list[Path]) -> None:
     mark = mark_of_run(RunId("r"), tmp_path / "run" / "lock")
     sweep._salvage(client("../../other", "..", "n1", "/etc"), mark)
     assert copied == [tmp_path / "run" / "nodes" / "n1"]
@@ -155,7 +153,7 @@ def test_an_archive_of_one_folder_becomes_that_folder(tmp_path: Path) -> None:
         (archive(("data/link", b""), link="/etc/passwd"), "neither a folder nor a plain file"),
     ],
 )
-def test_unfit_members_of_archives_are_refused(
+def test_unfit_archive_members_are_refused(
     tmp_path: Path, packed: io.BytesIO, problem: str
 ) -> None:
     with pytest.raises(tarfile.TarError, match=problem):

@@ -138,9 +138,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_jars_with_locked_hashes_are_fetched_once(
-    calls: Path, folder: Path, tmp_path: Path
-) -> None:
+def test_jars_with_right_hashes_are_fetched_once(calls: Path, folder: Path, tmp_path: Path) -> None:
     fetched = jars.fetch_jars(folder, tmp_path / "cache")
     assert sorted(path.name for path in fetched.iterdir()) == ["one-1.0.jar", "two-2.0.jar"]
     assert jars.fetch_jars(folder, tmp_path / "cache") == fetched

@@ -66,9 +66,7 @@ def sleeper() -> subprocess.Popen[bytes]:
         pytest.param(False, b"", True, True, id="long gone"),
     ],
 )
-def test_an_owner_dies_or_ends_in_order(
-    lives: bool, word: bytes, is_closed: bool, died: bool
-) -> None:
+def test_an_owner_died_or_ended_well(lives: bool, word: bytes, is_closed: bool, died: bool) -> None:
     reading, writing = os.pipe()
     os.write(writing, word)
     if is_closed:
@@ -191,9 +189,7 @@ def test_an_owner_is_dead_only_where_known(change: dict[str, str | int], dead: b
     assert owner_of_word(owner.word()) == owner
 
 
-def test_another_start_may_be_another_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_start_may_be_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two containers of one image on two machines that share an engine."""
     monkeypatch.setattr("splitbrain.runtimes.owners._MACHINE", tmp_path / "absent")
     mine = this_process()

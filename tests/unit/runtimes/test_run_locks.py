@@ -106,7 +106,7 @@ def contents(top: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("forge", FORGED)
-def test_a_forged_lock_is_never_written(
+def test_a_forged_lock_is_never_held_nor_written(
     run: Path, victim: Path, forge: Callable[[Path, Path], Path]
 ) -> None:
     lock = forge(run, victim)
@@ -196,9 +196,7 @@ def test_a_mark_with_a_lock_of_its_own_user_is_believed(run: Path) -> None:
 
 
 @pytest.mark.parametrize("forge", [a_file_with_content, a_file_of_another_name])
-def test_a_mark_chooses_no_file(
-    run: Path, victim: Path, forge: Callable[[Path, Path], Path]
-) -> None:
+def test_marks_choose_no_file(run: Path, victim: Path, forge: Callable[[Path, Path], Path]) -> None:
     lock = forge(run, victim)
     before = lock.read_bytes()
     with marked(lock) as process:

@@ -56,9 +56,7 @@ def test_what_is_no_program_is_not_dynamic() -> None:
         (elf(PT_INTERP) + b'\0Go build ID: "x/y"', True, "made by Go"),
     ],
 )
-def test_a_program_without_a_clock_is_told_why(
-    head: bytes, is_loaded: bool, words: str | None
-) -> None:
+def test_a_program_without_clock_is_told(head: bytes, is_loaded: bool, words: str | None) -> None:
     problem = wall_clocks.why_no_clock(head, is_loaded)
     assert problem is None if words is None else words in (problem or "")
 

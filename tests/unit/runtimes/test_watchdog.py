@@ -38,7 +38,7 @@ def standard_input(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     os.close(writing)
 
 
-def test_the_run_s_own_stopper_gets_it(
+def test_the_stopper_of_the_runs_own_runtime_gets_the_run(
     dead_owner: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[object] = []
@@ -52,7 +52,7 @@ def test_the_run_s_own_stopper_gets_it(
     assert "its nodes are stopped" in capsys.readouterr().out
 
 
-def test_an_absent_engine_is_asked_again(
+def test_an_absent_engine_is_asked_again_until_it_is_back(
     dead_owner: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watchdog, "_STOP_INTERVAL_S", 0.001)
@@ -93,9 +93,7 @@ def test_a_run_that_others_have_swept_is_not_waited_for(dead_owner: int, tmp_pat
     assert asked == [RUN]
 
 
-def test_nothing_is_stopped_when_the_run_ended_in_order(
-    tmp_path: Path, standard_input: int
-) -> None:
+def test_nothing_is_stopped_when_a_run_ended_in_order(tmp_path: Path, standard_input: int) -> None:
     os.write(standard_input, DONE)
 
     def stop(_run_id: RunId, _folder: Path) -> None:

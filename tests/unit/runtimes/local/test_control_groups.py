@@ -19,18 +19,16 @@ N1, N2 = NodeName("n1"), NodeName("n2")
 MIB = 1 << 20
 
 
-class Kernel:
-    """Gives a new group the files that the kernel would."""
+def give_files(monkeypatch: pytest.MonkeyPatch, files: Mapping[str, str]) -> None:
+    """From now on a new group has the files that the kernel would give it."""
+    make = Path.mkdir
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, files: Mapping[str, str]) -> None:
-        make = Path.mkdir
+    def mkdir(folder: Path, *words: Any, **more: Any) -> None:
+        make(folder, *words, **more)
+        for name, content in files.items():
+            (folder / name).write_text(content)
 
-        def mkdir(folder: Path, *words: Any, **more: Any) -> None:
-            make(folder, *words, **more)
-            for name, content in files.items():
-                (folder / name).write_text(content)
-
-        monkeypatch.setattr(Path, "mkdir", mkdir)
+    monkeypatch.setattr(Path, "mkdir", mkdir)
 
 
 V1 = {
@@ -52,7 +50,7 @@ V2 = {
 def bases(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> dict[Controller, Path]:
-    Kernel(monkeypatch, request.param)
+    give_files(monkeypatch, request.param)
     return {"cpu": tmp_path, "memory": tmp_path}
 
 
@@ -113,7 +111,7 @@ def test_a_sweep_spares_groups_whose_maker_lives(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_sweep_removes_groups_of_dead_makers(
+def test_a_sweep_removes_dead_makers_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bases: dict[Controller, Path] = {"cpu": tmp_path}
@@ -141,11 +139,9 @@ def test_unprepared_nodes_are_refused_and_the_next_step_is_named(tmp_path: Path)
         processes.throttle(N1, 0.5)
 
 
-def test_a_node_that_uses_more_is_killed_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_node_using_more_is_killed_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cgroup v1 refuses such a limit as long as the memory is in use."""
-    Kernel(monkeypatch, V1)
+    give_files(monkeypatch, V1)
     asked: list[str] = []
     processes = LocalProcesses(
         lambda _action, _node, method, *_words: asked.append(method), lambda: {"memory": tmp_path}

@@ -169,9 +169,7 @@ def write_table(path: Path, **lengths: tuple[int, bool]) -> Path:
 
 
 @pytest.mark.parametrize("draw", DRAWS)
-def test_flushed_bytes_stay_and_others_are_cut_or_zeroed_by_sector(
-    tmp_path: Path, draw: int
-) -> None:
+def test_flushed_bytes_stay_and_others_are_cut_or_zeroed(tmp_path: Path, draw: int) -> None:
     content = Random(draw).randbytes(2_000)
     (tmp_path / "log").write_bytes(content)
     losses = lose_unflushed(tmp_path, write_table(tmp_path / "table", log=(700, True)), draw)

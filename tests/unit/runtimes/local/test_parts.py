@@ -145,9 +145,7 @@ def test_where_namespaces_are_refused_partitions_are_refused_by_name(denied: Non
         runtime.cut([Link(N1, NodeName("n2"))])
 
 
-def test_namespaces_that_cannot_be_had_are_refused(
-    denied: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unavailable_namespaces_are_refused(denied: None, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CapabilityError, match="kernel refuses namespaces"):
         LocalRuntime("namespaces")
     monkeypatch.setenv(FORCE_VARIABLE, "namespaces")
@@ -310,7 +308,7 @@ def test_a_sweep_spares_a_run_whose_owner_lives(sleeper: subprocess.Popen[bytes]
     assert sleeper.poll() is None
 
 
-def test_a_sweep_reports_processes(
+def test_a_sweep_of_dead_runs_reports_what_it_ended(
     sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweep, "is_living", lambda *_: False)

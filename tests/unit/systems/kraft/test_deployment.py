@@ -114,9 +114,7 @@ def test_a_planted_bug_reaches_the_nodes_by_the_launcher(tmp_path: Path) -> None
         ({"settings": {"speed": "1"}}, "speed"),
     ],
 )
-def test_what_cannot_be_deployed_is_refused(
-    tmp_path: Path, options: dict[str, Any], says: str
-) -> None:
+def test_unfit_options_are_refused(tmp_path: Path, options: dict[str, Any], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         deployed(tmp_path, **options)
 

@@ -139,7 +139,7 @@ def test_wrong_arguments_show_the_usage() -> None:
     assert "run_node.py CONFIG_FOLDER DATA_FOLDER" in done.stderr
 
 
-def test_the_sentinel_first_waits_for_servers(
+def test_at_the_first_start_the_sentinel_waits_for_all_servers(
     folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config, data = folders
