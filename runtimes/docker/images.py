@@ -123,7 +123,6 @@ class Images:
         return True
 
     def _made(self, source: ImageSource) -> str:
-        """Tag of the image, which is there when this returns."""
         tag, base = self._tag(source), self._base_tag(source)
         if self.is_there(tag):
             return tag
@@ -155,7 +154,6 @@ class Images:
 
 @contextmanager
 def _announced(tag: str) -> Generator[None]:
-    """Say what is being made, and how long it took."""
     print(f"making image {tag}", flush=True)
     began = time.monotonic()
     try:

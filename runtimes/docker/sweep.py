@@ -1,7 +1,6 @@
 """Removing what dead runs left in the engine: containers, networks, volumes with our labels."""
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,8 @@ from splitbrain.runtimes.docker.names import (
     RunMark,
     mark_of_labels,
 )
+from splitbrain.runtimes.waiting import on_all
 
-_REMOVALS_AT_ONCE = 8
 #: A loaded engine may still be making what a dead harness asked for, or be removing it for another
 #: sweep.
 _REMOVAL_PATIENCE_S = 20.0
@@ -164,8 +163,7 @@ def _each(
         except docker.errors.APIError as error:
             refusals.append(error)
 
-    with ThreadPoolExecutor(_REMOVALS_AT_ONCE, thread_name_prefix="remove") as pool:
-        list(pool.map(attempt, identifiers))
+    on_all(identifiers, attempt)
 
 
 def _salvage(client: DockerClient, mark: RunMark) -> None:

@@ -16,7 +16,7 @@ from splitbrain.contracts.runtime import Address, DeploymentSpec, NodeSpec, Plac
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.runtimes.local import sweep
 from splitbrain.runtimes.local.control import HostLink, HostPlan, PlannedNode
-from splitbrain.runtimes.local.mode import PROJECT, Way, program_environment
+from splitbrain.runtimes.local.mode import Way, program_environment
 from splitbrain.runtimes.owners import this_process
 
 #: Name of the file in a node's folder that its output is appended to.
@@ -106,7 +106,7 @@ def _planned(
     listeners: Mapping[tuple[NodeName, str], socket.socket],
     groups: tuple[str, ...],
 ) -> PlannedNode:
-    path = os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")]))
+    path = program_environment()["PYTHONPATH"]
     return PlannedNode(
         name=node.name,
         command=node.command,

@@ -26,7 +26,7 @@ JUDGING = Kill(Moment("judging", 0.2), "with its group", 3, 2.0, "none")
         pytest.param(JUDGING, id="judging"),
     ],
 )
-def test_a_killed_harness_leaves_nothing_after_clean(
+def test_clean_after_a_kill_leaves_nothing(
     kill: Kill, tmp_path: Path, engine: DockerClient
 ) -> None:
     campaign = Campaign(tmp_path, engine)

@@ -95,9 +95,7 @@ def test_parts_that_are_valid_invalid_and_too_hard(cluster: Cluster, shared: Pat
     assert there == here
 
 
-def test_a_part_that_never_comes_back_is_killed_on_its_worker(
-    cluster: Cluster, shared: Path
-) -> None:
+def test_a_part_that_never_ends_is_killed_on_its_worker(cluster: Cluster, shared: Path) -> None:
     judge = shared / "hangs_on_one_key.py"
     judge.write_text(HANGS_ON_ONE_KEY)
     operations = [one for key in ("hangs", "a", "b", "c") for one in queue(key, 0, 1, 2)]
@@ -110,7 +108,7 @@ def test_a_part_that_never_comes_back_is_killed_on_its_worker(
     assert "time budget of 2 s used up, stopped" in found["hangs"]["reason"]
 
 
-def test_the_parts_of_a_run_have_the_same_verdicts(
+def test_parts_of_a_run_have_the_same_verdicts(
     cluster: Cluster, shared: Path, tmp_path: Path
 ) -> None:
     run = SyntheticRun(shared / "stale", flaw="stale-read", operations_per_second=40).write()

@@ -67,9 +67,7 @@ def rows(run: Path) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def test_a_cluster_gives_the_results_of_a_local_spark(
-    cluster: Cluster, shared: Path, tmp_path: Path
-) -> None:
+def test_clusters_agree_with_a_local_spark(cluster: Cluster, shared: Path, tmp_path: Path) -> None:
     run = a_run_with_everything(shared / "run")
     here = shutil.copytree(run, tmp_path / "run")
     command = ["python3", "-m", "splitbrain.spark_analysis", str(run)]

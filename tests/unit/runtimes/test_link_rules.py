@@ -64,9 +64,7 @@ def test_what_is_told_is_what_is_read_back(speak: Callable[..., str]) -> None:
 
 
 @pytest.mark.parametrize("speak", [rules.iptables_rules, rules.nft_rules])
-def test_what_can_never_arrive_is_not_held_and_doubles_are_held_once(
-    speak: Callable[..., str],
-) -> None:
+def test_lost_packets_are_not_held_and_doubles_are_held_once(speak: Callable[..., str]) -> None:
     lines = [line for line in speak({PEER: ALL}).splitlines() if PEER in line]
     assert [
         word in line.lower() for word, line in zip(("length", "0", "queue"), lines, strict=True)
