@@ -94,12 +94,9 @@ def _from_git(reference: str) -> bytes:
             timeout=_GIT_TIMEOUT_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise HarnessError(
-            "ask git for the baseline", reference, str(error), "Install git, or name a file."
-        ) from error
+        action, next_step = "ask git for the baseline", "Install git, or name a file."
+        raise HarnessError(action, reference, str(error), next_step) from error
     if done.returncode != 0:
-        output = done.stderr.decode(errors="replace").strip().splitlines()
-        raise UsageError(
-            f"there is no baseline {reference}: {output[-1] if output else 'git has none'}", _NEXT
-        )
+        output = done.stderr.decode(errors="replace").strip().splitlines() or ["git has none"]
+        raise UsageError(f"there is no baseline {reference}: {output[-1]}", _NEXT)
     return done.stdout

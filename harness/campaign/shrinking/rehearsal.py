@@ -6,10 +6,8 @@ is a plan for containers, but only a guess there: the caller must confirm it. So
 6.
 """
 
-import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -67,8 +65,7 @@ def rehearsed(
         order = order_of(folder, runs_folder)
     except UsageError as error:
         return _nothing(f"not tried in simulation: {error.problem}.")
-    with _stopping_in_time(budget) as ending:
-        found = search(order, console, SEEDS, jobs=1, stop=ending)
+    found = search(order, console, SEEDS, jobs=1, stop=_StopInTime(budget))
     lines = lines_of(found, order, SEEDS)
     if found.seed is None:
         late = found.interrupted and not stop.is_set()
@@ -98,25 +95,15 @@ def rehearsed(
     )
 
 
-@contextmanager
-def _stopping_in_time(budget: SearchBudget) -> Generator[Stop]:
-    """Yield a stop that is set when the time is over or the user wants to stop."""
-    ending = Stop()
-    over = threading.Event()
+class _StopInTime(Stop):
+    """Set when the time is over or the user wants to stop."""
 
-    def watch() -> None:
-        while not over.wait(0.1):
-            if budget.exhausted() is not None:
-                ending.interrupt()
-                return
+    def __init__(self, budget: SearchBudget) -> None:
+        super().__init__()
+        self._budget = budget
 
-    watcher = threading.Thread(target=watch, name="rehearsal", daemon=True)
-    watcher.start()
-    try:
-        yield ending
-    finally:
-        over.set()
-        watcher.join()
+    def is_set(self) -> bool:
+        return self._budget.exhausted() is not None
 
 
 def _nothing(line: str) -> Rehearsed:

@@ -81,10 +81,8 @@ def order_of(folder: RunFolder, runs_folder: Path) -> LikeOrder:
     record = load_run(folder.root)
     plan = record.plan
     if plan is not None and plan.experiment.runtime == SIMULATED:
-        raise UsageError(
-            f"{folder.root} is a simulated run, which is exact already",
-            f"`splitbrain shrink {folder.root}` makes it small",
-        )
+        problem = f"{folder.root} is a simulated run, which is exact already"
+        raise UsageError(problem, f"`splitbrain shrink {folder.root}` makes it small")
     verdict = wanted_verdict(folder)
     happenings: tuple[str, ...] = ()
     if plan is not None:
@@ -109,23 +107,18 @@ def wanted_verdict(folder: RunFolder) -> ReplayVerdict:
     """Return the run's verdict; raise UsageError if there is none, or it did not fail."""
     verdict = recorded_verdict(folder)
     if verdict is None:
-        raise UsageError(
-            f"nobody has judged {folder.root}, so there is no verdict to look for",
-            f"`splitbrain check {folder.root}` judges it",
-        )
+        problem = f"nobody has judged {folder.root}, so there is no verdict to look for"
+        raise UsageError(problem, f"`splitbrain check {folder.root}` judges it")
     if not verdict.is_invalid:
-        raise UsageError(
-            f"nothing is wrong with {folder.root} (its verdict is {verdict.text}), so there is "
-            "no failure to look for",
-            "Name a run that failed",
-        )
+        right = f"nothing is wrong with {folder.root} (its verdict is {verdict.text})"
+        raise UsageError(f"{right}, so there is no failure to look for", "Name a run that failed")
     return verdict
 
 
 def run_like(
     run_path: Path, console: Console, seeds: range, *, jobs: int, runs_folder: Path | None
 ) -> int:
-    """Look for a seed near a failed run in containers, report, and return the exit code.
+    """Look for a seed near a failed run, report, and return the exit code.
 
     ``runs_folder`` takes the run folder of the seed; None: beside the run's test.
 
@@ -147,14 +140,9 @@ def run_like(
 def search(order: LikeOrder, console: Console, seeds: range, *, jobs: int, stop: Stop) -> Found:
     """Try seeds until one fails with the same verdict; raise HarnessError without any worker."""
     likeness = order.likeness
-    sweep = Sweep(
-        SweepOrder(
-            options=SimOptions(jobs=jobs, check_share=0.0, fail_fast=True, keep=1),
-            seeds=seeds,
-            try_seed=partial(try_like, order),
-        ),
-        stop,
-    )
+    options = SimOptions(jobs=jobs, check_share=0.0, fail_fast=True, keep=1)
+    wanted = SweepOrder(options=options, seeds=seeds, try_seed=partial(try_like, order))
+    sweep = Sweep(wanted, stop)
     title = (
         f"splitbrain sim, worlds like {likeness.run}: {counted(len(likeness.faults), 'fault')}, "
         f"{', '.join(order.wanted)} wanted, seeds {seeds.start} to {seeds.stop - 1}"
