@@ -274,7 +274,7 @@ def _never() -> str | None:
 def warm_worker(limits: Limits, first: Callable[[], None]) -> FramedChild | None:
     """A worker that need not load what this process has loaded; None where there can be none.
 
-    What this process holds now is part of its memory. It does ``first`` before it has any part.
+    Its memory includes what this process holds now. It does ``first`` before it has any part.
     """
     if not can_fork():
         return None

@@ -64,7 +64,7 @@ def _of_runs(reference: str, measure: Measurer) -> Baseline:
         raise UsageError(f"the baseline {reference} holds no run", _NEXT)
     figures, gaps = measure(selection)
     violations = [result for run in selection.judged_by_policy for result in run.invalid]
-    fingerprints = frozenset(found.text for found in map(fingerprint_of, violations) if found)
+    fingerprints = frozenset(each.text for each in map(fingerprint_of, violations) if each)
     return Baseline(reference, figures, fingerprints, tuple(f"Baseline: {gap}" for gap in gaps))
 
 

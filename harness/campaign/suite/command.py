@@ -88,10 +88,8 @@ def report(path: Path | None, options: SuiteOptions, console: Console) -> int:
     suite = read_suite(path).suite.name
     own_nights = nights_of(lines, suite)
     if not own_nights:
-        raise UsageError(
-            f"the ledger {ledger.path} holds no night of the suite {suite!r}",
-            "Run it first, or name another ledger with --ledger",
-        )
+        problem = f"the ledger {ledger.path} holds no night of the suite {suite!r}"
+        raise UsageError(problem, "Run it first, or name another ledger with --ledger")
     _print(console, to_text(own_nights[-1], own_nights, with_coverage=True))
     return own_nights[-1].exit_code
 

@@ -69,9 +69,8 @@ def read_suite(path: Path) -> SuiteFile:
         raise UsageError(f"the suite file {path} has no [[matrix]] and no [[program]]", _NEXT)
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise UsageError(
-            f"the suite file {path} has two parts named {repeated[0]!r}", "Give each its own name"
-        )
+        problem = f"the suite file {path} has two parts named {repeated[0]!r}"
+        raise UsageError(problem, "Give each its own name")
     read = SuiteFile(path, suite, file.digest)
     plan(read, 0)
     return read
@@ -101,20 +100,17 @@ def check_cells(path: Path, runs: Iterable[PlannedRun]) -> None:
         checked.add(run.cell)
         experiment = experiment_of(run)
         try:
-            if experiment.runtime not in runtime_names():
-                raise UsageError(
-                    f"there is no runtime {experiment.runtime!r}",
-                    or_nearest(experiment.runtime, runtime_names(), "runtimes"),
-                )
+            if (runtime := experiment.runtime) not in runtime_names():
+                next_step = or_nearest(runtime, runtime_names(), "runtimes")
+                raise UsageError(f"there is no runtime {runtime!r}", next_step)
             system = systems.system(experiment.system)
             prepare(TestOptions(experiment=experiment), system, _no_runtime)
         except _CheckedError:
             continue
         except UsageError as error:
-            raise UsageError(
-                f"the suite file {path}: {run.cell!r} cannot be run: {_by_keys(error.problem)}",
-                _by_keys(error.next_step),
-            ) from error
+            problem = f"{run.cell!r} cannot be run: {_by_keys(error.problem)}"
+            next_step = _by_keys(error.next_step)
+            raise UsageError(f"the suite file {path}: {problem}", next_step) from error
 
 
 def _by_keys(text: str) -> str:

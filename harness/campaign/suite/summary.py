@@ -229,9 +229,9 @@ def _figures(sums: Sequence[CommitSum]) -> tuple[str, ...]:
     void_nights = set[str]().union(*(entry.void_nights for entry in sums))
     counts = [sum(entry.counts[verdict] for entry in sums) for verdict in VERDICTS]
     void_valid = sum(entry.void_valid for entry in sums)
-    found = f"{sum(entry.found for entry in sums)} of {sum(entry.planted for entry in sums)}"
+    detected = f"{sum(entry.found for entry in sums)} of {sum(entry.planted for entry in sums)}"
     numbers = map(str, (len(nights), len(void_nights), *counts, void_valid))
-    return (*numbers, found, _time(sum(entry.seconds for entry in sums)))
+    return (*numbers, detected, _time(sum(entry.seconds for entry in sums)))
 
 
 def _last(night: NightTally) -> str:

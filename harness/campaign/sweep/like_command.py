@@ -49,7 +49,7 @@ class LikeOrder(msgspec.Struct, frozen=True, kw_only=True):
     runs_folder: str
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class LikeResult(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a search among seeds."""
 
     #: None: none of them failed with the same verdict.
@@ -131,13 +131,15 @@ def run_like(
     order = order_of(folder, runs_folder or runs_folder_of(folder))
     stop = Stop()
     with stopped_in_order(stop, left="left at once; a folder that was made already stays."):
-        found = search(order, console, seeds, jobs=jobs, stop=stop)
-    for line in lines_of(found, order, seeds):
+        result = search(order, console, seeds, jobs=jobs, stop=stop)
+    for line in lines_of(result, order, seeds):
         say(console, line)
-    return found.exit_code
+    return result.exit_code
 
 
-def search(order: LikeOrder, console: Console, seeds: range, *, jobs: int, stop: Stop) -> Found:
+def search(
+    order: LikeOrder, console: Console, seeds: range, *, jobs: int, stop: Stop
+) -> LikeResult:
     """Try seeds until one fails with the same verdict; raise HarnessError without any worker."""
     likeness = order.likeness
     options = SimOptions(jobs=jobs, check_share=0.0, fail_fast=True, keep=1)
@@ -164,7 +166,7 @@ def search(order: LikeOrder, console: Console, seeds: range, *, jobs: int, stop:
     with display:
         sweep.carry_out(took)
     first = failures[0] if failures else None
-    return Found(
+    return LikeResult(
         seed=None if first is None else first.seed,
         folder=None if first is None or first.folder is None else Path(first.folder),
         tried=sweep.tally.tried,
@@ -176,22 +178,22 @@ def search(order: LikeOrder, console: Console, seeds: range, *, jobs: int, stop:
     )
 
 
-def lines_of(found: Found, order: LikeOrder, seeds: range) -> list[str]:
+def lines_of(result: LikeResult, order: LikeOrder, seeds: range) -> list[str]:
     """Return the result of the search in words."""
-    others = f"; {found.otherwise:,} failed otherwise" if found.otherwise else ""
-    crashed = f"; {found.crashed:,} could not be run" if found.crashed else ""
+    others = f"; {result.otherwise:,} failed otherwise" if result.otherwise else ""
+    crashed = f"; {result.crashed:,} could not be run" if result.crashed else ""
     wanted = ", ".join(order.wanted)
-    took = f"{counted(found.tried, 'seed')}, {found.seconds:.1f} s{others}{crashed}"
-    if found.seed is None:
+    took = f"{counted(result.tried, 'seed')}, {result.seconds:.1f} s{others}{crashed}"
+    if result.seed is None:
         sentence = f"no seed failed with the same verdict ({wanted}) after {took}."
-        if found.interrupted:
+        if result.interrupted:
             return [f"interrupted: {sentence}"]
         return [f"{sentence} `--seeds {seeds.stop}:{2 * seeds.stop}` tries others."]
-    lines = [f"seed {found.seed} fails with the same verdict ({wanted}); {took}."]
-    if found.folder is not None:
-        quoted = shlex.quote(str(found.folder))
+    lines = [f"seed {result.seed} fails with the same verdict ({wanted}); {took}."]
+    if result.folder is not None:
+        quoted = shlex.quote(str(result.folder))
         lines += [
-            f"folder:  {found.folder}",
+            f"folder:  {result.folder}",
             f"replay:  splitbrain replay {quoted}",
             f"shrink:  splitbrain shrink {quoted}",
         ]

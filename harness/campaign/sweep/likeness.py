@@ -192,13 +192,13 @@ def _turns(
     state_events: Mapping[str, Sequence[StateEvent]], happenings: Sequence[str]
 ) -> Iterator[tuple[int, str]]:
     """Yield the nodes' turning points in order: ns since the run's start, and the happening."""
-    tale = Tale()
+    reading = Tale()
     turning_points = set(TURNING_POINTS).intersection(happenings)
     stamped = [
         event for events in state_events.values() for event in events if event.time is not None
     ]
     for event in sorted(stamped, key=lambda event: (event.time or 0, event.node, event.sequence)):
-        happening = tale.told(event)
+        happening = reading.told(event)
         if happening is not None and happening.name in turning_points:
             yield event.time or 0, happening.name
 

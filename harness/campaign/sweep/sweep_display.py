@@ -116,6 +116,6 @@ def failure_line(result: SeedResult, seeds: int = 1) -> Text:
         line = Text("COULD NOT RUN", style="bold yellow")
         return line.append(printable(f" seed {result.seed}: {last}"), style="default")
     line = Text("FAILED", style="bold red")
-    found = ", ".join(result.failed_by)
+    finders = ", ".join(result.failed_by)
     who = f"seed {result.seed}" if seeds == 1 else f"{seeds:,} seeds"
-    return line.append(printable(f" {who}, {found}: {result.sentence or ''}"), style="default")
+    return line.append(printable(f" {who}, {finders}: {result.sentence or ''}"), style="default")
