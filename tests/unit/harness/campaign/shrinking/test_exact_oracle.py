@@ -81,13 +81,10 @@ def test_what_may_have_many_reasons_is_the_same_only_where_its_kind_is(
     assert not same(was, judged(invariant, "it went wrong at 5", kind=other))
 
 
-def test_any_failure_is_any_failure() -> None:
+def test_any_failure_is_any_failure_and_a_run_in_order_has_none() -> None:
     was = judged("INV-04")
     assert same(was, judged(checkers=("split-brain",)), is_any=True)
     assert not same(was, judged(), is_any=True)
-
-
-def test_a_run_in_order_has_no_failure() -> None:
     assert failure_of(judged()) is None
     assert failure_of(judged(), is_any=True) is None
 

@@ -94,14 +94,11 @@ def test_tries_are_made_until_it_is_settled(
     assert (case.oracle.best is not None) is fails
 
 
-def test_a_plan_is_asked_about_once() -> None:
+def test_a_plan_is_asked_about_once_and_any_violation_will_do_where_that_was_asked_for() -> None:
     case = Case([WANTED])
     for _ in range(3):
         assert case.oracle.fails(PLAN, "faults")
     assert (case.runs, case.oracle.plans) == (2, 1)
-
-
-def test_any_violation_will_do_where_that_was_asked_for() -> None:
     assert Case([OTHER], wanted=None).oracle.fails(PLAN, "faults")
     assert not Case([VALID], wanted=None).oracle.fails(PLAN, "faults")
 
@@ -223,18 +220,17 @@ def test_the_failure_is_found_and_made_small_in_simulation(
     assert performed_by(run(world))
 
 
-def test_a_time_that_is_over_is_told(failed: RunFolder, tmp_path: Path) -> None:
-    found = rehearsed(failed, tmp_path, Console(file=StringIO()), Stop(), 0.0)
-    assert found.plan is None
-    assert found.lines == ("simulation: no seed failed alike within 0 s.",)
-
-
-def test_who_does_not_want_to_wait_is_heard(failed: RunFolder, tmp_path: Path) -> None:
+def test_a_time_that_is_over_is_told_and_who_does_not_want_to_wait_is_heard(
+    failed: RunFolder, tmp_path: Path
+) -> None:
+    late = rehearsed(failed, tmp_path, Console(file=StringIO()), Stop(), 0.0)
+    assert late.plan is None
+    assert late.lines == ("simulation: no seed failed alike within 0 s.",)
     stop = Stop()
     stop.interrupt()
-    found = rehearsed(failed, tmp_path, Console(file=StringIO()), stop, 60.0)
-    assert found.plan is None
-    assert "interrupted" in found.lines[0]
+    stopped = rehearsed(failed, tmp_path, Console(file=StringIO()), stop, 60.0)
+    assert stopped.plan is None
+    assert "interrupted" in stopped.lines[0]
 
 
 @pytest.mark.parametrize(
