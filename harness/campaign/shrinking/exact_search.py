@@ -42,11 +42,7 @@ from splitbrain.nemesis.shrinking import shrink
 
 
 class ExactSearch:
-    """One search; all options are checked before the first replay.
-
-    Raises:
-        UsageError: the run cannot be shrunk, or an option does not fit.
-    """
+    """One search; before the first replay raises UsageError for a bad option or an unfit run."""
 
     def __init__(self, options: ShrinkOptions, folder: RunFolder) -> None:
         self._options, self._folder = options, folder
@@ -100,10 +96,9 @@ class ExactSearch:
         )
 
     def keep(self, console: Console, cut_short: str | None) -> description.Kept:
-        """Make the folder of the small run, judge it, and save it as a test if asked to.
+        """Make and judge the folder of the small run, and its test if one is asked for.
 
-        Raises:
-            HarnessError: it does not fail again, or the disk refuses.
+        Raises HarnessError if it does not fail again, or the disk refuses.
         """
         best, finding, path = self._oracle.best, self._oracle.finding, self._options.save_test
         assert best is not None

@@ -59,11 +59,7 @@ _ASKING: Final = Asking(tries=3, at_least=2)
 
 
 class RunSearch:
-    """One search; all options are checked before the first run.
-
-    Raises:
-        UsageError: the run cannot be shrunk, or an option does not fit.
-    """
+    """One search; before the first run raises UsageError for a bad option or an unfit run."""
 
     def __init__(
         self,
@@ -167,8 +163,7 @@ class RunSearch:
     ) -> bool:
         """Search from the best confirmed plan; return whether no fault of it can go alone.
 
-        Raises:
-            HarnessError: not even the run's own plan fails again.
+        Raises HarnessError if not even the run's own plan fails again.
         """
         start = None if guess is None else self._confirmed(oracle, budget, guess, console)
         if start is None:

@@ -54,11 +54,7 @@ class SuiteFile(msgspec.Struct, frozen=True):
 
 
 def read_suite(path: Path) -> SuiteFile:
-    """Read and check a suite file; plan files in it are named relative to it.
-
-    Raises:
-        UsageError: it cannot be read, or something in it is wrong.
-    """
+    """Read a suite file, with plan files relative to it; raise UsageError for anything wrong."""
     file = TomlFile(path, "suite file", _NEXT)
     try:
         suite = msgspec.convert(_with_plan_files(file.data, path.parent), Suite)
@@ -85,11 +81,7 @@ def plan(file: SuiteFile, night_seed: int) -> tuple[PlannedRun, ...]:
 
 
 def check_cells(path: Path, runs: Iterable[PlannedRun]) -> None:
-    """Check one run of each cell against the registries; engines and kernels are not asked.
-
-    Raises:
-        UsageError: a cell cannot be run by this version.
-    """
+    """Check a run of each cell by the registries alone; raise UsageError if it cannot be run."""
     from splitbrain.runtimes.registry import runtime_names
     from splitbrain.systems import registry as systems
 
