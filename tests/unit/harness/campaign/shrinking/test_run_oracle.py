@@ -5,6 +5,7 @@ import random
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -111,38 +112,28 @@ def test_a_try_that_the_harness_could_not_carry_out_is_made_again() -> None:
     assert case.budget.broken is None
 
 
-def test_a_harness_that_fails_again_and_again_ends_the_search() -> None:
-    case = Case(["no engine"])
+@pytest.mark.parametrize(
+    ("verdicts", "runs_max", "now", "runs", "counts", "why"),
+    [
+        # A harness that fails again and again.
+        (["no engine"], 100, 0.0, 3, (0, 0), "the harness failed"),
+        ([WANTED], 1, 0.0, 1, (1, 1), "1 runs were made"),
+        # An interrupted try counts for nothing.
+        ([WANTED, None], 100, 0.0, 2, (1, 1), "interrupted"),
+        ([VALID], 100, 1000.1, 0, (0, 0), "1000 s are over"),
+    ],
+)
+def test_an_unsettled_plan_is_not_taken_and_not_refuted(
+    verdicts: list[Any], runs_max: int, now: float, runs: int, counts: tuple[int, int], why: str
+) -> None:
+    case = Case(verdicts, runs_max=runs_max)
+    case.now = now
     assert not case.oracle.fails(PLAN, "faults")
-    assert case.runs == 3
-    assert case.budget.broken is not None
-    assert "no engine" in str(case.budget.broken)
-    assert case.budget.exhausted() == "the harness failed"
-    assert case.watcher.answers[0].fails is None
-
-
-def test_an_unsettled_plan_is_not_taken_and_not_refuted() -> None:
-    case = Case([WANTED], runs_max=1)
-    assert not case.oracle.fails(PLAN, "faults")
-    assert case.watcher.answers[0].fails is None
+    (answer,) = case.watcher.answers
+    assert (answer.tried, answer.failed, answer.fails) == (*counts, None)
     assert case.oracle.best is None
-    assert case.budget.exhausted() == "1 runs were made"
-
-
-def test_an_interrupted_try_counts_for_nothing() -> None:
-    case = Case([WANTED, None])
-    assert not case.oracle.fails(PLAN, "faults")
-    answer = case.watcher.answers[0]
-    assert (answer.tried, answer.failed, answer.fails) == (1, 1, None)
-    assert case.budget.exhausted() == "interrupted"
-
-
-def test_time_ends_it_too() -> None:
-    case = Case([VALID])
-    case.now = 1000.1
-    assert case.budget.exhausted() == "1000 s are over"
-    assert not case.oracle.fails(PLAN, "faults")
-    assert case.runs == 0
+    assert (case.runs, case.budget.exhausted()) == (runs, why)
+    assert ("no engine" in str(case.budget.broken)) == (verdicts == ["no engine"])
 
 
 @given(
