@@ -196,7 +196,7 @@ BY_OTHERS = msgspec.structs.replace(REPORT, violated=["record"])
         (1, [BY_OTHERS], VALID, {"detections": 0, "is_as_wanted": False}),
         # An alarm without the bug spoils the series.
         (1, [REPORT], REPORT, {"control_alarms": 1, "is_as_wanted": False}),
-        # What the runtime refuses is tried once and is no failure.
+        # A run that the runtime refuses is tried once and is no failure.
         (3, [REFUSED], VALID, {"is_refused": True, "tries": 0, "is_as_wanted": True}),
         # Runs that failed for other reasons are no tries.
         (2, [FAILED, REPORT], VALID, {"tries": 1, "detections": 1, "failed": 1}),
