@@ -17,9 +17,9 @@ it is goes through all stages; if one of them objects, nothing would be worth sa
 Survivors named in ``docs/mutants.md`` are explained there. The last line is one JSON object.
 
 Our own mutator, not mutmut or cosmic-ray: both run one test command for each mutant, whereas here
-the stages differ in kind, the simulation tells which seed and which invariant noticed, branches
-behind planted bugs must be left alone, and the sources must stay untouched because others work in
-the same tree. Each stage is a process of its own. Source: issue 5, item 6.
+the stages differ in kind, the simulation tells which seed and which invariant noticed, and the
+sources must stay untouched because others work in the same tree. Each stage is a process of its
+own. Source: issue 5, item 6.
 """
 
 import argparse
@@ -46,8 +46,7 @@ from bench.trace_hashes import seeds_of
 ROOT: Final = Path(__file__).resolve().parents[1]
 EXPLANATIONS: Final = ROOT / "docs" / "mutants.md"
 _FOLDERS: Final = ("nodes/quorum", "nodes/storage")
-#: The planted bugs themselves, the simulated disk, the disk thread, a tool of the tests.
-_LEFT_OUT: Final = re.compile(r"(bugs|memory.*|disk|durable_lengths|__init__)\.py")
+_LEFT_OUT: Final = re.compile(r"(disk|__init__)\.py")
 _SEEDS: Final = "seeds"
 _REST: Final = "rest"
 #: Stages in their order; seeds and the rest are for both rooms.

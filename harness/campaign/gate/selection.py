@@ -224,13 +224,9 @@ def _with_suite_facts(run: GatedRun, line: RunEnded, night: NightTally) -> Gated
     is_canary = line.expect == "invalid"
     # Enough other runs of its cell found the bug.
     has_teeth = any(cell.planned.cell == line.cell and not cell.lacks_teeth for cell in night.cells)
-    return msgspec.structs.replace(
-        run,
-        is_canary=is_canary,
-        canary_missed=is_canary and not line.as_expected and not has_teeth,
-        died_before=line.attempt - 1,
-        took_s=line.took_s,
-    )
+    is_missed = is_canary and not line.as_expected and not has_teeth
+    facts = {"is_canary": is_canary, "canary_missed": is_missed, "took_s": line.took_s}
+    return msgspec.structs.replace(run, **facts, died_before=line.attempt - 1)
 
 
 def _with_own_names(runs: Iterable[GatedRun]) -> Iterator[GatedRun]:

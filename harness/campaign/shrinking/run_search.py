@@ -59,11 +59,7 @@ _ASKING: Final = Asking(tries=3, at_least=2)
 
 
 class RunSearch:
-    """One search; all options are checked before the first run.
-
-    Raises:
-        UsageError: the run cannot be shrunk, or an option does not fit.
-    """
+    """One search; before the first run raises UsageError for a bad option or an unfit run."""
 
     def __init__(
         self,
@@ -78,15 +74,12 @@ class RunSearch:
         self.limits, self._asking = _run_limits(options)
         self._verdict = wanted_verdict(folder)
         self._runs_folder = options.runs_folder or runs_folder_of(folder)
-        self._test = replay_options(
-            options.run, pinned=options.pinned, runs_folder=self._runs_folder
-        )
+        pinned, runs_folder = options.pinned, self._runs_folder
+        self._test = replay_options(options.run, pinned=pinned, runs_folder=runs_folder)
         self.start = record_of_plan(read_plan(folder), self._test.schedule or ())
         if not fits(self.start):
-            raise UsageError(
-                f"the schedule of {folder.root} cannot be written as a plan file",
-                "Shrink a run whose faults this version knows",
-            )
+            problem = f"the schedule of {folder.root} cannot be written as a plan file"
+            raise UsageError(problem, "Shrink a run whose faults this version knows")
         what = "any violation" if options.any_failure else ", ".join(self._verdict.violated)
         asking = self._asking
         self.wanted = f"{what} wanted; {asking.at_least} of {asking.tries} tries must fail"
@@ -170,8 +163,7 @@ class RunSearch:
     ) -> bool:
         """Search from the best confirmed plan; return whether no fault of it can go alone.
 
-        Raises:
-            HarnessError: not even the run's own plan fails again.
+        Raises HarnessError if not even the run's own plan fails again.
         """
         start = None if guess is None else self._confirmed(oracle, budget, guess, console)
         if start is None:
@@ -269,8 +261,6 @@ def _run_limits(options: ShrinkOptions) -> tuple[Limits, Asking]:
     asking = Asking(tries, at_least if options.at_least is None else options.at_least)
     limits = search_limits(options, options.runs, RUN_LIMITS)
     if asking.at_least > asking.tries:
-        raise UsageError(
-            f"--at-least {asking.at_least} of --tries {asking.tries} can never fail",
-            f"Choose at most --at-least {asking.tries}",
-        )
+        problem = f"--at-least {asking.at_least} of --tries {asking.tries} can never fail"
+        raise UsageError(problem, f"Choose at most --at-least {asking.tries}")
     return limits, asking
