@@ -10,14 +10,12 @@ from splitbrain.harness.report.across.matrix import worst_first
 from splitbrain.harness.report.across.trends import trends_of
 from splitbrain.harness.report.across.words import (
     HEADER,
-    MEASURES,
     change_text,
     failure_title,
     flake_text,
     headline,
     met_rows,
     moment,
-    value_text,
 )
 from splitbrain.harness.report.coverage_tables import NOTE
 
@@ -54,9 +52,9 @@ def to_markdown(findings: Findings) -> str:
             (
                 (
                     trend.title,
-                    MEASURES.get(trend.measure, trend.measure),
+                    trend.name,
                     len(trend.points),
-                    value_text(trend.measure, trend.points[-1].value),
+                    trend.text(trend.points[-1].value),
                     "; ".join(
                         f"{moment(change.started_at)}, from run {change.run_id} on: "
                         f"{change_text(change)}"
