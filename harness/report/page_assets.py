@@ -1,16 +1,16 @@
 """Templates, styles, scripts and the chart library of our pages, and how data get into a page.
 
-A page carries all of it inside; nothing is fetched when it is opened. Everything that a system
-under test said may be hostile. Text goes through the template engine's escaping; data goes into a
-script element that is never run, with every character escaped that could end it; a content security
-policy allows the page's own scripts by their hash and nothing else, no connection either.
+A page carries all of it inside. Everything that a system under test said may be hostile: text goes
+through the template engine's escaping, data into a script element that is never run, with every
+character escaped that could end it, and a content security policy allows the page's own scripts by
+their hash and nothing else, no connection either.
 """
 
 import base64
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import jinja2
 import msgspec
@@ -53,52 +53,22 @@ def page_assets(
     )
 
 
-def template_environment(filters: Mapping[str, Callable[..., Any]]) -> jinja2.Environment:
-    """Return the templates' environment; everything that they show is escaped."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(ASSETS),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]  # untyped there
-    return environment
-
-
 def _asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
-
-
-_ESCAPES = {
-    "<": "\\u003c",
-    ">": "\\u003e",
-    "&": "\\u0026",
-    "\u2028": "\\u2028",
-    "\u2029": "\\u2029",
-}
 
 
 def json_for_script(data: Any) -> Markup:
     """Return JSON that can stand inside a script element, whatever strings are in it."""
     text = msgspec.json.encode(data).decode()
-    for character, escape in _ESCAPES.items():
-        text = text.replace(character, escape)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704 - the characters that could leave the element are gone
 
 
-def own_script(source: str) -> Markup:
-    """Return our script for a script element; raise ValueError if it would end the element."""
-    if "</script" in source.lower() or "<!--" in source:
-        message = "a script of the report contains a closing tag"
-        raise ValueError(message)
-    return Markup(source)  # noqa: S704 - part of the project, checked above
-
-
-def own_style(source: str) -> Markup:
-    """Return our style for a style element; raise ValueError if it would end the element."""
-    if "</style" in source.lower():
-        message = "a style sheet of the report contains a closing tag"
+def own_source(source: str, element: Literal["script", "style"]) -> Markup:
+    """Return our source for such an element; raise ValueError if it would end the element."""
+    if f"</{element}" in source.lower() or "<!--" in source:
+        message = f"a {element} of the report contains a closing tag"
         raise ValueError(message)
     return Markup(source)  # noqa: S704 - part of the project, checked above
 
@@ -112,4 +82,26 @@ def content_security_policy(scripts: list[str]) -> str:
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
+    )
+
+
+def render_page(
+    template: str, filters: Mapping[str, Callable[..., Any]], assets: PageAssets, **shown: Any
+) -> str:
+    """Return the page of a template in ``ASSETS``; everything that it shows is escaped."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(ASSETS),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]  # untyped there
+    return environment.get_template(template).render(
+        # It refuses any request that hostile text in the page might make.
+        policy=content_security_policy(assets.scripts),
+        scripts=[own_source(script, "script") for script in assets.scripts],
+        styles=[own_source(style, "style") for style in assets.styles],
+        has_charts=assets.has_charts,
+        **shown,
     )

@@ -35,12 +35,9 @@ from splitbrain.harness.report.across.words import (
 from splitbrain.harness.report.coverage_tables import NOTE
 from splitbrain.harness.report.page_assets import (
     VENDOR,
-    content_security_policy,
     json_for_script,
-    own_script,
-    own_style,
     page_assets,
-    template_environment,
+    render_page,
 )
 
 #: Longer ids are cut; a lake may hold anything.
@@ -127,25 +124,20 @@ def across_page(findings: Findings, *, vendor: Path = VENDOR) -> str:
         "shown_id": shown_id,
         "counted": counted,
     }
-    return (
-        template_environment(filters)
-        .get_template("across.html.j2")
-        .render(
-            policy=content_security_policy(assets.scripts),
-            scripts=[own_script(script) for script in assets.scripts],
-            styles=[own_style(style) for style in assets.styles],
-            has_charts=assets.has_charts,
-            trend_data=json_for_script([_chart(trend) for trend in drawn]),
-            headline=headline(findings),
-            findings=findings,
-            coverage_header=HEADER,
-            coverage_note=NOTE,
-            coverage=met_rows(findings.coverage.rows),
-            trends=[_shown(trend) for trend in drawn],
-            other_trends=others,
-            more_trends=findings.points.trends - len(trends),
-            matrix=matrix_of(findings.matrix.rows),
-        )
+    return render_page(
+        "across.html.j2",
+        filters,
+        assets,
+        trend_data=json_for_script([_chart(trend) for trend in drawn]),
+        headline=headline(findings),
+        findings=findings,
+        coverage_header=HEADER,
+        coverage_note=NOTE,
+        coverage=met_rows(findings.coverage.rows),
+        trends=[_shown(trend) for trend in drawn],
+        other_trends=others,
+        more_trends=findings.points.trends - len(trends),
+        matrix=matrix_of(findings.matrix.rows),
     )
 
 
