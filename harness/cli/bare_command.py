@@ -39,8 +39,7 @@ def check_bare(
 ) -> int:
     """Judge a bare history and print the verdict; returns the exit code.
 
-    ``jobs`` are the parts at work at the same time, by default one for each processor of this
-    process; ``report`` is where to write the page, None for none.
+    ``jobs`` are the parts at work at the same time, by default one for each processor.
 
     Raises:
         HarnessError: the history cannot be read.

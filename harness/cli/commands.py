@@ -1,11 +1,8 @@
 """The commands ``test``, ``check``, ``analyze`` and ``replay``.
 
-Running and judging are apart: a run leaves a folder, judging reads it, and a folder left by a dead
-run is judged in the same way.
-
-A world is replayed exactly, any other run by its plan. In containers a seed replays the *schedule*
-and the clients' operations, not the kernel's timing, so a failure may not come back: said is in how
-many of n replays it did.
+A run leaves a folder, judging reads it, and one left by a dead run is judged in the same way. A
+world is replayed exactly, any other run by its plan: in containers a seed replays the *schedule*
+and the clients' operations, not the kernel's timing, so a failure may not come back.
 """
 
 import shlex
@@ -250,9 +247,7 @@ def _analyze(folder: RunFolder, console: Console) -> Results:
 def replay(options: ReplayOptions, console: Console) -> int:
     """Run a recorded plan or world again, and say how often it came to the same.
 
-    Returns:
-        The worst exit code: by a plan a violation, then a failed harness, then unknown, then valid;
-        of an exact replay first of all that it came out differently, as a failed harness.
+    Returns the worst exit code; an exact replay that comes out differently is a failed harness.
 
     Raises:
         UsageError: there is no such run or world, or an option does not fit it.

@@ -234,11 +234,7 @@ def _reproduce(record: RunRecord) -> str:
 
 
 def defaults_of(plan: Plan) -> Experiment | None:
-    """Return the defaults of ``splitbrain test`` in the plan's tool version, if that is this one.
-
-    Another version may have had others, and an option left out of a command line must mean the same
-    there.
-    """
+    """Return the defaults of ``splitbrain test``; another version may have had others: None."""
     if plan.tool_version != tool_version():
         return None
     name = plan.experiment.system

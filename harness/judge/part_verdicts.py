@@ -37,8 +37,7 @@ def judge_parts(runs: Sequence[Path], console: Console) -> int:
     """Judge the parts of run folders; return the worst exit code.
 
     Raises:
-        UsageError: one is no run folder, or its plan has nothing to judge in parts; nothing was
-            done then.
+        UsageError: one is no run folder, or has nothing to judge in parts; nothing was done.
         HarnessError: Spark failed.
     """
     folders = [find_run(run) for run in runs]

@@ -1,7 +1,6 @@
 """Inline SVG of the graph of operations that cannot be ordered. Pure.
 
-Takes the node-link data that ``checker.explanation`` puts into a violation. Columns follow real
-time, red arrows are the contradiction. Must draw any graph that it gets, also an odd one.
+Columns follow real time, red arrows are the contradiction. Any graph is drawn, also an odd one.
 """
 
 from collections import Counter
@@ -52,10 +51,9 @@ class _Edge(msgspec.Struct, frozen=True):
 
 
 def draw_graph(data: Mapping[str, Any], identifier: str) -> Markup:
-    """Return the picture of one violation's graph.
+    """Return the picture of one violation's graph (``checker.explanation.to_data``).
 
-    ``data`` is as of ``checker.explanation.to_data``; ``identifier`` makes the marks of several
-    pictures in one page differ.
+    ``identifier`` makes the marks of several pictures in one page differ.
     """
     graph = essence(data)
     if not graph.number_of_nodes():

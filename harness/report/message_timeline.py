@@ -1,9 +1,8 @@
 """Reader of the part of ``timeline.jsonl`` that the report can show: the time before the violation.
 
-A long run has more events than a page can carry, so only the end is kept, or the time before the
-first violation and a little after, plus the state of the system where that begins. Broken lines are
-left out and reported. Must never hold the whole file, never raise for its content, and judge
-nothing. Source: issue 5, item 9.
+A long run has more events than a page can carry, or memory: only the end is kept, or the time
+before the first violation and a little after, plus the state of the system where that begins.
+Broken lines are left out and reported. Source: issue 5, item 9.
 """
 
 from collections import deque

@@ -1,7 +1,6 @@
 """Data of the timeline's picture, as one record that becomes the JSON inside the page. Pure.
 
-Rows are arrays, in the order of their fields, since a page holds many of them. Text of the system
-under test is made printable here and given to the script as data only.
+Rows are arrays, in the order of their fields, since a page holds many of them.
 """
 
 import re

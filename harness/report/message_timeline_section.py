@@ -1,7 +1,7 @@
 """The report's section that shows every message of a simulated run, ready for the template.
 
-Reads ``timeline.jsonl`` and is pure apart from that. The picture is drawn by a script; readers
-without it have a table of the last events before the violation. Source: issue 5, item 9.
+The picture is drawn by a script; readers without it have a table of the last events before the
+violation. Source: issue 5, item 9.
 """
 
 from collections.abc import Iterable, Sequence

@@ -2,7 +2,6 @@
 
 The time axis keeps the order of every begin and end, and squeezes the stretches between them, so
 that an operation of one millisecond can be read beside a gap of seconds; ticks name the real times.
-At most ``OPERATIONS_MAX`` operations are drawn, the contradicting ones first.
 """
 
 import math

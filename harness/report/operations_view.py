@@ -2,9 +2,7 @@
 
 Without a violation it shows the busiest stretch. Unlike the static picture beside it, which
 squeezes time so that a few labels can be read, the view has the real axis, faults and leaders as
-bands, and a zoom. Bounded at any length of the history: at most ``OPERATIONS_MAX`` operations,
-nearest to the violation first, of at most ``ROWS_MAX`` processes. Must never leave out an outlined
-operation.
+bands, and a zoom. Bounded, nearest to the violation first; no outlined operation is left out.
 """
 
 import heapq

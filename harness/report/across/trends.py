@@ -1,8 +1,7 @@
 """Trends of the findings over all runs, their levels, and each as an inline SVG. Pure.
 
-The live picture, the static one and the table beside them share levels and range. The static one is
-for a page without scripts, a printer, and a set-up without the chart library. Its runs stand at
-equal distances, as the search for changes sees them; the table names them.
+The static picture is for a page without scripts, a printer, and a set-up without the chart library.
+Its runs stand at equal distances, as the search for changes sees them.
 """
 
 from itertools import groupby, pairwise
