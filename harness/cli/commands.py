@@ -52,11 +52,6 @@ class Judged(msgspec.Struct, frozen=True):
     verdict: ReplayVerdict = INTERRUPTED
 
 
-def run_and_judge(options: TestOptions, console: Console, *, analyze: bool | None = None) -> int:
-    """Run a test, judge it, print the verdict; returns the exit code."""
-    return run_once(options, console, analyze=analyze).exit_code
-
-
 def run_once(options: TestOptions, console: Console, *, analyze: bool | None) -> Judged:
     """Run a test, judge it and print the verdict.
 

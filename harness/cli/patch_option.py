@@ -52,6 +52,6 @@ def start_patched(files: list[Path] | None) -> None:
     except PatchError as error:
         problem, _, next_step = str(error).removesuffix(".").rpartition(". ")
         raise UsageError(problem, next_step) from error
-    words = [sys.executable, "-P", "-m", f"{PACKAGE}.patched", *map(str, files), "--"]
-    words += ["-m", f"{PACKAGE}.harness.cli", *sys.argv[1:]]
-    os.execve(sys.executable, words, child_environment())  # noqa: S606 - no shell is wanted
+    command = [sys.executable, "-P", "-m", f"{PACKAGE}.patched", *map(str, files), "--"]
+    command += ["-m", f"{PACKAGE}.harness.cli", *sys.argv[1:]]
+    os.execve(sys.executable, command, child_environment())  # noqa: S606 - no shell is wanted

@@ -41,8 +41,8 @@ def with_records(**usual: Any) -> Callable[[Callable[..., int]], Callable[..., i
                 shown.append(parameter.replace(annotation=hint))
 
         @functools.wraps(command)
-        def parsed(*words: Any, **options: Any) -> int:
-            given = signature.bind(*words, **options).arguments
+        def parsed(*arguments: Any, **options: Any) -> int:
+            given = signature.bind(*arguments, **options).arguments
             for name, fields in records.items():
                 values = {
                     field.name: _read(field, given.pop(field.name))

@@ -49,11 +49,11 @@ def run_test_command(  # noqa: D417 - the fields of records describe themselves
         analyze: Run the Spark analysis after the run; by default unless it is a simulated one.
     """
     start_patched(patch)
-    from splitbrain.harness.cli.commands import run_and_judge
+    from splitbrain.harness.cli.commands import run_once
     from splitbrain.harness.run.options import TestOptions
 
     options = TestOptions(experiment=experiment, runs_folder=runs_folder, keep_data=keep_data)
-    return run_and_judge(options, output(), analyze=analyze)
+    return run_once(options, output(), analyze=analyze).exit_code
 
 
 @app.command(name="check")

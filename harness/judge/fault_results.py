@@ -90,7 +90,7 @@ def with_notices(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[Fa
     found = notices(record.windows, record)
     return tuple(
         msgspec.structs.replace(
-            fault, noticed=found[fault.index].noticed, notice=found[fault.index].words
+            fault, noticed=found[fault.index].noticed, notice=found[fault.index].text
         )
         if fault.index in found
         else fault

@@ -154,7 +154,7 @@ class _Attempts:
         try:
             return make()
         except Exception as error:  # noqa: BLE001 - see the sentence above
-            self.crashes.append(f"{what} could not be told: {type(error).__name__}: {error}.")
+            self.crashes.append(f"{what} could not be found: {type(error).__name__}: {error}.")
             return otherwise
 
 
@@ -162,10 +162,10 @@ def _judge_record(record: RunRecord, harness_problems: Sequence[str], stop: Stop
     attempts = _Attempts()
     made = attempts.made
     faults = made(
-        "What became of the faults", lambda: fault_results(record.scheduled, record.faults), ()
+        "The results of faults", lambda: fault_results(record.scheduled, record.faults), ()
     )
-    faults = made("How long failovers took", lambda: with_failovers(record, faults), faults)
-    faults = made("What noticed the faults", lambda: with_notices(record, faults), faults)
+    faults = made("Failover times", lambda: with_failovers(record, faults), faults)
+    faults = made("Signs of the faults", lambda: with_notices(record, faults), faults)
     undecided = [_undecided(name) for name in _checker_names(record)]
     checked = made("The checkers' verdict", lambda: _checked(record, faults, stop), undecided)
     for name, look in _own_checkers(record):
@@ -271,7 +271,7 @@ def _assemble(
 ) -> Results:
     plan, root, made = record.plan, record.folder.root, attempts.made
     from_outside = not record.state_events
-    led = made("Who led", lambda: {reign.epoch for reign in record.reigns}, set[int]())
+    led = made("Leadership", lambda: {reign.epoch for reign in record.reigns}, set[int]())
     gap = made(
         "The longest unavailability",
         lambda: longest_unavailability_ns(record.operations, record.functions),
@@ -279,7 +279,7 @@ def _assemble(
     )
     acknowledged = made("The epochs", lambda: acknowledged_epochs(record.operations), set[int]())
     epochs = led | acknowledged
-    coverage = made("What the faults met", lambda: coverage_of(record), None)
+    coverage = made("Fault coverage", lambda: coverage_of(record), None)
     counts = made(
         "The outcomes",
         lambda: outcome_counts(record.operations, record.functions),

@@ -123,19 +123,19 @@ def _watched_exits(
         if phase.phase != "node-exited" or phase.node != node:
             continue
         why = _stated_reason(events, phase.time) or phase.detail
-        words = last_words(record.folder.root, node, phase.exit_code)
-        if words is not None and not words.is_telling:
+        ending = last_words(record.folder.root, node, phase.exit_code)
+        if ending is not None and not ending.is_recognised:
             # The log's end may be another life's, and adds nothing to a stated reason.
             is_other = _has_lived_since(record, windows, node, phase.time)
-            words = None if is_other or why else words
-        said = why or (words.words if words is not None and words.is_telling else None)
+            ending = None if is_other or why else ending
+        stated = why or (ending.text if ending is not None and ending.is_recognised else None)
         asking = _asking(windows, node, phase.time)
-        if asking and _fits(asking, said, phase.exit_code):
+        if asking and _fits(asking, stated, phase.exit_code):
             continue
         code = "an unknown exit code" if phase.exit_code is None else f"exit code {phase.exit_code}"
         what = f"ended by itself with {code}" + (f" ({why})" if why else "")
-        yield _with_words(
-            _violation("node-exited", node, phase.time, what + _despite(asking)), words
+        yield _with_ending(
+            _violation("node-exited", node, phase.time, what + _despite(asking)), ending
         )
 
 
@@ -152,12 +152,12 @@ def _has_lived_since(
     )
 
 
-def _with_words(violation: dict[str, Any], words: LastWords | None) -> dict[str, Any]:
-    if words is None:
+def _with_ending(violation: dict[str, Any], ending: LastWords | None) -> dict[str, Any]:
+    if ending is None:
         return violation
-    says = words.words if words.is_telling else f"its log ends with {words.words!r}"
-    sentence = f"{violation['sentence'].rstrip('.')}: {says} ({words.place})."
-    return {**violation, "sentence": sentence, "words": words.words, "place": words.place}
+    says = ending.text if ending.is_recognised else f"its log ends with {ending.text!r}"
+    sentence = f"{violation['sentence'].rstrip('.')}: {says} ({ending.place})."
+    return {**violation, "sentence": sentence, "words": ending.text, "place": ending.place}
 
 
 def _stated_reason(events: Sequence[StateEvent], time: int) -> str | None:
@@ -238,8 +238,8 @@ def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | No
     if reason is None:
         starves = any(window.traits.starves for window in asking)
         return starves and exit_code in (None, KILLED_CODE)
-    said = reason.casefold()
-    return any(word in said for window in asking for word in window.traits.reasons)
+    stated = reason.casefold()
+    return any(word in stated for window in asking for word in window.traits.reasons)
 
 
 def _despite(asking: Sequence[FaultWindow]) -> str:

@@ -88,7 +88,7 @@ def never_tried(cells: Iterable[CoverageCell], kinds: Sequence[str]) -> list[str
     for kind in sorted(met):
         own = [cell for cell in given if cell.kind == kind]
         missing = [_missing(role, own) for role in ALWAYS]
-        gaps = [words for words in missing if words]
+        gaps = [gap for gap in missing if gap]
         if gaps:
             lines.append(f"{kind} {'; '.join(gaps)}")
     workloads = sorted({cell.workload for cell in given})
@@ -105,7 +105,7 @@ def _missing(role: Role, cells: Sequence[CoverageCell]) -> str:
     phases = {cell.phase for cell in cells if cell.role == role}
     if not phases:
         return f"on a {role}"
-    left = [words for phase, words in _IN_PHASE.items() if phase not in phases]
+    left = [text for phase, text in _IN_PHASE.items() if phase not in phases]
     return f"on a {role} {' or '.join(left)}" if left else ""
 
 

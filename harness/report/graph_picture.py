@@ -43,7 +43,7 @@ Place = tuple[float, float]
 class _Edge(msgspec.Struct, frozen=True):
     source: int
     target: int
-    words: str
+    label: str
     bad: bool
     #: Its number among those that leave the source, and their count.
     exit: int = 0
@@ -132,23 +132,23 @@ def essence(data: Mapping[str, Any]) -> "nx.MultiDiGraph[int]":
 
 def _edges(graph: "nx.MultiDiGraph[int]") -> list[_Edge]:
     """Return one edge per pair and direction; red ones last, so that nothing covers them."""
-    words: dict[tuple[int, int], list[str]] = {}
+    labels: dict[tuple[int, int], list[str]] = {}
     bad: set[tuple[int, int]] = set()
     for source, target, kind, edge in graph.edges(keys=True, data=True):
-        words.setdefault((source, target), []).append(_WORDS.get(str(kind), str(kind)))
+        labels.setdefault((source, target), []).append(_WORDS.get(str(kind), str(kind)))
         if edge["contradiction"]:
             bad.add((source, target))
-    exits = Counter(source for source, _ in words)
+    exits = Counter(source for source, _ in labels)
     used: Counter[int] = Counter()
     edges: list[_Edge] = []
-    for (source, target), said in words.items():
-        if len(said) > 1 and _IMPLIED in said:
-            said.remove(_IMPLIED)
+    for (source, target), kinds in labels.items():
+        if len(kinds) > 1 and _IMPLIED in kinds:
+            kinds.remove(_IMPLIED)
         edges.append(
             _Edge(
                 source=source,
                 target=target,
-                words=", ".join(said),
+                label=", ".join(kinds),
                 bad=(source, target) in bad,
                 exit=used[source],
                 exits=exits[source],
@@ -247,7 +247,7 @@ def _arrow(edge: _Edge, source: Place, target: Place, identifier: str) -> tuple[
     head = f"url(#{identifier}-{'red' if edge.bad else 'head'})"
     line = element("path", class_=f"edge{bad}", d=f"M{curve}", marker_end=head)
     label = element(
-        "text", edge.words, class_=f"edge-label{bad}", x=label_x, y=label_y, text_anchor=anchor
+        "text", edge.label, class_=f"edge-label{bad}", x=label_x, y=label_y, text_anchor=anchor
     )
     return line, label
 

@@ -156,7 +156,7 @@ def _cut(timeline: ReadTimeline) -> str | None:
 
 
 def _row(record: TimelineRecord) -> Row:
-    where, what = words(record)
+    where, what = place_and_event(record)
     return Row(
         time=f"{record.time / _US_PER_S:.6f}",
         where=printable(where),
@@ -166,7 +166,7 @@ def _row(record: TimelineRecord) -> Row:
     )
 
 
-def words(record: TimelineRecord) -> tuple[str, str]:
+def place_and_event(record: TimelineRecord) -> tuple[str, str]:
     """Return place and event in words."""
     match record:
         case TimelineMessage():
