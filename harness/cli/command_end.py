@@ -108,7 +108,7 @@ def _in_our_words(
         case MissingArgumentError() if error.argument and error.argument.name in arguments:
             problem = f"{error.argument.name} has no value"
         case MissingArgumentError() if error.argument:
-            problem = f"the {error.argument.name.lstrip('-').upper()} is missing"
+            problem = f"missing argument {error.argument.name.lstrip('-').upper()}"
         case RepeatArgumentError():
             problem, next_step = f"{error.token.keyword} is given twice", "Give it once"
         case CoercionError() if error.token is not None:

@@ -254,7 +254,7 @@ def replay(options: ReplayOptions, console: Console) -> int:
         return replay_file(options.scenario, console, options)
     if options.run is None:
         raise UsageError(
-            "the RUN is missing", "Name a run folder, such as runs/latest, or a --scenario FILE"
+            "missing argument RUN", "Name a run folder, such as runs/latest, or a --scenario FILE"
         )
     folder = find_run(options.run)
     if added := added_patches(folder):

@@ -96,7 +96,7 @@ def _pairs(option: str, values: list[str] | None) -> dict[str, str]:
     for text in values or ():
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise UsageError(f"{option} {text!r} is no pair", f"Write {option} NAME=VALUE")
+            raise UsageError(f"{option} {text!r} is not a pair", f"Write {option} NAME=VALUE")
         if name in pairs:
             raise UsageError(f"{option} sets {name!r} twice", "Give it once")
         pairs[name] = value

@@ -35,7 +35,7 @@ GATES = Chapter(
     causes(
         """
 gate-without-policy | a gate without a policy | gate runs
-  the POLICY is missing. `splitbrain gate --help` shows what there is
+  missing argument POLICY. `splitbrain gate --help` shows what there is
 policy-missing | a policy that is not there | gate --policy gate.toml runs
   the policy gate.toml cannot be read: No such file or directory. Name a file that exists
 policy-no-utf-8 | a policy that is no UTF-8 | gate --policy gate.toml runs

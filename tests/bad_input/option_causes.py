@@ -28,9 +28,9 @@ missing-value | an option without its value | test --seed
 extra-word | one word too many | clean now
   'now' is one word too many. `splitbrain clean --help` shows what there is
 missing-path | nothing to be judged | check
-  the PATH is missing. `splitbrain check --help` shows what there is
+  missing argument PATH. `splitbrain check --help` shows what there is
 missing-run | nothing to be replayed | replay
-  the RUN is missing. Name a run folder, such as runs/latest, or a --scenario FILE
+  missing argument RUN. Name a run folder, such as runs/latest, or a --scenario FILE
 repeated-option | an option given twice | test --seed 1 --seed 2
   --seed is given twice. Give it once
 value-for-switch | a switch with a value | test --keep-data=maybe
@@ -124,9 +124,9 @@ unknown-bug | no such planted bug | test --bug stale-leader-read
 unknown-runtime | no such runtime | test --runtime doker
   there is no runtime 'doker'. Choose one of: {RUNTIMES}
 setting-without-value | a setting without = | test --setting fetch
-  --setting 'fetch' is no pair. Write --setting NAME=VALUE
+  --setting 'fetch' is not a pair. Write --setting NAME=VALUE
 setting-without-name | a setting without name | test --setting =5
-  --setting '=5' is no pair. Write --setting NAME=VALUE
+  --setting '=5' is not a pair. Write --setting NAME=VALUE
 unknown-setting | no such setting | test --setting foo=bar | process
   unknown setting 'foo'; known are {KNOWN_SETTINGS}. Correct the bug or the setting
 setting-word | a setting of the wrong type | test --setting fetch_timeout_ms=soon
@@ -135,7 +135,7 @@ setting-twice | a setting given twice
   $ test --setting fetch_timeout_ms=1 --setting fetch_timeout_ms=2
   --setting sets 'fetch_timeout_ms' twice. Give it once
 workload-option-no-pair | a workload option without = | test --workload-option values
-  --workload-option 'values' is no pair. Write --workload-option NAME=VALUE
+  --workload-option 'values' is not a pair. Write --workload-option NAME=VALUE
 unknown-workload-option | no such workload option | test --workload-option value=small
   the workload 'register' has no option 'value'. Its options are: values
 unknown-workload-option-value | no such value of a workload option
