@@ -40,7 +40,6 @@ from splitbrain.harness.report.outcome_words import failures, outcome_cells, out
 from splitbrain.harness.report.page_assets import (
     VENDOR,
     json_for_script,
-    page_assets,
     render_page,
 )
 from splitbrain.harness.report.static_charts import draw_static_charts
@@ -66,12 +65,6 @@ def report_page(
     messages = _messages(record, results)
     charts = _chart_data(record)
     view = operations_view(record.operations, results.checkers, charts.faults, charts.reigns)
-    assets = page_assets(
-        # A bare history has no times to draw charts of.
-        None if results.bare_history else vendor,
-        ["report.js", *(SCRIPTS if messages else ()), *([SCRIPT] if view else [])],
-        [*(STYLES if messages else ()), *([STYLE] if view else [])],
-    )
     filters: dict[str, Callable[..., Any]] = {
         "printable": printable,
         # Sentences are whole, for they say why a verdict is trusted.
@@ -81,7 +74,10 @@ def report_page(
     return render_page(
         "report.html.j2",
         filters,
-        assets,
+        scripts=["report.js", *(SCRIPTS if messages else ()), *([SCRIPT] if view else [])],
+        styles=[*(STYLES if messages else ()), *([STYLE] if view else [])],
+        # A bare history has no times to draw charts of.
+        vendor=None if results.bare_history else vendor,
         chart_data=json_for_script(charts),
         operations_view=view,
         operations_view_data=json_for_script(view),

@@ -24,35 +24,6 @@ VENDOR: Final = _FOLDER / "vendor"
 _CHARTS: Final = "charts.js"
 
 
-class PageAssets(msgspec.Struct, frozen=True):
-    """Scripts and styles of a page, in the order in which they stand in it."""
-
-    scripts: list[str]
-    styles: list[str]
-    has_charts: bool
-
-
-def page_assets(
-    vendor: Path | None, scripts: Sequence[str], styles: Sequence[str] = ()
-) -> PageAssets:
-    """Return the assets of these names in ``ASSETS``, behind those that all pages have.
-
-    ``vendor`` is the folder of the chart library; None for a page without charts.
-    """
-    own_css = [_asset(name) for name in ("report.css", *styles)]
-    own_js = [_asset(name) for name in (_CHARTS, *scripts)]
-    if vendor is None:
-        return PageAssets(own_js, own_css, has_charts=False)
-    library, library_css = vendor / "uPlot.iife.min.js", vendor / "uPlot.min.css"
-    if not (library.is_file() and library_css.is_file()):
-        return PageAssets(own_js, own_css, has_charts=False)
-    return PageAssets(
-        [library.read_text(encoding="utf-8"), *own_js],
-        [library_css.read_text(encoding="utf-8"), *own_css],
-        has_charts=True,
-    )
-
-
 def _asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
 
@@ -86,9 +57,26 @@ def content_security_policy(scripts: list[str]) -> str:
 
 
 def render_page(
-    template: str, filters: Mapping[str, Callable[..., Any]], assets: PageAssets, **shown: Any
+    template: str,
+    filters: Mapping[str, Callable[..., Any]],
+    *,
+    scripts: Sequence[str],
+    styles: Sequence[str],
+    vendor: Path | None,
+    **shown: Any,
 ) -> str:
-    """Return the page of a template in ``ASSETS``; everything that it shows is escaped."""
+    """Return the page of a template in ``ASSETS``; everything that it shows is escaped.
+
+    Scripts and styles of these names stand behind those that all pages have; ``vendor`` is the
+    folder of the chart library, None for a page without charts.
+    """
+    own_js = [_asset(name) for name in (_CHARTS, *scripts)]
+    own_css = [_asset(name) for name in ("report.css", *styles)]
+    library = () if vendor is None else (vendor / "uPlot.iife.min.js", vendor / "uPlot.min.css")
+    has_charts = bool(library) and all(path.is_file() for path in library)
+    if has_charts:
+        script, style = (path.read_text(encoding="utf-8") for path in library)
+        own_js, own_css = [script, *own_js], [style, *own_css]
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(ASSETS),
         autoescape=True,
@@ -99,9 +87,9 @@ def render_page(
     environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]  # untyped there
     return environment.get_template(template).render(
         # It refuses any request that hostile text in the page might make.
-        policy=content_security_policy(assets.scripts),
-        scripts=[own_source(script, "script") for script in assets.scripts],
-        styles=[own_source(style, "style") for style in assets.styles],
-        has_charts=assets.has_charts,
+        policy=content_security_policy(own_js),
+        scripts=[own_source(script, "script") for script in own_js],
+        styles=[own_source(style, "style") for style in own_css],
+        has_charts=has_charts,
         **shown,
     )

@@ -36,7 +36,6 @@ from splitbrain.harness.report.coverage_tables import NOTE
 from splitbrain.harness.report.page_assets import (
     VENDOR,
     json_for_script,
-    page_assets,
     render_page,
 )
 
@@ -114,7 +113,6 @@ def across_page(findings: Findings, *, vendor: Path = VENDOR) -> str:
     """Return the whole page; ``vendor`` is the folder of the chart library."""
     trends = trends_of(findings)
     drawn, others = trends[:CHARTS_MAX], trends[CHARTS_MAX:]
-    assets = page_assets(vendor, ["trends.js"], ["across.css"])
     filters = {
         "printable": printable,
         "moment": moment,
@@ -127,7 +125,9 @@ def across_page(findings: Findings, *, vendor: Path = VENDOR) -> str:
     return render_page(
         "across.html.j2",
         filters,
-        assets,
+        scripts=["trends.js"],
+        styles=["across.css"],
+        vendor=vendor,
         trend_data=json_for_script([_chart(trend) for trend in drawn]),
         headline=headline(findings),
         findings=findings,
