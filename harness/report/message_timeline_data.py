@@ -12,6 +12,7 @@ import msgspec
 
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.report.message_timeline import ReadTimeline
+from splitbrain.harness.report.story_lines import ROLELESS
 from splitbrain.history.timeline_records import (
     Microseconds,
     TimelineDisk,
@@ -27,8 +28,6 @@ from splitbrain.history.timeline_records import (
 #: Characters of one detail, and of a violation's, of which there are few.
 _DETAIL_MAX = 240
 _STORY_MAX = 2_000
-#: Role of a running node that has not stated one yet.
-ROLELESS = "starting"
 _ANSWER = "Answer"
 #: Questions from one node to another that may wait for an answer at once.
 _OPEN_QUESTIONS_MAX = 64
