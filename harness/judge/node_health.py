@@ -41,7 +41,9 @@ def judge_nodes(record: RunRecord) -> CheckResult:
     violations: list[dict[str, Any]] = []
     unexplained: list[dict[str, Any]] = []
     restarts = 0
-    failed = _failed_since(record)
+    # A failure of the harness or its environment may be the cause of later exits.
+    failures = (phase.since for phase in record.phases if phase.since is not None)
+    failed = min(failures, default=None)
     for node in record.node_names:
         events = record.state_events.get(node, [])
         restarts += len({event.incarnation for event in events} - {0})
@@ -71,11 +73,6 @@ def judge_nodes(record: RunRecord) -> CheckResult:
     return result
 
 
-def _failed_since(record: RunRecord) -> int | None:
-    """Return when the harness or its environment failed, ns; it may be the cause of later exits."""
-    return min((phase.since for phase in record.phases if phase.since is not None), default=None)
-
-
 def _without_blame(
     result: CheckResult, reason: str, found: Sequence[dict[str, Any]]
 ) -> CheckResult:
@@ -91,6 +88,7 @@ def _without_blame(
 def _result(
     nodes: Sequence[str], violations: list[dict[str, Any]], silent: Sequence[str], restarts: int
 ) -> CheckResult:
+    figures = {"nodes": len(nodes), "restarts": restarts}
     verdict, reason = Verdict.VALID, "No node ended by itself and none wrote a traceback."
     if violations:
         verdict, reason = Verdict.INVALID, str(violations[0]["sentence"])
@@ -100,11 +98,7 @@ def _result(
         verdict = Verdict.UNKNOWN
         reason = f"Nothing is known of {', '.join(silent) or 'the nodes'}: no log, no state event."
     return CheckResult(
-        checker=NODE_CHECKER,
-        verdict=verdict,
-        reason=reason,
-        figures={"nodes": len(nodes), "restarts": restarts},
-        violations=tuple(violations[:_VIOLATIONS_MAX]),
+        NODE_CHECKER, verdict, reason, figures, violations=tuple(violations[:_VIOLATIONS_MAX])
     )
 
 
@@ -213,21 +207,17 @@ def _exits(
 
 def _asking(windows: Sequence[FaultWindow], node: str, time: int | None) -> list[FaultWindow]:
     """Return faults that ask the node to end: in force, or gone and with a bad disk left behind."""
+    # A node that a busy machine starts slowly reads late the damage that a healed fault left.
     return [
         window
         for window in windows
         if window.traits.reasons
         and node in window.nodes
-        and (_explained([window], time) or _has_left_a_bad_disk(window, time))
+        and (
+            _explained([window], time)
+            or (window.traits.stays and time is not None and time >= window.start)
+        )
     ]
-
-
-def _has_left_a_bad_disk(window: FaultWindow, time: int | None) -> bool:
-    """Return whether the node may still read the damage that a healed fault left on its disk.
-
-    A node that a busy machine starts slowly reads it late.
-    """
-    return window.traits.stays and time is not None and time >= window.start
 
 
 def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | None) -> bool:
@@ -253,16 +243,12 @@ def _ended_between(ending: Sequence[FaultWindow], last: int | None, first: int |
     """
     if last is None or first is None:
         return True
-    return any(
-        window.start - _STAMP_SLACK_NS <= first and last <= window.end + _STAMP_SLACK_NS
-        for window in ending
-    )
+    slack = _STAMP_SLACK_NS
+    return any(w.start - slack <= first and last <= w.end + slack for w in ending)
 
 
 def _explained(ending: Sequence[FaultWindow], time: int | None) -> bool:
-    return time is None or any(
-        window.start - _STAMP_SLACK_NS <= time <= window.end + _STAMP_SLACK_NS for window in ending
-    )
+    return _ended_between(ending, time, time)
 
 
 def _violation(kind: str, node: str, time: int | None, what: str) -> dict[str, Any]:
