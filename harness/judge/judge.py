@@ -175,8 +175,11 @@ def _judge_record(record: RunRecord, harness_problems: Sequence[str], stop: Stop
     checked = record_health.as_evidence(record, checked)
     failures, problems = _problems(record, faults, harness_problems)
     crashed = len(attempts.crashes)
-    vacuous = made("Whether the run proves anything", lambda: _vacuous(record, faults), ())
-    vacuous = vacuous or tuple(attempts.crashes[crashed:])
+    vacuous: tuple[str, ...] = ()
+    # For a drawn world its sweep says whether it proves anything.
+    if not (record.is_drawn or record.ended_at_violation):
+        vacuous = made("The proof of the run", lambda: vacuous_reasons(record, faults), ())
+        vacuous = vacuous or tuple(attempts.crashes[crashed:])
     results = _assemble(record, checked, faults, attempts)
     return msgspec.structs.replace(
         results,
@@ -208,13 +211,6 @@ def _own_checkers(record: RunRecord) -> Iterator[tuple[str, Callable[[RunRecord]
     if node_health.is_agreement_overdue(record):
         yield node_health.AGREEMENT_CHECKER, node_health.judge_convergence
     yield RECORD_CHECKER, record_health.judge_record
-
-
-def _vacuous(record: RunRecord, faults: Sequence[FaultResult]) -> tuple[str, ...]:
-    """Return why the run proves nothing; for a drawn world its sweep says that."""
-    if record.is_drawn or record.ended_at_violation:
-        return ()
-    return vacuous_reasons(record, faults)
 
 
 def _reproduce(record: RunRecord) -> str:

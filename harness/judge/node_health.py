@@ -57,7 +57,12 @@ def judge_nodes(record: RunRecord) -> CheckResult:
             blames = known and (failed is None or (exit_["time"] or 0) < failed)
             (violations if blames else unexplained).append(exit_)
         violations += _tracebacks(node, record.folder.root / "nodes" / node)
-    silent = [node for node in record.node_names if not _left_a_trace(record, node)]
+    silent = [
+        node
+        for node in record.node_names
+        if not record.state_events.get(node)
+        and not any(node_logs(record.folder.root / "nodes" / node))
+    ]
     result = _result(record.node_names, violations, silent, restarts)
     if result.verdict is not Verdict.INVALID and unexplained:
         why = (
@@ -99,12 +104,6 @@ def _result(
         reason = f"Nothing is known of {', '.join(silent) or 'the nodes'}: no log, no state event."
     return CheckResult(
         NODE_CHECKER, verdict, reason, figures, violations=tuple(violations[:_VIOLATIONS_MAX])
-    )
-
-
-def _left_a_trace(record: RunRecord, node: str) -> bool:
-    return bool(record.state_events.get(node)) or any(
-        node_logs(record.folder.root / "nodes" / node)
     )
 
 

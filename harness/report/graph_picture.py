@@ -95,15 +95,6 @@ def _head(identifier: str, class_: str) -> Markup:
     return element("defs", marker)
 
 
-def _contradicting(graph: "nx.MultiDiGraph[int]") -> frozenset[int]:
-    return frozenset(
-        index
-        for source, target, edge in graph.edges(data=True)
-        if edge["contradiction"]
-        for index in (source, target)
-    )
-
-
 def essence(data: Mapping[str, Any]) -> "nx.MultiDiGraph[int]":
     """Return the part that a person can take in: all of a small graph, else the contradiction.
 
@@ -111,7 +102,8 @@ def essence(data: Mapping[str, Any]) -> "nx.MultiDiGraph[int]":
     """
     graph = from_data(dict(data))
     if graph.number_of_nodes() > _NODES_MAX:
-        cycle = _contradicting(graph)
+        edges = graph.edges(data=True)
+        cycle = {end for *ends, edge in edges if edge["contradiction"] for end in ends}
         culprits = [index for index, node in graph.nodes(data=True) if node.get("culprit")]
         beside = [
             source

@@ -205,9 +205,10 @@ def idle_messages(records: Sequence[TimelineRecord]) -> set[int]:
     """
     idle: set[int] = set()
     unanswered: dict[tuple[str, str, str], deque[int]] = {}
-    for place, record in enumerate(records):
-        if not isinstance(record, TimelineMessage):
-            continue
+    messages = {
+        place: record for place, record in enumerate(records) if isinstance(record, TimelineMessage)
+    }
+    for place, record in messages.items():
         if _is_idle(record):
             idle.add(place)
         question = record.name.removesuffix(_ANSWER)
@@ -217,7 +218,12 @@ def idle_messages(records: Sequence[TimelineRecord]) -> set[int]:
             continue
         questions = unanswered.get((record.peer, record.node, question), deque[int]())
         answered = next(
-            (ago for ago in reversed(questions) if _had_arrived(records[ago], record)), None
+            (
+                ago
+                for ago in reversed(questions)
+                if (arrived := messages[ago].arrived) is not None and arrived <= record.time
+            ),
+            None,
         )
         if answered is not None:
             questions.remove(answered)
@@ -230,14 +236,6 @@ def idle_messages(records: Sequence[TimelineRecord]) -> set[int]:
 def _is_idle(message: TimelineMessage) -> bool:
     """Return False for a lost message: it is worth a look even if there was little in it."""
     return message.empty and message.fate == "arrived"
-
-
-def _had_arrived(question: TimelineRecord, answer: TimelineMessage) -> bool:
-    return (
-        isinstance(question, TimelineMessage)
-        and question.arrived is not None
-        and question.arrived <= answer.time
-    )
 
 
 def _messages(
