@@ -13,8 +13,7 @@ from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.campaign.shrinking.options import ShrinkOptions
 from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.cli.command_app import Whole, app
-from splitbrain.harness.cli.patch_option import PatchFiles, start_patched
-from splitbrain.harness.cli.record_options import with_records
+from splitbrain.harness.cli.record_options import PatchFiles, start_patched, with_records
 from splitbrain.harness.console.standard_streams import output as standard_output
 
 

@@ -47,7 +47,13 @@ def analyze_command(
             "no run is named", "Name a run folder, or --lake and --report for all runs"
         )
     if parts:
-        return _judge_parts((run, *more), alone=lake is None and report is None and since is None)
+        from splitbrain.harness.judge.part_verdicts import judge_parts
+
+        if run is None or lake is not None or report is not None or since is not None:
+            raise UsageError(
+                "--parts judges run folders, and nothing else", "Name run folders, without a lake"
+            )
+        return judge_parts((run, *more), output())
     if report is None and since is not None:
         raise UsageError("--since says nothing without --report", "Name a folder with --report")
     if report is not None and lake is None:
@@ -64,17 +70,6 @@ def analyze_command(
 
         look_across(lake, since, report, output())
     return code
-
-
-def _judge_parts(runs: tuple[Path | None, ...], *, alone: bool) -> int:
-    from splitbrain.harness.judge.part_verdicts import judge_parts
-
-    named = [run for run in runs if run is not None]
-    if not (named and alone):
-        raise UsageError(
-            "--parts judges run folders, and nothing else", "Name run folders, without a lake"
-        )
-    return judge_parts(named, output())
 
 
 @app.command(name="ingest")

@@ -16,8 +16,7 @@ from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
 from splitbrain.harness.cli.command_app import Whole, app
 from splitbrain.harness.cli.command_end import EXIT_BAD_USAGE
-from splitbrain.harness.cli.patch_option import PatchFiles, start_patched
-from splitbrain.harness.cli.record_options import with_records
+from splitbrain.harness.cli.record_options import PatchFiles, start_patched, with_records
 from splitbrain.harness.console.standard_streams import output
 from splitbrain.history.errors import HistoryError
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import msgspec
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -17,12 +18,13 @@ from rich.text import Text
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.analysis.run import RunAnalysis
 from splitbrain.harness.console.plain_text import markdown, printable
-from splitbrain.harness.console.standard_streams import forget_output
+from splitbrain.harness.console.standard_streams import forget_output, write_bytes
 from splitbrain.harness.folder.results import FaultResult, Results, leading_sentence
 from splitbrain.harness.report.coverage_tables import HEADER, coverage_rows
 from splitbrain.harness.report.fault_columns import LEADER_NOTE, SHORT_COLUMNS, hit_a_leader
 from splitbrain.harness.report.findings import finding_sentences
 from splitbrain.harness.report.outcome_words import failures, outcome_cells, outcome_columns
+from splitbrain.history.identity import stand_in
 from splitbrain.history.run_folder import RunFolder
 
 _VERDICT_STYLE = {
@@ -40,12 +42,15 @@ _NOT_RUN = "not run"
 _TONE_STYLE = {"soft": "yellow", "doubt": "yellow", "no": "red"}
 
 
-def show(results: Results, console: Console) -> None:
+def show(results: Results, console: Console, *, as_json: bool = False) -> None:
     """Print the summary, or as much of it as can be printed; never raises for its content.
 
     Where the output is no terminal, lines are neither wrapped nor filled up with blanks: programs
     read them.
     """
+    if as_json:
+        write_bytes(msgspec.json.encode(results, enc_hook=stand_in) + b"\n")
+        return
     try:
         if console.is_terminal:
             render(results, console)
