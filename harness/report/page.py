@@ -36,7 +36,7 @@ from splitbrain.harness.report.message_timeline_section import (
     why_no_timeline,
 )
 from splitbrain.harness.report.operations_view import SCRIPT, STYLE, contradicting, operations_view
-from splitbrain.harness.report.outcome_words import failures, outcome_cells, outcome_columns
+from splitbrain.harness.report.outcome_words import failures, outcome_table
 from splitbrain.harness.report.page_assets import (
     VENDOR,
     json_for_script,
@@ -104,11 +104,7 @@ def report_page(
             analysis, has_logs=record.plan is None or record.plan.declares_committed_logs
         ),
         overlaps=_overlap_note(charts.reigns, is_from_outside=not record.state_events),
-        outcome_columns=outcome_columns(results),
-        outcome_rows=[
-            (kind, *outcome_cells(counts, outcome_columns(results)))
-            for kind, counts in sorted(results.operations.items())
-        ],
+        outcomes=outcome_table(results),
         failures=list(failures(results)),
     )
 
