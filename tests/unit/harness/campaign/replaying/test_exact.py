@@ -74,7 +74,7 @@ def test_the_story_is_told_line_by_line_with_time_and_step(tmp_path: Path) -> No
     steps = [int(line.split()[1].replace(",", "")) for line in lines[1:-1]]
     assert steps == sorted(steps)
     assert any("started" in line for line in lines)
-    assert any("VIOLATION" in line for line in lines[-3:])
+    assert any("violation:" in line for line in lines[-3:])
     _, part = replayed(folder, trace=True, from_step=steps[5])
     assert [line for line in part if line in lines] == part
     assert len(part) < len(lines)
