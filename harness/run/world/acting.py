@@ -134,8 +134,6 @@ _Do = Callable[[Arms, Any], _Said]
 
 
 def _each(do: Callable[[Arms, Any, NodeName], _Said]) -> _Do:
-    """Return an act that is done to one node after the other."""
-
     def all_of_them(arms: Arms, act: Any) -> _Said:
         reports = ((node, do(arms, act, node)) for node in act.nodes)
         return _joined(f"{node}: {report}" if report else None for node, report in reports)

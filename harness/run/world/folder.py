@@ -33,7 +33,6 @@ from splitbrain.harness.run.plan_record import new_plan, write_plan
 from splitbrain.history.course import Phase
 from splitbrain.history.plan import Plan, voters
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.history.timeline_records import TimelineViolation
 
 _US_PER_S = 1_000_000
 #: Steps that every folder has, whatever the run tells of its course.
@@ -170,13 +169,8 @@ def course(outcome: SimulationOutcome) -> tuple[Phase, ...]:
 
 
 def story(outcome: SimulationOutcome) -> list[Any]:
-    """Return the records of the timeline in the order of their time, the violation among them."""
+    """Return the records of the timeline in the order of their time."""
     records: list[Any] = list(outcome.story)
-    violation = outcome.violation
-    if violation is not None and not any(
-        isinstance(record, TimelineViolation) for record in records
-    ):
-        records.append(TimelineViolation.of(violation))
     return sorted(records, key=lambda record: record.time)
 
 

@@ -162,7 +162,6 @@ class SimulatedLoad:
             slot.client.close()
 
     def _schedule_next(self, slot: _Slot) -> None:
-        """Wait until the slot's next operation is due, if there is one."""
         now_us = self._world.now
         due_us = None if self._is_resting else slot.times.due_us(now_us)
         slot.is_busy = due_us is not None
