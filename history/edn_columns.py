@@ -72,11 +72,7 @@ class _Lines:
         self._pattern = re.compile(_BEGIN + fields + _ERROR + rb"\}$", re.MULTILINE)
 
     def taken_apart(self, block: bytes) -> list[tuple[bytes, ...]] | None:
-        """Return the fields of each client's line; None where one is not like the first.
-
-        Raises:
-            ValueError: a line is broken.
-        """
+        """Return the fields of each client's line; None where one is not like the first."""
         found = self._pattern.findall(block)
         if len(found) == block.count(b"\n") + 1:
             return found
@@ -230,12 +226,11 @@ def _has_keys_in_values(events: EventColumns) -> bool:
     kinds, values, keys = events.kinds.things, events.values.things, events.keys.things
     invoked = events.type == INVOKE
     fields = np.stack((events.kind[invoked], events.key[invoked], events.value[invoked]))
-    return has_independent_keys(
-        [
-            RawOperation(0, 0, 0, "invoke", kinds[kind], values[value], key=keys[key])
-            for kind, key, value in np.unique(fields, axis=1).T.tolist()
-        ]
-    )
+    invocations = [
+        RawOperation(0, 0, 0, "invoke", kinds[kind], values[value], key=keys[key])
+        for kind, key, value in np.unique(fields, axis=1).T.tolist()
+    ]
+    return has_independent_keys(invocations)
 
 
 def _with_refusals(events: EventColumns) -> EventColumns:

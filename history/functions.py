@@ -99,11 +99,7 @@ def was_refused(functions: Functions, f: str, result: object) -> bool:
 
 
 def effect_of(functions: Functions, f: str, argument: object, result: object) -> Effect | None:
-    """Return the effect of an acknowledged operation; a refused change only read.
-
-    Returns:
-        None where nobody declared the function.
-    """
+    """Return the effect of an acknowledged operation, if declared; a refused change only read."""
     function = functions.get(f)
     if function is None:
         return None

@@ -165,6 +165,7 @@ class _Events:
 
     def whole(self) -> EventColumns:
         """Return the columns of all blocks."""
+        sizes = [len(block[0]) for block in self._blocks]
         return EventColumns(
             *(np.concatenate(parts) for parts in zip(*self._blocks, strict=True)),
             kinds=self.kinds,
@@ -172,12 +173,7 @@ class _Events:
             nodes=self.nodes,
             errors=self.errors,
             values=self.values,
-            positions=_whole_positions(
-                [
-                    (len(block[0]), positions)
-                    for block, positions in zip(self._blocks, self._positions, strict=True)
-                ]
-            ),
+            positions=_whole_positions([*zip(sizes, self._positions, strict=True)]),
         )
 
 

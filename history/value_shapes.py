@@ -47,11 +47,12 @@ def is_same(asked: object, answered: object) -> bool:
     if isinstance(asked, bool) or isinstance(answered, bool):
         return asked is answered
     if isinstance(asked, (list, tuple)) and isinstance(answered, (list, tuple)):
-        ones, others = cast("list[Any]", asked), cast("list[Any]", answered)
-        return len(ones) == len(others) and all(map(is_same, ones, others))
+        items, others = cast("list[Any]", asked), cast("list[Any]", answered)
+        return len(items) == len(others) and all(map(is_same, items, others))
     if isinstance(asked, dict) and isinstance(answered, dict):
-        one, other = cast("dict[Any, Any]", asked), cast("dict[Any, Any]", answered)
-        return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
+        items, others = cast("dict[Any, Any]", asked), cast("dict[Any, Any]", answered)
+        same_keys = items.keys() == others.keys()
+        return same_keys and all(is_same(items[key], others[key]) for key in items)
     # NaN equals itself here.
     return asked is answered or asked == answered or (asked != asked and answered != answered)  # noqa: PLR0124
 

@@ -1,7 +1,7 @@
 """Tries the steps of a run one by one, so that none keeps the next one from being done.
 
 A failure of the environment and a defect of ours end alike: the run's ``Stop`` has it, and the next
-step goes on. The story of a defect is kept in the run folder. Must never swallow either.
+step goes on. The story of a defect is kept in the run folder.
 """
 
 import threading
@@ -26,10 +26,7 @@ class Attempts:
         self._stop = stop
 
     def attempt(self, step: Callable[[], None]) -> bool:
-        """Perform a step of the run; its failure is kept, and the next step goes on.
-
-        Returns whether it succeeded.
-        """
+        """Perform a step of the run; whether it succeeded. A failure is kept, not raised."""
         try:
             step()
         except HarnessError as error:

@@ -78,8 +78,6 @@ class Baseline(msgspec.Struct, frozen=True):
 
 
 class _Look(msgspec.Struct, frozen=True):
-    """One look at one expectation."""
-
     #: Whether it is so; None: nobody can look.
     is_so: bool | None
     #: Figures that were seen.
@@ -214,7 +212,6 @@ class Observer:
         records: Sequence[Record],
         shaped: dict[Link, Shape],
     ) -> _Look:
-        """One look."""
         match item:
             case LinkIs() | LinkDelivers() | LinkBehaves():
                 look = self._at_link(item)

@@ -2,7 +2,7 @@
 
 Fed by the thread that follows the events, asked by others: where each log ends, when it last grew
 and in which epoch, and whether something has happened that a fault waits for. Times are those of
-arrival, at most one poll late. Decides nothing.
+arrival, at most one poll late.
 """
 
 import threading
@@ -33,12 +33,7 @@ class Await:
         self.happened = threading.Event()
 
     def wait(self, timeout_s: float, stop: Stop) -> NodeName | None:
-        """Where the last of what was waited for was; None where it did not come, or the run ends.
-
-        Args:
-            timeout_s: from now on.
-            stop: ends the wait early.
-        """
+        """Where the last of what was waited for was; None if it did not come before the end."""
         left_s = max(0.0, timeout_s)
         while not self.happened.wait(min(_LOOK_S, left_s)):
             left_s -= _LOOK_S
@@ -75,9 +70,9 @@ class StateWatch:
             told = self._tale.told(event)
             if told is None:
                 return
-            for one in [waiting for waiting in self._awaits if waiting.count.heard(told)]:
-                self._awaits.remove(one)
-                one.happened.set()
+            for over in [waiting for waiting in self._awaits if waiting.count.heard(told)]:
+                self._awaits.remove(over)
+                over.happened.set()
 
     def looked(self) -> None:
         """All that the nodes had written when this look began has been heard."""
@@ -127,7 +122,6 @@ class StateWatch:
 
 
 def _told_more(before: VoterTold, event: StateEvent) -> VoterTold:
-    """Return a node's reports with one more event."""
     end, committed, held, held_epoch = before.end, before.committed, before.held, before.held_epoch
     offset, flushed = event.offset, event.detail.get(_FLUSHED, NEVER)
     if offset is not None:

@@ -156,11 +156,8 @@ class Worker:
 
     def _ship(self) -> None:
         watermark, times, lines = self._events.take()
-        shipment = Shipment(
-            *(watermark, times, lines),
-            traffic=self._traffic.take(),
-            unsettled=self._workload.take_unsettled(),
-        )
+        unsettled = self._workload.take_unsettled()
+        shipment = Shipment(watermark, times, lines, self._traffic.take(), unsettled)
         # Blocks while the other end cannot keep up: so its memory and ours stay bounded.
         write_frame(self._outgoing, shipment)
 
