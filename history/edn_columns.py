@@ -2,8 +2,7 @@
 
 The first line shows the order of a writer's fields; one pattern of them then takes a block of lines
 apart, and each distinct text of a value is read once, by ``history.edn``. Lines of other processes
-than clients may differ. Anything else gives None, for ``history.jepsen`` to read and report. Must
-never guess.
+than clients may differ. Anything else gives None, for ``history.jepsen`` to read and report.
 """
 
 import re

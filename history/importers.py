@@ -183,13 +183,10 @@ def _pair(read: _Read, broken: BrokenLines, file: Path) -> list[PairedOperation]
     except PairingError as error:
         line, byte_offset = (None, None) if error.index is None else read.place(error.index)
         where = "" if line is None else f", line {line} at byte {byte_offset}"
+        target = f"{file}{where}, {error.target}"
+        problem, next_step = error.problem, error.next_step
         raise HistoryError(
-            f"{file}{where}, {error.target}",
-            error.problem,
-            error.next_step,
-            index=error.index,
-            line=line,
-            byte_offset=byte_offset,
+            target, problem, next_step, index=error.index, line=line, byte_offset=byte_offset
         ) from error
 
 

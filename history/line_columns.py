@@ -185,8 +185,5 @@ def _whole_positions(blocks: Sequence[tuple[int, Positions | None]]) -> Position
         Positions(*(np.zeros(size, dtype=kind) for kind in kinds)) if known is None else known
         for size, known in blocks
     ]
-    return Positions(
-        np.concatenate([positions.known for positions in filled]),
-        np.concatenate([positions.epochs for positions in filled]),
-        np.concatenate([positions.offsets for positions in filled]),
-    )
+    names = ("known", "epochs", "offsets")
+    return Positions(*(np.concatenate([getattr(part, name) for part in filled]) for name in names))

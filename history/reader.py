@@ -1,11 +1,10 @@
-"""Reader of ``history.jsonl``, ours or foreign, as a stream of events.
+"""Reader of ``history.jsonl``, ours or foreign, as a stream of events; never the whole file.
 
-A torn last line (no line feed, not JSON) is left by a killed harness: it is dropped and reported in
-``HistoryReader.torn_bytes``. Any other broken line is an error that names its number and byte
-offset, or is left out and counted where the caller asks for that. Lines of the nemesis are left
-out; other processes with a name get a number. Missing ``index``, ``time`` and ``node`` are filled
-in: the index counts events, a missing time is the index, so that the order of lines is the order of
-events. Must never hold the whole file.
+A torn last line (no line feed, not JSON) is left by a killed harness: it is dropped and reported.
+Any other broken line is an error that names its number and byte offset, or is left out and counted
+where the caller asks for that. Lines of the nemesis are left out; other processes with a name get a
+number. A missing index counts events, and stands for a missing time, so that the order of lines is
+the order of events.
 """
 
 from collections.abc import Iterator, Sequence

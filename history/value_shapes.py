@@ -1,9 +1,8 @@
 """Shapes that the values of an operation must have, whatever judges it; pure.
 
 An answer that does not fit its request is never taken for "done": it belongs to another operation,
-or means something that nobody here knows. Source: ``contracts.operations``: a compare-and-set asks
-for ``[expected, new]`` and answers ``[expected, new, succeeded]``; a write answers the value
-written, or nothing in foreign histories.
+or means something that nobody here knows. Source: ``contracts.operations``; in foreign histories a
+write may answer nothing.
 """
 
 from typing import Any, cast

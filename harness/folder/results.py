@@ -1,9 +1,7 @@
 """The records of ``results.json`` and the rule that turns them into an exit code.
 
-One run folder, one ``Results``. These records are what the terminal table, ``summary.md``,
-``junit.xml`` and ``report.html`` are made from, and what a gate reads later: a field may be added,
-none may change its meaning without a new schema number. This module judges nothing; it must never
-lose or soften a verdict. Source: design, sections 5 (verdicts) and 6 (exit codes).
+Summary, JUnit, report and gate are made from these: a field may be added, none may change its
+meaning without a new schema number. Source: design, sections 5 (verdicts) and 6 (exit codes).
 """
 
 from collections.abc import Iterable, Sequence

@@ -70,12 +70,9 @@ def first_of(error: BaseException) -> BaseException:
 def defect(error: BaseException, report_with: str = "the run folder") -> HarnessError:
     """Return the failure of a run for what should never have been raised, or a group of it."""
     first = first_of(error)
-    return HarnessError(
-        "carry out the run",
-        "splitbrain itself",
-        f"{type(first).__name__}: {first}",
-        f"This is a defect of splitbrain; please report it with {report_with}.",
-    )
+    problem = f"{type(first).__name__}: {first}"
+    next_step = f"This is a defect of splitbrain; please report it with {report_with}."
+    return HarnessError("carry out the run", "splitbrain itself", problem, next_step)
 
 
 def failure(error: BaseException) -> HarnessError:

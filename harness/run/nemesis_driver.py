@@ -1,10 +1,9 @@
 """Carries out a schedule of faults against a running cluster, on threads of its own.
 
 Everything about a fault is decided by its machine (``nemesis.fault_machine``); here its effects are
-carried out: waits, acts, looks, questions, and lines of ``faults.jsonl``. Faults are carried out
-side by side where the plan says so, and only there: one whose window begins after another's end
-waits until that is over, however long its heal takes. Whatever happens, everything is healed when
-this ends.
+carried out. Faults are carried out side by side where the plan says so, and only there: one whose
+window begins after another's end waits until that is over, however long its heal takes. Whatever
+happens, everything is healed when this ends.
 """
 
 import threading

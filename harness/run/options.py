@@ -119,11 +119,8 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
     check_numbers(experiment)
     check_runs_folder(options.runs_folder)
     state_machine = chosen_state_machine(experiment.state_machine, system)
-    experiment = msgspec.structs.replace(
-        experiment,
-        state_machine=state_machine,
-        workload=chosen_workload(experiment.workload, system, state_machine),
-    )
+    chosen = chosen_workload(experiment.workload, system, state_machine)
+    experiment = msgspec.structs.replace(experiment, state_machine=state_machine, workload=chosen)
     check_bugs(experiment.bugs, system)
     nodes = voters(experiment.nodes)
     seeds = sub_seeds(experiment.seed)

@@ -1,9 +1,8 @@
 """Runs one test from the empty folder to the collected evidence; judges nothing.
 
-The course: make the folder and its plan, start the nodes, wait for a leader, load and break,
-heal, wait for one mind, read finally, stop, collect, take down. A failure anywhere, ours, the
-environment's or a defect, ends the load and goes on with healing and collecting, so that what is
-there can be judged; whatever happens, nothing is left running. Source: design, sections 5 and 7.
+A failure anywhere, ours, the environment's or a defect, ends the load and goes on with healing and
+collecting, so that what is there can be judged; whatever happens, nothing is left running. Source:
+design, sections 5 and 7.
 """
 
 import time

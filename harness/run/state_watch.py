@@ -9,8 +9,6 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
-import msgspec
-
 from splitbrain.contracts.fault import Awaited
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
@@ -137,11 +135,4 @@ def _told_more(before: VoterTold, event: StateEvent) -> VoterTold:
     if flushed != NEVER and held_epoch == event.epoch:
         # Of what it had not heard to be committed in this epoch nothing is known.
         held = max(held, min(committed, flushed))
-    return msgspec.structs.replace(
-        before,
-        epoch=max(before.epoch, event.epoch),
-        end=end,
-        committed=committed,
-        held=held,
-        held_epoch=held_epoch,
-    )
+    return VoterTold(max(before.epoch, event.epoch), end, committed, held, held_epoch)

@@ -1,9 +1,9 @@
 """A worker process of the load: performs its share of the slots and hands over what happened.
 
 Started as ``python -m splitbrain.harness.run.load.worker``. The first frame in is the assignment;
-the frames out are ready, shipments every few milliseconds, and the end. It must never outlive the
-run's process: a thread reads the input and ends the process at its end, whatever the event loop is
-doing. Nothing that a client prints may reach the frames.
+the frames out are ready, shipments every few milliseconds, and the end. A thread reads the input
+and ends the process at its end, so that none outlives the run's. Nothing that a client prints may
+reach the frames.
 """
 
 import asyncio

@@ -1,10 +1,8 @@
 """Writes the run folder of a simulated run, whole, once the run is over.
 
-The same files as a run in containers leaves, so that ``check``, ``analyze``, the report and
-``replay`` work on it as on any other; besides, the scenario, what only a simulation knows, and the
-story for the timeline. ``metrics.jsonl`` and ``leaders.jsonl`` are empty: nobody looked from
-outside. Must never be written while the run goes on: nothing in a simulation may touch a disk.
-Source: design, section 5; issue 5.
+The same files as a run in containers leaves; besides, the scenario, what only a simulation knows,
+and the story for the timeline. ``metrics.jsonl`` and ``leaders.jsonl`` are empty: nobody looked
+from outside. Nothing is written while the run goes on: a simulation touches no disk.
 """
 
 import platform
