@@ -71,11 +71,8 @@ def open_anew(path: Path) -> int:
 def _strays(folder: Path, steps: tuple[str, ...]) -> Iterator[str]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        # Unlistable folders cannot be judged either; their readers say so.
-        if isinstance(error, PermissionError | FileNotFoundError | NotADirectoryError):
-            return
-        raise
+    except (PermissionError, FileNotFoundError, NotADirectoryError):
+        return  # unlistable folders cannot be judged either; their readers say so
     for entry in entries:
         inner = (*steps, entry.name)
         if entry.is_dir(follow_symlinks=False):

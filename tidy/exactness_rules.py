@@ -26,7 +26,7 @@ SIMULATED: Final = (
     "systems/kraft/planted_bugs", "harness/campaign/sweep/swarm",
     "harness/folder/simulation_outcome", "harness/run/load/reading",
     "harness/run/load/routes", "harness/run/load/seat", "harness/run/load/timetable",
-    "harness/run/world/acting", "harness/run/world/fault_driver", "harness/run/world/happenings",
+    "harness/run/world/acting", "harness/run/world/fault_driver",
     "harness/run/world/load", "harness/run/world/recovery",
     "harness/run/world/simulate", "nemesis/*", "nemesis/families/*", "nodes/transport/link_machine",
     "workloads/*",

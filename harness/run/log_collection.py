@@ -63,17 +63,17 @@ def dump_logs(system: System, folder: RunFolder, nodes: Sequence[NodeName]) -> l
     ]
     if not _can_be_sent(system):
         # An adapter that holds on to this process is asked in it.
-        told = [_dump_here(payload) for payload in payloads]
+        results = [_dump_here(payload) for payload in payloads]
     else:
         outcomes = run_parts([Part(_DUMP_FUNCTION, payload) for payload in payloads], _DUMP_LIMITS)
-        told = [
+        results = [
             outcome.value
             if outcome.failure is None
             else f"the dump of its log failed: {outcome.failure}"
             for outcome in outcomes
         ]
     return problems + [
-        f"{node}: {problem}" for node, problem in zip(found, told, strict=True) if problem
+        f"{node}: {problem}" for node, problem in zip(found, results, strict=True) if problem
     ]
 
 

@@ -2,14 +2,12 @@
 
 Fed by the thread that follows the events, asked by others: where each log ends, when it last grew
 and in which epoch, and whether something has happened that a fault waits for. Times are those of
-arrival, at most one poll late. Decides nothing.
+arrival, at most one poll late.
 """
 
 import threading
 from collections.abc import Mapping
 from typing import Final
-
-import msgspec
 
 from splitbrain.contracts.fault import Awaited
 from splitbrain.contracts.names import NodeName
@@ -33,12 +31,7 @@ class Await:
         self.happened = threading.Event()
 
     def wait(self, timeout_s: float, stop: Stop) -> NodeName | None:
-        """Where the last of what was waited for was; None where it did not come, or the run ends.
-
-        Args:
-            timeout_s: from now on.
-            stop: ends the wait early.
-        """
+        """Where the last of what was waited for was; None if it did not come before the end."""
         left_s = max(0.0, timeout_s)
         while not self.happened.wait(min(_LOOK_S, left_s)):
             left_s -= _LOOK_S
@@ -75,9 +68,9 @@ class StateWatch:
             told = self._tale.told(event)
             if told is None:
                 return
-            for one in [waiting for waiting in self._awaits if waiting.count.heard(told)]:
-                self._awaits.remove(one)
-                one.happened.set()
+            for over in [waiting for waiting in self._awaits if waiting.count.heard(told)]:
+                self._awaits.remove(over)
+                over.happened.set()
 
     def looked(self) -> None:
         """All that the nodes had written when this look began has been heard."""
@@ -127,7 +120,6 @@ class StateWatch:
 
 
 def _told_more(before: VoterTold, event: StateEvent) -> VoterTold:
-    """Return a node's reports with one more event."""
     end, committed, held, held_epoch = before.end, before.committed, before.held, before.held_epoch
     offset, flushed = event.offset, event.detail.get(_FLUSHED, NEVER)
     if offset is not None:
@@ -143,11 +135,4 @@ def _told_more(before: VoterTold, event: StateEvent) -> VoterTold:
     if flushed != NEVER and held_epoch == event.epoch:
         # Of what it had not heard to be committed in this epoch nothing is known.
         held = max(held, min(committed, flushed))
-    return msgspec.structs.replace(
-        before,
-        epoch=max(before.epoch, event.epoch),
-        end=end,
-        committed=committed,
-        held=held,
-        held_epoch=held_epoch,
-    )
+    return VoterTold(max(before.epoch, event.epoch), end, committed, held, held_epoch)

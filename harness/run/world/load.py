@@ -1,10 +1,8 @@
-"""The load's worker slots in a simulated world, each with its client.
+"""The load's worker slots in virtual time; on a machine they are ``harness.run.clients``.
 
-The driver of ``harness.run.load.timetable`` and ``harness.run.load.seat`` in virtual time, as
-``harness.run.clients`` is on a machine. Each slot begins a little later than its timetable says, by
-its own draw, so that seeds differ in what the clients do at one moment. After the last heal the
-limits on operations no longer hold for the first slot, which follows the leader: progress can only
-be demanded where somebody asks for it. All times are integer microseconds.
+Each slot begins a little later than its timetable says, by its own draw, so that seeds differ in
+what the clients do at one moment. After the last heal the limits on operations no longer hold for
+the first slot, which follows the leader: progress can only be demanded where somebody asks for it.
 """
 
 from collections.abc import Callable, Sequence
@@ -163,7 +161,6 @@ class SimulatedLoad:
             slot.client.close()
 
     def _schedule_next(self, slot: _Slot) -> None:
-        """Wait until the slot's next operation is due, if there is one."""
         now_us = self._world.now
         due_us = None if self._is_resting else slot.times.due_us(now_us)
         slot.is_busy = due_us is not None

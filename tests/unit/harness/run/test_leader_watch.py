@@ -64,9 +64,7 @@ def watching(folder: Path, leader: Any) -> Iterator[tuple[LeaderWatch, Progress,
     clock, stop = RunClock(), Stop()
     with LineWriter(folder / "phases.jsonl") as phases, LineWriter(folder / "leaders") as lines:
         progress = Progress(clock, phases, Traffic())
-        watch = LeaderWatch(
-            leader=leader, clock=clock, lines=lines, progress=progress, stop=stop, interval_s=0.001
-        )
+        watch = LeaderWatch(leader, clock, lines, progress, stop, interval_s=0.001)
         watch.start()
         yield watch, progress, stop
         watch.finish()
