@@ -19,14 +19,11 @@ from splitbrain.nodes.registers.machine import (
     OutOfOrderError,
     RegisterMachine,
 )
+from tests.unit.nodes.registers.test_commands import commands
 
 _KEYS = st.sampled_from(["a", "b"])
 _VALUES = st.none() | st.integers(0, 3) | st.booleans()
-_COMMANDS: st.SearchStrategy[Command] = (
-    st.builds(Write, st.text(max_size=2), _KEYS, _VALUES)
-    | st.builds(CompareAndSet, st.text(max_size=2), _KEYS, _VALUES, _VALUES)
-    | st.builds(Add, st.text(max_size=2), _KEYS, _VALUES)
-)
+_COMMANDS = commands(st.text(max_size=2), _KEYS, _VALUES)
 
 
 def _apply(machine: RegisterMachine, *commands: Command) -> list[bool]:

@@ -7,20 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splitbrain.nodes.quorum.identifiers import (
-    NO_DIRECTORY,
-    NO_EPOCH,
-    UNKNOWN_OFFSET,
-    Epoch,
-    NodeId,
-    Offset,
-)
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, Epoch, NodeId, Offset
 from splitbrain.nodes.quorum.messages import (
     BeginQuorumEpochRequest,
     DescribeQuorumRequest,
     EndQuorumEpochRequest,
     ErrorCode,
-    FetchRequest,
     FetchSnapshotRequest,
     Request,
 )
@@ -49,8 +41,9 @@ from splitbrain.nodes.wire.messages import (
     encode_api_versions,
     encode_request,
 )
-from tests.unit.nodes.quorum.replicas import vote_request
+from tests.unit.nodes.quorum.replicas import fetch_request, vote_request
 
+SNAPSHOT = SnapshotId(Offset(9), Epoch(0))
 ASKED: dict[ApiKey, Request | ApiVersionsRequest] = {
     api_key_of(request): request
     for request in (
@@ -58,12 +51,8 @@ ASKED: dict[ApiKey, Request | ApiVersionsRequest] = {
         vote_request(),
         BeginQuorumEpochRequest(None, NodeId(2), NO_DIRECTORY, NodeId(1), Epoch(3)),
         EndQuorumEpochRequest(None, NodeId(1), Epoch(3), ()),
-        FetchRequest(
-            None, NodeId(1), NO_DIRECTORY, Epoch(0), Offset(0), NO_EPOCH, UNKNOWN_OFFSET, 1, 1
-        ),
-        FetchSnapshotRequest(
-            None, NodeId(1), NO_DIRECTORY, Epoch(0), SnapshotId(Offset(9), Epoch(0)), 0, 1
-        ),
+        fetch_request(),
+        FetchSnapshotRequest(None, NodeId(1), NO_DIRECTORY, Epoch(0), SNAPSHOT, 0, 1),
         DescribeQuorumRequest(),
     )
 }

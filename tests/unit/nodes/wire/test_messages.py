@@ -9,14 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from splitbrain.nodes.quorum.identifiers import (
-    NO_DIRECTORY,
-    NO_EPOCH,
-    UNKNOWN_OFFSET,
-    Epoch,
-    NodeId,
-    Offset,
-)
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, UNKNOWN_OFFSET, Epoch, NodeId, Offset
 from splitbrain.nodes.quorum.messages import (
     Answer,
     BatchHeader,
@@ -24,7 +17,6 @@ from splitbrain.nodes.quorum.messages import (
     DescribeQuorumRequest,
     ErrorCode,
     FetchAnswer,
-    FetchRequest,
     Request,
     VoteAnswer,
     VoteRequest,
@@ -52,7 +44,7 @@ from splitbrain.nodes.wire.messages import (
     encode_request,
 )
 from splitbrain.nodes.wire.requests import request_to_kafka
-from tests.unit.nodes.quorum.replicas import vote_request
+from tests.unit.nodes.quorum.replicas import fetch_request, vote_request
 from tests.unit.nodes.wire.mutations import mutate
 from tests.unit.nodes.wire.quorum_messages import (
     ANSWER_KEYS,
@@ -96,18 +88,15 @@ def test_answers_come_back_in_every_version(
 
 
 @settings(max_examples=300)
-@given(requests, st.data())
-def test_mutated_requests_raise_wire_errors_only(request: Request, data: st.DataObject) -> None:
+@given(requests, answers, st.data())
+def test_mutated_frames_raise_wire_errors_only(
+    request: Request, answer: Answer, data: st.DataObject
+) -> None:
     version = data.draw(st.sampled_from(versions_of(api_key_of(request))))
     said = request_as_carried(request, version)
     payload = mutate(data, encode_request(said, 7, "c", version=version)[4:])
     with contextlib.suppress(WireError):
         decode_request(payload)
-
-
-@settings(max_examples=300)
-@given(answers, st.data())
-def test_mutated_answers_raise_wire_errors_only(answer: Answer, data: st.DataObject) -> None:
     api_key = ANSWER_KEYS[type(answer)]
     version = data.draw(st.sampled_from(versions_of(api_key)))
     payload = encode_answer(answer, RequestHeader(api_key, version, 7, None))[4:]
@@ -120,40 +109,24 @@ def test_garbage_raises_wire_errors_only(garbage: bytes) -> None:
     for api_key in SUPPORTED_VERSIONS:
         for version in versions_of(api_key):
             head = struct.pack(">hhihB", api_key, version, 1, -1, 0)
-            for attempt in (
-                lambda payload=head + garbage: decode_request(payload),
-                lambda key=api_key, v=version: decode_answer(garbage, key, v),
-            ):
-                with contextlib.suppress(WireError):
-                    attempt()
-
-
-def test_array_that_announces_a_billion_items_is_refused_without_allocating() -> None:
-    # kio 0.6.5 ends the process on this frame: it allocates 32 GiB for the topics.
-    body = b"\0\0" + b"\xff\xff\xff\xff\x0f"
-    with pytest.raises(WireError, match="runs past the end"):
-        decode_answer(struct.pack(">iB", 1, 0) + body, ApiKey.VOTE, 2)
+            with contextlib.suppress(WireError):
+                decode_request(head + garbage)
+            with contextlib.suppress(WireError):
+                decode_answer(garbage, api_key, version)
 
 
 def test_unknown_tagged_fields_are_skipped() -> None:
-    framed = encode_answer(
-        VoteAnswer(ErrorCode.NONE, NodeId(1), Epoch(5), granted=True),
-        RequestHeader(ApiKey.VOTE, 2, 1, None),
-    )
+    answer = VoteAnswer(ErrorCode.NONE, NodeId(1), Epoch(5), granted=True)
+    framed = encode_answer(answer, RequestHeader(ApiKey.VOTE, 2, 1, None))
     # The message ends with its count of tagged fields: one, number 77, three bytes.
     payload = framed[4:-1] + b"\x01\x4d\x03abc"
-    assert decode_answer(payload, ApiKey.VOTE, 2).message == VoteAnswer(
-        ErrorCode.NONE, NodeId(1), Epoch(5), granted=True
-    )
+    assert decode_answer(payload, ApiKey.VOTE, 2).message == answer
 
 
-def test_unknown_api_and_version_are_named() -> None:
+def test_an_api_that_is_not_the_quorums_is_named_whatever_its_version() -> None:
     with pytest.raises(UnsupportedApiError) as caught:
-        decode_request(struct.pack(">hhihB", 999, 3, 1, -1, 0))
-    assert (caught.value.api_key, caught.value.api_version) == (999, 3)
-    for known in (ApiKey.VOTE, ApiKey.CREATE_TOPICS):
-        with pytest.raises(UnsupportedApiError):
-            decode_request(struct.pack(">hhihB", known, 3, 1, -1, 0))
+        decode_request(struct.pack(">hhihB", ApiKey.CREATE_TOPICS, 3, 1, -1, 0))
+    assert (caught.value.api_key, caught.value.api_version) == (ApiKey.CREATE_TOPICS, 3)
 
 
 def test_request_about_another_topic_can_be_refused_by_its_header() -> None:
@@ -180,10 +153,7 @@ def test_refusals_are_read_as_answers_with_the_error(api_key: ApiKey) -> None:
 
 
 def test_fetch_of_another_topic_id_is_refused_as_kafka_does() -> None:
-    request = FetchRequest(
-        None, NodeId(1), NO_DIRECTORY, Epoch(0), Offset(0), NO_EPOCH, UNKNOWN_OFFSET, 1, 1
-    )
-    payload = encode_request(request, 9, None)[4:]
+    payload = encode_request(fetch_request(), 9, None)[4:]
     foreign = payload.replace(bytes(15) + b"\x01", bytes(15) + b"\x02")
     with pytest.raises(ForeignPartitionError) as caught:
         decode_request(foreign)
@@ -262,17 +232,9 @@ def test_pre_vote_is_never_sent_as_a_vote() -> None:
 
 
 def test_an_empty_logs_epoch_is_told_as_0_since_kafkas_nodes_take_none_below() -> None:
-    candidate, follower = NodeId(1), NodeId(1)
-    vote = VoteRequest(
-        None, NodeId(2), NO_DIRECTORY, Epoch(3), candidate, NO_DIRECTORY, NO_EPOCH, Offset(0),
-        pre_vote=False,
-    )  # fmt: skip
-    fetch = FetchRequest(
-        None, follower, NO_DIRECTORY, Epoch(3), Offset(0), NO_EPOCH, UNKNOWN_OFFSET, 500, 1024
-    )
     for request, field, version in (
-        (vote, "last_offset_epoch", 1),
-        (fetch, "last_fetched_epoch", 17),
+        (vote_request(), "last_offset_epoch", 1),
+        (fetch_request(), "last_fetched_epoch", 17),
     ):
         message: Any = request_to_kafka(request, None)
         assert getattr(message.topics[0].partitions[0], field) == 0
