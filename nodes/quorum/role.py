@@ -55,27 +55,21 @@ class RoleChanges(Protocol):
 
     def become_unattached(self, epoch: Epoch, reason: str) -> None:
         """No leader of this epoch is known."""
-        ...
 
     def become_follower(self, epoch: Epoch, leader_id: NodeId, reason: str) -> None:
         """Note that this leader of this epoch is known."""
-        ...
 
     def become_prospective(self, reason: str) -> None:
         """No leader is heard: pre-votes."""
-        ...
 
     def become_candidate(self, reason: str) -> None:
         """A majority of pre-votes: the next epoch."""
-        ...
 
     def become_leader(self, granting_voters: tuple[NodeId, ...], reason: str) -> None:
         """A majority of votes."""
-        ...
 
     def become_resigned(self, preferred: tuple[ReplicaKey, ...], reason: str) -> None:
         """No leader any more; ``preferred`` successors, best first."""
-        ...
 
 
 @dataclass(kw_only=True)
