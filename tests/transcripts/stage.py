@@ -131,12 +131,12 @@ class Stage:
     def perform(self, command: str) -> list[str]:
         """Runs one command line and returns its trace."""
         self.lines = []
-        name, *words = command.split()
+        name, *arguments = command.split()
         self._quiet = name == "quietly"
         if self._quiet:
-            name, *words = words
+            name, *arguments = arguments
         try:
-            getattr(self, f"do_{name}")(*words)
+            getattr(self, f"do_{name}")(*arguments)
         except InvariantViolation as violation:
             self.went_wrong = True
             self.lines.append(f"VIOLATION {violation.invariant}: {violation.problem}")
@@ -467,9 +467,9 @@ class Stage:
         return msgspec.structs.replace(effect.answer, batches=headers, records=records)
 
 
-def _fields(words: tuple[str, ...]) -> dict[str, Any]:
+def _fields(arguments: tuple[str, ...]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    for word in words:
+    for word in arguments:
         name, _, value = word.partition("=")
         fields[name] = ast.literal_eval(value)
     return fields

@@ -166,14 +166,14 @@ def test_an_observer_never_stands() -> None:
 
 def test_an_observer_asks_every_voter_in_turn() -> None:
     replica = replica_of(me=9)
-    asked = []
+    peers = []
     effects = step(replica, Started())
     for at_ms in (10, 50, 90):
         (sent,) = sent_by(effects)
-        asked.append(sent.peer)
+        peers.append(sent.peer)
         failed = RequestFailed(sent.peer, sent.correlation, LIFE, "refused")
         effects = step(replica, failed, at_ms)
-    assert asked == [1, 2, 3]
+    assert peers == [1, 2, 3]
 
 
 @pytest.mark.parametrize("directory_of", [directory, lambda _: NO_DIRECTORY])

@@ -114,9 +114,9 @@ class Following:
 
 def test_a_follower_fetches_chunks_by_position_and_has_them_frozen() -> None:
     node = Following()
-    asked = only(node.fetched(SNAPSHOT), SendRequest).request
-    assert isinstance(asked, FetchSnapshotRequest)
-    assert (asked.snapshot_id, asked.position, asked.epoch) == (SNAPSHOT, 0, 4)
+    request = only(node.fetched(SNAPSHOT), SendRequest).request
+    assert isinstance(request, FetchSnapshotRequest)
+    assert (request.snapshot_id, request.position, request.epoch) == (SNAPSHOT, 0, 4)
     effects = node.chunk(0, b"0123")
     assert only(effects, WriteSnapshotChunk) == WriteSnapshotChunk(SNAPSHOT, 0, b"0123")
     more = only(effects, SendRequest).request
@@ -145,9 +145,9 @@ def test_a_durable_snapshot_takes_the_logs_place_and_fetching_goes_on_behind_it(
     node.fetched(SNAPSHOT)
     node.take(LogFlushed(replaced.submission))
     effects = node.take(TimerElapsed(), after_ms=25)
-    asked = only(effects, SendRequest).request
-    assert isinstance(asked, FetchRequest)
-    assert (asked.fetch_offset, asked.last_fetched_epoch, asked.high_watermark) == (40, 3, 40)
+    request = only(effects, SendRequest).request
+    assert isinstance(request, FetchRequest)
+    assert (request.fetch_offset, request.last_fetched_epoch, request.high_watermark) == (40, 3, 40)
     batch = BatchHeader(Offset(40), Offset(44), Epoch(3), 100)
     appended = only(node.fetched(batches=(batch,)), AppendBatches)
     assert appended.epoch_starts == (EpochStart(Epoch(3), Offset(40)),)
@@ -162,9 +162,9 @@ def test_a_snapshot_that_the_disk_refuses_is_fetched_anew() -> None:
     assert node.replica.log_end_offset == 5
     node.fetched(SNAPSHOT)
     node.take(TimerElapsed(), after_ms=25)
-    asked = node.sent.request
-    assert isinstance(asked, FetchSnapshotRequest)
-    assert asked.position == 0
+    request = node.sent.request
+    assert isinstance(request, FetchSnapshotRequest)
+    assert request.position == 0
 
 
 @pytest.mark.parametrize("error", [ErrorCode.SNAPSHOT_NOT_FOUND, ErrorCode.POSITION_OUT_OF_RANGE])
@@ -173,8 +173,8 @@ def test_a_snapshot_that_is_gone_is_abandoned_and_the_leader_asked_again(error: 
     node.fetched(SNAPSHOT)
     node.chunk(0, b"0123")
     assert only(node.refused(error), AbandonSnapshot).snapshot_id == SNAPSHOT
-    asked = only(node.take(TimerElapsed(), after_ms=25), SendRequest).request
-    assert isinstance(asked, FetchRequest)
+    request = only(node.take(TimerElapsed(), after_ms=25), SendRequest).request
+    assert isinstance(request, FetchRequest)
 
 
 @pytest.mark.parametrize(
@@ -195,9 +195,9 @@ def test_an_error_that_may_pass_loses_nothing() -> None:
     node.fetched(SNAPSHOT)
     node.chunk(0, b"0123")
     assert none(node.refused(ErrorCode.UNKNOWN_SERVER_ERROR), AbandonSnapshot)
-    asked = only(node.take(TimerElapsed(), after_ms=25), SendRequest).request
-    assert isinstance(asked, FetchSnapshotRequest)
-    assert asked.position == 4
+    request = only(node.take(TimerElapsed(), after_ms=25), SendRequest).request
+    assert isinstance(request, FetchSnapshotRequest)
+    assert request.position == 4
 
 
 def test_another_leader_makes_an_unfinished_snapshot_void() -> None:
@@ -326,8 +326,8 @@ def test_a_leader_answers_chunks_of_the_snapshots_that_it_has_alone() -> None:
         (SnapshotId(Offset(6), Epoch(0)), 0, ErrorCode.SNAPSHOT_NOT_FOUND),
         (THIRD, -1, ErrorCode.POSITION_OUT_OF_RANGE),
     ):
-        asked = observer_fetch_snapshot(snapshot_id, position)
-        answer = only(step(replica, asked, 1_007), SendAnswer).answer
+        request = observer_fetch_snapshot(snapshot_id, position)
+        answer = only(step(replica, request, 1_007), SendAnswer).answer
         assert isinstance(answer, FetchSnapshotAnswer)
         assert (answer.error, answer.snapshot_id, answer.data) == (error, None, b"")
 

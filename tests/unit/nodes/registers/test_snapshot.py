@@ -41,7 +41,7 @@ def copy_of(machine: RegisterMachine) -> RegisterMachine:
     return copy
 
 
-def told(machine: RegisterMachine) -> tuple[Any, ...]:
+def content(machine: RegisterMachine) -> tuple[Any, ...]:
     reads = [(machine.read(key), machine.read_set(key)) for key in "abc"]
     return machine.end_offset, machine.digest(), reads, list(machine.freeze()())
 
@@ -50,12 +50,12 @@ def told(machine: RegisterMachine) -> tuple[Any, ...]:
 def test_a_copy_is_equal_and_stays_so(before: list[Command], after: list[Command]) -> None:
     machine = fed(before)
     copy = copy_of(machine)
-    assert told(copy) == told(machine)
+    assert content(copy) == content(machine)
     for command in after:
         payload = encode_command(command)
         offset = machine.end_offset
         assert copy.apply(offset, 1, payload) == machine.apply(offset, 1, payload)
-    assert told(copy) == told(machine)
+    assert content(copy) == content(machine)
 
 
 @given(st.lists(courses, max_size=20), st.lists(courses, min_size=1, max_size=10))

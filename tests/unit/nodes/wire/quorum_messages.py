@@ -138,8 +138,8 @@ def request_as_carried(request: Request, version: int) -> Request:
 
 def _carried_epoch(epoch: Epoch, end_offset: Offset) -> Epoch:
     """None where nothing comes before, and else never below 0."""
-    told = max(epoch, 0)
-    return NO_EPOCH if told == end_offset == 0 else Epoch(told)
+    carried_epoch = max(epoch, 0)
+    return NO_EPOCH if carried_epoch == end_offset == 0 else Epoch(carried_epoch)
 
 
 def answer_as_carried(answer: Answer, version: int) -> Answer:

@@ -107,9 +107,9 @@ def test_features_come_back_as_far_as_a_version_tells_them(version: int) -> None
     if version < 3:
         assert answer == ApiVersionsResponse(error_code=0, api_keys=serves.api_keys)
         return
-    told = {feature.name for feature in answer.supported_features}
+    names = {feature.name for feature in answer.supported_features}
     # Before version 4 a feature whose lowest level is 0 goes untold.
-    assert told == (set(CONTROLLER_FEATURES) if version == 4 else {"metadata.version"})
+    assert names == (set(CONTROLLER_FEATURES) if version == 4 else {"metadata.version"})
     # Level 0 means that the cluster does not have the feature.
     levels = {feature.name: feature.max_version_level for feature in answer.finalized_features}
     assert levels == {name: level for name, level in PINNED_LEVELS.items() if level}

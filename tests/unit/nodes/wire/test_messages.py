@@ -64,10 +64,10 @@ def test_requests_come_back_in_every_version(
 ) -> None:
     api_key = api_key_of(request)
     for version in versions_of(api_key):
-        said = request
+        carried = request
         if isinstance(request, VoteRequest) and version < 2:
-            said = msgspec.structs.replace(request, pre_vote=False)
-        framed = encode_request(said, correlation_id, client_id, version=version)
+            carried = msgspec.structs.replace(request, pre_vote=False)
+        framed = encode_request(carried, correlation_id, client_id, version=version)
         received = decode_request(payload_of(framed))
         assert received.header == RequestHeader(api_key, version, correlation_id, client_id)
         assert received.message == request_as_carried(request, version)
@@ -93,8 +93,8 @@ def test_mutated_frames_raise_wire_errors_only(
     request: Request, answer: Answer, data: st.DataObject
 ) -> None:
     version = data.draw(st.sampled_from(versions_of(api_key_of(request))))
-    said = request_as_carried(request, version)
-    payload = mutate(data, encode_request(said, 7, "c", version=version)[4:])
+    carried = request_as_carried(request, version)
+    payload = mutate(data, encode_request(carried, 7, "c", version=version)[4:])
     with contextlib.suppress(WireError):
         decode_request(payload)
     api_key = ANSWER_KEYS[type(answer)]

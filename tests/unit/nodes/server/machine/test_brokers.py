@@ -84,9 +84,9 @@ async def test_brokers_are_registered_and_unfenced_and_everybody_tells_of_topics
     known = image(nodes, leader).brokers
     assert {11, 12} == set(known)
     for name in (first, second):
-        said = await state(nodes, name)
-        assert (said.broker_state, said.is_fenced) == ("RUNNING", False)
-        assert said.broker_epoch == known[int(name[1:])].broker_epoch
+        status = await state(nodes, name)
+        assert (status.broker_state, status.is_fenced) == ("RUNNING", False)
+        assert status.broker_epoch == known[int(name[1:])].broker_epoch
     assert (await state(nodes, leader)).broker_state is None
     created = await ask(nodes, leader, "create-topic", "at-controller", 2)
     assert (created.outcome, created.result) == ("ok", True)
@@ -228,8 +228,8 @@ async def test_kafkas_python_clients_see_and_change_topics_through_a_broker(
     topics = {"by-kafka-python", "by-confluent"}
     assert await asyncio.to_thread(listed_by_kafka_python, bootstrap) == topics
     client = AdminClient({"bootstrap.servers": kafka_config(nodes, second)})
-    told = await asyncio.to_thread(client.list_topics, timeout=15)
-    assert (set(told.topics), set(told.brokers)) == (topics, {11, 12})
+    metadata = await asyncio.to_thread(client.list_topics, timeout=15)
+    assert (set(metadata.topics), set(metadata.brokers)) == (topics, {11, 12})
     cluster = await asyncio.to_thread(client.describe_cluster(request_timeout=15).result, 15)
     assert {node.id for node in cluster.nodes} == {11, 12}
     assert cluster.cluster_id == nodes.configuration(first).cluster_id

@@ -63,7 +63,7 @@ def test_a_folder_of_kafkas_is_adopted_once(
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "sentence"),
     [
         ({"cluster_id": "BBBBBBBBBBBBBBBBBBBBBB"}, "names cluster AAAA"),
         ({"node_id": 2, "voters": (Voter(NodeId(2), NO_DIRECTORY, "h", 1),)}, "names node 1"),
@@ -77,14 +77,14 @@ def test_what_cannot_be_adopted_is_refused_in_a_sentence_and_left_as_it_is(
     tmp_path: Path,
     kafkas: Path,
     changes: dict[str, object],
-    told: str,
+    sentence: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     before = sorted(kafkas.rglob("*"))
     path = _as_controller(tmp_path, **changes)
     assert main(["adopt", "--config", path]) == exit_codes.UNUSABLE
     error = capsys.readouterr().err
-    assert told in error
+    assert sentence in error
     assert error.count("\n") == 1
     assert sorted(kafkas.rglob("*")) == before
 
@@ -130,7 +130,7 @@ def test_without_a_configuration_it_says_how_to_give_one(
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "sentence"),
     [
         ({"settings": {"x": "1"}}, "unknown setting 'x'"),
         ({"cluster_id": "other"}, "does not exist"),
@@ -143,11 +143,11 @@ def test_without_a_configuration_it_says_how_to_give_one(
     ],
 )
 def test_a_node_that_cannot_run_says_why(
-    tmp_path: Path, changes: dict[str, object], told: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, changes: dict[str, object], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", "--config", written(tmp_path, **changes)]) == exit_codes.UNUSABLE
     error = capsys.readouterr().err
-    assert told in error
+    assert sentence in error
     assert "Traceback" not in error
 
 

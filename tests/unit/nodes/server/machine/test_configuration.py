@@ -45,7 +45,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "sentence"),
     [
         ({"node": 1}, "node"),
         ({"directory_id": "xyz"}, "directory id of the node"),
@@ -54,8 +54,10 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         ({"node_id": "one"}, "node_id"),
     ],
 )
-def test_a_mistake_is_refused_by_name(tmp_path: Path, change: dict[str, Any], told: str) -> None:
-    with pytest.raises(ConfigurationError, match=told):
+def test_a_mistake_is_refused_by_name(
+    tmp_path: Path, change: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=sentence):
         read(tmp_path, valid() | change)
 
 
@@ -96,7 +98,7 @@ def test_what_kafka_does_not_do_can_be_switched_off() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "sentence"),
     [
         ({"fetch_timeout": "1"}, "unknown setting 'fetch_timeout'"),
         ({"fetch_timeout_ms": "soon"}, "not a whole number"),
@@ -106,6 +108,6 @@ def test_what_kafka_does_not_do_can_be_switched_off() -> None:
         ({"stands_when_leader_is_gone": "1"}, "not true or false"),
     ],
 )
-def test_a_wrong_setting_is_refused_by_name(given: dict[str, str], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_a_wrong_setting_is_refused_by_name(given: dict[str, str], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
         quorum_settings(given)

@@ -74,20 +74,20 @@ async def test_all_controllers_are_known_everywhere_also_in_their_next_life(node
 async def test_each_controller_tells_its_figures(nodes: Nodes) -> None:
     leader = await nodes.leader()
     await until(lambda: all(len(image(nodes, n).controllers) == 3 for n in nodes.nodes()))
-    told: dict[str, dict[str, float]] = {}
+    by_node: dict[str, dict[str, float]] = {}
     for node in nodes.nodes():
         figures = await asyncio.to_thread(nodes.system.metrics, nodes, node, PATIENCE_S)
         assert figures is not None
-        told[node] = figures
+        by_node[node] = figures
     prefix = "kafka_controller_kafkacontroller"
-    active = {node: told[node][f"{prefix}_activecontrollercount"] for node in told}
+    active = {node: by_node[node][f"{prefix}_activecontrollercount"] for node in by_node}
     assert active == {node: int(node == leader) for node in nodes.nodes()}
-    for figures in told.values():
+    for figures in by_node.values():
         assert figures[f"{prefix}_metadatalogendoffset"] >= figures["high_watermark"] > 0
         elections = "kafka_controller_controllerstats_leaderelectionrateandtimems"
         assert figures[f"{elections}_count"] >= 1
     queue = "kafka_controller_controllereventmanager_eventqueuetimems_count"
-    assert told[leader][queue] > 0
+    assert by_node[leader][queue] > 0
 
 
 @on_three_nodes("metadata")

@@ -16,17 +16,17 @@ class Bench:
     """Reads with a recording replica."""
 
     def __init__(self) -> None:
-        self.asked: list[ReadRequested] = []
+        self.requests: list[ReadRequested] = []
         self.answers: list[ClientAnswer] = []
         self.machine = RegisterMachine()
-        self.reads = Reads(self.asked.append, self.machine, look_into(self.machine))
+        self.reads = Reads(self.requests.append, self.machine, look_into(self.machine))
 
     def add(self, request_id: int = 1, key: str = "k", kind: str = "read") -> None:
         request = ClientRequest(request_id, kind, key)  # type: ignore[arg-type]
         self.reads.add(request, self.answers.append, LATER)
 
     def confirm(self, offset: int) -> None:
-        self.reads.confirmed(AnswerRead(self.asked[-1].read_id, Offset(offset), Epoch(1)))
+        self.reads.confirmed(AnswerRead(self.requests[-1].read_id, Offset(offset), Epoch(1)))
 
 
 def test_reads_of_one_turn_share_a_confirmation() -> None:
@@ -34,7 +34,7 @@ def test_reads_of_one_turn_share_a_confirmation() -> None:
     bench.add(1)
     bench.add(2)
     bench.reads.flush()
-    assert len(bench.asked) == 1
+    assert len(bench.requests) == 1
     bench.confirm(0)
     assert [answer.id for answer in bench.answers] == [1, 2]
 
@@ -60,7 +60,7 @@ def test_a_read_that_arrives_later_needs_its_own_confirmation() -> None:
     bench.confirm(0)
     assert [answer.id for answer in bench.answers] == [1]
     bench.reads.flush()
-    assert len(bench.asked) == 2
+    assert len(bench.requests) == 2
 
 
 def test_a_set_is_read_whole() -> None:
@@ -77,7 +77,7 @@ def test_a_rejected_read_is_certain_and_names_the_leader() -> None:
     bench = Bench()
     bench.add()
     bench.reads.flush()
-    bench.reads.rejected(RejectRead(bench.asked[0].read_id, NodeId(2), Epoch(3)))
+    bench.reads.rejected(RejectRead(bench.requests[0].read_id, NodeId(2), Epoch(3)))
     assert (bench.answers[0].outcome, bench.answers[0].leader_id) == ("not-leader", 2)
 
 
