@@ -121,6 +121,8 @@ class Stage:
         self._players: dict[NodeId, Player] = {}
         self._messages: deque[Message] = deque()
         self._cut: list[NodeId] = []
+        #: Pairs that do not hear each other.
+        self.closed: set[frozenset[int]] = set()
         self._committed: list[Entry] = []
         #: Read -> how much was committed when it was asked.
         self._reads: dict[ReadId, int] = {}
@@ -444,6 +446,7 @@ class Stage:
         return (
             message.source not in self._cut
             and message.target not in self._cut
+            and frozenset((message.source, message.target)) not in self.closed
             and self._players[message.target].replica is not None
         )
 
