@@ -64,7 +64,6 @@ from splitbrain.nodes.quorum.role_changes import RoleOwner
 from splitbrain.nodes.quorum.settings import QuorumSettings
 from splitbrain.nodes.quorum.trace import Story, describe
 from splitbrain.nodes.quorum.transitions import RoleName
-from splitbrain.nodes.quorum.vote_rule import may_grant
 from splitbrain.nodes.quorum.voters import ReplicaKey, VoterSet
 
 #: Errors whose epoch and leader are to be believed; the others come from strangers.
@@ -108,12 +107,7 @@ class Replica:
                 f" epoch {state.epoch}"
             )
         outbox = Outbox()
-        requests = RequestLedger(
-            outbox,
-            incarnation,
-            request_timeout_ms=settings.request_timeout_ms,
-            retry_back_off_ms=settings.retry_back_off_ms,
-        )
+        requests = RequestLedger(outbox, incarnation, settings)
         self._context = RoleContext(
             settings=settings,
             voters=members,
@@ -328,7 +322,7 @@ class Replica:
         if request.epoch > self.epoch:
             reason = f"asked for a vote by {request.candidate_id}"
             self._owner.become_unattached(request.epoch, reason)
-        granted = may_grant(self._context, self._role, request)
+        granted = self._role.may_grant(request)
         if granted and not request.pre_vote:
             candidate = ReplicaKey(request.candidate_id, request.candidate_directory_id)
             self._context.durable.vote(candidate)

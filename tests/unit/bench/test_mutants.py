@@ -11,7 +11,7 @@ from bench.mutant_sites import Mutant
 from bench.mutants import RunStage, drawn, explained, main, mutable_files, options_of, run_stage
 
 VOTERS = "nodes/quorum/voters.py"
-RULE = "nodes/quorum/vote_rule.py"
+RULE = "nodes/quorum/epoch_limit.py"
 #: A stage that takes a second.
 ONE_TEST = ("tests/transcripts/test_transcripts.py",)
 
@@ -95,7 +95,7 @@ def test_survivors_are_told_with_place_and_change(capsys: pytest.CaptureFixture[
     assert main(["--count", "1", "--files", RULE], runs({})) == 0
     said = capsys.readouterr().out
     (mutant,) = drawn([RULE], 1)[:1]
-    assert f"{mutant.id} {RULE}:{mutant.line} may_grant" in said
+    assert f"{mutant.id} {RULE}:{mutant.line} highest_from" in said
     assert f"- {mutant.before}" in said
     assert f"+ {mutant.after}" in said
     assert "SURVIVED (same traces)" in said
