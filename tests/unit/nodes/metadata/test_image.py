@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from splitbrain.nodes.metadata import records
 from splitbrain.nodes.metadata.content import image_records
@@ -231,17 +232,7 @@ def test_a_quota_is_for_an_entity_however_its_parts_are_ordered() -> None:
         (records.BrokerRegistrationChangeRecord(1, 4), "cannot change broker 1"),
         (records.BrokerRegistrationChangeRecord(1, 5, fenced=2), "says 2 where"),
         (records.BrokerRegistrationChangeRecord(1, 5, in_controlled_shutdown=-1), "says -1 where"),
-        (
-            records.RegisterBrokerRecord(
-                broker_id=1,
-                incarnation_id=TOPIC_ID,
-                broker_epoch=4,
-                end_points=(),
-                features=(),
-                rack=None,
-            ),
-            "epoch 5, and would go back to 4",
-        ),
+        (replace(BROKER, broker_epoch=4), "epoch 5, and would go back to 4"),
         (records.ProducerIdsRecord(broker_id=1, next_producer_id=1000), "from 1000 on"),
         (records.RemoveAccessControlEntryRecord(TOPIC_ID), "access rule .* is not there"),
         (

@@ -58,12 +58,19 @@ from tests.unit.nodes.quorum.replicas import (
 
 SNAPSHOT = SnapshotId(Offset(40), Epoch(3))
 EffectType = TypeVar("EffectType", bound=Effect)
+RequestType = TypeVar("RequestType", FetchRequest, FetchSnapshotRequest)
 
 
 def only(effects: tuple[Effect, ...], kind: type[EffectType]) -> EffectType:
     found = [effect for effect in effects if isinstance(effect, kind)]
     assert len(found) == 1, effects
     return found[0]
+
+
+def requested(effects: tuple[Effect, ...], kind: type[RequestType]) -> RequestType:
+    request = only(effects, SendRequest).request
+    assert isinstance(request, kind)
+    return request
 
 
 def none(effects: tuple[Effect, ...], kind: type[Effect]) -> bool:
@@ -114,21 +121,18 @@ class Following:
 
 def test_a_follower_fetches_chunks_by_position_and_has_them_frozen() -> None:
     node = Following()
-    request = only(node.fetched(SNAPSHOT), SendRequest).request
-    assert isinstance(request, FetchSnapshotRequest)
+    request = requested(node.fetched(SNAPSHOT), FetchSnapshotRequest)
     assert (request.snapshot_id, request.position, request.epoch) == (SNAPSHOT, 0, 4)
     effects = node.chunk(0, b"0123")
     assert only(effects, WriteSnapshotChunk) == WriteSnapshotChunk(SNAPSHOT, 0, b"0123")
-    more = only(effects, SendRequest).request
-    assert isinstance(more, FetchSnapshotRequest)
+    more = requested(effects, FetchSnapshotRequest)
     assert more.position == 4
     effects = node.chunk(4, b"456789")
     assert only(effects, WriteSnapshotChunk).position == 4
     assert only(effects, FreezeSnapshot).snapshot_id == SNAPSHOT
     # Nothing is different before it is durable, and the leader still hears of this node.
     assert none(effects, ReplaceLog)
-    heartbeat = only(effects, SendRequest).request
-    assert isinstance(heartbeat, FetchRequest)
+    heartbeat = requested(effects, FetchRequest)
     assert heartbeat.fetch_offset == 5
 
 
@@ -145,8 +149,7 @@ def test_a_durable_snapshot_takes_the_logs_place_and_fetching_goes_on_behind_it(
     node.fetched(SNAPSHOT)
     node.take(LogFlushed(replaced.submission))
     effects = node.take(TimerElapsed(), after_ms=25)
-    request = only(effects, SendRequest).request
-    assert isinstance(request, FetchRequest)
+    request = requested(effects, FetchRequest)
     assert (request.fetch_offset, request.last_fetched_epoch, request.high_watermark) == (40, 3, 40)
     batch = BatchHeader(Offset(40), Offset(44), Epoch(3), 100)
     appended = only(node.fetched(batches=(batch,)), AppendBatches)
@@ -173,8 +176,7 @@ def test_a_snapshot_that_is_gone_is_abandoned_and_the_leader_asked_again(error: 
     node.fetched(SNAPSHOT)
     node.chunk(0, b"0123")
     assert only(node.refused(error), AbandonSnapshot).snapshot_id == SNAPSHOT
-    request = only(node.take(TimerElapsed(), after_ms=25), SendRequest).request
-    assert isinstance(request, FetchRequest)
+    requested(node.take(TimerElapsed(), after_ms=25), FetchRequest)
 
 
 @pytest.mark.parametrize(
@@ -195,8 +197,7 @@ def test_an_error_that_may_pass_loses_nothing() -> None:
     node.fetched(SNAPSHOT)
     node.chunk(0, b"0123")
     assert none(node.refused(ErrorCode.UNKNOWN_SERVER_ERROR), AbandonSnapshot)
-    request = only(node.take(TimerElapsed(), after_ms=25), SendRequest).request
-    assert isinstance(request, FetchSnapshotRequest)
+    request = requested(node.take(TimerElapsed(), after_ms=25), FetchSnapshotRequest)
     assert request.position == 4
 
 
