@@ -19,7 +19,7 @@ OTHER = DirectoryId("fedcba9876543210" * 2)
 
 
 def refusal(capsys: pytest.CaptureFixture[str], command: str, path: str, code: int) -> str:
-    """What the command says, which ends with this code."""
+    """Standard error of the command, which ends with this code."""
     capsys.readouterr()
     assert main([command, "--config", path]) == code
     return capsys.readouterr().err
