@@ -7,15 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from splitbrain.nodes.quorum import messages as core
 from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, Epoch, NodeId, Offset
-from splitbrain.nodes.quorum.messages import (
-    BeginQuorumEpochRequest,
-    DescribeQuorumRequest,
-    EndQuorumEpochRequest,
-    ErrorCode,
-    FetchSnapshotRequest,
-    Request,
-)
+from splitbrain.nodes.quorum.messages import ErrorCode
 from splitbrain.nodes.quorum.persistent import SnapshotId
 from splitbrain.nodes.transport.kafka_codec import KafkaCodec
 from splitbrain.nodes.wire.api_versions import (
@@ -44,16 +38,16 @@ from splitbrain.nodes.wire.messages import (
 from tests.unit.nodes.quorum.replicas import fetch_request, vote_request
 
 SNAPSHOT = SnapshotId(Offset(9), Epoch(0))
-ASKED: dict[ApiKey, Request | ApiVersionsRequest] = {
+ASKED: dict[ApiKey, core.Request | ApiVersionsRequest] = {
     api_key_of(request): request
     for request in (
         ApiVersionsRequest(),
         vote_request(),
-        BeginQuorumEpochRequest(None, NodeId(2), NO_DIRECTORY, NodeId(1), Epoch(3)),
-        EndQuorumEpochRequest(None, NodeId(1), Epoch(3), ()),
+        core.BeginQuorumEpochRequest(None, NodeId(2), NO_DIRECTORY, NodeId(1), Epoch(3)),
+        core.EndQuorumEpochRequest(None, NodeId(1), Epoch(3), ()),
         fetch_request(),
-        FetchSnapshotRequest(None, NodeId(1), NO_DIRECTORY, Epoch(0), SNAPSHOT, 0, 1),
-        DescribeQuorumRequest(),
+        core.FetchSnapshotRequest(None, NodeId(1), NO_DIRECTORY, Epoch(0), SNAPSHOT, 0, 1),
+        core.DescribeQuorumRequest(),
     )
 }
 
@@ -72,7 +66,7 @@ def test_nothing_is_advertised_that_no_handler_answers() -> None:
                 # Handed to the replica, which takes every kind of request.
                 assert isinstance(taken, ReceivedCall)
                 assert type(taken.message) is type(request)
-                assert type(request) in get_args(Request)
+                assert type(request) in get_args(core.Request)
 
 
 def test_a_controller_advertises_what_it_has_handlers_for_and_nothing_else() -> None:

@@ -9,18 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from splitbrain.nodes.quorum import messages as core
 from splitbrain.nodes.quorum.identifiers import NO_EPOCH, UNKNOWN_OFFSET, Epoch, NodeId, Offset
-from splitbrain.nodes.quorum.messages import (
-    Answer,
-    BatchHeader,
-    DescribeQuorumAnswer,
-    DescribeQuorumRequest,
-    ErrorCode,
-    FetchAnswer,
-    Request,
-    VoteAnswer,
-    VoteRequest,
-)
+from splitbrain.nodes.quorum.messages import ErrorCode
 from splitbrain.nodes.wire.api_versions import ApiVersionsRequest, ApiVersionsResponse, own_versions
 from splitbrain.nodes.wire.apis import METADATA_TOPIC_ID, SUPPORTED_VERSIONS, ApiKey, RequestHeader
 from splitbrain.nodes.wire.batches import encode_payloads
@@ -60,12 +51,12 @@ from tests.unit.nodes.wire.quorum_messages import (
 
 @given(requests, st.integers(-(2**31), 2**31 - 1), st.none() | st.text(max_size=20))
 def test_requests_come_back_in_every_version(
-    request: Request, correlation_id: int, client_id: str | None
+    request: core.Request, correlation_id: int, client_id: str | None
 ) -> None:
     api_key = api_key_of(request)
     for version in versions_of(api_key):
         carried = request
-        if isinstance(request, VoteRequest) and version < 2:
+        if isinstance(request, core.VoteRequest) and version < 2:
             carried = msgspec.structs.replace(request, pre_vote=False)
         framed = encode_request(carried, correlation_id, client_id, version=version)
         received = decode_request(payload_of(framed))
@@ -75,7 +66,7 @@ def test_requests_come_back_in_every_version(
 
 @given(answers, st.integers(-(2**31), 2**31 - 1), endpoint_maps)
 def test_answers_come_back_in_every_version(
-    answer: Answer, correlation_id: int, endpoints: dict[NodeId, Endpoint]
+    answer: core.Answer, correlation_id: int, endpoints: dict[NodeId, Endpoint]
 ) -> None:
     api_key = ANSWER_KEYS[type(answer)]
     for version in versions_of(api_key):
@@ -90,7 +81,7 @@ def test_answers_come_back_in_every_version(
 @settings(max_examples=300)
 @given(requests, answers, st.data())
 def test_mutated_frames_raise_wire_errors_only(
-    request: Request, answer: Answer, data: st.DataObject
+    request: core.Request, answer: core.Answer, data: st.DataObject
 ) -> None:
     version = data.draw(st.sampled_from(versions_of(api_key_of(request))))
     carried = request_as_carried(request, version)
@@ -116,7 +107,7 @@ def test_garbage_raises_wire_errors_only(garbage: bytes) -> None:
 
 
 def test_unknown_tagged_fields_are_skipped() -> None:
-    answer = VoteAnswer(ErrorCode.NONE, NodeId(1), Epoch(5), granted=True)
+    answer = core.VoteAnswer(ErrorCode.NONE, NodeId(1), Epoch(5), granted=True)
     framed = encode_answer(answer, RequestHeader(ApiKey.VOTE, 2, 1, None))
     # The message ends with its count of tagged fields: one, number 77, three bytes.
     payload = framed[4:-1] + b"\x01\x4d\x03abc"
@@ -130,7 +121,7 @@ def test_an_api_that_is_not_the_quorums_is_named_whatever_its_version() -> None:
 
 
 def test_request_about_another_topic_can_be_refused_by_its_header() -> None:
-    payload = encode_request(DescribeQuorumRequest(), 9, "tool")[4:]
+    payload = encode_request(core.DescribeQuorumRequest(), 9, "tool")[4:]
     foreign = payload.replace(b"__cluster_metadata", b"__cluster_mistakes")
     with pytest.raises(ForeignPartitionError) as caught:
         decode_request(foreign)
@@ -138,7 +129,7 @@ def test_request_about_another_topic_can_be_refused_by_its_header() -> None:
     refusal = encode_refusal(caught.value.header, caught.value.code)
     answer = decode_answer(refusal[4:], ApiKey.DESCRIBE_QUORUM, 2)
     assert answer.correlation_id == 9
-    assert answer.message == DescribeQuorumAnswer(
+    assert answer.message == core.DescribeQuorumAnswer(
         ErrorCode.INVALID_REQUEST, None, NO_EPOCH, UNKNOWN_OFFSET, (), ()
     )
 
@@ -162,8 +153,8 @@ def test_fetch_of_another_topic_id_is_refused_as_kafka_does() -> None:
 
 def test_whole_response_errors_and_partition_errors_go_where_kafka_puts_them() -> None:
     header = RequestHeader(ApiKey.VOTE, 2, 1, None)
-    cluster = VoteAnswer(ErrorCode.INCONSISTENT_CLUSTER_ID, None, Epoch(2), granted=False)
-    fenced = VoteAnswer(ErrorCode.FENCED_LEADER_EPOCH, None, Epoch(2), granted=False)
+    cluster = core.VoteAnswer(ErrorCode.INCONSISTENT_CLUSTER_ID, None, Epoch(2), granted=False)
+    fenced = core.VoteAnswer(ErrorCode.FENCED_LEADER_EPOCH, None, Epoch(2), granted=False)
     assert encode_answer(cluster, header)[9:11] == struct.pack(">h", 104)
     assert encode_answer(fenced, header)[9:11] == struct.pack(">h", 0)
 
@@ -172,12 +163,12 @@ def test_error_code_without_a_name_here_is_an_unknown_server_error() -> None:
     refusal = encode_refusal(RequestHeader(ApiKey.VOTE, 2, 1, None), ErrorCode.INVALID_REQUEST)
     payload = refusal[4:9] + struct.pack(">h", 55) + refusal[11:]
     message = decode_answer(payload, ApiKey.VOTE, 2).message
-    assert isinstance(message, VoteAnswer)
+    assert isinstance(message, core.VoteAnswer)
     assert message.error is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def test_leaders_endpoint_is_told_where_it_is_known() -> None:
-    answer = VoteAnswer(ErrorCode.NONE, NodeId(2), Epoch(5), granted=False)
+    answer = core.VoteAnswer(ErrorCode.NONE, NodeId(2), Epoch(5), granted=False)
     header = RequestHeader(ApiKey.VOTE, 1, 1, None)
     framed = encode_answer(answer, header, endpoints={NodeId(2): Endpoint("n2", 9093)})
     assert b"\x03n2" + struct.pack(">H", 9093) in framed
@@ -187,21 +178,21 @@ def test_leaders_endpoint_is_told_where_it_is_known() -> None:
 def test_records_pass_untouched_and_a_cut_last_batch_is_dropped() -> None:
     first = encode_payloads(Offset(0), Epoch(1), 1, [(None, b"a")])
     second = encode_payloads(Offset(1), Epoch(1), 1, [(None, b"b")])
-    answer = FetchAnswer(
+    answer = core.FetchAnswer(
         ErrorCode.NONE, NodeId(1), Epoch(1), Offset(1), Offset(0), None, (), first + second[:-3]
     )
     framed = encode_answer(answer, RequestHeader(ApiKey.FETCH, 18, 1, None))
     assert first + second[:-3] in framed
     message = decode_answer(framed[4:], ApiKey.FETCH, 18).message
-    assert isinstance(message, FetchAnswer)
+    assert isinstance(message, core.FetchAnswer)
     assert message.records == first
-    assert message.batches == (BatchHeader(Offset(0), Offset(0), Epoch(1), len(first)),)
+    assert message.batches == (core.BatchHeader(Offset(0), Offset(0), Epoch(1), len(first)),)
 
 
 def test_corrupt_records_in_an_answer_are_refused() -> None:
     raw = bytearray(encode_payloads(Offset(0), Epoch(1), 1, [(None, b"a")]))
     raw[-2] ^= 1
-    answer = FetchAnswer(
+    answer = core.FetchAnswer(
         ErrorCode.NONE, NodeId(1), Epoch(1), Offset(1), Offset(0), None, (), bytes(raw)
     )
     framed = encode_answer(answer, RequestHeader(ApiKey.FETCH, 17, 1, None))
