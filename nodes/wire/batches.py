@@ -89,11 +89,7 @@ def encode_payloads(
     *,
     is_control: bool = False,
 ) -> bytes:
-    """Bytes of a batch whose records carry these keys and values, all at one time.
-
-    Raises:
-        ValueError: there is no payload, or the batch would be longer than the format allows.
-    """
+    """Bytes of a batch of keys and values, all of one time; raises ValueError if none fits."""
     parts: list[bytes] = []
     for delta, (key, value) in enumerate(payloads):
         # Attributes 0, timestamp delta 0.
@@ -118,12 +114,7 @@ def encode_payloads(
 
 
 def encode_batch(batch: RecordBatch) -> bytes:
-    """Bytes of a decoded batch.
-
-    Raises:
-        ValueError: offsets of the records are not contiguous, there is none, or the batch is too
-            long or compressed.
-    """
+    """Bytes of a decoded batch; raises ValueError for one that is wrong, too long or compressed."""
     if batch.attributes & _COMPRESSION_MASK:
         raise ValueError("compressed batches are not encoded here")
     parts: list[bytes] = []
@@ -264,9 +255,6 @@ def split_whole_batches(raw: bytes) -> tuple[bytes, tuple[BatchHeader, ...]]:
     """As ``split_batches``, but a last batch that is cut short is dropped.
 
     Kafka cuts the records of a fetch response at the byte limit, within a batch if need be.
-
-    Raises:
-        CorruptBatchError: a batch is wrong, or does not follow the one before.
     """
     try:
         return raw, split_batches(raw)

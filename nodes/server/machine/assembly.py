@@ -228,11 +228,7 @@ def _codec_of(configuration: NodeConfiguration, node: Node) -> InboundCodec | No
 
 
 async def serve(configuration: NodeConfiguration, settings: QuorumSettings) -> int:
-    """Run a node until it ends; its exit code.
-
-    Raises:
-        StorageError, StorageMismatch, IncarnationError, OSError: its folder cannot be used.
-    """
+    """Run a node until it ends; its exit code. Raises as ``Server`` does."""
     loop = asyncio.get_running_loop()
     server = Server(configuration, settings)
 

@@ -170,6 +170,9 @@ def test_an_array_that_announces_a_billion_items_is_refused_without_allocating()
     for payload in (flexible, legacy):
         with pytest.raises(WireError, match=r"items at byte .* runs past the end"):
             decode_call(payload)
+    # kio 0.6.5 ends the process on this answer: it allocates 32 GiB for the topics.
+    with pytest.raises(WireError, match="runs past the end"):
+        decode_reply(struct.pack(">iBh", 1, 0, 0) + b"\xff\xff\xff\xff\x0f", ApiKey.VOTE, 2)
 
 
 def test_a_string_that_announces_more_than_there_is_is_refused() -> None:
