@@ -3,7 +3,7 @@
 import pytest
 
 from splitbrain.nodes.broker.forwarding import Forwarding
-from splitbrain.nodes.broker.offered_versions import offered_versions
+from splitbrain.nodes.broker.serving import offered_versions
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.quorum.messages import DescribeQuorumRequest
 from splitbrain.nodes.transport.broker_codec import BrokerCodec

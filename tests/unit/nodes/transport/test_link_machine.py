@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from splitbrain.nodes.quorum.identifiers import (
     NO_EPOCH,
@@ -23,7 +25,7 @@ from splitbrain.nodes.quorum.messages import (
 )
 from splitbrain.nodes.quorum.persistent import Voter
 from splitbrain.nodes.transport.kafka_codec import KafkaCodec
-from splitbrain.nodes.transport.link_machine import LinkMachine
+from splitbrain.nodes.transport.link_machine import LinkMachine, back_off_us
 from splitbrain.nodes.wire.api_versions import served_versions
 from splitbrain.nodes.wire.apis import ApiKey, VersionRange
 from splitbrain.nodes.wire.calls import decode_head
@@ -250,3 +252,13 @@ def test_with_the_planted_defect_a_request_that_never_went_out_takes_its_connect
     else:
         port.ring()
     assert port.asked == [0, "drop"]
+
+
+@given(st.integers(1, 1_000), st.integers(1, 60_000))
+def test_the_pause_before_an_attempt_leaves_it_half_of_the_timeout(
+    failed_attempts_count: int, timeout_ms: int
+) -> None:
+    """Found by the simulation: a back-off above the timeout meant that nothing was ever tried."""
+    pause_us = back_off_us(failed_attempts_count, timeout_ms)
+    assert 0 < pause_us * 2 <= timeout_ms * 1_000
+    assert pause_us <= back_off_us(failed_attempts_count + 1, timeout_ms), "it never shrinks"
