@@ -1,6 +1,6 @@
 """The log of a node: append to the page cache, flush in groups, truncate, read.
 
-All file work is blocking and done in the caller's thread. These may run at the same time:
+All file work blocks the caller's thread. These may run at the same time:
 
 - One *owner* (the server's loop) calls ``append_*``, ``read``, ``batches``, ``prepare_flush`` and
   the properties.
@@ -31,12 +31,7 @@ from splitbrain.nodes.storage.durable_mark import DurableMarkFile, LogPosition, 
 from splitbrain.nodes.storage.errors import CorruptStorageError, NotFormattedError, StorageFailed
 from splitbrain.nodes.storage.filesystem import FileSystem, FolderLock
 from splitbrain.nodes.storage.flushing import FailureLatch, Flusher, FlushPoint, Tail
-from splitbrain.nodes.storage.layout import (
-    DURABLE_LENGTH,
-    LOCK,
-    log_folder,
-    segment_name,
-)
+from splitbrain.nodes.storage.layout import DURABLE_LENGTH, LOCK, log_folder, segment_name
 from splitbrain.nodes.storage.log_restart import begin_anew
 from splitbrain.nodes.storage.recovery import LogScan, repair_log, scan_log
 from splitbrain.nodes.storage.segment import Segment
@@ -62,7 +57,10 @@ def _nobody(_: str) -> None:
 
 
 class LogStore:
-    """The open log of one node; see the module for what may run at the same time."""
+    """The open log of one node; see the module for what may run at the same time.
+
+    All that works on the disk raises StorageFailed where that refuses, now or earlier.
+    """
 
     def __init__(
         self,
@@ -101,19 +99,13 @@ class LogStore:
     ) -> tuple[Self, LogShape]:
         """Recover the log of a formatted data folder; blocks. All that it returns is durable.
 
-        Args:
-            filesystem: where the folder is.
-            folder: the data folder.
-            segment_bytes: a segment is closed before an append would make it longer.
-            load: given snapshots, newest first, until one is whole; ``LogShape`` names that one
-                last.
-            ignored: told in a sentence of each snapshot that is not.
+        ``load`` is given snapshots, newest first, until one is whole, which ``LogShape`` names
+        last; ``ignored`` is told in a sentence of each that is not.
 
         Raises:
             NotFormattedError: the folder holds no log.
             StorageInUseError: another process holds the folder.
             CorruptStorageError: what was flushed is not intact; nothing was changed.
-            StorageFailed: the disk refused.
         """
         if not filesystem.exists(log_folder(folder)):
             raise NotFormattedError(folder, f"has no {log_folder(folder).name}")
@@ -177,11 +169,8 @@ class LogStore:
     def append_raw(self, raw: bytes, headers: tuple[BatchHeader, ...]) -> None:
         """Append whole batches byte for byte; they are readable at once, and not durable.
 
-        ``headers`` come from ``split_batches`` of the same bytes, which has checked them.
-
-        Raises:
-            ValueError: they do not follow the log's end; nothing was written.
-            StorageFailed: the disk refused.
+        ``headers`` come from ``split_batches`` of the same bytes, which has checked them. Raises
+        ValueError: they do not follow the log's end; nothing was written.
         """
         self._latch.check()
         epochs = self._epochs_with(raw, headers)
@@ -201,9 +190,7 @@ class LogStore:
     ) -> BatchHeader:
         """Append one batch with these keys and values; ``base_offset`` is the log's end.
 
-        Raises:
-            ValueError: it does not follow the log's end, is empty or too long.
-            StorageFailed: the disk refused.
+        Raises ValueError: it does not follow the log's end, is empty or too long.
         """
         raw = encode_payloads(base_offset, epoch, timestamp_ms, payloads)
         return self._append_encoded(raw, base_offset, epoch, len(payloads))
@@ -213,9 +200,7 @@ class LogStore:
     ) -> BatchHeader:
         """Append the control batch that opens a leader's epoch.
 
-        Raises:
-            ValueError: it does not follow the log's end.
-            StorageFailed: the disk refused.
+        Raises ValueError: it does not follow the log's end.
         """
         payload = encode_leader_change(change)
         raw = encode_payloads(base_offset, epoch, timestamp_ms, [payload], is_control=True)
@@ -226,11 +211,7 @@ class LogStore:
         return FlushPoint(self._tail, self._epochs, self._flusher.unflushed(self._segments))
 
     def flush(self, point: FlushPoint | None = None) -> Offset:
-        """Make everything up to ``point`` (default: now) durable; blocks; the flushed end offset.
-
-        Raises:
-            StorageFailed: the disk refused, now or earlier.
-        """
+        """Make everything up to ``point`` (default: now) durable; return the flushed end."""
         self._latch.check()
         self._flusher.flush(self.prepare_flush() if point is None else point)
         return self._flusher.flushed.end_offset
@@ -240,9 +221,6 @@ class LogStore:
 
         Call it on the flushing thread after the flush was reported, so that nobody waits for it;
         the next flush does it first if nobody has.
-
-        Raises:
-            StorageFailed: the disk refused, now or earlier.
         """
         self._latch.check()
         self._flusher.persist_mark()
@@ -250,11 +228,8 @@ class LogStore:
     def truncate(self, end_offset: Offset) -> None:
         """Drop every record at or above ``end_offset``; durable, all before it too, on return.
 
-        Runs alone. ``end_offset`` is the first offset of a batch, or the log's end.
-
-        Raises:
-            ValueError: it is outside the log or within a batch; nothing was changed.
-            StorageFailed: the disk refused.
+        Runs alone. ``end_offset`` is the first offset of a batch, or the log's end. Raises
+        ValueError: it is outside the log or within a batch; nothing was changed.
         """
         self._latch.check()
         if not self.start_offset <= end_offset <= self.end_offset:
@@ -278,17 +253,13 @@ class LogStore:
         """Drop the whole log: it is empty and starts where this snapshot ends; durable on return.
 
         Runs alone. The snapshot is durable; older ones go.
-
-        Raises:
-            StorageFailed: the disk refused.
         """
         self._latch.check()
         self._flusher.forget()
         old, offset = self._segments, snapshot_id.end_offset
         try:
-            segment = begin_anew(
-                self._filesystem, self._folder, [dropped.path for dropped in old], offset
-            )
+            paths = [dropped.path for dropped in old]
+            segment = begin_anew(self._filesystem, self._folder, paths, offset)
             for dropped in old:
                 dropped.close()
             remove_snapshots(self._filesystem, self._data_folder, snapshot_id)
@@ -304,7 +275,7 @@ class LogStore:
         """Let the log start where this snapshot ends, which is durable; called by the owner.
 
         Returns what then frees the disk, on the flushing thread: older snapshots first, then the
-        checkpoint's entries, then segments that lie below the start. It raises StorageFailed.
+        checkpoint's entries, then segments that lie below the start.
         """
         offset = snapshot_id.end_offset
         self._start_offset, self._start_epoch = offset, snapshot_id.epoch
@@ -339,7 +310,6 @@ class LogStore:
         Raises:
             ValueError: ``from_offset`` is below the log's start.
             CorruptStorageError: the way to it was intact and is not any more.
-            StorageFailed: the disk refused.
         """
         self._latch.check()
         tail = self._tail
@@ -366,9 +336,7 @@ class LogStore:
     def batches(self, from_offset: Offset, end_offset: Offset) -> Iterator[RecordBatch]:
         """Decoded batches, from the one that holds ``from_offset``, all below ``end_offset``.
 
-        Raises:
-            CorruptStorageError: a batch was intact when it was written and is not any more.
-            StorageFailed: the disk refused.
+        Raises CorruptStorageError: a batch was intact when it was written and is not any more.
         """
         while raw := self.read(from_offset, end_offset, _READ_BYTES):
             position = 0
@@ -392,11 +360,9 @@ class LogStore:
     def _append_encoded(
         self, raw: bytes, base_offset: Offset, epoch: Epoch, record_count: int
     ) -> BatchHeader:
+        last_offset = Offset(base_offset + record_count - 1)
         header = BatchHeader(
-            base_offset=base_offset,
-            last_offset=Offset(base_offset + record_count - 1),
-            epoch=epoch,
-            size_bytes=len(raw),
+            base_offset=base_offset, last_offset=last_offset, epoch=epoch, size_bytes=len(raw)
         )
         self.append_raw(raw, (header,))
         return header
@@ -446,11 +412,7 @@ class LogStore:
         return index, position
 
     def _check_headers(self, raw: bytes, offset: Offset, path: Path) -> None:
-        """Hold what no checksum covers against what the node knows of its log.
-
-        Raises:
-            CorruptStorageError: a batch's base offset or epoch is not what was written.
-        """
+        """Hold base offset and epoch, which no checksum covers, to what the node knows."""
         cursor = 0
         while cursor < len(raw):
             header = peek_header(raw, cursor)

@@ -17,11 +17,10 @@ def open_filesystem(configuration: NodeConfiguration) -> tuple[FileSystem, Durab
     Raises:
         OSError: the table cannot be opened.
     """
-    plain = DiskFileSystem()
     if configuration.durable_length_file is None:
-        return plain, None
+        return DiskFileSystem(), None
     # The loop appends while the disk's thread syncs.
     lengths = DurableLengths(
         Path(configuration.durable_length_file), Path(configuration.data_folder), threading.Lock()
     )
-    return CountingFileSystem(plain, lengths), lengths
+    return CountingFileSystem(lengths), lengths

@@ -34,7 +34,7 @@ def filesystem(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FileS
     else:
         table = tmp_path.parent / f"{tmp_path.name}-durable_lengths.jsonl"
         lengths = DurableLengths(table, tmp_path, threading.Lock())
-        yield CountingFileSystem(DiskFileSystem(), lengths)
+        yield CountingFileSystem(lengths)
         lengths.close()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.nodes.storage.disk import DiskFile, DiskFileSystem
+from splitbrain.nodes.storage.disk import DiskFile
 from splitbrain.nodes.storage.durable_lengths import LINE_BYTES, CountingFileSystem, DurableLengths
 from splitbrain.nodes.storage.filesystem import replace_file
 
@@ -26,7 +26,7 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture
 def counting(table: Path, data: Path) -> Iterator[CountingFileSystem]:
     lengths = DurableLengths(table, data)
-    yield CountingFileSystem(DiskFileSystem(), lengths)
+    yield CountingFileSystem(lengths)
     lengths.close()
 
 
@@ -124,17 +124,17 @@ def test_a_removed_file_leaves_its_line_to_another(
 
 def test_the_table_outlives_the_process_that_kept_it(table: Path, data: Path) -> None:
     first = DurableLengths(table, data)
-    file = CountingFileSystem(DiskFileSystem(), first).open(data / "a", create=True)
+    file = CountingFileSystem(first).open(data / "a", create=True)
     file.write_at(0, b"x" * 10)
     file.sync()
     file.write_at(10, b"x" * 10)
     file.close()
-    gone = CountingFileSystem(DiskFileSystem(), first).open(data / "gone", create=True)
+    gone = CountingFileSystem(first).open(data / "gone", create=True)
     gone.close()
     (data / "gone").unlink()
     first.close()
     second = DurableLengths(table, data)
-    counting = CountingFileSystem(DiskFileSystem(), second)
+    counting = CountingFileSystem(second)
     counting.open(data / "a").close()
     # A kill has lost nothing, and made nothing durable.
     assert told(table) == {"a": (10, False)}
@@ -146,6 +146,6 @@ def test_a_file_that_was_there_before_anybody_counted_is_taken_as_durable(
 ) -> None:
     (data / "old").write_bytes(b"x" * 7)
     lengths = DurableLengths(table, data)
-    CountingFileSystem(DiskFileSystem(), lengths).open(data / "old").close()
+    CountingFileSystem(lengths).open(data / "old").close()
     assert told(table) == {"old": (7, True)}
     lengths.close()
