@@ -15,10 +15,6 @@ _INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__sh
 #: Bits of what may be done where everybody may do everything, by Kafka's codes of operations: read,
 #: write, create, delete, alter, describe, describe and alter configs.
 ALL_TOPIC_OPERATIONS: Final = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
-#: Create, alter, describe, act as a broker, describe and alter configs, write idempotently.
-ALL_CLUSTER_OPERATIONS: Final = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
-#: Nobody asked what may be done.
-NOT_ASKED: Final = -(1 << 31)
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):

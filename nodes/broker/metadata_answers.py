@@ -12,9 +12,7 @@ from typing import Final
 from msgspec import structs
 
 from splitbrain.nodes.broker.asking import (
-    ALL_CLUSTER_OPERATIONS,
     ALL_TOPIC_OPERATIONS,
-    NOT_ASKED,
     Asking,
     is_internal,
     unknown_topic_code,
@@ -27,6 +25,7 @@ from splitbrain.nodes.broker.listed_nodes import (
     offline_replicas,
     some_alive_broker,
 )
+from splitbrain.nodes.controller.brokers.controllers import cluster_operations
 from splitbrain.nodes.metadata.image import TopicImage
 from splitbrain.nodes.metadata.partitions import PartitionState
 from splitbrain.nodes.wire.declared import NO_UUID
@@ -53,7 +52,7 @@ def answer_metadata(asking: Asking, request: MetadataRequest, version: int) -> M
     wanted = request.topics
     if wanted is None or (version == _FIRST and not wanted):
         topics = [
-            _told(asking, asking.image.topics.by_id[topic_id], version)
+            _listed(asking, asking.image.topics.by_id[topic_id], version)
             for _, topic_id in sorted(asking.image.topics.ids_by_name.items())
         ]
     elif _is_illegal(wanted, version):
@@ -62,7 +61,6 @@ def answer_metadata(asking: Asking, request: MetadataRequest, version: int) -> M
         topics = _wanted(asking, wanted, version)
     if request.include_topic_authorized_operations:
         topics = [_with_operations(topic) for topic in topics]
-    asked = request.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=tuple(
             ListedBroker(
@@ -73,7 +71,9 @@ def answer_metadata(asking: Asking, request: MetadataRequest, version: int) -> M
         cluster_id=asking.cluster_id,
         controller_id=some_alive_broker(asking.image, asking.random),
         topics=tuple(topics),
-        cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if asked else NOT_ASKED,
+        cluster_authorized_operations=cluster_operations(
+            wanted=request.include_cluster_authorized_operations
+        ),
     )
 
 
@@ -109,14 +109,14 @@ def _wanted(asking: Asking, wanted: tuple[TopicWanted, ...], version: int) -> li
         return [
             _unknown(None, ApiError.UNKNOWN_TOPIC_ID, topic_id)
             if (topic := topics.by_id.get(topic_id)) is None
-            else _told(asking, topic, version)
+            else _listed(asking, topic, version)
             for topic_id in ids
         ]
     names = dict.fromkeys(each.name for each in wanted if each.name is not None)
     return [
         _unknown(name, unknown_topic_code(name))
         if (topic := topics.named(name)) is None
-        else _told(asking, topic, version)
+        else _listed(asking, topic, version)
         for name in names
     ]
 
@@ -131,7 +131,7 @@ def _unknown(name: str | None, code: ApiError, topic_id: str = NO_UUID) -> Liste
     )
 
 
-def _told(asking: Asking, topic: TopicImage, version: int) -> ListedTopic:
+def _listed(asking: Asking, topic: TopicImage, version: int) -> ListedTopic:
     return ListedTopic(
         error_code=ApiError.NONE,
         name=topic.name,

@@ -49,11 +49,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     controlled_shutdown_timeout_ms: int = 5_000
 
     def __post_init__(self) -> None:
-        """Refuses times that are none.
-
-        Raises:
-            ValueError: one is not positive.
-        """
+        """Refuses times that are none; raises ValueError: one is not positive."""
         if (
             min(
                 self.heartbeat_interval_ms,

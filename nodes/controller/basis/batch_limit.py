@@ -17,11 +17,7 @@ class RecordBatch:
         self.topic_ids: set[str] = set()
 
     def check_room(self, count: int) -> None:
-        """Refuse so many records more.
-
-        Raises:
-            Refusal: POLICY_VIOLATION, they would be too many.
-        """
+        """Refuse so many records more; raises Refusal: POLICY_VIOLATION, they would be too many."""
         if len(self.records) + count > self._records_max:
             raise Refusal(
                 ApiError.POLICY_VIOLATION, "Unable to perform excessively large batch operation."

@@ -31,8 +31,7 @@ from splitbrain.nodes.wire.families.brokers import (
 def assign_replicas(view: View, request: AssignReplicasToDirsRequest, _version: int) -> Decision:
     """Each replica lies where the broker says; each has its own outcome.
 
-    Raises:
-        Refusal: the broker is not registered with this epoch.
+    Raises Refusal: the broker is not registered with this epoch.
     """
     broker = registered(view.image, request.broker_id, request.broker_epoch)
     assignments = _Assignments(view, broker)

@@ -58,8 +58,7 @@ _TRANSITIONS: Final[
 def heartbeat(view: View, request: BrokerHeartbeatRequest, _version: int) -> Decision:
     """Decide the next state of the broker that sent a heartbeat.
 
-    Raises:
-        Refusal: it is not registered with this epoch.
+    Raises Refusal: it is not registered with this epoch.
     """
     contacts, broker_id = view.contacts, request.broker_id
     # Whoever it is, its session begins anew: what is heard counts before it is looked at.

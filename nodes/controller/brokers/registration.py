@@ -24,8 +24,7 @@ from splitbrain.nodes.wire.families.brokers import (
 def register_broker(view: View, request: BrokerRegistrationRequest, _version: int) -> Decision:
     """Return the broker's registration, preceded by what an earlier incarnation leaves behind.
 
-    Raises:
-        Refusal: it may not register.
+    Raises Refusal: it may not register.
     """
     if request.cluster_id != view.cluster_id:
         raise Refusal(

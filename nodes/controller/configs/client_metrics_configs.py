@@ -42,8 +42,7 @@ _MATCHABLE: Final = frozenset(
 def check_client_metrics(name: str, texts: Mapping[str, str]) -> None:
     """Refuse configs that no subscription may have.
 
-    Raises:
-        Refusal: INVALID_REQUEST or INVALID_CONFIG.
+    Raises Refusal: INVALID_REQUEST or INVALID_CONFIG.
     """
     if not name:
         raise Refusal(ApiError.INVALID_REQUEST, "Subscription name can't be empty")

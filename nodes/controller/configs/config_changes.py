@@ -56,41 +56,39 @@ def changed_configs(
 ) -> tuple[ConfigRecord, ...]:
     """Records of these changes; ``is_new`` if the resource is yet to be made.
 
-    Raises:
-        Refusal: a change is refused, and the others with it.
+    Raises Refusal: a change is refused, and the others with it.
     """
     before = image.configs.get(resource, _NOTHING)
-    asked = {
+    wanted = {
         name: _changed_value(resource, name, before.get(name), change)
         for name, change in changes.items()
     }
-    written = _written(resource, asked, before)
+    written = _written(resource, wanted, before)
     _check(image, resource, written, before, is_new=is_new)
     return _records(resource, written)
 
 
 def replaced_configs(
-    image: MetadataImage, resource: ConfigResource, asked: Mapping[str, str | None]
+    image: MetadataImage, resource: ConfigResource, wanted: Mapping[str, str | None]
 ) -> tuple[ConfigRecord, ...]:
     """Records after which the resource has these configs and no others.
 
-    Raises:
-        Refusal: a config is refused, and the others with it.
+    Raises Refusal: a config is refused, and the others with it.
     """
     before = image.configs.get(resource, _NOTHING)
-    removed = {name: None for name in before if name not in asked}
-    written = {**_written(resource, asked, before), **removed}
+    removed = {name: None for name in before if name not in wanted}
+    written = {**_written(resource, wanted, before), **removed}
     _check(image, resource, written, before, is_new=False)
     return _records(resource, written)
 
 
 def _written(
-    resource: ConfigResource, asked: Mapping[str, str | None], before: Mapping[str, str]
+    resource: ConfigResource, wanted: Mapping[str, str | None], before: Mapping[str, str]
 ) -> dict[str, str | None]:
     kind, _ = resource
     return {
         name: value
-        for name, value in asked.items()
+        for name, value in wanted.items()
         if value != before.get(name) or kind == ResourceType.BROKER
     }
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from splitbrain.nodes.controller.basis.decisions import Decision, Refusal, View
+from splitbrain.nodes.controller.basis.decisions import Decision, Refusal, View, bad_request
 from splitbrain.nodes.controller.basis.topic_names import check_topic_name
 from splitbrain.nodes.controller.configs.broker_configs import DYNAMIC_BROKER_CONFIGS
 from splitbrain.nodes.controller.configs.client_metrics_configs import CLIENT_METRICS_CONFIGS
@@ -59,52 +59,45 @@ _NO_SUCH_TYPE: Final = (
 _SENSITIVE: Final = frozenset({ConfigType.PASSWORD, ConfigType.UNKNOWN})
 
 
-def describe_configs(view: View, request: DescribeConfigsRequest, version: int) -> Decision:
+def describe_configs(view: View, request: DescribeConfigsRequest, _version: int) -> Decision:
     """Decide about DescribeConfigs; it never writes."""
-    del version
-    has_unknown = any(
-        each.resource_type not in frozenset(ResourceType) for each in request.resources
-    )
-    results = tuple(
-        _refused(
-            each,
-            Refusal(ApiError.INVALID_REQUEST, _NO_SUCH_TYPE),
-        )
-        if has_unknown
-        else _described(view, each, with_synonyms=request.include_synonyms)
-        for each in request.resources
-    )
+    resources = request.resources
+    if any(each.resource_type not in frozenset(ResourceType) for each in resources):
+        refusal = bad_request(_NO_SUCH_TYPE)
+        results = tuple(_refused(each, refusal) for each in resources)
+    else:
+        with_synonyms = request.include_synonyms
+        results = tuple(_described(view, each, with_synonyms=with_synonyms) for each in resources)
     return Decision(DescribeConfigsResponse(throttle_time_ms=0, results=results))
 
 
-def _described(view: View, asked: ResourceToDescribe, *, with_synonyms: bool) -> DescribedResource:
+def _described(view: View, wanted: ResourceToDescribe, *, with_synonyms: bool) -> DescribedResource:
     try:
         configs = [
             config
-            for config in _configs(view, asked)
-            if not asked.configuration_keys or config.name in asked.configuration_keys
+            for config in _configs(view, wanted)
+            if not wanted.configuration_keys or config.name in wanted.configuration_keys
         ]
     except Refusal as refusal:
-        return _refused(asked, refusal)
+        return _refused(wanted, refusal)
     return DescribedResource(
         error_code=ApiError.NONE,
         error_message="",
-        resource_type=asked.resource_type,
-        resource_name=asked.resource_name,
-        configs=tuple(configs if with_synonyms else map(_without_synonyms, configs)),
+        resource_type=wanted.resource_type,
+        resource_name=wanted.resource_name,
+        configs=tuple(
+            each if with_synonyms else msgspec.structs.replace(each, synonyms=())
+            for each in configs
+        ),
     )
 
 
-def _configs(view: View, asked: ResourceToDescribe) -> Iterator[DescribedConfig]:
-    """All configs of a resource.
-
-    Raises:
-        Refusal: it is not there, or cannot be told.
-    """
-    name = asked.resource_name
-    resource: ConfigResource = (asked.resource_type, name)
+def _configs(view: View, wanted: ResourceToDescribe) -> Iterator[DescribedConfig]:
+    """All configs of a resource; raises Refusal: it is not there, or cannot be told."""
+    name = wanted.resource_name
+    resource: ConfigResource = (wanted.resource_type, name)
     own = view.image.configs.get(resource, _NOTHING)
-    match asked.resource_type:
+    match wanted.resource_type:
         case ResourceType.TOPIC:
             check_topic_name(name)
             if view.image.topics.named(name) is None:
@@ -114,18 +107,18 @@ def _configs(view: View, asked: ResourceToDescribe) -> Iterator[DescribedConfig]
             if not name:
                 return _cluster_configs(own)
             if _INTEGER.fullmatch(name) is None:
-                raise _malformed(f"Broker id must be an integer, but it is: {name}")
-            raise _malformed(f"Unexpected broker id, expected empty string, but received {name}")
+                raise bad_request(f"Broker id must be an integer, but it is: {name}")
+            raise bad_request(f"Unexpected broker id, expected empty string, but received {name}")
         case ResourceType.CLIENT_METRICS:
             if not name:
-                raise _malformed("Client metrics subscription name must not be empty")
+                raise bad_request("Client metrics subscription name must not be empty")
             return _metrics_configs(own)
         case ResourceType.GROUP:
             if not name:
-                raise _malformed("Group name must not be empty")
+                raise bad_request("Group name must not be empty")
             return _group_configs(view, own)
         case _:
-            raise _malformed("Levels of loggers are not told here")
+            raise bad_request("Levels of loggers are not told here")
 
 
 def _topic_configs(view: View, own: Mapping[str, str]) -> Iterator[DescribedConfig]:
@@ -239,19 +232,11 @@ def _config(
     )
 
 
-def _without_synonyms(config: DescribedConfig) -> DescribedConfig:
-    return msgspec.structs.replace(config, synonyms=())
-
-
-def _malformed(problem: str) -> Refusal:
-    return Refusal(ApiError.INVALID_REQUEST, problem)
-
-
-def _refused(asked: ResourceToDescribe, refusal: Refusal) -> DescribedResource:
+def _refused(wanted: ResourceToDescribe, refusal: Refusal) -> DescribedResource:
     return DescribedResource(
         error_code=refusal.code,
         error_message=refusal.message or "",
-        resource_type=asked.resource_type,
-        resource_name=asked.resource_name,
+        resource_type=wanted.resource_type,
+        resource_name=wanted.resource_name,
         configs=(),
     )

@@ -32,10 +32,9 @@ from splitbrain.nodes.wire.families.partitions import (
 
 
 def alter_reassignments(
-    view: View, request: AlterPartitionReassignmentsRequest, version: int
+    view: View, request: AlterPartitionReassignmentsRequest, _version: int
 ) -> Decision:
     """Decide about AlterPartitionReassignments; each partition has its own outcome."""
-    del version
     moves = _Moves(view, may_change_factor=request.allow_replication_factor_change)
     responses = tuple(
         ReassignedTopic(

@@ -37,8 +37,7 @@ def place_replicas(
 ) -> list[tuple[int, ...]]:
     """Replicas of new partitions where the controller chooses.
 
-    Raises:
-        Refusal: INVALID_REPLICATION_FACTOR.
+    Raises Refusal: INVALID_REPLICATION_FACTOR.
     """
     return place(usable_brokers(view.image), partition_count, replication_factor, view.random)
 
@@ -48,8 +47,7 @@ def check_assignment(
 ) -> None:
     """Refuse a caller's choice of replicas; None for a first partition, which sets the factor.
 
-    Raises:
-        Refusal: INVALID_REPLICA_ASSIGNMENT.
+    Raises Refusal: INVALID_REPLICA_ASSIGNMENT.
     """
     if not replicas:
         raise _refused("The manual partition assignment includes an empty replica list.")
@@ -76,8 +74,7 @@ def check_assignment(
 def check_chosen_isr(image: MetadataImage, replicas: Sequence[int], partition_id: int) -> None:
     """Refuse a caller's choice of replicas none of which could lead.
 
-    Raises:
-        Refusal: INVALID_REPLICA_ASSIGNMENT.
+    Raises Refusal: INVALID_REPLICA_ASSIGNMENT.
     """
     if not any(is_active(image, broker_id) for broker_id in replicas):
         raise _refused(

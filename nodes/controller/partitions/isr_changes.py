@@ -38,8 +38,7 @@ _EPOCHS_SINCE = 3
 def alter_partitions(view: View, request: AlterPartitionRequest, version: int) -> Decision:
     """Return the ISRs that the broker proposes, each with its own outcome.
 
-    Raises:
-        Refusal: the broker is not registered with this epoch.
+    Raises Refusal: the broker is not registered with this epoch.
     """
     if request.topics:
         registered(view.image, request.broker_id, request.broker_epoch)

@@ -44,10 +44,8 @@ _TYPES: Final = {_PREFERRED: Election.PREFERRED, _UNCLEAN: Election.UNCLEAN}
 def elect_leaders(view: View, request: ElectLeadersRequest, _version: int) -> Decision:
     """Elects as asked; each partition has its own outcome.
 
-    Of all partitions, those that need no election are not told.
-
-    Raises:
-        Refusal: there is no such election, or too much would change at once.
+    Of all partitions, those that need no election are not told. Raises Refusal: there is no such
+    election, or too much would change at once.
     """
     named = request.topic_partitions
     election = _TYPES.get(request.election_type, Election.ONLINE)

@@ -17,10 +17,9 @@ from splitbrain.nodes.wire.families.partitions import (
 
 
 def list_reassignments(
-    view: View, request: ListPartitionReassignmentsRequest, version: int
+    view: View, request: ListPartitionReassignmentsRequest, _version: int
 ) -> Decision:
     """Decide about ListPartitionReassignments; it never writes."""
-    del version
     topics = view.image.topics
     if request.topics is None:
         asked = [(topic, range(len(topic.partitions))) for topic in topics.by_id.values()]

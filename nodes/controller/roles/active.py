@@ -125,11 +125,7 @@ class ActiveController:
         now: Microseconds,
         next_offset: Offset,
     ) -> Decision:
-        """Decide a request.
-
-        Raises:
-            KeyError: a controller does not serve that API.
-        """
+        """Decide a request; raises KeyError: a controller does not serve that API."""
         return HANDLERS[api_key](self._view(now, next_offset), request, version)
 
     def due(self, now: Microseconds, next_offset: Offset) -> Decision | None:
@@ -164,8 +160,7 @@ class ActiveController:
     def prepare(self, records: Sequence[MetadataRecord], next_offset: Offset) -> Prepared:
         """The metadata with these records, which stand from ``next_offset`` on; nothing changes.
 
-        Raises:
-            ContradictionError: they cannot follow what was appended: a decision was wrong.
+        Raises ContradictionError: they cannot follow what was appended: a decision was wrong.
         """
         delta = MetadataDelta(self._image)
         for record in records:

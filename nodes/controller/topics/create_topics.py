@@ -55,9 +55,8 @@ _DASH: Final = 62
 _DASH_SHIFT: Final = 122
 
 
-def create_topics(view: View, request: CreateTopicsRequest, version: int) -> Decision:
+def create_topics(view: View, request: CreateTopicsRequest, _version: int) -> Decision:
     """Decide about CreateTopics; what the version has no place for is left out as it is written."""
-    del version
     named = Counter(topic.name for topic in request.topics)
     wanted = [
         topic for topic in request.topics if named[topic.name] == 1 and topic.name != METADATA_TOPIC

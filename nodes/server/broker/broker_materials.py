@@ -32,8 +32,7 @@ class BrokerMaterials(NamedTuple):
 def broker_identity(identity: StorageIdentity, materials: BrokerMaterials) -> BrokerIdentity:
     """Return the broker's identity in a new life; takes what the last one left.
 
-    Raises:
-        OSError: that cannot be read or taken away.
+    Raises OSError: that cannot be read or taken away.
     """
     return BrokerIdentity(
         broker_id=identity.node_id,

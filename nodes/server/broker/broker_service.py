@@ -39,7 +39,6 @@ from splitbrain.nodes.broker.events import (
 )
 from splitbrain.nodes.broker.forwarding import Forwarding
 from splitbrain.nodes.broker.lifecycle import BrokerState, Lifecycle
-from splitbrain.nodes.broker.offered_versions import offered_versions
 from splitbrain.nodes.metadata.machine import MetadataMachine
 from splitbrain.nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
@@ -52,7 +51,7 @@ from splitbrain.nodes.server.broker.broker_materials import (
 from splitbrain.nodes.server.broker.envelopes_out import EnvelopesOut
 from splitbrain.nodes.server.broker.isr_proposer import IsrProposer
 from splitbrain.nodes.server.controller.image_figures import image_figures
-from splitbrain.nodes.server.controller.topic_requests import change_asked, partition_count
+from splitbrain.nodes.server.controller.topic_requests import kafka_request, partition_count
 from splitbrain.nodes.server.host import exit_codes
 from splitbrain.nodes.server.host.layer import Layer, ServiceNeeds
 from splitbrain.nodes.server.host.surroundings import TimerHandle
@@ -73,8 +72,7 @@ class BrokerService:
     ) -> None:
         """A broker that has said nothing.
 
-        Raises:
-            OSError: what the last life left cannot be read or taken away.
+        Raises OSError: what the last life left cannot be read or taken away.
         """
         surroundings = needs.surroundings
         assert surroundings.call_peer is not None
@@ -120,12 +118,12 @@ class BrokerService:
         elif request.kind == "describe-topic":
             reply(self._described(request))
         else:
-            asked = change_asked(request)
-            if asked is None:
+            change = kafka_request(request)
+            if change is None:
                 reason = "this node is a broker: it has topics, which need a number of partitions"
                 reply(ClientAnswer(request.id, "invalid-request", definite=True, reason=reason))
             else:
-                self._envelopes.change(request, reply, asked)
+                self._envelopes.change(request, reply, change)
 
     def completed(self, state: NodeState) -> NodeState:
         """With the broker's place in its life."""
@@ -171,7 +169,7 @@ class BrokerService:
         leader_id = self._needs.replica.leader_id
         versions_of = self._needs.surroundings.versions_of_peer
         controller = None if leader_id is None else versions_of(NodeId(leader_id))
-        return offered_versions(self._lifecycle.image, controller)
+        return serving.offered_versions(self._lifecycle.image, controller)
 
     # Calls of the node.
 

@@ -26,7 +26,7 @@ from splitbrain.nodes.broker.forwarding import (
 )
 from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
 from splitbrain.nodes.quorum.replica import Replica
-from splitbrain.nodes.server.controller.topic_requests import said_of_topic
+from splitbrain.nodes.server.controller.topic_requests import NOTHING_TO_DO, topic_outcome
 from splitbrain.nodes.server.host.surroundings import CallPeer, TimerHandle, Timers
 from splitbrain.nodes.server.registers.client_service import TIMEOUT_MS_MAX
 from splitbrain.nodes.transport.client_protocol import (
@@ -45,10 +45,6 @@ _SIZE_BYTES: Final = 4
 #: Clients of ours are on this machine.
 _CLIENT_ADDRESS: Final = b"\x7f\0\0\1"
 _CLIENT_ID: Final = "splitbrain"
-#: Errors that say that nothing was to be done; the controller has made sure of it.
-_NOTHING_TO_DO: Final = frozenset(
-    {ApiError.TOPIC_ALREADY_EXISTS, ApiError.UNKNOWN_TOPIC_OR_PARTITION}
-)
 #: Envelopes that are with a controller at a time.
 SENT_COUNT_MAX: Final = 64
 #: Of all requests that are under way here, with what each costs besides its bytes.
@@ -207,11 +203,11 @@ class EnvelopesOut:
             return
         try:
             answer = decode_reply(said.response_data or b"", change.api_key, change.version)
-            code, message = said_of_topic(answer.message)
+            code, message = topic_outcome(answer.message)
         except (WireError, ValueError) as error:
             self._unknown(change, f"the controller's answer makes no sense: {error}")
             return
-        if code is ApiError.NONE or code in _NOTHING_TO_DO:
+        if code is ApiError.NONE or code in NOTHING_TO_DO:  # the controller has made sure of it
             self._answer(change, "ok", definite=True, result=code is ApiError.NONE)
         elif code in (ApiError.UNKNOWN_SERVER_ERROR, ApiError.REQUEST_TIMED_OUT):
             self._unknown(change, code.name)

@@ -1,16 +1,15 @@
-"""The active controller at work: one queue of events, one consumer, told once it is committed.
+"""The active controller at work: one queue of events, one consumer.
 
 The leader of the quorum is the active controller, from when everything of earlier epochs and its
-own first record are applied until its role changes. An event may decide; what it decided is
-appended at once, and whoever asked is told once all of it is committed.
+own first record are applied until its role changes. An event may decide; its decision is appended
+at once, and whoever asked is told once all of it, or for a no-op the records it read, is committed.
 
-Must never tell of records before they are committed, but for those that change nothing, and of
-these not before what they saw is. Source: KIP-631; a real controller's event queue.
+Source: KIP-631; a real controller's event queue.
 """
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -22,12 +21,12 @@ from splitbrain.nodes.metadata.records import MetadataRecord
 from splitbrain.nodes.metadata.serde import encode_record
 from splitbrain.nodes.quorum.effects import AcceptProposal
 from splitbrain.nodes.quorum.events import ProposalId, RecordsProposed, ResignRequested
-from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.identifiers import Epoch, Microseconds, Offset
 from splitbrain.nodes.quorum.transitions import RoleName
 from splitbrain.nodes.server.controller.controller_registrar import ControllerRegistrar
-from splitbrain.nodes.server.controller.event_queue import EventQueue
 from splitbrain.nodes.server.host.layer import ServiceNeeds
-from splitbrain.nodes.server.host.surroundings import TimerHandle
+from splitbrain.nodes.server.host.measurements import Measurements
+from splitbrain.nodes.server.host.surroundings import TimerHandle, Timers
 from splitbrain.nodes.wire.apis import ApiKey
 
 #: Events of time that follow one another in one turn at most: requests wait meanwhile.
@@ -38,6 +37,7 @@ _DUE_PER_TURN_MAX: Final = 10
 Fate = Literal["committed", "lost", "wrong"]
 #: Told once, maybe at once.
 Done = Callable[[Fate], None]
+Event = Callable[[], None]
 
 
 class _Deferred(msgspec.Struct):
@@ -45,6 +45,58 @@ class _Deferred(msgspec.Struct):
 
     last_offset: Offset
     done: Done
+
+
+class _Waiting(NamedTuple):
+    event: Event
+    #: When it came.
+    since: Microseconds
+
+
+class EventQueue:
+    """Events that wait; each is handled in a turn of its own, in the order in which they came."""
+
+    def __init__(
+        self, timers: Timers, measurements: Measurements, handled: Callable[[], None]
+    ) -> None:
+        """An empty queue; ``handled`` is called after each event, in its turn."""
+        self._timers = timers
+        self._measurements = measurements
+        self._handled = handled
+        self._waiting: deque[_Waiting] = deque()
+        self._is_turn_due = False
+
+    def __len__(self) -> int:
+        """How many events wait."""
+        return len(self._waiting)
+
+    def add(self, event: Event) -> None:
+        """Handle it after all that wait already."""
+        self._waiting.append(_Waiting(event, self._timers.now()))
+        self._ask_for_turn()
+
+    def take_all(self) -> tuple[Event, ...]:
+        """Return the events that wait, oldest first; they wait no more."""
+        waiting, self._waiting = self._waiting, deque()
+        return tuple([each.event for each in waiting])
+
+    def _ask_for_turn(self) -> None:
+        if not self._is_turn_due:
+            self._is_turn_due = True
+            self._timers.call_soon(self._work)
+
+    def _work(self) -> None:
+        """One event, and a further turn while there are more."""
+        self._is_turn_due = False
+        if not self._waiting:
+            return
+        event, since = self._waiting.popleft()
+        began = self._timers.now()
+        event()
+        self._measurements.event_handled(began - since, self._timers.now() - began)
+        if self._waiting:
+            self._ask_for_turn()
+        self._handled()
 
 
 class Leading:
@@ -88,7 +140,7 @@ class Leading:
         """How many events wait."""
         return len(self._queue)
 
-    def submit(self, event: Callable[[], None]) -> None:
+    def submit(self, event: Event) -> None:
         """Let an event happen after all that wait; with nobody active it has to refuse."""
         self._queue.add(event)
 
@@ -205,10 +257,8 @@ class Leading:
     ) -> None:
         """Append records in batches that may be so long; ``done`` once all are committed.
 
-        ``longest``: records of a batch, where they are a transaction; None: what is usual.
-
-        Raises:
-            ContradictionError: they cannot follow what was appended; nothing of the batch was.
+        ``longest``: records of a batch, where they are a transaction; None: what is usual. Raises
+        ContradictionError: they cannot follow what was appended; nothing of the batch was.
         """
         longest = longest or self._identity.settings.records_per_batch_max
         for start in range(0, len(records), longest):

@@ -1,8 +1,7 @@
 """A broker offers what its controller can be handed, and its own answers whatever that is."""
 
 from splitbrain.nodes.broker.forwarding import FORWARDED
-from splitbrain.nodes.broker.offered_versions import offered_versions
-from splitbrain.nodes.broker.serving import ANSWERED
+from splitbrain.nodes.broker.serving import ANSWERED, offered_versions
 from splitbrain.nodes.wire.api_versions import served_versions
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader, VersionRange
 from splitbrain.nodes.wire.calls import TABLES

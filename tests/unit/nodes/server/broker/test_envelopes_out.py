@@ -10,7 +10,7 @@ import pytest
 from splitbrain.nodes.broker.forwarding import FORWARDING_TIMEOUT_MS, forward
 from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
 from splitbrain.nodes.server.broker.envelopes_out import SENT_COUNT_MAX, EnvelopesOut
-from splitbrain.nodes.server.controller.topic_requests import change_asked
+from splitbrain.nodes.server.controller.topic_requests import kafka_request
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.nodes.wire.apis import ApiKey
 from splitbrain.nodes.wire.calls import decode_call, decode_reply, encode_call
@@ -47,7 +47,7 @@ class Bench:
         self.told.append(told)
 
     def change(self, request: ClientRequest) -> None:
-        asked = change_asked(request)
+        asked = kafka_request(request)
         assert asked is not None
         self.out.change(request, self.answers.append, asked)
 

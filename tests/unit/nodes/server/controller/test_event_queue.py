@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from splitbrain.nodes.quorum.identifiers import Microseconds
-from splitbrain.nodes.server.controller.event_queue import EventQueue
+from splitbrain.nodes.server.controller.leading import EventQueue
 from splitbrain.nodes.server.host.measurements import NothingMeasured
 
 

@@ -200,7 +200,7 @@ def test_an_answer_that_changes_nothing_is_confirmed_by_the_quorum(
     service = controller.node.service
     assert isinstance(service, ControllerService)
     asked: list[ReadRequested] = []
-    feed = service._topics._reads  # pyright: ignore[reportPrivateUsage]
+    feed = service._topics.reads  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(feed, "_ask", asked.append)
     answers = handed_in(controller, ClientRequest(1, "delete-topic", "t"))
     controller.world.until(lambda: bool(asked))
@@ -220,7 +220,7 @@ def test_a_description_waits_for_the_offset_that_was_confirmed(
     service = controller.node.service
     assert isinstance(service, ControllerService)
     asked: list[ReadRequested] = []
-    reads = service._topics._reads  # pyright: ignore[reportPrivateUsage]
+    reads = service._topics.reads  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(reads, "_ask", asked.append)
     answers = handed_in(controller, ClientRequest(1, "describe-topic", "t"))
     controller.world.until(lambda: bool(asked))
