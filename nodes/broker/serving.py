@@ -23,9 +23,13 @@ from typing import Any, Final
 
 import msgspec
 
-from splitbrain.nodes.broker.asking import Asking
 from splitbrain.nodes.broker.forwarding import FORWARDED
-from splitbrain.nodes.broker.listed_nodes import NOBODY, brokers_on, some_alive_broker
+from splitbrain.nodes.broker.image_reading import (
+    NOBODY,
+    RequestContext,
+    brokers_on,
+    some_alive_broker,
+)
 from splitbrain.nodes.broker.metadata_answers import answer_metadata, refused_metadata
 from splitbrain.nodes.broker.partition_pages import answer_partitions
 from splitbrain.nodes.broker.settings import BROKER_FEATURES
@@ -60,7 +64,7 @@ _NONE: Final = VersionRange(0, -1)
 
 
 def answer(
-    asking: Asking, api_key: ApiKey, request: Any, version: int, *, is_fenced: bool
+    context: RequestContext, api_key: ApiKey, request: Any, version: int, *, is_fenced: bool
 ) -> msgspec.Struct | None:
     """Return the response's message; None where the client's connection is to be closed instead.
 
@@ -70,11 +74,11 @@ def answer(
         case ApiKey.METADATA if is_fenced:
             return refused_metadata(request, ApiError.LEADER_NOT_AVAILABLE)
         case ApiKey.METADATA:
-            return answer_metadata(asking, request, version)
+            return answer_metadata(context, request, version)
         case ApiKey.DESCRIBE_CLUSTER:
-            return None if is_fenced else _cluster(asking, request, version)
+            return None if is_fenced else _cluster(context, request, version)
         case ApiKey.DESCRIBE_TOPIC_PARTITIONS:
-            return None if is_fenced else answer_partitions(asking, request)
+            return None if is_fenced else answer_partitions(context, request)
         case _:
             raise ValueError(f"a broker does not answer {api_key.name} by itself")
 
@@ -105,7 +109,7 @@ def offered_versions(
 
 
 def _cluster(
-    asking: Asking, request: DescribeClusterRequest, version: int
+    context: RequestContext, request: DescribeClusterRequest, version: int
 ) -> DescribeClusterResponse:
     """Return the brokers that have the listener, one of them in the controller's place.
 
@@ -123,17 +127,17 @@ def _cluster(
             is_fenced=broker.fenced,
         )
         for broker, endpoint in brokers_on(
-            asking.image, asking.listener, fenced_too=request.include_fenced_brokers
+            context.image, context.listener, fenced_too=request.include_fenced_brokers
         )
     )
-    controller_id = some_alive_broker(asking.image, asking.random)
+    controller_id = some_alive_broker(context.image, context.random)
     # A broker without the listener may be drawn; it is not named then.
     is_named = any(node.broker_id == controller_id for node in nodes)
     return DescribeClusterResponse(
         throttle_time_ms=0,
         error_code=ApiError.NONE,
         endpoint_type=BROKERS,
-        cluster_id=asking.cluster_id,
+        cluster_id=context.cluster_id,
         controller_id=controller_id if is_named else NOBODY,
         brokers=nodes,
         cluster_authorized_operations=cluster_operations(

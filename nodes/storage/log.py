@@ -14,8 +14,7 @@ After the first failed write or sync every call raises ``StorageFailed``: nothin
 A log may have lost its beginning: it starts where a snapshot ends. Its first segment may begin
 below that; what lies there is read by nobody.
 
-Must never truncate before the durable-length mark is rolled back, nor hand out half a batch. The
-module is longer than 400 lines because all of it is one owner's view of one list of segments.
+The module is longer than 400 lines because all of it is one owner's view of one list of segments.
 """
 
 from bisect import bisect_right
@@ -76,8 +75,10 @@ class LogStore:
         self._data_folder = folder
         self._folder = log_folder(folder)
         self._segments = list(scan.segments)
-        self._epochs = scan.epochs
-        self._start_offset = scan.start_offset
+        #: First offset of every epoch, appended ones included.
+        self.epochs = scan.epochs
+        #: First offset that the log holds.
+        self.start_offset = scan.start_offset
         #: Of the record before the start.
         self._start_epoch = scan.start_epoch
         self._lock = lock
@@ -137,11 +138,6 @@ class LogStore:
         return store, shape
 
     @property
-    def start_offset(self) -> Offset:
-        """First offset that the log holds."""
-        return self._start_offset
-
-    @property
     def end_offset(self) -> Offset:
         """One past the last appended record."""
         return self._tail.end_offset
@@ -152,19 +148,9 @@ class LogStore:
         return self._tail.position
 
     @property
-    def flushed_offset(self) -> Offset:
-        """One past the last record that is durable."""
-        return self._flusher.flushed.end_offset
-
-    @property
     def last_epoch(self) -> Epoch:
         """Epoch of the last record; NO_EPOCH where there never was one."""
-        return self._epochs[-1].epoch if self._epochs else self._start_epoch
-
-    @property
-    def epochs(self) -> tuple[EpochStart, ...]:
-        """First offset of every epoch, appended ones included."""
-        return self._epochs
+        return self.epochs[-1].epoch if self.epochs else self._start_epoch
 
     def append_raw(self, raw: bytes, headers: tuple[BatchHeader, ...]) -> None:
         """Append whole batches byte for byte; they are readable at once, and not durable.
@@ -181,7 +167,7 @@ class LogStore:
             segment.append(raw, headers)
         except OSError as error:
             self._latch.fail("append to", segment.path, error)
-        self._epochs = epochs
+        self.epochs = epochs
         # Last: a flush that starts now sees all of the append or nothing.
         self._tail = self._tail_of_last_segment()
 
@@ -208,7 +194,7 @@ class LogStore:
 
     def prepare_flush(self) -> FlushPoint:
         """Return the extent of a flush that starts now; called by the owner."""
-        return FlushPoint(self._tail, self._epochs, self._flusher.unflushed(self._segments))
+        return FlushPoint(self._tail, self.epochs, self._flusher.unflushed(self._segments))
 
     def flush(self, point: FlushPoint | None = None) -> Offset:
         """Make everything up to ``point`` (default: now) durable; return the flushed end."""
@@ -245,7 +231,7 @@ class LogStore:
             segment.cut(end_offset, position)
         except OSError as error:
             self._latch.fail("truncate", segment.path, error)
-        self._epochs = tuple(entry for entry in self._epochs if entry.start_offset < end_offset)
+        self.epochs = tuple(entry for entry in self.epochs if entry.start_offset < end_offset)
         self._tail = self._tail_of_last_segment()
         self._flusher.settle(self.prepare_flush())
 
@@ -266,8 +252,8 @@ class LogStore:
         except OSError as error:
             self._latch.fail("replace", self._folder, error)
         self._segments = [segment]
-        self._epochs = ()
-        self._start_offset, self._start_epoch = offset, snapshot_id.epoch
+        self.epochs = ()
+        self.start_offset, self._start_epoch = offset, snapshot_id.epoch
         self._tail = self._tail_of_last_segment()
         self._flusher.settle(self.prepare_flush())
 
@@ -278,8 +264,8 @@ class LogStore:
         checkpoint's entries, then segments that lie below the start.
         """
         offset = snapshot_id.end_offset
-        self._start_offset, self._start_epoch = offset, snapshot_id.epoch
-        self._epochs = epochs = starts_from(self._epochs, offset)
+        self.start_offset, self._start_epoch = offset, snapshot_id.epoch
+        self.epochs = epochs = starts_from(self.epochs, offset)
         kept = next(
             (n for n, segment in enumerate(self._segments) if segment.end_offset > offset),
             len(self._segments) - 1,
@@ -369,7 +355,7 @@ class LogStore:
 
     def _epochs_with(self, raw: bytes, headers: tuple[BatchHeader, ...]) -> tuple[EpochStart, ...]:
         expected = self._tail.end_offset
-        epochs = self._epochs
+        epochs = self.epochs
         last_epoch = self.last_epoch
         size_bytes = 0
         for header in headers:
@@ -420,7 +406,7 @@ class LogStore:
                 raise CorruptStorageError(
                     path, f"a batch says that it begins at {header.base_offset}", offset=offset
                 )
-            known = self._epochs[bisect_right(self._epochs, offset, key=_start_offset) - 1].epoch
+            known = self.epochs[bisect_right(self.epochs, offset, key=_start_offset) - 1].epoch
             if header.epoch != known:
                 raise CorruptStorageError(
                     path, f"a batch of epoch {known} says {header.epoch}", offset=offset

@@ -6,9 +6,9 @@ Source: KIP-919.
 from typing import Final
 
 from splitbrain.nodes.controller.basis.decisions import Decision, View
-from splitbrain.nodes.controller.brokers.endpoints import record_endpoints
+from splitbrain.nodes.controller.brokers.endpoints import record_endpoints, record_features
 from splitbrain.nodes.metadata.image import MetadataImage
-from splitbrain.nodes.metadata.records import RegisterControllerRecord, SupportedFeature
+from splitbrain.nodes.metadata.records import RegisterControllerRecord
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.cluster import (
     DescribeClusterRequest,
@@ -42,10 +42,7 @@ def register_controller(
         request.incarnation_id,
         False,
         record_endpoints(request.listeners),
-        tuple(
-            SupportedFeature(each.name, each.min_supported_version, each.max_supported_version)
-            for each in request.features
-        ),
+        record_features(request.features),
     )
     answer = ControllerRegistrationResponse(
         throttle_time_ms=0, error_code=ApiError.NONE, error_message=""

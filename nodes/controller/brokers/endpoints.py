@@ -1,4 +1,4 @@
-"""Listeners of brokers and controllers, from a request into a record.
+"""Listeners and features of brokers and controllers, from a request into a record.
 
 An address that no socket can have is refused as a real controller does: by a nameless error.
 """
@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from splitbrain.nodes.controller.basis.decisions import Refusal
-from splitbrain.nodes.metadata.records import Endpoint
+from splitbrain.nodes.metadata.records import Endpoint, SupportedFeature
 from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families import brokers
 from splitbrain.nodes.wire.families.brokers import AdvertisedListener
 
 _SECURITY_PROTOCOLS: Final = range(4)
@@ -31,6 +32,14 @@ def record_endpoints(listeners: Iterable[AdvertisedListener]) -> tuple[Endpoint,
         if listener.port == 0:
             raise _refusal(listener, "it has no port")
     return tuple(by_name.values())
+
+
+def record_features(features: Iterable[brokers.SupportedFeature]) -> tuple[SupportedFeature, ...]:
+    """The features as records hold them."""
+    return tuple(
+        SupportedFeature(each.name, each.min_supported_version, each.max_supported_version)
+        for each in features
+    )
 
 
 def _refusal(listener: AdvertisedListener, problem: str) -> Refusal:

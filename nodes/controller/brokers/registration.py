@@ -10,9 +10,9 @@ from splitbrain.nodes.controller.basis.contacts import Incarnation
 from splitbrain.nodes.controller.basis.decisions import Decision, Refusal, View
 from splitbrain.nodes.controller.basis.registrations import is_reserved
 from splitbrain.nodes.controller.brokers.broker_transitions import replaced
-from splitbrain.nodes.controller.brokers.endpoints import record_endpoints
+from splitbrain.nodes.controller.brokers.endpoints import record_endpoints, record_features
 from splitbrain.nodes.metadata.image import METADATA_VERSION, MetadataImage
-from splitbrain.nodes.metadata.records import MetadataRecord, RegisterBrokerRecord, SupportedFeature
+from splitbrain.nodes.metadata.records import MetadataRecord, RegisterBrokerRecord
 from splitbrain.nodes.quorum.identifiers import Offset
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.brokers import (
@@ -49,10 +49,7 @@ def register_broker(view: View, request: BrokerRegistrationRequest, _version: in
             incarnation_id=request.incarnation_id,
             broker_epoch=epoch,
             end_points=end_points,
-            features=tuple(
-                SupportedFeature(each.name, each.min_supported_version, each.max_supported_version)
-                for each in request.features
-            ),
+            features=record_features(request.features),
             rack=request.rack,
             fenced=amended is None or amended.fenced,
             in_controlled_shutdown=amended is not None and amended.in_controlled_shutdown,

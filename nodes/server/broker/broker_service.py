@@ -3,10 +3,10 @@
 Each image goes to ``nodes.broker.lifecycle`` before anything is told from it, and heartbeats say
 how far it reaches; what changes the metadata is handed to the active controller that the replica
 knows. Descriptions of topics come from the broker's own image: never older than the last one that
-the same broker gave, but as old as the broker lags behind.
+the same broker gave, but as old as the broker lags behind; none while it has to believe that it is
+fenced.
 
-Must never describe anything while the broker has to believe that it is fenced, nor go back to an
-older image. Source: KIP-631; a real broker's lifecycle manager and its request handler.
+Source: KIP-631; a real broker's lifecycle manager and its request handler.
 """
 
 from collections import deque
@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 
 from splitbrain.nodes.broker import serving
-from splitbrain.nodes.broker.asking import Asking
 from splitbrain.nodes.broker.effects import (
     AbandonRequest,
     BecameRunning,
@@ -38,6 +37,7 @@ from splitbrain.nodes.broker.events import (
     TimerElapsed,
 )
 from splitbrain.nodes.broker.forwarding import Forwarding
+from splitbrain.nodes.broker.image_reading import RequestContext
 from splitbrain.nodes.broker.lifecycle import BrokerState, Lifecycle
 from splitbrain.nodes.metadata.machine import MetadataMachine
 from splitbrain.nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
@@ -81,16 +81,13 @@ class BrokerService:
         self._materials = materials
         self._timers = surroundings.timers
         self._call = surroundings.call_peer
-        self._lifecycle = Lifecycle(broker_identity(needs.identity, materials), materials.settings)
+        #: Where the broker is in its life; to be looked at only.
+        self.lifecycle = Lifecycle(broker_identity(needs.identity, materials), materials.settings)
         pause_us = materials.settings.find_controller_back_off
         self._envelopes = EnvelopesOut(needs.replica, self._timers, self._call, pause_us)
+        node_id, replica = needs.identity.node_id, needs.replica
         self._isrs = IsrProposer(
-            needs.identity.node_id,
-            self._lifecycle,
-            needs.replica,
-            self._timers,
-            self._call,
-            pause_us,
+            node_id, self.lifecycle, replica, self._timers, self._call, pause_us
         )
         self._events: deque[Event] = deque()
         self._is_stepping = False
@@ -99,15 +96,10 @@ class BrokerService:
         self._patience: TimerHandle | None = None
         self._stopping = False
 
-    @property
-    def lifecycle(self) -> Lifecycle:
-        """Where the broker is in its life; to be looked at only."""
-        return self._lifecycle
-
     def start(self) -> None:
         """Begin to register."""
         self._tell(Started(self._machine.image))
-        self._look_at_leader()
+        self.role_changed()
 
     # Requests.
 
@@ -129,9 +121,9 @@ class BrokerService:
         """With the broker's place in its life."""
         return msgspec.structs.replace(
             state,
-            broker_state=self._lifecycle.state.name,
-            is_fenced=self._lifecycle.is_fenced,
-            broker_epoch=self._lifecycle.broker_epoch,
+            broker_state=self.lifecycle.state.name,
+            is_fenced=self.lifecycle.is_fenced,
+            broker_epoch=self.lifecycle.broker_epoch,
         )
 
     def called(
@@ -149,14 +141,14 @@ class BrokerService:
         if isinstance(message, Forwarding):
             self._envelopes.relay(message, reply)
             return
-        asking = Asking(
-            image=self._lifecycle.image,
+        context = RequestContext(
+            image=self.lifecycle.image,
             cluster_id=self._needs.identity.cluster_id,
             listener=CLIENT_LISTENER,
             random=self._materials.random,
         )
-        api_key, is_fenced = ApiKey(header.api_key), self._lifecycle.is_fenced
-        reply(serving.answer(asking, api_key, message, header.api_version, is_fenced=is_fenced))
+        api_key, is_fenced = ApiKey(header.api_key), self.lifecycle.is_fenced
+        reply(serving.answer(context, api_key, message, header.api_version, is_fenced=is_fenced))
 
     def described(
         self, connection: ConnectionId, correlation: CorrelationId, answer: DescribeQuorumAnswer
@@ -169,7 +161,7 @@ class BrokerService:
         leader_id = self._needs.replica.leader_id
         versions_of = self._needs.surroundings.versions_of_peer
         controller = None if leader_id is None else versions_of(NodeId(leader_id))
-        return serving.offered_versions(self._lifecycle.image, controller)
+        return serving.offered_versions(self.lifecycle.image, controller)
 
     # Calls of the node.
 
@@ -202,11 +194,13 @@ class BrokerService:
 
     def role_changed(self) -> None:
         """Somebody else may lead."""
-        self._look_at_leader()
+        leader_id = self._needs.replica.leader_id
+        if leader_id is not None:
+            self._tell(ControllerKnown(NodeId(leader_id)))
 
     def figures(self) -> Mapping[str, float]:
         """Return the counts of the broker's image."""
-        return image_figures(self._lifecycle.image)
+        return image_figures(self.lifecycle.image)
 
     def leave(self, left: Callable[[], None]) -> None:
         """Hand over what is led, for so long as the settings say."""
@@ -228,13 +222,8 @@ class BrokerService:
     # The life.
 
     def _publish(self) -> None:
-        if self._machine.image is not self._lifecycle.image:
+        if self._machine.image is not self.lifecycle.image:
             self._tell(ImageAdvanced(self._machine.image))
-
-    def _look_at_leader(self) -> None:
-        leader_id = self._needs.replica.leader_id
-        if leader_id is not None:
-            self._tell(ControllerKnown(NodeId(leader_id)))
 
     def _tell(self, event: Event) -> None:
         """Take a step, and those that it brings about."""
@@ -245,7 +234,7 @@ class BrokerService:
         try:
             while self._events:
                 event = self._events.popleft()
-                for effect in self._lifecycle.step(self._timers.now(), event):
+                for effect in self.lifecycle.step(self._timers.now(), event):
                     self._perform(effect)
         finally:
             self._is_stepping = False
@@ -265,7 +254,7 @@ class BrokerService:
             case Recover():
                 self._events.append(RecoveryFinished())
             case BecameRunning():
-                self._log("broker running", broker_epoch=self._lifecycle.broker_epoch)
+                self._log("broker running", broker_epoch=self.lifecycle.broker_epoch)
             case MayStop():
                 self._over(effect)
 
@@ -299,7 +288,7 @@ class BrokerService:
 
     def _leave_at_once(self) -> None:
         self._patience = None
-        if self._lifecycle.state is BrokerState.SHUTTING_DOWN:
+        if self.lifecycle.state is BrokerState.SHUTTING_DOWN:
             self._go()  # The disk has not answered.
         else:
             self._tell(ShutdownAsked(controlled=False))
@@ -316,7 +305,7 @@ class BrokerService:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        deadline = self._lifecycle.deadline
+        deadline = self.lifecycle.deadline
         if deadline is not None and not self._stopping:
             delay_us = max(deadline - self._timers.now(), 0)
             self._timer = self._timers.call_later(delay_us, self._elapse)
@@ -328,8 +317,8 @@ class BrokerService:
     # Its state.
 
     def _described(self, request: ClientRequest) -> ClientAnswer:
-        image = self._lifecycle.image
-        if self._lifecycle.is_fenced:
+        image = self.lifecycle.image
+        if self.lifecycle.is_fenced:
             reason = "this broker has to believe that it is fenced"
             return ClientAnswer(request.id, "fenced", definite=True, reason=reason)
         return ClientAnswer(

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from splitbrain.nodes.broker.settings import supported_features
 from splitbrain.nodes.metadata.machine import MetadataMachine
 from splitbrain.nodes.quorum.identifiers import NodeId
 from splitbrain.nodes.quorum.replica import Replica
@@ -19,7 +20,7 @@ from splitbrain.nodes.server.host.surroundings import CallPeer, TimerHandle, Tim
 from splitbrain.nodes.storage.identity import StorageIdentity
 from splitbrain.nodes.wire.apis import QUORUM_LISTENER
 from splitbrain.nodes.wire.controller_apis import CONTROLLER_FEATURES
-from splitbrain.nodes.wire.families.brokers import AdvertisedListener, SupportedFeature
+from splitbrain.nodes.wire.families.brokers import AdvertisedListener
 from splitbrain.nodes.wire.families.controllers import (
     ControllerRegistrationRequest,
     ControllerRegistrationResponse,
@@ -112,16 +113,10 @@ def own_registration(
         for voter in identity.voters
         if voter.node_id == identity.node_id
     )
-    features = tuple(
-        SupportedFeature(
-            name=name, min_supported_version=levels.lowest, max_supported_version=levels.highest
-        )
-        for name, levels in CONTROLLER_FEATURES.items()
-    )
     return ControllerRegistrationRequest(
         controller_id=identity.node_id,
         incarnation_id=incarnation_id,
         zk_migration_ready=False,
         listeners=listeners,
-        features=features,
+        features=supported_features(CONTROLLER_FEATURES),
     )

@@ -115,8 +115,10 @@ class Leading:
         self._identity = identity
         self._registrar = registrar
         self._timers = needs.surroundings.timers
-        self._active: ActiveController | None = None
-        self._active_epoch = Epoch(-1)
+        #: The controller of the present leadership; None while this node is not active.
+        self.active: ActiveController | None = None
+        #: Of the present leadership, or of the last one.
+        self.epoch = Epoch(-1)
         self._queue = EventQueue(self._timers, needs.surroundings.measurements, self._arm)
         self._timer: TimerHandle | None = None
         #: Oldest first.
@@ -124,16 +126,6 @@ class Leading:
         self._proposal_count = 0
         self._accepted: AcceptProposal | None = None
         self._stopping = False
-
-    @property
-    def active(self) -> ActiveController | None:
-        """The controller of the present leadership; None while this node is not active."""
-        return self._active
-
-    @property
-    def epoch(self) -> Epoch:
-        """Of the present leadership, or of the last one."""
-        return self._active_epoch
 
     @property
     def waiting_count(self) -> int:
@@ -146,7 +138,7 @@ class Leading:
 
     def decide(self, api_key: ApiKey, message: msgspec.Struct, version: int) -> Decision:
         """Decide a request; some controller has to be active."""
-        active = self._active
+        active = self.active
         assert active is not None
         return active.decide(
             api_key,
@@ -184,8 +176,8 @@ class Leading:
     def role_changed(self) -> None:
         """Note that the replica's role is another, or is held in another epoch."""
         replica = self._needs.replica
-        leads = replica.role == RoleName.LEADER.value and replica.epoch == self._active_epoch
-        if self._active is not None and not leads:
+        leads = replica.role == RoleName.LEADER.value and replica.epoch == self.epoch
+        if self.active is not None and not leads:
             self._renounce()
 
     def stop(self) -> None:
@@ -197,12 +189,12 @@ class Leading:
 
     def _claim_if_due(self) -> None:
         replica = self._needs.replica
-        if self._active is not None or self._stopping or replica.role != RoleName.LEADER.value:
+        if self.active is not None or self._stopping or replica.role != RoleName.LEADER.value:
             return
         if self._needs.applied_epoch() != replica.epoch:
             return  # Records of earlier leaders are not committed yet.
-        self._active_epoch = replica.epoch
-        self._active = ActiveController(
+        self.epoch = replica.epoch
+        self.active = ActiveController(
             self._identity, self._machine.image, replica.epoch, self._timers.now()
         )
         self._queue.take_all()
@@ -210,7 +202,7 @@ class Leading:
 
     def _activate(self) -> None:
         """The first event of a leadership: its own records, and then its own registration."""
-        active = self._active
+        active = self.active
         if active is None:
             return
         settings = self._identity.settings
@@ -228,14 +220,12 @@ class Leading:
 
     def _activated(self, fate: Fate) -> None:
         if fate == "committed":
-            self._needs.surroundings.log_lines.write(
-                "info", "controller active", epoch=self._active_epoch
-            )
+            self._needs.surroundings.log_lines.write("info", "controller active", epoch=self.epoch)
 
     def _renounce(self) -> None:
         """Lead no more: nobody can know what becomes of what is not committed."""
-        was_active = self._active is not None
-        self._active = None
+        was_active = self.active is not None
+        self.active = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -247,7 +237,7 @@ class Leading:
             event()  # With nobody active each of them refuses, or does nothing.
         if was_active:
             self._needs.surroundings.log_lines.write(
-                "info", "controller renounced", epoch=self._active_epoch
+                "info", "controller renounced", epoch=self.epoch
             )
 
     # Appends.
@@ -273,7 +263,7 @@ class Leading:
 
     def _propose(self, records: Sequence[MetadataRecord]) -> bool:
         """Append one batch; False if this node does not lead any more."""
-        active = self._active
+        active = self.active
         if active is None:
             return False
         next_offset = self._needs.replica.log_end_offset
@@ -282,7 +272,7 @@ class Leading:
         self._accepted = None
         payloads = tuple([encode_record(record) for record in records])
         self._needs.feed(RecordsProposed(ProposalId(self._proposal_count), payloads))
-        if self._accepted is None or self._active is not active:
+        if self._accepted is None or self.active is not active:
             return False
         assert self._accepted.base_offset == next_offset
         active.appended(prepared)
@@ -291,7 +281,7 @@ class Leading:
     # Time.
 
     def _arm(self) -> None:
-        active = self._active
+        active = self.active
         deadline = None if active is None else active.deadline
         if self._timer is not None:
             self._timer.cancel()
@@ -306,7 +296,7 @@ class Leading:
 
     def _do_what_is_due(self) -> None:
         for _ in range(_DUE_PER_TURN_MAX):
-            active = self._active
+            active = self.active
             if active is None:
                 return
             decision = active.due(self._timers.now(), self._needs.replica.log_end_offset)

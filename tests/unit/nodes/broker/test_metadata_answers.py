@@ -2,7 +2,7 @@
 
 import pytest
 
-from splitbrain.nodes.broker.asking import Asking
+from splitbrain.nodes.broker.image_reading import RequestContext
 from splitbrain.nodes.controller.basis.topic_names import NAME_LENGTH_MAX
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.wire.apis import ApiKey
@@ -26,7 +26,7 @@ from tests.unit.nodes.broker.answered_images import (
 EVERY_METADATA = range(14)
 
 
-def metadata(version: int, *names: str, where: Asking | None = None) -> MetadataResponse:
+def metadata(version: int, *names: str, where: RequestContext | None = None) -> MetadataResponse:
     request = MetadataRequest(topics=tuple(TopicWanted(name=name) for name in names))
     return ask(ApiKey.METADATA, request, version, where)
 

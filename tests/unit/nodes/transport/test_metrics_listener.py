@@ -94,7 +94,7 @@ async def test_who_asks_for_figures_and_is_gone_is_no_defect() -> None:
             await asyncio.sleep(0)
         gone.close()
         await asyncio.sleep(0)
-    await awaited(lambda: not listener.connections_count)
+    await awaited(lambda: not listener.open)
     await listener.close()
     assert defects == []
 
@@ -114,7 +114,7 @@ async def test_figures_are_had_beside_any_number_of_connections_that_ask_for_not
     head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE_S)
     assert head.startswith(b"HTTP/1.1 200 ")
     assert len(await asyncio.wait_for(reader.readexactly(BEYOND_SOCKETS_BYTES), PATIENCE_S))
-    assert listener.connections_count <= CONNECTIONS_COUNT_MAX
+    assert len(listener.open) <= CONNECTIONS_COUNT_MAX
     await listener.close()
     for each in (*writers, writer):
         await close(each)
