@@ -37,33 +37,33 @@ def answer_partitions(
 ) -> DescribeTopicPartitionsResponse:
     """Return the page that begins at the cursor."""
     cursor = request.cursor
-    asked = {each.name for each in request.topics}
+    wanted = {each.name for each in request.topics}
     names = sorted(
         name
-        for name in asked or context.image.topics.ids_by_name
+        for name in wanted or context.image.topics.ids_by_name
         if cursor is None or name >= cursor.topic_name
     )
     if cursor is not None and (
-        cursor.partition_index < 0 or (asked and cursor.topic_name not in asked)
+        cursor.partition_index < 0 or (wanted and cursor.topic_name not in wanted)
     ):
         return refused_partitions(request, ApiError.INVALID_REQUEST)
     room = max(min(PAGE_PARTITIONS_MAX, request.response_partition_limit), 1)
-    told: list[DescribedTopic] = []
+    topics: list[DescribedTopic] = []
     for name in names:
         if room == 0:
-            return _page(told, PartitionCursor(topic_name=name, partition_index=0))
+            return _page(topics, PartitionCursor(topic_name=name, partition_index=0))
         topic = context.image.topics.named(name)
         if topic is None:
-            told.append(_unknown(name))
+            topics.append(_unknown(name))
             continue
         is_first = cursor is not None and cursor.topic_name == name
         start = cursor.partition_index if cursor is not None and is_first else 0
         end = min(len(topic.partitions), start + room)
-        told.append(_told(context, topic, start, end))
+        topics.append(_known(context, topic, start, end))
         if end < len(topic.partitions):
-            return _page(told, PartitionCursor(topic_name=name, partition_index=end))
+            return _page(topics, PartitionCursor(topic_name=name, partition_index=end))
         room -= max(end - start, 0)
-    return _page(told, None)
+    return _page(topics, None)
 
 
 def refused_partitions(
@@ -80,10 +80,10 @@ def refused_partitions(
 
 
 def _page(
-    told: list[DescribedTopic], next_cursor: PartitionCursor | None
+    topics: list[DescribedTopic], next_cursor: PartitionCursor | None
 ) -> DescribeTopicPartitionsResponse:
     return DescribeTopicPartitionsResponse(
-        throttle_time_ms=0, topics=tuple(told), next_cursor=next_cursor
+        throttle_time_ms=0, topics=tuple(topics), next_cursor=next_cursor
     )
 
 
@@ -98,7 +98,7 @@ def _unknown(name: str) -> DescribedTopic:
     )
 
 
-def _told(context: RequestContext, topic: TopicImage, start: int, end: int) -> DescribedTopic:
+def _known(context: RequestContext, topic: TopicImage, start: int, end: int) -> DescribedTopic:
     return DescribedTopic(
         error_code=ApiError.NONE,
         name=topic.name,

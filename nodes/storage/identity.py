@@ -313,8 +313,8 @@ def _stored_voters(identity: StorageIdentity) -> list[_StoredVoter]:
 
 def _checksum(identity: StorageIdentity) -> int:
     """Of what both files say, not of how they say it."""
-    said = _properties_text(identity) + msgspec.json.encode(_stored_voters(identity))
-    return crc32c.crc32c(said)
+    content = _properties_text(identity) + msgspec.json.encode(_stored_voters(identity))
+    return crc32c.crc32c(content)
 
 
 def _read_voters(filesystem: FileSystem, path: Path) -> _StoredVoters:

@@ -11,11 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
-from splitbrain.nodes.transport.doorkeeper import (
-    CONNECTIONS_COUNT_MAX,
-    STUCK_TICKS_MAX,
-    Doorkeeper,
-)
+from splitbrain.nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX, STUCK_TICKS_MAX, Doorkeeper
 
 #: Frames of one connection that are taken in one turn.
 FRAMES_PER_TURN_MAX: Final = 64
@@ -229,9 +225,7 @@ class PortListener:
     """One port of a node; subclasses say which connections it has."""
 
     def __init__(
-        self,
-        refused: Callable[[str], None],
-        connections_count_max: int = CONNECTIONS_COUNT_MAX,
+        self, refused: Callable[[str], None], connections_count_max: int = CONNECTIONS_COUNT_MAX
     ) -> None:
         """Prepare, without listening yet; ``refused`` is told why a connection was dropped."""
         self.door = Doorkeeper(refused, connections_count_max=connections_count_max)

@@ -23,9 +23,9 @@ class RecordBatch:
                 ApiError.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
             )
 
-    def add(self, some: Iterable[MetadataRecord]) -> None:
+    def add(self, records: Iterable[MetadataRecord]) -> None:
         """Take records, all of them or none; raises as ``check_room``."""
-        added = list(some)
+        added = list(records)
         self.check_room(len(added))
         self.records += added
         self.topic_ids.update(each.topic_id for each in added if isinstance(each, TopicRecord))

@@ -90,10 +90,7 @@ def _present_state(view: View, broker: RegisterBrokerRecord) -> BrokerState:
 
 
 def _next_state(
-    view: View,
-    request: BrokerHeartbeatRequest,
-    broker: RegisterBrokerRecord,
-    present: BrokerState,
+    view: View, request: BrokerHeartbeatRequest, broker: RegisterBrokerRecord, present: BrokerState
 ) -> BrokerState:
     if present is BrokerState.FENCED:
         if request.want_shut_down:
@@ -130,10 +127,7 @@ def _has_own_registration(
 
 
 def _lost(
-    view: View,
-    broker: RegisterBrokerRecord,
-    offline: tuple[str, ...],
-    before: list[MetadataRecord],
+    view: View, broker: RegisterBrokerRecord, offline: tuple[str, ...], before: list[MetadataRecord]
 ) -> list[MetadataRecord]:
     """Write records of lost directories on top of those of the broker's change of state.
 
@@ -149,12 +143,9 @@ def _lost(
 
 
 def _note(
-    view: View,
-    request: BrokerHeartbeatRequest,
-    state: BrokerState,
-    records: list[MetadataRecord],
+    view: View, request: BrokerHeartbeatRequest, state: BrokerState, records: list[MetadataRecord]
 ) -> None:
-    """Return the contacts as they are once the records are appended."""
+    """Note in the contacts what holds once the records are appended."""
     contacts, broker_id = view.contacts, request.broker_id
     contacts.report(broker_id, Offset(request.current_metadata_offset))
     if any(isinstance(record, BrokerRegistrationChangeRecord) for record in records):

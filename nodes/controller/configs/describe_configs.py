@@ -8,8 +8,7 @@ Source: Kafka 4.3.1's ``ConfigHelper``; KIP-226 (synonyms), KIP-569 (types).
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -29,11 +28,10 @@ from splitbrain.nodes.controller.configs.effective_configs import (
     ConfigSource,
     cluster_configs,
     effective_config,
-    static_configs,
+    fallbacks,
 )
 from splitbrain.nodes.controller.configs.group_configs import GROUP_CONFIGS, GROUP_SYNONYMS
 from splitbrain.nodes.controller.configs.topic_configs import SYNONYMS, TOPIC_CONFIGS
-from splitbrain.nodes.metadata.image import ConfigResource
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.configs import (
     ConfigSynonym,
@@ -44,7 +42,6 @@ from splitbrain.nodes.wire.families.configs import (
     ResourceToDescribe,
 )
 
-_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 #: Topics' configs whose first synonym has no default of its own: another one's is converted.
 _WITHOUT_BROKER_DEFAULT: Final = frozenset(
     {"segment.ms", "segment.jitter.ms", "flush.ms", "retention.ms"}
@@ -80,23 +77,15 @@ def _described(view: View, wanted: ResourceToDescribe, *, with_synonyms: bool) -
         ]
     except Refusal as refusal:
         return _refused(wanted, refusal)
-    return DescribedResource(
-        error_code=ApiError.NONE,
-        error_message="",
-        resource_type=wanted.resource_type,
-        resource_name=wanted.resource_name,
-        configs=tuple(
-            each if with_synonyms else msgspec.structs.replace(each, synonyms=())
-            for each in configs
-        ),
-    )
+    if not with_synonyms:
+        configs = [msgspec.structs.replace(each, synonyms=()) for each in configs]
+    return _answer(wanted, ApiError.NONE, "", configs)
 
 
 def _configs(view: View, wanted: ResourceToDescribe) -> Iterator[DescribedConfig]:
     """All configs of a resource; raises Refusal: it is not there, or cannot be told."""
     name = wanted.resource_name
-    resource: ConfigResource = (wanted.resource_type, name)
-    own = view.image.configs.get(resource, _NOTHING)
+    own = view.image.configs.get((wanted.resource_type, name), {})
     match wanted.resource_type:
         case ResourceType.TOPIC:
             check_topic_name(name)
@@ -139,13 +128,8 @@ def _topic_synonyms(
     if own is not None:
         yield ConfigSynonym(name=name, value=own, source=ConfigSource.TOPIC)
     synonyms = SYNONYMS.get(name, ())
-    for source, said in (
-        (ConfigSource.ALL_BROKERS, cluster_configs(view.image)),
-        (ConfigSource.STATIC, static_configs(view.settings)),
-    ):
-        for synonym in synonyms:
-            if synonym.name in said:
-                yield ConfigSynonym(name=synonym.name, value=said[synonym.name], source=source)
+    for synonym, text, source in fallbacks(view.image, view.settings, name):
+        yield ConfigSynonym(name=synonym.name, value=text, source=source)
     if synonyms and name not in _WITHOUT_BROKER_DEFAULT:
         yield ConfigSynonym(
             name=synonyms[0].name,
@@ -178,9 +162,9 @@ def _group_synonyms(
     if own is not None:
         yield ConfigSynonym(name=name, value=own, source=ConfigSource.GROUP)
     default = GROUP_SYNONYMS.get(name, name)
-    said = cluster_configs(view.image)
-    if default in said:
-        yield ConfigSynonym(name=default, value=said[default], source=ConfigSource.ALL_BROKERS)
+    shared = cluster_configs(view.image)
+    if default in shared:
+        yield ConfigSynonym(name=default, value=shared[default], source=ConfigSource.ALL_BROKERS)
     value = _normal(definition, definition.default)
     yield ConfigSynonym(name=default, value=value, source=ConfigSource.DEFAULT)
 
@@ -233,10 +217,19 @@ def _config(
 
 
 def _refused(wanted: ResourceToDescribe, refusal: Refusal) -> DescribedResource:
+    return _answer(wanted, refusal.code, refusal.message or "")
+
+
+def _answer(
+    wanted: ResourceToDescribe,
+    code: ApiError,
+    message: str,
+    configs: Iterable[DescribedConfig] = (),
+) -> DescribedResource:
     return DescribedResource(
-        error_code=refusal.code,
-        error_message=refusal.message or "",
+        error_code=code,
+        error_message=message,
         resource_type=wanted.resource_type,
         resource_name=wanted.resource_name,
-        configs=(),
+        configs=tuple(configs),
     )

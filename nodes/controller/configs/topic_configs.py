@@ -110,10 +110,7 @@ SYNONYMS: Final[Mapping[str, tuple[Synonym, ...]]] = MappingProxyType(
         ),
         "segment.index.bytes": (Synonym("log.index.size.max.bytes"),),
         "flush.messages": (Synonym("log.flush.interval.messages"),),
-        "flush.ms": (
-            Synonym("log.flush.interval.ms"),
-            Synonym("log.flush.scheduler.interval.ms"),
-        ),
+        "flush.ms": (Synonym("log.flush.interval.ms"), Synonym("log.flush.scheduler.interval.ms")),
         "retention.bytes": (Synonym("log.retention.bytes"),),
         "retention.ms": (
             Synonym("log.retention.ms"),

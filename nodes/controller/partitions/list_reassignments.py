@@ -22,14 +22,14 @@ def list_reassignments(
     """Decide about ListPartitionReassignments; it never writes."""
     topics = view.image.topics
     if request.topics is None:
-        asked = [(topic, range(len(topic.partitions))) for topic in topics.by_id.values()]
+        wanted = [(topic, range(len(topic.partitions))) for topic in topics.by_id.values()]
     else:
-        asked = [
+        wanted = [
             (topic, each.partition_indexes)
             for each in request.topics
             if (topic := topics.named(each.name)) is not None
         ]
-    moving = (_moving(topic, partition_ids) for topic, partition_ids in asked)
+    moving = (_moving(topic, partition_ids) for topic, partition_ids in wanted)
     return Decision(
         ListPartitionReassignmentsResponse(
             throttle_time_ms=0,

@@ -9,7 +9,7 @@ Source: a real controller's replication control; KIP-195.
 from collections import Counter
 
 from splitbrain.nodes.controller.basis.batch_limit import RecordBatch
-from splitbrain.nodes.controller.basis.decisions import Decision, Refusal, View
+from splitbrain.nodes.controller.basis.decisions import Decision, Refusal, View, bad_request
 from splitbrain.nodes.controller.partitions.assignments import (
     check_assignment,
     check_chosen_isr,
@@ -31,7 +31,7 @@ def create_partitions(view: View, request: CreatePartitionsRequest, _version: in
     named = Counter(topic.name for topic in request.topics)
     batch = RecordBatch(view)
     answers = [
-        _refused(name, Refusal(ApiError.INVALID_REQUEST, "Duplicate topic name."))
+        _refused(name, bad_request("Duplicate topic name."))
         for name, count in named.items()
         if count > 1
     ]

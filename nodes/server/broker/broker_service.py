@@ -11,7 +11,7 @@ Source: KIP-631; a real broker's lifecycle manager and its request handler.
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -39,29 +39,45 @@ from splitbrain.nodes.broker.events import (
 from splitbrain.nodes.broker.forwarding import Forwarding
 from splitbrain.nodes.broker.image_reading import RequestContext
 from splitbrain.nodes.broker.lifecycle import BrokerState, Lifecycle
+from splitbrain.nodes.broker.settings import BrokerIdentity, BrokerSettings
 from splitbrain.nodes.metadata.machine import MetadataMachine
-from splitbrain.nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
 from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer
-from splitbrain.nodes.server.broker.broker_materials import (
-    CLIENT_LISTENER,
-    BrokerMaterials,
-    broker_identity,
-)
+from splitbrain.nodes.quorum.random_source import RandomSource
+from splitbrain.nodes.server.broker.clean_stop import CleanStop
 from splitbrain.nodes.server.broker.envelopes_out import EnvelopesOut
 from splitbrain.nodes.server.broker.isr_proposer import IsrProposer
 from splitbrain.nodes.server.controller.image_figures import image_figures
 from splitbrain.nodes.server.controller.topic_requests import kafka_request, partition_count
 from splitbrain.nodes.server.host import exit_codes
+from splitbrain.nodes.server.host.incarnation import drawn_incarnation_id
 from splitbrain.nodes.server.host.layer import Layer, ServiceNeeds
 from splitbrain.nodes.server.host.surroundings import TimerHandle
+from splitbrain.nodes.storage.identity import StorageIdentity
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, NodeState, Reply
 from splitbrain.nodes.wire.api_versions import ApiVersionsResponse
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
 from splitbrain.nodes.wire.families.brokers import (
+    AdvertisedListener,
     BrokerHeartbeatResponse,
     BrokerRegistrationResponse,
 )
+
+#: Name of the listener that Kafka's clients are told of.
+CLIENT_LISTENER: Final = "PLAINTEXT"
+_PLAINTEXT: Final = 0
+
+
+class BrokerMaterials(NamedTuple):
+    """Parts of a broker, besides those that every layer is given."""
+
+    settings: BrokerSettings
+    #: Where Kafka's clients reach it.
+    host: str
+    port: int
+    #: For the incarnation, and for whom clients take for the controller.
+    random: RandomSource
+    clean_stop: CleanStop
 
 
 class BrokerService:
@@ -82,7 +98,7 @@ class BrokerService:
         self._timers = surroundings.timers
         self._call = surroundings.call_peer
         #: Where the broker is in its life; to be looked at only.
-        self.lifecycle = Lifecycle(broker_identity(needs.identity, materials), materials.settings)
+        self.lifecycle = Lifecycle(_identity(needs.identity, materials), materials.settings)
         pause_us = materials.settings.find_controller_back_off
         self._envelopes = EnvelopesOut(needs.replica, self._timers, self._call, pause_us)
         node_id, replica = needs.identity.node_id, needs.replica
@@ -165,32 +181,23 @@ class BrokerService:
 
     # Calls of the node.
 
-    def accepted(self, effect: AcceptProposal) -> None:
-        """Never: an observer proposes nothing."""
-        raise AssertionError(f"proposal {effect.proposal_id} was never made")
+    def accepted(self, effect: object) -> None:
+        """Never: an observer proposes nothing, and reads nothing through the quorum."""
+        raise AssertionError(f"never asked for: {effect}")
 
-    def rejected(self, effect: RejectProposal) -> None:
-        """Never: an observer proposes nothing."""
-        raise AssertionError(f"proposal {effect.proposal_id} was never made")
-
-    def confirmed(self, effect: AnswerRead) -> None:
-        """Never: nothing is read through the quorum."""
-        raise AssertionError(f"read {effect.read_id} was never asked")
-
-    def read_rejected(self, effect: RejectRead) -> None:
-        """Never: nothing is read through the quorum."""
-        raise AssertionError(f"read {effect.read_id} was never asked")
+    rejected = confirmed = read_rejected = accepted
 
     def applied(self, offset: int, epoch: int, result: Any) -> None:
         """Nothing: an image is published once all that is committed is in it."""
 
     def advanced(self) -> None:
         """Note that the image has everything that is committed."""
-        self._publish()
+        if self._machine.image is not self.lifecycle.image:
+            self._tell(ImageAdvanced(self._machine.image))
 
     def passed_over(self, end_offset: int) -> None:
         """A snapshot became the image."""
-        self._publish()
+        self.advanced()
 
     def role_changed(self) -> None:
         """Somebody else may lead."""
@@ -220,10 +227,6 @@ class BrokerService:
         self._timer = self._patience = None
 
     # The life.
-
-    def _publish(self) -> None:
-        if self._machine.image is not self.lifecycle.image:
-            self._tell(ImageAdvanced(self._machine.image))
 
     def _tell(self, event: Event) -> None:
         """Take a step, and those that it brings about."""
@@ -331,6 +334,25 @@ class BrokerService:
 
     def _log(self, message: str, **fields: Any) -> None:
         self._needs.surroundings.log_lines.write("info", message, **fields)
+
+
+def _identity(identity: StorageIdentity, materials: BrokerMaterials) -> BrokerIdentity:
+    """Return the identity of a new life, never an earlier one's; takes what the last one left."""
+    return BrokerIdentity(
+        broker_id=identity.node_id,
+        cluster_id=identity.cluster_id,
+        incarnation_id=drawn_incarnation_id(materials.random),
+        listeners=(
+            AdvertisedListener(
+                name=CLIENT_LISTENER,
+                host=materials.host,
+                port=materials.port,
+                security_protocol=_PLAINTEXT,
+            ),
+        ),
+        directories=(identity.directory_id,),
+        previous_broker_epoch=materials.clean_stop.take(),
+    )
 
 
 def broker_layer(materials: BrokerMaterials) -> Layer:

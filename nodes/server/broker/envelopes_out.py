@@ -78,11 +78,7 @@ class EnvelopesOut:
     """All requests that one broker hands on."""
 
     def __init__(
-        self,
-        replica: Replica,
-        timers: Timers,
-        call: CallPeer,
-        pause_us: Microseconds,
+        self, replica: Replica, timers: Timers, call: CallPeer, pause_us: Microseconds
     ) -> None:
         """``pause_us``: before a controller is looked for again."""
         self._replica = replica
@@ -109,11 +105,11 @@ class EnvelopesOut:
             if not isinstance(answer, EnvelopeResponse):
                 again()
                 return
-            said = read_answer(forwarding, answer)
-            if isinstance(said, AskAgain):
+            response = read_answer(forwarding, answer)
+            if isinstance(response, AskAgain):
                 again()
             else:
-                end(said.frame if isinstance(said, Relay) else None)
+                end(response.frame if isinstance(response, Relay) else None)
 
         def end(frame: bytes | None) -> None:
             self._held_bytes -= size_bytes
@@ -138,10 +134,10 @@ class EnvelopesOut:
         self._in_turn(send)
 
     def change(
-        self, request: ClientRequest, reply: Reply, asked: tuple[ApiKey, msgspec.Struct, int]
+        self, request: ClientRequest, reply: Reply, kafka_call: tuple[ApiKey, msgspec.Struct, int]
     ) -> None:
         """Hand on what a client of ours asked, as API, message and version; ``reply`` once."""
-        api_key, message, version = asked
+        api_key, message, version = kafka_call
         change = _Change(request, reply, api_key, version, message)
         self._changes.append(change)
         self._held_bytes += change.size_bytes
@@ -172,9 +168,9 @@ class EnvelopesOut:
     def _ask(self, leader_id: NodeId, envelope: msgspec.Struct, answered: Answered) -> None:
         self._sent_count += 1
 
-        def heard(said: msgspec.Struct | None) -> None:
+        def heard(response: msgspec.Struct | None) -> None:
             self._sent_count -= 1
-            answered(said)
+            answered(response)
             while self._waiting and self._sent_count < SENT_COUNT_MAX:
                 self._waiting.popleft()()
 
@@ -191,18 +187,18 @@ class EnvelopesOut:
             return
         change.is_sent = True
         frame = encode_call(change.message, change.version, change.request.id & 0xFFFF, _CLIENT_ID)
-        forwarding = forward(frame[_SIZE_BYTES:], _CLIENT_ADDRESS)
-        self._ask(NodeId(leader_id), forwarding.envelope, lambda said: self._heard(change, said))
+        envelope = forward(frame[_SIZE_BYTES:], _CLIENT_ADDRESS).envelope
+        self._ask(NodeId(leader_id), envelope, lambda response: self._heard(change, response))
 
-    def _heard(self, change: _Change, said: msgspec.Struct | None) -> None:
-        if not isinstance(said, EnvelopeResponse):
+    def _heard(self, change: _Change, response: msgspec.Struct | None) -> None:
+        if not isinstance(response, EnvelopeResponse):
             self._unknown(change, "the controller has not answered")
             return
-        if said.error_code != ApiError.NONE:
-            self._unknown(change, f"the controller says {ApiError(said.error_code).name}")
+        if response.error_code != ApiError.NONE:
+            self._unknown(change, f"the controller says {ApiError(response.error_code).name}")
             return
         try:
-            answer = decode_reply(said.response_data or b"", change.api_key, change.version)
+            answer = decode_reply(response.response_data or b"", change.api_key, change.version)
             code, message = topic_outcome(answer.message)
         except (WireError, ValueError) as error:
             self._unknown(change, f"the controller's answer makes no sense: {error}")
@@ -224,7 +220,7 @@ class EnvelopesOut:
         self._answer(change, "unknown", definite=False, reason=reason)
 
     def _answer(
-        self, change: _Change, outcome: AnswerOutcome, *, definite: bool, **said: Any
+        self, change: _Change, outcome: AnswerOutcome, *, definite: bool, **fields: Any
     ) -> None:
         if change.is_answered:
             return
@@ -233,4 +229,4 @@ class EnvelopesOut:
         self._held_bytes -= change.size_bytes
         if change.expiry is not None:
             change.expiry.cancel()
-        change.reply(ClientAnswer(change.request.id, outcome, definite, **said))
+        change.reply(ClientAnswer(change.request.id, outcome, definite, **fields))

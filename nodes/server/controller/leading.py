@@ -208,15 +208,9 @@ class Leading:
         settings = self._identity.settings
         records = active.activation(self._machine.transaction_opened_at)
         self._append(records, self._activated, settings.activation_records_per_batch_max)
-        registration = active.decide(
-            ApiKey.CONTROLLER_REGISTRATION,
-            self._registrar.request,
-            0,
-            now=self._timers.now(),
-            next_offset=self._needs.replica.log_end_offset,
-        )
-        if not self._registrar.is_registered:
-            self._append(registration.records, _nobody_waits)
+        if self.active is active and not self._registrar.is_registered:
+            decision = self.decide(ApiKey.CONTROLLER_REGISTRATION, self._registrar.request, 0)
+            self._append(decision.records, _nobody_waits)
 
     def _activated(self, fate: Fate) -> None:
         if fate == "committed":

@@ -40,7 +40,6 @@ TOPICS = {
 
 
 def directory_of(broker_id: int) -> str:
-    """The one directory that the broker has."""
     return broker(broker_id).log_dirs[0]
 
 

@@ -73,8 +73,7 @@ class Controller:
     """The other end: an active controller of ours behind the envelope."""
 
     def __init__(self) -> None:
-        self.cluster = Cluster()
-        self.cluster.start(1, 2)
+        self.cluster = Cluster(1, 2)
 
     def take(self, envelope: EnvelopeRequest) -> EnvelopeResponse:
         try:
@@ -100,9 +99,9 @@ def test_topics_are_created_and_deleted_through_a_broker(version: int) -> None:
     controller = Controller()
     create = CreateTopicsRequest(topics=(topic("a"), topic("b/c")))
     forwarding = sent(create, version)
-    told = read_answer(forwarding, controller.take(forwarding.envelope))
-    assert isinstance(told, Relay)
-    reply = decode_reply(told.frame[4:], ApiKey.CREATE_TOPICS, version)
+    outcome = read_answer(forwarding, controller.take(forwarding.envelope))
+    assert isinstance(outcome, Relay)
+    reply = decode_reply(outcome.frame[4:], ApiKey.CREATE_TOPICS, version)
     assert reply.correlation_id == 42
     created: Any = reply.message
     assert {each.name: each.error_code for each in created.topics} == {
@@ -122,9 +121,9 @@ def test_a_request_that_was_carried_out_but_not_answered_is_refused_the_second_t
     controller = Controller()
     forwarding = sent(CreateTopicsRequest(topics=(topic("a"),)), 7)
     controller.take(forwarding.envelope)
-    told = read_answer(forwarding, controller.take(forwarding.envelope))
-    assert isinstance(told, Relay)
-    created: Any = decode_reply(told.frame[4:], ApiKey.CREATE_TOPICS, 7).message
+    outcome = read_answer(forwarding, controller.take(forwarding.envelope))
+    assert isinstance(outcome, Relay)
+    created: Any = decode_reply(outcome.frame[4:], ApiKey.CREATE_TOPICS, 7).message
     assert [each.error_code for each in created.topics] == [ApiError.TOPIC_ALREADY_EXISTS]
 
 
@@ -173,9 +172,9 @@ def test_what_is_between_broker_and_controller_is_no_business_of_the_client(
     response: EnvelopeResponse,
 ) -> None:
     forwarding = sent(UnregisterBrokerRequest(broker_id=1), 0)
-    told = read_answer(forwarding, response)
-    assert isinstance(told, Relay)
-    reply: Any = decode_reply(told.frame[4:], ApiKey.UNREGISTER_BROKER, 0).message
+    outcome = read_answer(forwarding, response)
+    assert isinstance(outcome, Relay)
+    reply: Any = decode_reply(outcome.frame[4:], ApiKey.UNREGISTER_BROKER, 0).message
     assert reply.error_code == ApiError.UNKNOWN_SERVER_ERROR
 
 
@@ -208,7 +207,7 @@ def test_a_request_that_nobody_answers_fails_in_every_part(
         ),
         (),
     )
-    told = next(
+    outcome = next(
         (
             getattr(reply.message, name)
             for name in ("topics", "responses", "results")
@@ -217,7 +216,7 @@ def test_a_request_that_nobody_answers_fails_in_every_part(
         (),
     )
     if hasattr(request, "topics") or hasattr(request, "resources"):
-        assert len(told) == len(wanted)
+        assert len(outcome) == len(wanted)
 
 
 @pytest.mark.parametrize("version", range(SUPPORTED_VERSIONS[ApiKey.DESCRIBE_QUORUM].highest + 1))
@@ -226,9 +225,9 @@ def test_the_quorum_is_described_through_a_broker(version: int) -> None:
     forwarding = forward(payload, LOCALHOST)
     call = open_envelope(forwarding.envelope)
     answer = DescribeQuorumAnswer(ErrorCode.NONE, None, 3, 17, (), ())  # pyright: ignore[reportArgumentType]
-    told = read_answer(forwarding, seal_reply(answer, call.header))
-    assert isinstance(told, Relay)
-    assert decode_answer(told.frame[4:], ApiKey.DESCRIBE_QUORUM, version).message == answer
+    outcome = read_answer(forwarding, seal_reply(answer, call.header))
+    assert isinstance(outcome, Relay)
+    assert decode_answer(outcome.frame[4:], ApiKey.DESCRIBE_QUORUM, version).message == answer
     late: Any = decode_answer(timed_out(forwarding).frame[4:], ApiKey.DESCRIBE_QUORUM, version)
     assert late.message.error is ErrorCode.REQUEST_TIMED_OUT
 

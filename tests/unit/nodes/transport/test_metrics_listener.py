@@ -39,7 +39,7 @@ def served(ask: Callable[[int], object], text: bytes = TEXT) -> object:
     return asyncio.run(run())
 
 
-def asked(method: str, path: str, port: int) -> tuple[int, bytes]:
+def fetched(method: str, path: str, port: int) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     connection.request(method, path)
     answer = connection.getresponse()
@@ -49,8 +49,8 @@ def asked(method: str, path: str, port: int) -> tuple[int, bytes]:
 
 
 def test_figures_are_read_without_buckets() -> None:
-    told = served(lambda port: figures(Address("127.0.0.1", port), 10))
-    assert told == {"a": 4, "h_count": 2, "h_sum": 9}
+    found = served(lambda port: figures(Address("127.0.0.1", port), 10))
+    assert found == {"a": 4, "h_count": 2, "h_sum": 9}
 
 
 def test_what_is_no_text_of_prometheus_tells_nothing() -> None:
@@ -68,7 +68,7 @@ def test_where_nobody_listens_there_are_no_figures() -> None:
     [("GET", "/metrics?x=1", 200), ("GET", "/", 404), ("POST", "/metrics", 405)],
 )
 def test_only_the_figures_are_served(method: str, path: str, status: int) -> None:
-    answer = served(lambda port: asked(method, path, port))
+    answer = served(lambda port: fetched(method, path, port))
     assert isinstance(answer, tuple)
     assert answer[0] == status
     assert (answer[1] == TEXT) == (status == 200)
@@ -76,7 +76,7 @@ def test_only_the_figures_are_served(method: str, path: str, status: int) -> Non
 
 def test_a_head_without_end_is_refused() -> None:
     long = "/" + "x" * 2 * HEAD_BYTES_MAX
-    assert served(lambda port: asked("GET", long, port)[0]) == 431
+    assert served(lambda port: fetched("GET", long, port)[0]) == 431
 
 
 @on_each_loop

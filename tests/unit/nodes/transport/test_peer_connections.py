@@ -101,6 +101,15 @@ class Pair:
         self.voter = Voter(TWO, DIRECTORY, HOST, port)
         self.link = PeerLink(self.voter, KafkaCodec(ONE, (self.voter,)), self.sender)
 
+    async def exchange(self, number: int) -> Answer | str:
+        """Have a vote asked for and granted; what the asker hears."""
+        self.link.send(CorrelationId(number), VOTE, 2_000)
+        connection, correlation, _ = await self.next_request()
+        self.listener.answer(connection, correlation, GRANTED)
+        heard, result = await self.sender.result()
+        assert heard == number
+        return result
+
     async def next_request(self) -> tuple[ConnectionId, CorrelationId, Request]:
         return await asyncio.wait_for(self.receiver.requests.get(), PATIENCE_S)
 
@@ -163,10 +172,7 @@ async def test_an_abandoned_request_reports_nothing_and_frees_the_link(pair: Pai
     first, _, _ = await pair.next_request()
     pair.link.abandon(CorrelationId(1))
     assert await asyncio.wait_for(pair.receiver.closed.get(), PATIENCE_S) == first
-    pair.link.send(CorrelationId(2), VOTE, 2_000)
-    connection, correlation, _ = await pair.next_request()
-    pair.listener.answer(connection, correlation, GRANTED)
-    assert (await pair.sender.result())[0] == 2
+    assert await pair.exchange(2) == GRANTED
 
 
 @with_a(pair_of_nodes)
@@ -220,10 +226,7 @@ async def test_a_peer_that_is_down_fails_fast_and_is_found_again(pair: Pair) -> 
     assert "cannot connect" in str(reason)
     assert pair.sender.refusals == [True]
     await pair.listener.listen(HOST, pair.port)
-    pair.link.send(CorrelationId(2), VOTE, 2_000)
-    connection, correlation, _ = await pair.next_request()
-    pair.listener.answer(connection, correlation, GRANTED)
-    assert (await pair.sender.result())[0] == 2
+    assert await pair.exchange(2) == GRANTED
 
 
 @in_a_loop
@@ -290,10 +293,7 @@ async def test_garbage_closes_its_connection_and_no_other(pair: Pair, garbage: b
     await asyncio.wait_for(reader.read(), PATIENCE_S)  # returns at the end of the stream
     await close(writer)
     assert len(pair.receiver.refusals) == 1
-    pair.link.send(CorrelationId(1), VOTE, 2_000)
-    connection, correlation, _ = await pair.next_request()
-    pair.listener.answer(connection, correlation, GRANTED)
-    assert await pair.sender.result() == (1, GRANTED)
+    assert await pair.exchange(1) == GRANTED
 
 
 @with_a(pair_of_nodes)
