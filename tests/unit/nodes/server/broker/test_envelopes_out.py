@@ -34,17 +34,17 @@ class Bench:
         self.world = World()
         self.replica: Any = SimpleNamespace(leader_id=NodeId(1))
         self.calls: list[tuple[NodeId, EnvelopeRequest]] = []
-        self.told: list[Callable[[msgspec.Struct | None], None]] = []
+        self.callbacks: list[Callable[[msgspec.Struct | None], None]] = []
         self.answers: list[ClientAnswer] = []
         self.frames: list[bytes | None] = []
         self.out = EnvelopesOut(self.replica, self.world, self._call, PAUSE_US)
 
     def _call(
-        self, peer: NodeId, message: msgspec.Struct, told: Callable[[msgspec.Struct | None], None]
+        self, peer: NodeId, message: msgspec.Struct, called: Callable[[msgspec.Struct | None], None]
     ) -> None:
         assert isinstance(message, EnvelopeRequest)
         self.calls.append((peer, message))
-        self.told.append(told)
+        self.callbacks.append(called)
 
     def change(self, request: ClientRequest) -> None:
         kafka_call = kafka_request(request)
@@ -65,7 +65,7 @@ class Bench:
         else:
             deleted = topics.DeletedTopic(name="t", topic_id="0" * 32, error_code=code)
             reply = topics.DeleteTopicsResponse(throttle_time_ms=0, responses=(deleted,))
-        self.told[-1](seal_reply(reply, call.header))
+        self.callbacks[-1](seal_reply(reply, call.header))
 
     @property
     def answered(self) -> list[tuple[str, bool, Any]]:
@@ -101,7 +101,7 @@ def test_what_the_controller_says_is_what_the_client_hears(
 
 def test_a_change_that_nobody_answers_is_uncertain_and_is_not_sent_again(bench: Bench) -> None:
     bench.change(CREATE)
-    bench.told[0](None)
+    bench.callbacks[0](None)
     assert bench.answered == [("unknown", False, None)]
     while bench.world.turn():
         pass
@@ -110,7 +110,7 @@ def test_a_change_that_nobody_answers_is_uncertain_and_is_not_sent_again(bench: 
 
 def test_an_answer_that_makes_no_sense_is_no_answer(bench: Bench) -> None:
     bench.change(CREATE)
-    bench.told[0](refused_envelope(ApiError.NONE))
+    bench.callbacks[0](refused_envelope(ApiError.NONE))
     assert bench.answered == [("unknown", False, None)]
 
 
@@ -150,9 +150,9 @@ def test_a_stop_tells_what_is_uncertain(bench: Bench) -> None:
 
 def test_kafkas_clients_are_served_by_the_next_controller(bench: Bench) -> None:
     bench.relay()
-    bench.told[0](None)
+    bench.callbacks[0](None)
     bench.world.turn()
-    bench.told[1](refused_envelope(ApiError.NOT_CONTROLLER))
+    bench.callbacks[1](refused_envelope(ApiError.NOT_CONTROLLER))
     bench.replica.leader_id = NodeId(3)
     bench.world.turn()
     assert [peer for peer, _ in bench.calls] == [1, 1, 3]
@@ -168,7 +168,7 @@ def test_kafkas_clients_are_served_by_the_next_controller(bench: Bench) -> None:
 
 def test_kafkas_clients_are_cut_off_where_the_versions_have_changed(bench: Bench) -> None:
     bench.relay()
-    bench.told[0](refused_envelope(ApiError.UNSUPPORTED_VERSION))
+    bench.callbacks[0](refused_envelope(ApiError.UNSUPPORTED_VERSION))
     assert bench.frames == [None]
 
 
@@ -188,7 +188,7 @@ def test_a_change_that_may_have_been_carried_out_is_sent_again_by_the_planted_bu
     bench: Bench, has_bug: bool
 ) -> None:
     bench.change(DELETE)
-    bench.told[0](None)
+    bench.callbacks[0](None)
     bench.world.turn()
     assert len(bench.calls) == (2 if has_bug else 1)
     assert bench.answered == ([] if has_bug else [("unknown", False, None)])
@@ -214,11 +214,9 @@ def test_so_many_are_with_a_controller_at_a_time_and_the_others_follow(bench: Be
         else:
             bench.change(ClientRequest(number, "delete-topic", "t"))
     assert len(bench.calls) == SENT_COUNT_MAX
-    told = 0
-    while told < count:
-        bench.told[told](refused_envelope(ApiError.UNKNOWN_SERVER_ERROR))
-        told += 1
-        assert len(bench.calls) == min(count, SENT_COUNT_MAX + told)
+    for number in range(count):
+        bench.callbacks[number](refused_envelope(ApiError.UNKNOWN_SERVER_ERROR))
+        assert len(bench.calls) == min(count, SENT_COUNT_MAX + number + 1)
     assert len(bench.answers) + len(bench.frames) == count
 
 
@@ -229,8 +227,8 @@ def test_one_that_waited_too_long_is_not_sent_any_more(bench: Bench) -> None:
         pass
     outcomes = [(answer.outcome, answer.definite) for answer in bench.answers]
     assert outcomes == [("timeout", False)] * SENT_COUNT_MAX + [("timeout", True)]
-    for told in bench.told:
-        told(None)
+    for callback in bench.callbacks:
+        callback(None)
     assert len(bench.calls) == SENT_COUNT_MAX
 
 
