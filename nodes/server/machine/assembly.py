@@ -202,8 +202,7 @@ def _layer_maker(
 
 
 def _broker_maker(configuration: NodeConfiguration, filesystem: FileSystem) -> Callable[[], Layer]:
-    from splitbrain.nodes.server.broker.broker_materials import BrokerMaterials
-    from splitbrain.nodes.server.broker.broker_service import broker_layer
+    from splitbrain.nodes.server.broker.broker_service import BrokerMaterials, broker_layer
     from splitbrain.nodes.server.broker.clean_stop import CleanStop
     from splitbrain.nodes.server.start.metadata_settings import broker_settings
 

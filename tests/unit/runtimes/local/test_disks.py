@@ -246,7 +246,7 @@ def test_a_node_s_storage_keeps_what_it_called_flushed(tmp_path: Path, draw: int
     data, table = tmp_path / "data", tmp_path / "table"
     data.mkdir()
     lengths = DurableLengths(table, data)
-    disk = CountingFileSystem(DiskFileSystem(), lengths)
+    disk = CountingFileSystem(lengths)
     voter = Voter(NodeId(1), DirectoryId("01" * 16), "n1", 9093)
     format_storage(
         disk, data, StorageIdentity("test-cluster_1", NodeId(1), voter.directory_id, (voter,))
