@@ -133,6 +133,11 @@ class World(Protocol):
         """Whether records are kept; check before making one."""
         ...
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether anybody waits for a happening; check before naming one."""
+        ...
+
     def after(self, delay_us: int, action: Callable[[], None]) -> Timer:
         """Run an action later; equal times in the order of the calls."""
         ...

@@ -98,6 +98,8 @@ class RoleContext:
     ) -> None:
         self.settings = settings
         self.voters = voters
+        #: This node on this disk.
+        self.me = voters.me
         self.cluster_id = cluster_id
         self.log = log
         self.durable = durable
@@ -108,11 +110,6 @@ class RoleContext:
         self.now = now
         #: Number of the event being handled.
         self.cause = 0
-
-    @property
-    def me(self) -> ReplicaKey:
-        """This node on this disk."""
-        return self.voters.me
 
     def after(self, wait_ms: int) -> Microseconds:
         """Return the moment so many milliseconds from now."""

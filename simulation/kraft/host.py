@@ -7,6 +7,7 @@ never let the oracle or a fault change what the node does, but for ending its li
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -251,6 +252,8 @@ class Host:
 
     def happen(self, done: Effect | Event) -> None:
         """Tell the world what the node has just done, where a fault may wait for it."""
+        if not self.world.is_watched:
+            return
         naming = NAMES.get(type(done))
         if naming is not None:
             name = naming(done, self.node.replica)
@@ -299,9 +302,7 @@ class Host:
         self.incarnation = int(begun.incarnation)
         self.state_events.begin(self.incarnation)
 
-        def enter(action: Callable[[], None]) -> None:
-            self._enter(number, action)
-
+        enter = partial(self._enter, number)
         return make_life(
             self, materials, begun, enter, ended=self._end_by_itself, is_alone=layer is None
         )

@@ -93,6 +93,8 @@ class FaultDriver:
         self._carried: dict[int, _Carried] = {}
         #: Sequels whose first part has not struck, by its index.
         self._sequels: dict[int, list[_Carried]] = {}
+        #: Those that wait for an acknowledged operation, by index.
+        self._unserved: dict[int, _Carried] = {}
         self.events: list[FaultEvent] = []
         self.struck: list[ActualFault] = []
         history.listeners.append(self._acknowledged)
@@ -141,6 +143,7 @@ class FaultDriver:
             carried.timer.cancel()
             carried.timer = None
         carried.effect = None
+        self._unserved.pop(carried.fault.index, None)
         now_us = self._world.now
         while (effect := carried.machine.step(answer, now_us, is_ending=False)) is not None:
             if self._takes_time(carried, effect):
@@ -167,7 +170,7 @@ class FaultDriver:
                     self._go_on_after(carried, until_us - now_us)
                 self._await(carried, when)
             case effects.AwaitService():
-                pass
+                self._unserved[carried.fault.index] = carried
             case _:
                 return False
         return True
@@ -280,7 +283,8 @@ class FaultDriver:
 
     def _acknowledged(self, invoked_us: int) -> None:
         """An operation that began then was acknowledged: it shows the heals before it."""
-        for carried in self._carried.values():
+        for index in sorted(self._unserved):
+            carried = self._unserved[index]
             effect = carried.effect
             if isinstance(effect, effects.AwaitService) and effect.since_us <= invoked_us:
                 took = words_of_time(self._world.now - effect.since_us)
