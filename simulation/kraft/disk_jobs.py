@@ -173,10 +173,14 @@ class SimulatedDiskJobs:
 
 def _name_of(steps: Sequence[tuple[str, str]]) -> str:
     """Return a job's operation in one word."""
-    if any(action == "truncate" and path.endswith(".log") for action, path in steps):
-        return "truncate"
-    if any(".checkpoint" in path for _, path in steps):
-        return "snapshot"
-    if any(path.endswith(QUORUM_STATE) for _, path in steps):
-        return "persist"
-    return "flush" if any(path.endswith(".log") for _, path in steps) else "mark"
+    name = "mark"
+    for action, path in steps:
+        if path.endswith(".log"):
+            if action == "truncate":
+                return "truncate"
+            name = "flush" if name == "mark" else name
+        elif ".checkpoint" in path:
+            name = "snapshot"
+        elif path.endswith(QUORUM_STATE) and name != "snapshot":
+            name = "persist"
+    return name

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 from splitbrain.contracts.scenario import ViolationError
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
+from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
 
 
 class Asked(NamedTuple):
@@ -76,3 +77,12 @@ class Invariant:
 
     def finished(self) -> None:
         """Note that the run is over."""
+
+
+class MetadataInvariant(Invariant):
+    """Watches worlds of metadata alone."""
+
+    def __init__(self, ghost: Ghost) -> None:
+        super().__init__(ghost)
+        assert isinstance(ghost.ledger, MetadataLedger)
+        self.ledger = ghost.ledger

@@ -22,8 +22,7 @@ from splitbrain.nodes.wire.families.partitions import (
     PartitionToAlter,
 )
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
-from splitbrain.simulation.kraft.invariants import Asked, Invariant
-from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
+from splitbrain.simulation.kraft.invariants import Asked, MetadataInvariant
 
 #: Requests that only a registered broker may make, each with the epoch that it was given.
 _OF_BROKERS: Final = (
@@ -36,16 +35,14 @@ _OF_BROKERS: Final = (
 _ANY_EPOCH: Final = -1
 
 
-class Answers(Invariant):
+class Answers(MetadataInvariant):
     """Knows what was committed while a call was answered."""
 
     def images(self, asked: Asked) -> Iterator[MetadataImage]:
         """Yield the committed metadata that whoever answered may have seen, oldest first."""
-        ledger = self.ghost.ledger
-        if isinstance(ledger, MetadataLedger):
-            end = len(self.ghost.committed)
-            for end_offset in range(min(asked.applied, end), end + 1):
-                yield ledger.image_at(end_offset)
+        end = len(self.ghost.committed)
+        for end_offset in range(min(asked.applied, end), end + 1):
+            yield self.ledger.image_at(end_offset)
 
 
 class StrangersAreRefused(Answers):
@@ -119,7 +116,7 @@ class ProposalsAreOfThePresent(Answers):
         )
 
 
-class ProducerIdsAreToldOnce(Invariant):
+class ProducerIdsAreToldOnce(MetadataInvariant):
     """No producer id is in two blocks that controllers have given."""
 
     id = "INV-52"
@@ -188,7 +185,7 @@ class ToldIsCommitted(Answers):
             )
 
 
-class FencedShowNothing(Invariant):
+class FencedShowNothing(MetadataInvariant):
     """A broker shows only metadata in which it is not fenced itself."""
 
     id = "INV-56"
@@ -196,13 +193,10 @@ class FencedShowNothing(Invariant):
     def replied(
         self, machine: Machine, request: ClientRequest, answer: ClientAnswer, floor: int
     ) -> None:
-        ledger = self.ghost.ledger
         is_shown = answer.outcome == "ok" and answer.offset is not None
-        if not is_shown or not isinstance(ledger, MetadataLedger):
+        if not is_shown or not self.ghost.is_view(machine, request):
             return
-        if not self.ghost.is_view(machine, request):
-            return
-        own = ledger.image_at(answer.offset or 0).brokers.get(int(machine.host.node_id))
+        own = self.ledger.image_at(answer.offset or 0).brokers.get(int(machine.host.node_id))
         if own is None or own.fenced:
             raise self.violated(
                 f"n{machine.host.node_id} shows {request.key} as of offset {answer.offset}, where"
@@ -211,7 +205,7 @@ class FencedShowNothing(Invariant):
             )
 
 
-class CleanStopsAreToldOnce(Invariant):
+class CleanStopsAreToldOnce(MetadataInvariant):
     """The epoch of a clean stop is told by the next life, and by no later one."""
 
     id = "INV-57"
@@ -222,15 +216,13 @@ class CleanStopsAreToldOnce(Invariant):
         self._incarnations: dict[int, list[str]] = {}
 
     def calls(self, machine: Machine, message: Any) -> None:
-        ledger = self.ghost.ledger
         if not isinstance(message, brokers.BrokerRegistrationRequest):
             return
-        assert isinstance(ledger, MetadataLedger)
         mine = message.incarnation_id
         known = self._incarnations.setdefault(message.broker_id, [])
         if not known or known[-1] != mine:
             known.append(mine)
-        last = ledger.image.brokers.get(message.broker_id)
+        last = self.ledger.image.brokers.get(message.broker_id)
         if message.previous_broker_epoch < 0 or last is None or len(known) == 1:
             return
         is_last_life_s = last.incarnation_id == known[-2]

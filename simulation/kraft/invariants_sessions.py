@@ -8,7 +8,6 @@ has answered and by the records that it writes. Must never ask a controller, nor
 from typing import Any, Final, NamedTuple
 
 from splitbrain.nodes.metadata.records import BrokerRegistrationChangeRecord, RegisterBrokerRecord
-from splitbrain.nodes.metadata.serde import decode_record
 from splitbrain.nodes.quorum.effects import AppendRecords
 from splitbrain.nodes.server.start.controller_settings import controller_settings
 from splitbrain.nodes.wire.errors import ApiError
@@ -16,7 +15,6 @@ from splitbrain.nodes.wire.families.brokers import BrokerHeartbeatRequest, Broke
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
 from splitbrain.simulation.kraft.invariants import Asked
 from splitbrain.simulation.kraft.invariants_brokers import Answers
-from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
 
 #: Of a session: clocks drift, and what was heard was heard before it was decided.
 _SURELY_LIVES: Final = 9, 10
@@ -59,11 +57,10 @@ class OneLeadership(Answers):
             heard[message.broker_id] = _Heard(message.broker_epoch, asked.time_us)
 
     def after(self, machine: Machine, effect: AppendRecords) -> None:
-        if isinstance(self.ghost.ledger, MetadataLedger):
-            leadership = self.leadership(machine)
-            last_offset = int(effect.base_offset) + len(effect.payloads) - 1
-            for payload in effect.payloads:
-                self.appended(machine, leadership, decode_record(payload), last_offset)
+        leadership = self.leadership(machine)
+        last_offset = int(effect.base_offset) + len(effect.payloads) - 1
+        for payload in effect.payloads:
+            self.appended(machine, leadership, self.ledger.decode(payload), last_offset)
 
     def leadership(self, machine: Machine) -> _Leadership:
         """That in which the machine works now."""
@@ -159,8 +156,7 @@ class LiveBrokersStay(OneLeadership):
     ) -> None:
         if not isinstance(record, RegisterBrokerRecord):
             return
-        assert isinstance(self.ghost.ledger, MetadataLedger)
-        known = self.ghost.ledger.image.brokers.get(record.broker_id)
+        known = self.ledger.image.brokers.get(record.broker_id)
         if known is None or known.incarnation_id == record.incarnation_id:
             return
         now = machine.host.clock.now()

@@ -22,9 +22,10 @@ from splitbrain.simulation.kraft.all_invariants import INVARIANTS
 from splitbrain.simulation.kraft.disk_snapshots import newest_whole
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
 from splitbrain.simulation.kraft.host import Host
-from splitbrain.simulation.kraft.invariants import Asked, Invariant
+from splitbrain.simulation.kraft.invariants import Asked, Invariant, MetadataInvariant
 from splitbrain.simulation.kraft.invariants_clients import READS
 from splitbrain.simulation.kraft.invariants_elections import cast_vote
+from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
 from splitbrain.simulation.kraft.shadow import Entry
 
 _Check = Callable[[Machine, Any], None]
@@ -37,7 +38,12 @@ class Oracle:
         """An oracle of no machines yet; ``muted`` invariants, by id, do not watch."""
         self.ghost = Ghost(world)
         self._world = world
-        self.invariants = [kind(self.ghost) for kind in INVARIANTS if kind.id not in muted]
+        is_metadata = isinstance(self.ghost.ledger, MetadataLedger)
+        self.invariants = [
+            kind(self.ghost)
+            for kind in INVARIANTS
+            if kind.id not in muted and (is_metadata or not issubclass(kind, MetadataInvariant))
+        ]
         self._notes_before: dict[type, _Check] = {
             effects.AdvanceHighWatermark: self._note_high_watermark,
             effects.ReportState: self._note_report,
