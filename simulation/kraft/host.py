@@ -34,7 +34,7 @@ from splitbrain.nodes.storage.identity import StorageIdentity
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.nodes.wire.calls import ReceivedCall
 from splitbrain.simulation.disk.file_system import MemoryFileSystem
-from splitbrain.simulation.kraft.calls import Strays
+from splitbrain.simulation.kraft.calls import StrayRequests
 from splitbrain.simulation.kraft.disk_jobs import DiskSpeed
 from splitbrain.simulation.kraft.drawn_stream import DrawnStream
 from splitbrain.simulation.kraft.happenings import NAMES
@@ -99,7 +99,7 @@ class Host:
         self._is_running = 0
         is_broker = layer is not None and all(key.node_id != each.node_id for each in voters)
         places = {voter.node_id: f"n{voter.node_id}" for voter in voters}
-        self._strays = Strays(world, key.node_id, places) if is_broker else None
+        self._stray_requests = StrayRequests(world, key.node_id, places) if is_broker else None
         #: Calls that wait for a frozen node.
         self._backlog: list[Callable[[], None]] = []
         self.disk.make_folder(self.folder)
@@ -265,8 +265,8 @@ class Host:
     def calls(self, peer: NodeId, message: msgspec.Struct) -> None:
         """Note that the node is about to call a controller."""
         self.oracle.calls(self, message)
-        if self._strays is not None:
-            self._strays.sent(peer, message)
+        if self._stray_requests is not None:
+            self._stray_requests.sent(peer, message)
 
     def called(self, call: ReceivedCall) -> object:
         """Return a call reached the node; what is returned comes back with its answer."""

@@ -16,7 +16,7 @@ from splitbrain.simulation.kraft.ghost import Ghost, Machine
 from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
 
 
-class Asked(NamedTuple):
+class Arrival(NamedTuple):
     """When a call reached a controller."""
 
     #: By the controller's own clock, microseconds.
@@ -72,7 +72,7 @@ class Invariant:
     def called(self, machine: Machine, message: Any) -> None:
         """Note that a controller is asked something by a broker."""
 
-    def told(self, machine: Machine, message: Any, answer: Any, asked: "Asked") -> None:
+    def told(self, machine: Machine, message: Any, answer: Any, arrival: "Arrival") -> None:
         """Note that it was answered."""
 
     def finished(self) -> None:

@@ -22,7 +22,7 @@ from splitbrain.nodes.wire.families.partitions import (
     PartitionToAlter,
 )
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
-from splitbrain.simulation.kraft.invariants import Asked, MetadataInvariant
+from splitbrain.simulation.kraft.invariants import Arrival, MetadataInvariant
 
 #: Requests that only a registered broker may make, each with the epoch that it was given.
 _OF_BROKERS: Final = (
@@ -38,10 +38,10 @@ _ANY_EPOCH: Final = -1
 class Answers(MetadataInvariant):
     """Knows what was committed while a call was answered."""
 
-    def images(self, asked: Asked) -> Iterator[MetadataImage]:
+    def images(self, arrival: Arrival) -> Iterator[MetadataImage]:
         """Yield the committed metadata that whoever answered may have seen, oldest first."""
         end = len(self.ghost.committed)
-        for end_offset in range(min(asked.applied, end), end + 1):
+        for end_offset in range(min(arrival.applied, end), end + 1):
             yield self.ledger.image_at(end_offset)
 
 
@@ -50,13 +50,13 @@ class StrangersAreRefused(Answers):
 
     id = "INV-50"
 
-    def told(self, machine: Machine, message: Any, answer: Any, asked: Asked) -> None:
+    def told(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if not isinstance(message, _OF_BROKERS) or answer.error_code != ApiError.NONE:
             return
         if isinstance(message, AlterPartitionRequest) and not message.topics:
             return
         broker_id, epoch = message.broker_id, message.broker_epoch
-        for image in self.images(asked):
+        for image in self.images(arrival):
             broker = image.brokers.get(broker_id)
             if broker is not None and broker.broker_epoch == epoch:
                 return
@@ -73,7 +73,7 @@ class ProposalsAreOfThePresent(Answers):
 
     id = "INV-51"
 
-    def told(self, machine: Machine, message: Any, answer: Any, asked: Asked) -> None:
+    def told(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if not isinstance(message, AlterPartitionRequest):
             return
         assert isinstance(answer, AlterPartitionResponse)
@@ -86,14 +86,14 @@ class ProposalsAreOfThePresent(Answers):
         for topic in message.topics:
             for proposal in topic.partitions:
                 if (topic.topic_id, proposal.partition_index) in accepted:
-                    self._check(machine, topic.topic_id, proposal, asked)
+                    self._check(machine, topic.topic_id, proposal, arrival)
 
     def _check(
-        self, machine: Machine, topic_id: str, proposal: PartitionToAlter, asked: Asked
+        self, machine: Machine, topic_id: str, proposal: PartitionToAlter, arrival: Arrival
     ) -> None:
         number = proposal.partition_index
         seen: list[int] = []
-        for image in self.images(asked):
+        for image in self.images(arrival):
             state = image.topics.partition(topic_id, number)
             if state is None:
                 continue
@@ -126,7 +126,7 @@ class ProducerIdsAreToldOnce(MetadataInvariant):
         #: First id of each block -> whose it is.
         self._given: dict[int, int] = {}
 
-    def told(self, machine: Machine, message: Any, answer: Any, asked: Asked) -> None:
+    def told(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if not isinstance(answer, brokers.AllocateProducerIdsResponse) or answer.error_code:
             return
         assert isinstance(message, brokers.AllocateProducerIdsRequest)
@@ -149,10 +149,10 @@ class ToldIsCommitted(Answers):
 
     id = "INV-53"
 
-    def told(self, machine: Machine, message: Any, answer: Any, asked: Asked) -> None:
+    def told(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if getattr(answer, "error_code", ApiError.NONE) != ApiError.NONE:
             return
-        images = self.images(asked)
+        images = self.images(arrival)
         match answer:
             case brokers.BrokerRegistrationResponse():
                 broker_id = message.broker_id

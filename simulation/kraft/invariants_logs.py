@@ -23,7 +23,7 @@ from splitbrain.nodes.quorum.identifiers import NO_EPOCH
 from splitbrain.nodes.quorum.messages import FetchAnswer, FetchRequest
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
 from splitbrain.simulation.kraft.invariants import Invariant
-from splitbrain.simulation.kraft.shadow import Entry
+from splitbrain.simulation.kraft.mirrored_log import Entry
 from splitbrain.simulation.kraft.wording import class_of_end, record_in_words
 
 _LEADER: Final = "leader"

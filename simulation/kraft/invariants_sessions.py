@@ -13,7 +13,7 @@ from splitbrain.nodes.server.start.controller_settings import controller_setting
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.brokers import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
-from splitbrain.simulation.kraft.invariants import Asked
+from splitbrain.simulation.kraft.invariants import Arrival
 from splitbrain.simulation.kraft.invariants_brokers import Answers
 
 #: Of a session: clocks drift, and what was heard was heard before it was decided.
@@ -49,12 +49,12 @@ class OneLeadership(Answers):
         #: By broker id.
         self._heard: dict[_Leadership, dict[int, _Heard]] = {}
 
-    def told(self, machine: Machine, message: Any, answer: Any, asked: Asked) -> None:
+    def told(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if isinstance(message, BrokerHeartbeatRequest) and answer.error_code == ApiError.NONE:
             leadership = self.leadership(machine)
-            self.heartbeat(machine, leadership, message, answer, asked)
+            self.heartbeat(machine, leadership, message, answer, arrival)
             heard = self._heard.setdefault(leadership, {})
-            heard[message.broker_id] = _Heard(message.broker_epoch, asked.time_us)
+            heard[message.broker_id] = _Heard(message.broker_epoch, arrival.time_us)
 
     def after(self, machine: Machine, effect: AppendRecords) -> None:
         leadership = self.leadership(machine)
@@ -82,7 +82,7 @@ class OneLeadership(Answers):
         leadership: _Leadership,
         message: BrokerHeartbeatRequest,
         answer: BrokerHeartbeatResponse,
-        asked: Asked,
+        arrival: Arrival,
     ) -> None:
         """One was answered without an error."""
 
@@ -122,7 +122,7 @@ class LeaversAreMissed(OneLeadership):
         leadership: _Leadership,
         message: BrokerHeartbeatRequest,
         answer: BrokerHeartbeatResponse,
-        asked: Asked,
+        arrival: Arrival,
     ) -> None:
         broker_id, epoch = message.broker_id, message.broker_epoch
         awaited = self._begun.get((leadership, broker_id))
@@ -130,7 +130,7 @@ class LeaversAreMissed(OneLeadership):
         lives = self.lives(leadership, broker_id, epoch, machine.host.clock.now())
         if not answer.should_shut_down or awaited is None or not lives:
             return
-        images = list(self.images(asked))
+        images = list(self.images(arrival))
         leaving = images[0].brokers.get(broker_id)
         if leaving is None or leaving.fenced or not leaving.in_controlled_shutdown:
             return

@@ -28,7 +28,7 @@ from splitbrain.nemesis import effects
 from splitbrain.nemesis.acts import Act, Resume, at
 from splitbrain.nemesis.aim import Aim, Patience
 from splitbrain.nemesis.awaiting import ANYWHERE, AT_LEADER
-from splitbrain.nemesis.effects import Acknowledged, Doing, Done, Effect, Evidence, Present, Told
+from splitbrain.nemesis.effects import Acknowledged, Doing, Done, Effect, Evidence, Present, Reports
 from splitbrain.nemesis.expectations import NodeIs
 from splitbrain.nemesis.fault_machine import FaultMachine, Nemesis
 from splitbrain.nemesis.fault_options import (
@@ -48,7 +48,7 @@ _NS_PER_US: Final = 1_000
 #: Nobody probes a world, and looking costs nothing.
 _PATIENCE: Final = Patience(look_again_us=20_000, probe_us=0)
 #: Nobody has to be heard where everything is known.
-_KNOWN: Final = Told({}, 0)
+_KNOWN: Final = Reports({}, 0)
 
 
 class _Carried(msgspec.Struct):
@@ -181,7 +181,7 @@ class FaultDriver:
         match effect:
             case effects.AskView():
                 answer = self._view(carried.fault)
-            case effects.AskTold():
+            case effects.AskReports():
                 answer = _KNOWN
             case effects.AskAcknowledged():
                 history = self._history
