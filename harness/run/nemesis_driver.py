@@ -31,9 +31,9 @@ from splitbrain.history.writer import LineWriter
 from splitbrain.nemesis import effects
 from splitbrain.nemesis.acts import Act, Start, ended_by
 from splitbrain.nemesis.aim import Aim, Patience
-from splitbrain.nemesis.effects import Acknowledged, Done, Effect, Evidence, Told
+from splitbrain.nemesis.effects import Acknowledged, Done, Effect, Evidence, Reports
 from splitbrain.nemesis.fault_machine import FaultMachine, Nemesis
-from splitbrain.nemesis.gate import ToldPromise
+from splitbrain.nemesis.gate import ReportedPromise
 from splitbrain.nemesis.targets import ClusterView
 
 _NS_PER_US = 1_000
@@ -82,7 +82,7 @@ class NemesisDriver:
         nodes = tuple(runtime.nodes())
         voters = tuple(node for node in nodes if node not in observers)
         self._aim = Aim(voters, observers)
-        promise = ToldPromise(voters, patience)
+        promise = ReportedPromise(voters, patience)
         self._nemesis = Nemesis(nodes, voters, promise, patience)
         self._carried: dict[int, _Carried] = {}
         #: One thread at a time is in the machines, and in what they have in common.
@@ -189,9 +189,9 @@ class NemesisDriver:
                     answer = self._watch.begin(when).wait(self._left_s(until_us), self._stop)
             case effects.AskView():
                 answer = self._view()
-            case effects.AskTold():
+            case effects.AskReports():
                 watch = self._watch
-                answer = None if watch is None else Told(watch.told(), watch.looks())
+                answer = None if watch is None else Reports(watch.told(), watch.looks())
             case effects.AskAcknowledged():
                 counts = self._progress.traffic.counts()
                 answer = Acknowledged(counts.ok, counts.ok_by_node)

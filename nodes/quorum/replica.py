@@ -8,7 +8,7 @@ one place. Sources: KIP-595, KIP-853, KIP-996, design section 8.
 
 from typing import Final
 
-from splitbrain.nodes.quorum.admission import error_of, refusal
+from splitbrain.nodes.quorum.admission import QuorumRequest, error_of, refusal
 from splitbrain.nodes.quorum.durable_state import DurableState
 from splitbrain.nodes.quorum.effects import CutLogStart, Effect, Halt, Warn
 from splitbrain.nodes.quorum.election_timing import ElectionTiming
@@ -292,7 +292,7 @@ class Replica:
             return
         context = self._context
         error = error_of(request, context.voters, context.cluster_id, self.epoch)
-        if error is ErrorCode.NONE and self._refuses_epoch(request.epoch, describe(request)):
+        if error is ErrorCode.NONE and self._refuses_epoch(request):
             error = ErrorCode.INVALID_REQUEST
         if error is not ErrorCode.NONE:
             self._role.answer(event, refusal(request, error, self.leader_id, self.epoch))
@@ -309,12 +309,15 @@ class Replica:
             case EndQuorumEpochRequest():
                 self._handle_end(event, request)
 
-    def _refuses_epoch(self, epoch: Epoch, source: str) -> bool:
+    def _refuses_epoch(self, message: QuorumRequest | Answer, peer: NodeId | None = None) -> bool:
         """Whether a message names an epoch that may not be entered; the operator is told."""
         highest = highest_from(self.epoch)
-        if epoch <= highest:
+        if message.epoch <= highest:
             return False
-        reason = f"no epoch above {highest} is entered from {self.epoch}: {source} names {epoch}"
+        source = describe(message) if peer is None else f"{type(message).__name__} of {peer}"
+        reason = (
+            f"no epoch above {highest} is entered from {self.epoch}: {source} names {message.epoch}"
+        )
         self._context.outbox.emit(Warn("epoch refused", reason))
         return True
 
@@ -360,7 +363,7 @@ class Replica:
             return
         answer = event.answer
         role = self._role
-        if self._refuses_epoch(answer.epoch, f"{type(answer).__name__} of {event.peer}"):
+        if self._refuses_epoch(answer, event.peer):
             if not outstanding.orphaned:
                 role.request_failed(event.peer, outstanding, refused=False)
             return

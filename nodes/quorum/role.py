@@ -90,11 +90,12 @@ class RoleContext:
     cause: int = 0
     #: Whom a role asks for its successor; set by that owner itself.
     roles: RoleChanges = field(init=False)
+    #: This node on this disk.
+    me: ReplicaKey = field(init=False)
 
-    @property
-    def me(self) -> ReplicaKey:
-        """This node on this disk."""
-        return self.voters.me
+    def __post_init__(self) -> None:
+        """Note once what is read at each message."""
+        self.me = self.voters.me
 
     def after(self, wait_ms: int) -> Microseconds:
         """Return the moment so many milliseconds from now."""

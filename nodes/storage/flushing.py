@@ -69,6 +69,7 @@ class Flusher:
         """``folder`` is the log's own; ``durable`` is what recovery has made durable."""
         self._filesystem = filesystem
         self._folder = folder
+        self._checkpoint = folder / EPOCH_CHECKPOINT
         self._mark = mark
         self._latch = latch
         #: Up to where the log is durable.
@@ -118,7 +119,7 @@ class Flusher:
     def write_epochs(self, epochs: tuple[EpochStart, ...]) -> None:
         """Make the checkpoint of a log that has lost its beginning durable; raises OSError."""
         if epochs != self._durable_epochs:
-            write_epochs(self._filesystem, self._folder / EPOCH_CHECKPOINT, epochs)
+            write_epochs(self._filesystem, self._checkpoint, epochs)
             self._durable_epochs = epochs
 
     def settle(self, point: FlushPoint) -> None:
@@ -135,7 +136,7 @@ class Flusher:
         self._mark.close()
 
     def _make_durable(self, point: FlushPoint) -> None:
-        path = self._folder / EPOCH_CHECKPOINT
+        path = self._checkpoint
         try:
             if point.epochs != self._durable_epochs:
                 write_epochs(self._filesystem, path, point.epochs)

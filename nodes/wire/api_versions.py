@@ -7,6 +7,7 @@ Source: Kafka 4.3's message definitions; KIP-511, KIP-584 (features).
 """
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Final
 
@@ -116,6 +117,7 @@ def served_versions(
     )
 
 
+@cache
 def own_versions() -> ApiVersionsResponse:
     """Return the APIs that a node of the quorum serves now, from the table."""
     return served_versions(SUPPORTED_VERSIONS, SUPPORTED_FEATURES)

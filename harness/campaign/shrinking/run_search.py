@@ -43,7 +43,7 @@ from splitbrain.harness.folder.store import point_latest
 from splitbrain.harness.run.options import PreparedTest, TestOptions
 from splitbrain.history.options import refuse_unfit
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.nemesis.k_of_n import Asking
+from splitbrain.nemesis.k_of_n import Repetition
 from splitbrain.nemesis.plan_text import fits
 from splitbrain.nemesis.run_steps import FAULTS_WITH_THEIR_LOAD
 from splitbrain.nemesis.search import SearchBudget
@@ -55,7 +55,7 @@ _SIMULATION_S_MAX: Final = 600.0
 #: Seconds between two lines where the output is no terminal; a run takes about as long.
 _PLAIN_INTERVAL_S: Final = 30.0
 #: Default number of runs of a plan, and of those that must fail.
-_ASKING: Final = Asking(tries=3, at_least=2)
+_ASKING: Final = Repetition(tries=3, at_least=2)
 
 
 class RunSearch:
@@ -221,7 +221,7 @@ class _Watcher(Watcher):
         folder: SearchFolder,
         display: SearchDisplay,
         budget: SearchBudget,
-        asking: Asking,
+        asking: Repetition,
         comment: Callable[[Answer], list[str]],
     ) -> None:
         self._folder, self._display, self._comment = folder, display, comment
@@ -249,7 +249,7 @@ def _command_of(best: Answer, run: Path, folder: SearchFolder) -> str:
     return command.replace(shlex.quote(str(tried)), shlex.quote(str(folder.plan)))
 
 
-def _run_limits(options: ShrinkOptions) -> tuple[Limits, Asking]:
+def _run_limits(options: ShrinkOptions) -> tuple[Limits, Repetition]:
     """Return limits, and how often a plan must fail; raise UsageError for an unfit option."""
     next_step = (
         "Leave it out; --runs limits the runs in containers, and `splitbrain sim --like RUN` "
@@ -258,7 +258,7 @@ def _run_limits(options: ShrinkOptions) -> tuple[Limits, Asking]:
     refuse_unfit(options, "runs", f"{options.run}, which is no simulated run", next_step)
     tries = _ASKING.tries if options.tries is None else options.tries
     at_least = min(_ASKING.at_least, max(1, tries))
-    asking = Asking(tries, at_least if options.at_least is None else options.at_least)
+    asking = Repetition(tries, at_least if options.at_least is None else options.at_least)
     limits = search_limits(options, options.runs, RUN_LIMITS)
     if asking.at_least > asking.tries:
         problem = f"--at-least {asking.at_least} of --tries {asking.tries} can never fail"

@@ -21,7 +21,7 @@ from splitbrain.harness.campaign.sweep.planned import record_of_plan
 from splitbrain.harness.folder.scenario_rules import CLIENTS_MAX
 from splitbrain.harness.judge.evidence_loader import RunRecord
 from splitbrain.history.plan import Plan
-from splitbrain.nemesis.awaiting import Tale
+from splitbrain.nemesis.awaiting import HappeningDetector
 from splitbrain.nemesis.kinds import fault_kind
 from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER
 from splitbrain.simulation.world.streams import Streams
@@ -192,13 +192,13 @@ def _turns(
     state_events: Mapping[str, Sequence[StateEvent]], happenings: Sequence[str]
 ) -> Iterator[tuple[int, str]]:
     """Yield the nodes' turning points in order: ns since the run's start, and the happening."""
-    reading = Tale()
+    detector = HappeningDetector()
     turning_points = set(TURNING_POINTS).intersection(happenings)
     stamped = [
         event for events in state_events.values() for event in events if event.time is not None
     ]
     for event in sorted(stamped, key=lambda event: (event.time or 0, event.node, event.sequence)):
-        happening = reading.told(event)
+        happening = detector.detect(event)
         if happening is not None and happening.name in turning_points:
             yield event.time or 0, happening.name
 

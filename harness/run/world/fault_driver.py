@@ -24,7 +24,7 @@ from splitbrain.nemesis import effects
 from splitbrain.nemesis.acts import Act, Resume, at
 from splitbrain.nemesis.aim import Aim, Patience
 from splitbrain.nemesis.awaiting import ANYWHERE, AT_LEADER
-from splitbrain.nemesis.effects import Acknowledged, Doing, Done, Effect, Evidence, Present, Told
+from splitbrain.nemesis.effects import Acknowledged, Doing, Done, Effect, Evidence, Present, Reports
 from splitbrain.nemesis.expectations import NodeIs
 from splitbrain.nemesis.fault_machine import FaultMachine, Nemesis
 from splitbrain.nemesis.fault_options import (
@@ -44,7 +44,7 @@ _NS_PER_US: Final = 1_000
 #: Nobody probes a world, and looking costs nothing.
 _PATIENCE: Final = Patience(look_again_us=20_000, probe_us=0)
 #: Nobody has to be heard where everything is known.
-_KNOWN: Final = Told({}, 0)
+_KNOWN: Final = Reports({}, 0)
 
 
 class _Waiting:
@@ -143,6 +143,8 @@ class FaultDriver:
         self._carried: dict[int, _Carried] = {}
         #: Sequels whose first part has not struck, by its index.
         self._sequels: dict[int, list[_Carried]] = {}
+        #: Those that wait for an acknowledged operation, by index.
+        self._unserved: dict[int, _Carried] = {}
         self.events: list[FaultEvent] = []
         self.struck: list[ActualFault] = []
         history.listeners.append(self._acknowledged)
@@ -189,6 +191,7 @@ class FaultDriver:
             carried.timer.cancel()
             carried.timer = None
         carried.effect = None
+        self._unserved.pop(carried.fault.index, None)
         now_us = self._world.now
         while (effect := carried.machine.step(answer, now_us, is_ending=False)) is not None:
             if self._takes_time(carried, effect):
@@ -215,7 +218,7 @@ class FaultDriver:
                     self._go_on_after(carried, until_us - now_us)
                 self._await(carried, when)
             case effects.AwaitService():
-                pass
+                self._unserved[carried.fault.index] = carried
             case _:
                 return False
         return True
@@ -226,7 +229,7 @@ class FaultDriver:
         match effect:
             case effects.AskView():
                 answer = self._view(carried.fault)
-            case effects.AskTold():
+            case effects.AskReports():
                 answer = _KNOWN
             case effects.AskAcknowledged():
                 history = self._history
@@ -337,7 +340,8 @@ class FaultDriver:
 
     def _acknowledged(self, invoked_us: int) -> None:
         """An operation that began then was acknowledged: it shows the heals before it."""
-        for carried in self._carried.values():
+        for index in sorted(self._unserved):
+            carried = self._unserved[index]
             effect = carried.effect
             if isinstance(effect, effects.AwaitService) and effect.since_us <= invoked_us:
                 took = words_of_time(self._world.now - effect.since_us)

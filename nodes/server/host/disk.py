@@ -33,12 +33,8 @@ class Disk:
         #: Last log effect that was submitted, and the one up to which a flush is under way.
         self._submitted = 0
         self._flushing: int | None = None
-        self._truncating = False
-
-    @property
-    def is_truncating(self) -> bool:
-        """Whether effects must wait."""
-        return self._truncating
+        #: Whether effects must wait.
+        self.is_truncating = False
 
     @property
     def end_position(self) -> LogPosition:
@@ -86,11 +82,11 @@ class Disk:
 
     def truncate(self, effect: effects.TruncateLog) -> None:
         """Drop the end of the log; ``is_truncating`` until it is done."""
-        self._truncating = True
+        self.is_truncating = True
         self._submitted = effect.submission
 
         def done(failure: Exception | None) -> None:
-            self._truncating = False
+            self.is_truncating = False
             self._complete(failure, LogFlushed(effect.submission))
 
         self._jobs.submit(lambda: self._log.truncate(effect.end_offset), done)
@@ -100,11 +96,11 @@ class Disk:
 
         ``replaced`` is called then, before anything else happens.
         """
-        self._truncating = True
+        self.is_truncating = True
         self._submitted = effect.submission
 
         def done(failure: Exception | None) -> None:
-            self._truncating = False
+            self.is_truncating = False
             if failure is None:
                 replaced()
             self._complete(failure, LogFlushed(effect.submission))
@@ -145,7 +141,7 @@ class Disk:
             self._flushing = None
             self._complete(failure, LogFlushed(submission))
             more = self._submitted > submission and self._flushing is None
-            if failure is None and more and not self._truncating:
+            if failure is None and more and not self.is_truncating:
                 self._flush()
 
         self._jobs.submit(flush, done)

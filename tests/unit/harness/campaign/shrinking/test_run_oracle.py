@@ -24,7 +24,7 @@ from splitbrain.harness.campaign.sweep.trial import run
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.scenario_file import read_scenario
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.nemesis.k_of_n import Asking
+from splitbrain.nemesis.k_of_n import Repetition
 from splitbrain.nemesis.search import SearchBudget
 from splitbrain.nemesis.shrinking import shrink
 from tests.unit.harness.campaign.shrinking.scripted_runs import OTHER, VALID, WANTED, Silent
@@ -58,7 +58,7 @@ class Case:
         self.watcher = Silent()
         self.budget = SearchBudget(runs_max, 1000.0, lambda: self.now, lambda: self.is_stopped)
         self.oracle = RunOracle(
-            self.run, wanted, Asking(tries, at_least), self.budget, self.watcher
+            self.run, wanted, Repetition(tries, at_least), self.budget, self.watcher
         )
 
     def run(self, _shape: Scenario, _number: int) -> Try:
@@ -159,7 +159,7 @@ def test_a_search_with_wavering_runs_ends_with_what_failed_often_enough(
 
     ticks = itertools.count()
     budget = SearchBudget(runs_max, 1e9, lambda: next(ticks))
-    oracle = RunOracle(run, WANTED, Asking(*asking), budget, Silent())
+    oracle = RunOracle(run, WANTED, Repetition(*asking), budget, Silent())
     start = Scenario(
         system="any",
         seed=1,
