@@ -41,7 +41,7 @@ def _without_workers(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignor
 
 
 def results_of(folder: RunFolder) -> Results:
-    return _judge_record(load_run(folder.root), Limits(1.0, 100, 1), (), Stop())
+    return _judge_record(load_run(folder.root), Limits(1.0, 100, 1), Stop())
 
 
 def result(results: Results, checker: str) -> CheckResult:
