@@ -18,7 +18,6 @@ from splitbrain.harness.folder.simulation_record import INVARIANTS, invariants_r
 from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.harness.judge.judge import _judge_record
 from splitbrain.harness.judge.simulated_outcomes import evidence_of, judged
-from splitbrain.harness.pool.limits import Limits
 from splitbrain.harness.report.message_timeline_section import why_no_timeline
 from splitbrain.harness.run.world import folder as folders
 from splitbrain.harness.run.world.folder import keep_sweep_run, scheduled, story
@@ -41,7 +40,7 @@ def _without_workers(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignor
 
 
 def results_of(folder: RunFolder) -> Results:
-    return _judge_record(load_run(folder.root), Limits(1.0, 100, 1), Stop())
+    return _judge_record(load_run(folder.root), (), Stop())
 
 
 def result(results: Results, checker: str) -> CheckResult:
