@@ -94,9 +94,17 @@ def test_every_pinned_level_is_one_that_is_supported() -> None:
 def test_features_come_back_as_far_as_a_version_tells_them(version: int) -> None:
     serves = served_versions(CONTROLLER_VERSIONS, CONTROLLER_FEATURES, PINNED_LEVELS, 44)
     header = RequestHeader(ApiKey.API_VERSIONS, version, 5, None)
-    framed = encode_api_versions(header, serves)
-    answer = decode_answer(framed[4:], ApiKey.API_VERSIONS, version).message
-    assert isinstance(answer, ApiVersionsResponse)
+
+    def answered(serves: ApiVersionsResponse | None) -> ApiVersionsResponse:
+        framed = encode_api_versions(header, serves)
+        answer = decode_answer(framed[4:], ApiKey.API_VERSIONS, version).message
+        assert isinstance(answer, ApiVersionsResponse)
+        return answer
+
+    own, answer = answered(None), answered(serves)
+    assert own.api_keys == own_versions().api_keys
+    # kraft.version starts at level 0, which only version 4 may tell.
+    assert own.supported_features == (own_versions().supported_features if version == 4 else ())
     assert answer.api_keys == serves.api_keys
     if version < 3:
         assert answer == ApiVersionsResponse(error_code=0, api_keys=serves.api_keys)

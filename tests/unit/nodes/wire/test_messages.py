@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from splitbrain.nodes.quorum import messages as core
 from splitbrain.nodes.quorum.identifiers import NO_EPOCH, UNKNOWN_OFFSET, Epoch, NodeId, Offset
 from splitbrain.nodes.quorum.messages import ErrorCode
-from splitbrain.nodes.wire.api_versions import ApiVersionsRequest, ApiVersionsResponse, own_versions
+from splitbrain.nodes.wire.api_versions import ApiVersionsRequest
 from splitbrain.nodes.wire.apis import METADATA_TOPIC_ID, SUPPORTED_VERSIONS, ApiKey, RequestHeader
 from splitbrain.nodes.wire.batches import encode_payloads
 from splitbrain.nodes.wire.calls import encode_reply, read_correlation_id
@@ -231,22 +231,6 @@ def test_an_empty_logs_epoch_is_told_as_0_since_kafkas_nodes_take_none_below() -
         assert getattr(message.topics[0].partitions[0], field) == 0
         framed = encode_request(request, 1, None, version=version)
         assert decode_request(payload_of(framed)).message == request
-
-
-@pytest.mark.parametrize("version", range(5))
-def test_api_versions_is_asked_and_answered_in_every_version(version: int) -> None:
-    request = ApiVersionsRequest()
-    if version >= 3:
-        request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
-    received = decode_request(encode_request(request, 5, "me", version=version)[4:])
-    assert received.message == request
-    framed = encode_api_versions(received.header)
-    answer = decode_answer(framed[4:], ApiKey.API_VERSIONS, version).message
-    assert isinstance(answer, ApiVersionsResponse)
-    own = own_versions()
-    assert answer.api_keys == own.api_keys
-    # kraft.version starts at level 0, which only version 4 may tell.
-    assert answer.supported_features == (own.supported_features if version == 4 else ())
 
 
 def test_api_versions_of_the_future_is_answered_in_version_0() -> None:
