@@ -153,9 +153,7 @@ def test_an_archive_of_one_folder_becomes_that_folder(tmp_path: Path) -> None:
         (archive(("data/link", b""), link="/etc/passwd"), "neither a folder nor a plain file"),
     ],
 )
-def test_unfit_archive_members_are_refused(
-    tmp_path: Path, packed: io.BytesIO, problem: str
-) -> None:
+def test_unfit_members_are_refused(tmp_path: Path, packed: io.BytesIO, problem: str) -> None:
     with pytest.raises(tarfile.TarError, match=problem):
         archives.unpack(packed, tmp_path / "d")
     assert not (tmp_path.parent / "escaped").exists()

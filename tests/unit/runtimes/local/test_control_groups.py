@@ -111,9 +111,7 @@ def test_a_sweep_spares_groups_whose_maker_lives(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_sweep_removes_dead_makers_groups(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sweep_removes_dead_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bases: dict[Controller, Path] = {"cpu": tmp_path}
     NodeGroups([N1, N2], bases)
     (tmp_path / "somebody's").mkdir()
