@@ -23,7 +23,7 @@ from splitbrain.harness.campaign.suite.tally import NightTally, nights_of
 from splitbrain.harness.folder.manifest import damage
 from splitbrain.harness.folder.results import Results, leading_sentence
 from splitbrain.harness.folder.results import read as read_results
-from splitbrain.history.border import stray
+from splitbrain.history.border import foreign_entry
 from splitbrain.history.plan import Plan, decode_plan
 from splitbrain.history.run_folder import RunFolder
 
@@ -104,7 +104,7 @@ def _run_folders(top: Path) -> Iterator[RunFolder]:
 
 def _from_folder(folder: RunFolder) -> GatedRun:
     name = f"{folder.root.parent.name}/{folder.root.name}"
-    if (found := stray(folder.root)) is not None:
+    if (found := foreign_entry(folder.root)) is not None:
         why = f"It holds {found}, which no run makes, so that nothing of it was read."
         return _unread(folder, name, why)
     if changed := damage(folder):
