@@ -20,7 +20,7 @@ from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.harness.pool.limits import Limits
 from splitbrain.harness.pool.workers import Part, run_parts
-from splitbrain.history.border import DATA_FOLDER, stray
+from splitbrain.history.border import DATA_FOLDER, foreign_entry
 from splitbrain.history.run_folder import RunFolder
 
 _DUMP_FUNCTION = f"{__name__}:dump_log"
@@ -81,7 +81,7 @@ def dump_log(payload: tuple[System, NodeName, Path, Path], _budget: Budget) -> s
     """In a worker: dump one node's committed log; what could not be read, or None."""
     system, node, data, target = payload
     # The system under test, or who sent the folder, may have put anything there.
-    if (found := stray(data)) is not None:
+    if (found := foreign_entry(data)) is not None:
         return f"its data hold {found}, so that nothing of them is read"
     try:
         write_committed_log(target, system.committed_log(node, data))

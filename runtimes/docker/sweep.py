@@ -12,7 +12,7 @@ from tenacity import Retrying, retry_if_not_result, stop_after_delay
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
-from splitbrain.history.border import refuse_strays
+from splitbrain.history.border import refuse_foreign_entries
 from splitbrain.history.run_folder import RunFolder, is_plain_name
 from splitbrain.runtimes.dead_runs import Swept, claimed
 from splitbrain.runtimes.docker import archives
@@ -169,7 +169,7 @@ def _each(
 def _salvage(client: DockerClient, mark: RunMark) -> None:
     """Copy output and data of a dead run's nodes into its folder, as far as that can be done."""
     run = RunFolder(Path(mark.lock).parent)
-    refuse_strays(run.root)
+    refuse_foreign_entries(run.root)
     handles: Any = client.containers
     with engine_action("list a dead run's nodes", mark.run_id):
         nodes: list[Container] = handles.list(

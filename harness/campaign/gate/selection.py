@@ -23,7 +23,7 @@ from splitbrain.harness.campaign.suite.tally import NightTally, nights_of
 from splitbrain.harness.folder.manifest import damage
 from splitbrain.harness.folder.results import leading_sentence
 from splitbrain.harness.folder.results import read as read_results
-from splitbrain.history.border import stray
+from splitbrain.history.border import foreign_entry
 from splitbrain.history.plan import Plan, decode_plan
 from splitbrain.history.run_folder import RunFolder
 
@@ -99,7 +99,7 @@ def _run_folders(top: Path) -> Iterator[RunFolder]:
 
 
 def _from_folder(folder: RunFolder) -> GatedRun:
-    if (foreign := stray(folder.root)) is not None:
+    if (foreign := foreign_entry(folder.root)) is not None:
         why = f"It holds {foreign}, which no run makes, so that nothing of it was read."
         return _unread(folder, why)
     if changed := damage(folder):

@@ -232,8 +232,8 @@ class FaultDriver:
             case effects.AskReports():
                 answer = _KNOWN
             case effects.AskAcknowledged():
-                history = self._history
-                answer = Acknowledged(history.ok_count, dict(history.ok_by_node))
+                counts = self._history.traffic.counts()
+                answer = Acknowledged(counts.ok, counts.ok_by_node)
             case effects.AskExits():
                 # Whether a node had a reason to end is the invariants' to say.
                 answer = {}

@@ -16,6 +16,7 @@ from splitbrain.harness.run.load.reading import Reading
 from splitbrain.harness.run.load.routes import routes
 from splitbrain.harness.run.load.seat import Books, Seat
 from splitbrain.harness.run.load.timetable import SlotTimes, Timetable
+from splitbrain.harness.run.traffic import Traffic
 from splitbrain.history.records import Event, EventFields, EventType
 from splitbrain.simulation.world.world import SimulatedWorld
 from splitbrain.workloads.workload import Workload
@@ -31,11 +32,7 @@ class VirtualHistory:
     def __init__(self, world: SimulatedWorld) -> None:
         self._world = world
         self.events: list[Event] = []
-        #: Acknowledged operations: all, and by the node that answered.
-        self.ok_count = 0
-        self.ok_by_node: dict[str, int] = {}
-        #: Latest invocation among the acknowledged operations; -1: there is none.
-        self.acknowledged_us = -1
+        self.traffic = Traffic()
         #: Kinds of operations that were ever invoked, in the order of their first one.
         self.kinds: dict[str, None] = {}
         #: Kind to the latest invocation among its acknowledged operations.
@@ -56,13 +53,10 @@ class VirtualHistory:
 
     def completed(self, event: Event, invoked: int) -> None:
         """An operation that was invoked at this time, ns, ended so."""
+        self.traffic.completed(event, invoked)
         if event.type != "ok":
             return
         invoked_us = invoked // _NS_PER_US
-        self.ok_count += 1
-        if event.node is not None:
-            self.ok_by_node[event.node] = self.ok_by_node.get(event.node, 0) + 1
-        self.acknowledged_us = max(self.acknowledged_us, invoked_us)
         latest_us = self.acknowledged_by_kind.get(event.f, -1)
         self.acknowledged_by_kind[event.f] = max(latest_us, invoked_us)
         for listener in self.listeners:

@@ -227,7 +227,7 @@ class _Course:
                 **figures,
                 "believed_lies": int(cluster.lie() is not None),
                 "operations": sum(1 for event in history.events if event.type == "invoke"),
-                "acknowledged": history.ok_count,
+                "acknowledged": history.traffic.counts().ok,
                 "faults": len(self._faults.struck),
                 "messages": world.network.delivered_count,
                 "resets": world.network.reset_count,
