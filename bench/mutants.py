@@ -98,12 +98,12 @@ def run_stage(order: StageOrder) -> StageResult:
             return msgspec.json.decode(result_file.read_bytes(), type=StageResult)
         if ended.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
             return StageResult(killed_by="timeout: it computes for ever", cpu_s=order.cpu_s_max)
-        said = ended.stderr.decode(errors="replace").strip().splitlines()
+        lines = ended.stderr.decode(errors="replace").strip().splitlines()
         if ended.returncode == CANNOT_RUN:
-            raise RuntimeError(said[-1])
-        if any("Timeout" in line for line in said):
+            raise RuntimeError(lines[-1])
+        if any("Timeout" in line for line in lines):
             return StageResult(killed_by="timeout: a test hangs")
-        return StageResult(killed_by=f"exit {ended.returncode}: {said[-1] if said else ''}")
+        return StageResult(killed_by=f"exit {ended.returncode}: {lines[-1] if lines else ''}")
 
 
 class Campaign:
@@ -245,7 +245,7 @@ def main(arguments: Sequence[str] | None = None, run: RunStage = run_stage) -> i
     options = options_of(arguments)
     began_s = time.monotonic()
     ledger = Ledger(options.ledger)
-    mutants = _asked(options, ledger)
+    mutants = _chosen(options, ledger)
     campaign = Campaign(options, ledger, run)
     objection = campaign.control()
     if objection is not None:
@@ -266,7 +266,7 @@ def main(arguments: Sequence[str] | None = None, run: RunStage = run_stage) -> i
     return 0
 
 
-def _asked(options: argparse.Namespace, ledger: Ledger) -> list[Mutant]:
+def _chosen(options: argparse.Namespace, ledger: Ledger) -> list[Mutant]:
     order = drawn(options.files, options.seed)
     if not options.again:
         return order[: options.count]
