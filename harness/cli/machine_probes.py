@@ -80,10 +80,7 @@ def look_at_engine() -> Sequence[Finding]:
     """Return the container engine, by its version."""
     from splitbrain.runtimes.docker.engine import connect, engine_action
 
-    with (
-        closing(connect()) as client,
-        engine_action("ask the engine for its version", "docker"),
-    ):
+    with closing(connect()) as client, engine_action("ask the engine for its version", "docker"):
         answer = client.version()
     where = f"{answer.get('Os', 'unknown')}/{answer.get('Arch', 'unknown')}"
     return [Finding("engine", "yes", f"{answer.get('Version', 'of no version')} on {where}")]

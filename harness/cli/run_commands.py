@@ -132,11 +132,7 @@ def check_command(
 
 
 def _require_model(model: str) -> None:
-    """Refuse a model that does not exist before anything is looked at.
-
-    Raises:
-        UsageError: there is none, or a user's own cannot be loaded.
-    """
+    """Refuse a model that does not exist, or cannot be loaded, before anything is looked at."""
     from splitbrain.checker.names import history_checker
     from splitbrain.harness.judge.own_models import make_known
 

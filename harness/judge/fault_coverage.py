@@ -207,11 +207,7 @@ def fault_coverage(
     state_events: Mapping[str, Sequence[StateEvent]],
     sightings: Sequence[LeaderSighting] | None = None,
 ) -> tuple[CoverageCell, ...]:
-    """Return the cells of one run that are not zero, sorted.
-
-    ``end_time`` is in ns since the run's start; ``sightings`` are given only for a system without
-    state events.
-    """
+    """Return the cells of one run that are not zero, sorted; ``sightings`` if it has no events."""
     windows = fault_windows(events, end_time)
     timeline = ClusterTimeline(nodes, state_events, windows)
     views = {event.index: event.leader for event in events if event.leader is not None}

@@ -85,8 +85,7 @@ def with_notices(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[Fa
     """Add to each result the signs by which the system noticed the fault."""
     found = notices(record.windows, record)
     return _with(
-        faults,
-        {index: {"noticed": of.noticed, "notice": of.text} for index, of in found.items()},
+        faults, {index: {"noticed": of.noticed, "notice": of.text} for index, of in found.items()}
     )
 
 

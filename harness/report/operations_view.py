@@ -123,10 +123,7 @@ def _view(
         key=None if key is None else printable(key),
         timed=timed,
         span=(begin, end),
-        focus=(
-            min(operation.start for operation in core) / unit,
-            max(map(finish, core)) / unit,
-        ),
+        focus=(min(operation.start for operation in core) / unit, max(map(finish, core)) / unit),
         rows=[name for _, name in sorted(rows.values())],
         row=[rows[operation.process][0] for operation in shown],
         start=[operation.start / unit for operation in shown],

@@ -37,11 +37,7 @@ from splitbrain.harness.report.message_timeline_section import (
 )
 from splitbrain.harness.report.operations_view import SCRIPT, STYLE, contradicting, operations_view
 from splitbrain.harness.report.outcome_words import failures, outcome_table
-from splitbrain.harness.report.page_assets import (
-    VENDOR,
-    json_for_script,
-    render_page,
-)
+from splitbrain.harness.report.page_assets import VENDOR, json_for_script, render_page
 from splitbrain.harness.report.static_charts import draw_static_charts
 from splitbrain.harness.report.violations import show_violations
 

@@ -39,7 +39,7 @@ no-suite-file | a suite without its file | suite
   no suite file is named. Name one, such as bench/suites/nightly.toml
 missing-nightly-file | a nightly file that is not there | nightly missing.toml
   the nightly file missing.toml cannot be read: No such file or directory. Name a file that exists
-""",
+"""
     ),
 )
 
@@ -93,7 +93,7 @@ times-zero | no replay | replay runs/latest --times 0
   --times cannot be 0. Choose a number of at least 1
 times-word | replays in words | replay runs/latest --times twice
   --times cannot be 'twice'. Choose a whole number
-""",
+"""
     ),
 )
 
@@ -144,7 +144,7 @@ unknown-workload-option-value | no such value of a workload option
 workload-option-of-another | an option of another workload
   $ test --workload set --workload-option values=small
   the workload 'set' has no option 'values'. Its options are: none
-""",
+"""
     ),
 )
 
@@ -201,6 +201,6 @@ no-room-for-faults | less time than one fault takes | test --nemesis kill --time
 no-room-for-plan | less time than a plan takes | test --nemesis leader-kill --time-limit 5
   no fault of the plan 'leader-kill' fits into a time limit of 5 s. Choose a --time-limit of at
   least 9, or --nemesis none
-""",
+"""
     ),
 )

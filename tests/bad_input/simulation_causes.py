@@ -109,9 +109,7 @@ sim-runtime | a runtime for a sweep | sim --seeds 0:5 --runtime docker
 beyond-promise-in-containers | a test beyond the promise | test --beyond-promise
   `splitbrain test` has no option --beyond-promise. `splitbrain test --help` shows what there is
 """,
-        {
-            "sim-runs-folder-is-file": file("taken", ""),
-        },
+        {"sim-runs-folder-is-file": file("taken", "")},
     ),
 )
 

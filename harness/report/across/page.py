@@ -33,11 +33,7 @@ from splitbrain.harness.report.across.words import (
     moment,
 )
 from splitbrain.harness.report.coverage_tables import NOTE
-from splitbrain.harness.report.page_assets import (
-    VENDOR,
-    json_for_script,
-    render_page,
-)
+from splitbrain.harness.report.page_assets import VENDOR, json_for_script, render_page
 
 #: Longer ids are cut; a lake may hold anything.
 _ID_CHARACTERS_MAX: Final = 80
