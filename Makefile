@@ -118,15 +118,20 @@ tidy: setup
 unit: setup
 	@$(PYTEST) -q --numprocesses auto -m "$(UNIT)"
 
-# What needs no engine goes first. A file stays with one worker: it has one Spark session, or one
-# cluster. Most tests of containers wait for the engine, so a worker more than there are cores.
-test: setup format lint types contracts tidy ## all that gates a change: containers, Spark and browser too
-	@bash docker/engine.sh
+# What needs no engine goes first. Many tests wait, for an engine or a process, so a worker more than
+# there are cores. Of the longer ones a file stays with one worker: it has one Spark session, or one
+# cluster. The type checker works while engine and images are made.
+test: WORKERS = $$(($$(nproc) + 1))
+test: setup format lint contracts tidy ## all that gates a change: containers, Spark and browser too
+	@$(BIN)/pyright > .tools/types.txt 2>&1 & types=$$!
+	bash docker/engine.sh
 	bash docker/chromium.sh
 	bash docker/system_packages.sh "have wrong clocks on local nodes" libfaketime
 	$(BIN)/python -m splitbrain.harness.cli.images
-	$(PYTEST) -q --numprocesses auto -m "$(UNIT)"
-	$(PYTEST) -q --numprocesses $$(($$(nproc) + 1)) --dist loadfile -m "$(COSTLY) and not alone" --durations=20
+	wait $$types || { cat .tools/types.txt; exit 1; }
+	tail -n 1 .tools/types.txt
+	$(PYTEST) -q --numprocesses $(WORKERS) -m "$(UNIT)"
+	$(PYTEST) -q --numprocesses $(WORKERS) --dist loadfile -m "$(COSTLY) and not alone" --durations=20
 	$(PYTEST) -m "$(COSTLY) and alone" --durations=10
 
 # Each part is done whatever became of the others, and the last line names those that failed.

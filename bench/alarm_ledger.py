@@ -22,7 +22,7 @@ WORDS: Final[tuple[Word, ...]] = ("valid", "invalid", "unknown", "vacuous", "fai
 _RULE_OF_THREE: Final = 3.0
 
 
-class FaultTold(msgspec.Struct, frozen=True):
+class FaultLine(msgspec.Struct, frozen=True):
     """One planned fault of a run."""
 
     kind: str
@@ -37,7 +37,7 @@ class FaultTold(msgspec.Struct, frozen=True):
     evidence: str | None = None
 
 
-class RunTold(msgspec.Struct, frozen=True, tag_field="line", tag="run"):
+class RunLine(msgspec.Struct, frozen=True, tag_field="line", tag="run"):
     """One run."""
 
     number: int
@@ -50,7 +50,7 @@ class RunTold(msgspec.Struct, frozen=True, tag_field="line", tag="run"):
     #: Why it is not valid; empty if it is.
     reason: str
     violated: tuple[str, ...]
-    faults: tuple[FaultTold, ...]
+    faults: tuple[FaultLine, ...]
     took_s: float
     #: None where nothing of it is kept.
     run_folder: str | None
@@ -66,7 +66,7 @@ class Explained(msgspec.Struct, frozen=True, tag_field="line", tag="explained"):
     words: str
 
 
-Line = RunTold | Explained
+Line = RunLine | Explained
 _decoder: Final = msgspec.json.Decoder(Line)
 
 
@@ -107,10 +107,10 @@ def verdict_word(results: Results) -> Word:
     return "vacuous" if headline == "VACUOUS" else "unknown"
 
 
-def fault_told(result: FaultResult) -> FaultTold:
+def fault_line(result: FaultResult) -> FaultLine:
     """Return the ledger's record of one fault."""
     is_whole = result.applied and result.verified and result.healed
-    return FaultTold(
+    return FaultLine(
         kind=result.kind,
         target=result.target,
         applied=result.applied,
@@ -148,13 +148,13 @@ class AlarmSum(msgspec.Struct, kw_only=True):
 
 
 def summed(lines: Sequence[Line], kinds: Iterable[str]) -> AlarmSum:
-    """Return the sums of a ledger; of a run that was told twice the last line counts.
+    """Return the sums of a ledger; of a run that has two lines the last line counts.
 
     Args:
         lines: of the ledger.
         kinds: all fault kinds, so that those that no run tried are there too.
     """
-    runs = {line.number: line for line in lines if isinstance(line, RunTold)}
+    runs = {line.number: line for line in lines if isinstance(line, RunLine)}
     explained = {line.number: line for line in lines if isinstance(line, Explained)}
     verdicts = Counter(run.verdict for run in runs.values())
     sums = {kind: KindSum() for kind in sorted(kinds)}
@@ -169,7 +169,7 @@ def summed(lines: Sequence[Line], kinds: Iterable[str]) -> AlarmSum:
             # Its first clause; figures after it differ from run to run.
             misses[f"{fault.kind}: {fault.evidence.partition(';')[0]}"] += 1
     alarms = sorted(number for number, run in runs.items() if run.verdict == "invalid")
-    false = [one for one in alarms if one not in explained or explained[one].is_false_alarm]
+    false = [run for run in alarms if run not in explained or explained[run].is_false_alarm]
     judged = verdicts["valid"] + verdicts["invalid"]
     return AlarmSum(
         runs=len(runs),
@@ -183,24 +183,24 @@ def summed(lines: Sequence[Line], kinds: Iterable[str]) -> AlarmSum:
     )
 
 
-def in_words(total: AlarmSum, lines: Sequence[Line]) -> list[str]:
+def summary_lines(total: AlarmSum, lines: Sequence[Line]) -> list[str]:
     """Return the sums as lines for people, what is not valid last, each with its reproduce line."""
-    words = ", ".join(f"{count} {word}" for word, count in total.verdicts.items())
-    told = [f"{total.runs} runs: {words}", *_bound(total), "", *_kind_table(total.kinds)]
+    counts = ", ".join(f"{count} {word}" for word, count in total.verdicts.items())
+    text = [f"{total.runs} runs: {counts}", *_bound(total), "", *_kind_table(total.kinds)]
     if total.misses:
-        told += ["", "did not apply, bite or heal:"]
-        told += [f"{count:4d}x {miss}" for miss, count in total.misses.items()]
-    runs = {line.number: line for line in lines if isinstance(line, RunTold)}
+        text += ["", "did not apply, bite or heal:"]
+        text += [f"{count:4d}x {miss}" for miss, count in total.misses.items()]
+    runs = {line.number: line for line in lines if isinstance(line, RunLine)}
     explained = {line.number: line.words for line in lines if isinstance(line, Explained)}
     wrong = [run for _, run in sorted(runs.items()) if run.verdict != "valid"]
     if wrong:
-        told += ["", "not valid:"]
+        text += ["", "not valid:"]
     for run in wrong:
-        told.append(f"run {run.number}, seed {run.seed}: {run.verdict}: {run.reason}")
+        text.append(f"run {run.number}, seed {run.seed}: {run.verdict}: {run.reason}")
         if run.number in explained:
-            told.append(f"    explained: {explained[run.number]}")
-        told.append(f"    {run.reproduce}")
-    return told
+            text.append(f"    explained: {explained[run.number]}")
+        text.append(f"    {run.reproduce}")
+    return text
 
 
 def _bound(total: AlarmSum) -> list[str]:

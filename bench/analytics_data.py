@@ -153,8 +153,8 @@ def _words(words: Sequence[str], codes: Integers) -> Any:
 def _values(load: Load, places: Integers) -> Any:
     """Draw the values that each operation wrote or read."""
     is_read, seen = load.is_read[places], load.seen[places]
-    told = _texts(np.where(is_read, seen, places))
-    return _either(pa.array(is_read & (seen < 0)), "null", told)
+    texts = _texts(np.where(is_read, seen, places))
+    return _either(pa.array(is_read & (seen < 0)), "null", texts)
 
 
 def _nulled(values: Any, nothing: Flags) -> Any:

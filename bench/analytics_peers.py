@@ -91,11 +91,11 @@ def _measure(
     )
     figures: dict[str, Any] = {"jobs": {}}
     for line in finished.stdout.splitlines():
-        told = msgspec.json.decode(line, type=dict[str, Any])
-        if "job" in told:
-            figures["jobs"][told.pop("job")] = told
+        record = msgspec.json.decode(line, type=dict[str, Any])
+        if "job" in record:
+            figures["jobs"][record.pop("job")] = record
         else:
-            figures |= told
+            figures |= record
     if finished.returncode:
         figures["died"] = finished.returncode
     return figures

@@ -220,7 +220,7 @@ def main() -> None:
     line = {
         "bench": "control_plane",
         "load_average": round(os.getloadavg()[0], 2),
-        "results": {name: msgspec.to_builtins(one) for name, one in results.items()},
+        "results": {name: msgspec.to_builtins(result) for name, result in results.items()},
     }
     print(msgspec.json.encode(line).decode())
 
@@ -232,14 +232,17 @@ def _print_table(results: Mapping[str, Measured]) -> None:
     def row(title: str, cells: list[Any]) -> None:
         print(f"{title:<34}" + "".join(f"{cell:>18}" for cell in cells))
 
-    row("start, s", [f"{one.start_s:.1f}" for one in columns])
-    row("idle controller, MiB", [f"{statistics.median(one.memory_mib):.0f}" for one in columns])
-    row("create-topic, ms: p50, p99", [_pair(one.create_ms) for one in columns])
-    row("create-topic, a second", [f"{one.burst_per_s:.0f}" for one in columns])
+    row("start, s", [f"{column.start_s:.1f}" for column in columns])
+    row(
+        "idle controller, MiB",
+        [f"{statistics.median(column.memory_mib):.0f}" for column in columns],
+    )
+    row("create-topic, ms: p50, p99", [_pair(column.create_ms) for column in columns])
+    row("create-topic, a second", [f"{column.burst_per_s:.0f}" for column in columns])
     for fault in FAULTS:
-        if any(fault in one.at_controller_s for one in columns):
-            at = [_spread(one.at_controller_s.get(fault, [])) for one in columns]
-            through = [_spread(one.through_broker_s.get(fault, [])) for one in columns]
+        if any(fault in column.at_controller_s for column in columns):
+            at = [_spread(column.at_controller_s.get(fault, [])) for column in columns]
+            through = [_spread(column.through_broker_s.get(fault, [])) for column in columns]
             row(f"{fault}: at a controller, s", at)
             row(f"{fault}: through a broker, s", through)
 

@@ -63,14 +63,14 @@ def main() -> None:
     print(f"{'values':>7}{'while open':>12}{'at any time':>24}{'named':>8}{'minimal':>9}{'CPU':>9}")
     summary: list[dict[str, Any]] = []
     for values in (0, 5):
-        found = [measure(values, arguments.operations, seed) for seed in range(arguments.seeds)]
-        summary += found
-        sizes = [one["at_any_time"] for one in found if one["at_any_time"] is not None]
-        told = f"{len(sizes)} of {len(found)}" + (f", median {median(sizes):g}" if sizes else "")
+        cores = [measure(values, arguments.operations, seed) for seed in range(arguments.seeds)]
+        summary += cores
+        sizes = [core["at_any_time"] for core in cores if core["at_any_time"] is not None]
+        counts = f"{len(sizes)} of {len(cores)}" + (f", median {median(sizes):g}" if sizes else "")
         print(
-            f"{values or 'new':>7}{median(one['while_open'] for one in found):>12g}{told:>24}"
-            f"{sum(one['named'] for one in found):>8}{sum(one['minimal'] for one in found):>9}"
-            f"{median(one['cpu_s'] for one in found):>8.2f}s"
+            f"{values or 'new':>7}{median(core['while_open'] for core in cores):>12g}{counts:>24}"
+            f"{sum(core['named'] for core in cores):>8}{sum(core['minimal'] for core in cores):>9}"
+            f"{median(core['cpu_s'] for core in cores):>8.2f}s"
         )
     print(json.dumps({"operations": arguments.operations, "cores": summary}))
 

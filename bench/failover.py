@@ -77,14 +77,14 @@ def summary_of(measurements: Measurements) -> dict[str, object]:
     }
     if measurements.failovers:
         for name in ("injection_ms", "any_writer_ms", "following_ms"):
-            values = [getattr(one, name) for one in measurements.failovers]
+            values = [getattr(failover, name) for failover in measurements.failovers]
             figures[name.removesuffix("_ms")] = msgspec.to_builtins(spread(values))
     return figures
 
 
 def _print_spreads(fault: str, measurements: Measurements) -> None:
     for title, name in (("any writer", "any_writer_ms"), ("following client", "following_ms")):
-        values = [getattr(one, name) for one in measurements.failovers]
+        values = [getattr(failover, name) for failover in measurements.failovers]
         if values:
             of = spread(values)
             print(
@@ -95,11 +95,11 @@ def _print_spreads(fault: str, measurements: Measurements) -> None:
 
 def _print_quiet(quiet: Quiet) -> None:
     latency = quiet.latency
-    told = "" if latency is None else f"{latency.median_ms:>9.2f} {latency.p99_ms:>8.2f}"
+    latencies = "" if latency is None else f"{latency.median_ms:>9.2f} {latency.p99_ms:>8.2f}"
     roles = ", ".join(f"{role} {count}" for role, count in quiet.roles.items()) or "no role taken"
     print(
         f"{quiet.load:>18} {quiet.minutes:>8.1f} {quiet.epochs:>7} "
-        f"{quiet.operations_per_second:>8.0f} {quiet.failed:>7} {told:>18}  {roles}",
+        f"{quiet.operations_per_second:>8.0f} {quiet.failed:>7} {latencies:>18}  {roles}",
         flush=True,
     )
 
@@ -195,11 +195,11 @@ def main() -> int:
         "settings": settings,
     }
     body = {
-        "faults": {fault: summary_of(one) for fault, one in figures.faults.items()},
+        "faults": {fault: summary_of(figure) for fault, figure in figures.faults.items()},
         "without_faults": msgspec.to_builtins(figures.without_faults),
     }
     print(json.dumps({**head, **body}))
-    return 1 if any(one.unfinished_count for one in figures.faults.values()) else 0
+    return 1 if any(figure.unfinished_count for figure in figures.faults.values()) else 0
 
 
 if __name__ == "__main__":

@@ -33,12 +33,12 @@ import msgspec
 
 from bench.alarm_ledger import (
     Explained,
-    RunTold,
+    RunLine,
     append_line,
     as_json,
-    fault_told,
-    in_words,
+    fault_line,
     read_lines,
+    summary_lines,
     summed,
     verdict_word,
 )
@@ -77,7 +77,7 @@ class Mix(msgspec.Struct, frozen=True):
     """Content of one run."""
 
     #: Options of ``splitbrain test`` beside the faults, its seed included.
-    words: tuple[str, ...]
+    options: tuple[str, ...]
     #: Kinds of faults as ``--nemesis`` takes them.
     faults: str
     #: How many of them may be in force at once.
@@ -101,11 +101,11 @@ def mix_of(number: int, seconds: tuple[int, int]) -> Mix:
         nodes = _LARGE
     time_limit_s = draws.randint(*seconds)
     overlap = _OVERLAP if draws.random() < _OVERLAPPING_SHARE else 1
-    words = (
+    options = (
         *("--seed", str(seed), "--workload", workload, "--nodes", str(nodes)),
         *("--time-limit", str(time_limit_s)),
     )
-    return Mix(words, ",".join(kinds), overlap)
+    return Mix(options, ",".join(kinds), overlap)
 
 
 class Campaign:
@@ -121,12 +121,12 @@ class Campaign:
 
     def go_on(self) -> None:
         """Do the runs that the ledger lacks, until it has enough or the time is up."""
-        done = {one.number for one in read_lines(self._ledger) if isinstance(one, RunTold)}
+        done = {line.number for line in read_lines(self._ledger) if isinstance(line, RunLine)}
         due = [number for number in range(1, self._options.runs + 1) if number not in done]
         if self._options.again:
             due = [int(number) for number in self._options.again.split(",")]
         with ThreadPoolExecutor(self._options.jobs, thread_name_prefix="run") as pool:
-            for future in [pool.submit(self._one, number) for number in due]:
+            for future in [pool.submit(self._record_run, number) for number in due]:
                 future.result()
 
     def end(self, number: int, _frame: object) -> None:
@@ -134,26 +134,26 @@ class Campaign:
         self._is_over.set()
         signal.signal(number, signal.SIG_DFL)
 
-    def _one(self, number: int) -> None:
+    def _record_run(self, number: int) -> None:
         if self._is_over.is_set() or time.monotonic() > self._deadline:
             return
-        told = self._run(number)
-        if told is None:
+        line = self._run(number)
+        if line is None:
             return
         with self._writing:
-            append_line(self._ledger, told)
+            append_line(self._ledger, line)
             print(
-                f"run {number:4d}  {told.verdict:8s} {told.took_s:5.0f} s  "
-                f"{sum(fault.bit for fault in told.faults)} of {len(told.faults)} faults bit  "
-                f"{' '.join(told.arguments)}  {told.reason}",
+                f"run {number:4d}  {line.verdict:8s} {line.took_s:5.0f} s  "
+                f"{sum(fault.bit for fault in line.faults)} of {len(line.faults)} faults bit  "
+                f"{' '.join(line.arguments)}  {line.reason}",
                 flush=True,
             )
 
-    def _run(self, number: int) -> RunTold | None:
+    def _run(self, number: int) -> RunLine | None:
         mix = mix_of(number, self._options.seconds)
         arguments = (
             *("--system", self._options.system, "--runtime", self._options.runtime),
-            *(*mix.words, "--nemesis", self._nemesis(number, mix)),
+            *(*mix.options, "--nemesis", self._nemesis(number, mix)),
         )
         runs_folder: Path = self._options.runs_folder / f"run-{number}"
         shutil.rmtree(runs_folder, ignore_errors=True)
@@ -172,27 +172,27 @@ class Campaign:
             start_new_session=True,
         )
         took_s = round(time.monotonic() - began, 1)
-        found = sorted(runs_folder.glob("*/*/results.json"))
-        if found:
-            told = self._told(number, arguments, read_results(found[-1]), took_s)
+        files = sorted(runs_folder.glob("*/*/results.json"))
+        if files:
+            line = self._judged_line(number, arguments, read_results(files[-1]), took_s)
         else:
-            said = f"{finished.stdout}{finished.stderr}".strip()[-_OUTPUT_TAIL:]
-            told = RunTold(
+            output = f"{finished.stdout}{finished.stderr}".strip()[-_OUTPUT_TAIL:]
+            line = RunLine(
                 number=number,
                 seed=_seed(arguments),
                 arguments=arguments,
                 commit=self._commit,
                 verdict="failed",
-                reason=f"no results, exit code {finished.returncode}: {said}",
+                reason=f"no results, exit code {finished.returncode}: {output}",
                 violated=(),
                 faults=(),
                 took_s=took_s,
                 run_folder=str(runs_folder),
                 reproduce=f"splitbrain test {' '.join(arguments)}",
             )
-        if told is not None and told.verdict == "valid":
+        if line is not None and line.verdict == "valid":
             shutil.rmtree(runs_folder, ignore_errors=True)
-        return told
+        return line
 
     def _nemesis(self, number: int, mix: Mix) -> str:
         """The kinds, or a plan file beside the ledger, which stays: the reproduce line names it."""
@@ -203,15 +203,15 @@ class Campaign:
         plan.write_text(f'nemesis = "{mix.faults}"\n\n[pace]\noverlap = {mix.overlap}\n')
         return str(plan)
 
-    def _told(
+    def _judged_line(
         self, number: int, arguments: tuple[str, ...], results: Results, took_s: float
-    ) -> RunTold | None:
+    ) -> RunLine | None:
         """Return the ledger's line; None of a run that somebody ended early."""
         if results.interrupted:
             return None
         verdict = verdict_word(results)
         is_valid = verdict == "valid"
-        return RunTold(
+        return RunLine(
             number=number,
             seed=_seed(arguments),
             arguments=arguments,
@@ -223,7 +223,7 @@ class Campaign:
                 for checker in results.checkers
                 if checker.verdict.value == "invalid"
             ),
-            faults=tuple(map(fault_told, results.faults)),
+            faults=tuple(map(fault_line, results.faults)),
             took_s=took_s,
             run_folder=None if is_valid else results.run_folder,
             reproduce=results.reproduce,
@@ -277,8 +277,8 @@ def main() -> int:
     """Go on, print, and say by the exit code whether an alarm is false or unexplained."""
     options = _options()
     if options.explain:
-        number, words = options.explain
-        append_line(options.ledger, Explained(int(number), options.is_false_alarm, words))
+        number, cause = options.explain
+        append_line(options.ledger, Explained(int(number), options.is_false_alarm, cause))
     elif not options.report_only:
         campaign = Campaign(options)
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -286,7 +286,7 @@ def main() -> int:
         campaign.go_on()
     lines = read_lines(options.ledger)
     total = summed(lines, tried_kinds())
-    print("\n".join(in_words(total, lines)))
+    print("\n".join(summary_lines(total, lines)))
     print(as_json(total, ledger=str(options.ledger), system=options.system))
     return 1 if total.false_alarms else 0
 

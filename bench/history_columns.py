@@ -85,18 +85,18 @@ class HistoryColumns(msgspec.Struct, frozen=True):
         end: int,
     ) -> PairedOperation:
         f = KINDS[self.model][kind]
-        asked: Any = self._value(argument)
+        value: Any = self._value(argument)
         if f == "cas":
-            asked = [self._value(expected), asked]
-            answer: Any = [*asked, bool(result)]
+            value = [self._value(expected), value]
+            answer: Any = [*value, bool(result)]
         else:
-            answer = asked if kind else self._value(result)
+            answer = value if kind else self._value(result)
         return PairedOperation(
             index=place,
             process=client,
             f=f,
             key=self.keys[key],
-            argument=None if kind == 0 else asked,
+            argument=None if kind == 0 else value,
             result=None if end < 0 else answer,
             type="info" if end < 0 else "ok",
             start=call,

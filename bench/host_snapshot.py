@@ -70,16 +70,16 @@ def appeared(before: Snapshot, after: Snapshot, tokens: Iterable[str] | None) ->
         after: taken when it and its leftovers should be gone.
         tokens: what only the run's own things mention; None: whatever appeared counts.
     """
-    words = None if tokens is None else list(tokens)
+    names = None if tokens is None else list(tokens)
     return [
         f"{kind}: {key} {text}".strip()
         for kind, things in after.items()
         for key, text in things.items()
         if key not in before.get(kind, {}) and kind not in _MAY_GROW
         # Our own processes and files are told by where they are.
-        if words is None
+        if names is None
         or kind in ("processes", "temporary folders")
-        or any(word in f"{key} {text}" for word in words)
+        or any(name in f"{key} {text}" for name in names)
     ]
 
 
@@ -91,20 +91,20 @@ def disturbed(before: Snapshot, after: Snapshot, tokens: Iterable[str] | None) -
         after: taken when it and its leftovers should be gone.
         tokens: names of the things that must stand; None: all must.
     """
-    words = None if tokens is None else list(tokens)
+    names = None if tokens is None else list(tokens)
     return [
         f"{kind}: {key}, {text or 'there'} -> {after[kind].get(key, 'gone')}"
         for kind, things in before.items()
         for key, text in things.items()
         if after[kind].get(key) != text
-        if words is None or any(word in f"{key} {text}" for word in words)
+        if names is None or any(name in f"{key} {text}" for name in names)
     ]
 
 
 def fingerprint(client: DockerClient, folder: Path) -> set[str]:
     """Names, addresses and numbers of what the runs below a folder have in the engine now."""
     api: Any = client.api
-    words: set[str] = set()
+    names: set[str] = set()
 
     def is_mine(thing: dict[str, Any]) -> bool:
         labels: dict[str, str] = thing.get("Labels") or {}
@@ -115,14 +115,14 @@ def fingerprint(client: DockerClient, folder: Path) -> set[str]:
     volumes: list[dict[str, Any]] = api.volumes(filters=marked).get("Volumes") or []
     containers: list[dict[str, Any]] = api.containers(all=True, filters=marked)
     for network in filter(is_mine, networks):
-        words |= {network["Id"], f"br-{network['Id'][:12]}", network["Name"]}
+        names |= {network["Id"], f"br-{network['Id'][:12]}", network["Name"]}
         pools: list[dict[str, str]] = network["IPAM"].get("Config") or []
         for pool in pools:
-            words.update(_addresses(pool["Subnet"]))
+            names.update(_addresses(pool["Subnet"]))
     for volume in filter(is_mine, volumes):
-        words.add(volume["Name"])
+        names.add(volume["Name"])
     for container in filter(is_mine, containers):
-        words |= {container["Id"], *container["Names"]}
+        names |= {container["Id"], *container["Names"]}
         try:
             details = api.inspect_container(container["Id"])
         except docker.errors.NotFound:
@@ -130,36 +130,36 @@ def fingerprint(client: DockerClient, folder: Path) -> set[str]:
             continue
         # One that is going has no layers any more.
         layers: dict[str, Any] = details["GraphDriver"]["Data"] or {}
-        words.add(str(layers.get("MergedDir", "")))
-        words.add(str(details["NetworkSettings"].get("SandboxKey", "")))
-    return words - {""}
+        names.add(str(layers.get("MergedDir", "")))
+        names.add(str(details["NetworkSettings"].get("SandboxKey", "")))
+    return names - {""}
 
 
 def processes(marker: str) -> dict[str, str]:
     """Process id to command line of those that carry the marker."""
-    found: dict[str, str] = {}
+    commands: dict[str, str] = {}
     wanted = marker.encode()
     for entry in _numbered(_PROC):
         try:
             command = (entry / "cmdline").read_bytes()
             if wanted in command or wanted in (entry / "environ").read_bytes():
-                found[entry.name] = command.replace(b"\0", b" ").decode(errors="replace").strip()
+                commands[entry.name] = command.replace(b"\0", b" ").decode(errors="replace").strip()
         except OSError:
             continue
-    return found
+    return commands
 
 
 def _contained() -> dict[str, str]:
     """Process id to the container that it is in; one that waits for a frozen disk outlives it."""
-    found: dict[str, str] = {}
+    containers: dict[str, str] = {}
     for entry in _numbered(_PROC):
         try:
             whose = _CONTAINER.search((entry / "cgroup").read_text())
         except OSError:
             continue
         if whose is not None:
-            found[entry.name] = whose.group()
-    return found
+            containers[entry.name] = whose.group()
+    return containers
 
 
 def _control_groups() -> dict[str, str]:
@@ -222,13 +222,13 @@ def _loop_devices() -> dict[str, str]:
 
 
 def _network_namespaces() -> dict[str, str]:
-    found: dict[str, str] = {}
+    namespaces: dict[str, str] = {}
     for entry in _numbered(_PROC):
         try:
-            found[str((entry / "ns" / "net").readlink())] = ""
+            namespaces[str((entry / "ns" / "net").readlink())] = ""
         except OSError:
             continue
-    return found
+    return namespaces
 
 
 def _links() -> dict[str, str]:
@@ -241,16 +241,18 @@ def _links() -> dict[str, str]:
 
 
 def _proxies() -> dict[str, str]:
-    found: dict[str, str] = {}
+    proxies: dict[str, str] = {}
     for entry in _numbered(_PROC):
         try:
-            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            arguments = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        if Path(words[0]).name == "docker-proxy":
+        if Path(arguments[0]).name == "docker-proxy":
             # Addresses as rules write them, so that they are found by the same word.
-            found[entry.name] = " ".join(f"{word}/" if "." in word else word for word in words)
-    return found
+            proxies[entry.name] = " ".join(
+                f"{word}/" if "." in word else word for word in arguments
+            )
+    return proxies
 
 
 def _listening_ports() -> dict[str, str]:

@@ -78,8 +78,8 @@ class Round(msgspec.Struct, frozen=True):
 
 def _options(kill: Kill, seed: int, time_limit_s: str, runs: Path) -> list[str]:
     """Options of ``splitbrain test`` for a run like the one that is killed."""
-    words = ["--seed", str(seed), "--time-limit", time_limit_s, "--runs-folder", str(runs)]
-    return [*words, "--runtime", kill.runtime, "--nemesis", kill.nemesis]
+    arguments = ["--seed", str(seed), "--time-limit", time_limit_s, "--runs-folder", str(runs)]
+    return [*arguments, "--runtime", kill.runtime, "--nemesis", kill.nemesis]
 
 
 class Campaign:
@@ -164,10 +164,10 @@ class Campaign:
             )
 
         deadline = time.monotonic() + _SETTLING_S
-        found = look()
-        while any(found) and time.monotonic() < deadline:
-            found = look()
-        return found
+        leftovers = look()
+        while any(leftovers) and time.monotonic() < deadline:
+            leftovers = look()
+        return leftovers
 
     # --- the harness --------------------------------------------------------------------------
 
@@ -213,9 +213,9 @@ class Campaign:
 
     def _is_at_work(self, runtime: str, runs: Path) -> bool:
         if runtime != "docker":
-            found = host_snapshot.processes(str(runs))
+            left = host_snapshot.processes(str(runs))
             # Processes that tidy up after the harness, and children of it that are about to notice.
-            return any(not any(other in command for other in _OURS) for command in found.values())
+            return any(not any(other in command for other in _OURS) for command in left.values())
         api: Any = self._client.api
         containers = [
             container
@@ -224,7 +224,7 @@ class Campaign:
         ]
         if any(container["Labels"][ROLE_LABEL] == "node" for container in containers):
             return True
-        pods = [one for one in containers if one["Labels"][ROLE_LABEL] == "pod"]
+        pods = [container for container in containers if container["Labels"][ROLE_LABEL] == "pod"]
         return any(self._has_rules(pod["Id"]) for pod in pods)
 
     def _has_rules(self, container: str) -> bool:
@@ -294,5 +294,5 @@ def _has_ended(harness: subprocess.Popen[bytes], timeout_s: float) -> bool:
 
 
 def _end_of(harness: subprocess.Popen[bytes], output: Path) -> str:
-    said = output.read_text(errors="replace").strip().splitlines()
-    return f"exit code {harness.returncode}: {said[-1] if said else 'it said nothing'}"
+    lines = output.read_text(errors="replace").strip().splitlines()
+    return f"exit code {harness.returncode}: {lines[-1] if lines else 'it said nothing'}"

@@ -97,9 +97,9 @@ def main() -> int:
                 runtime.deploy(_two_idle_nodes(runtime, run_folder))
                 print(_row("asked", "delay ms", "jitter", "loss %", "twice %", "kbit/s", "by"))
                 for asked, shape in _SHAPES:
-                    one = measure(runtime, asked, shape, options.probes)
-                    results.append(one)
-                    print(_row(*_cells(one)), flush=True)
+                    measured = measure(runtime, asked, shape, options.probes)
+                    results.append(measured)
+                    print(_row(*_cells(measured)), flush=True)
             finally:
                 runtime.teardown()
     print(json.dumps({"probes": options.probes, "links": msgspec.to_builtins(results)}))
@@ -123,12 +123,12 @@ def _two_idle_nodes(runtime: Runtime, run_folder: Path) -> DeploymentSpec:
     return DeploymentSpec(RunId(f"links-{run_folder.name[-8:]}"), run_folder, tuple(nodes))
 
 
-def _cells(one: Measured) -> list[str]:
-    delay = "-" if one.delay_ms is None else f"{one.delay_ms:.1f}"
-    jitter = "-" if one.jitter_ms is None else f"{one.jitter_ms:.1f}"
-    kbit = "-" if one.kbit is None else f"{one.kbit:.0f}"
-    shares = (f"{one.loss_percent:.1f}", f"{one.duplicate_percent:.1f}")
-    return [one.asked, delay, jitter, *shares, kbit, one.means]
+def _cells(measured: Measured) -> list[str]:
+    delay = "-" if measured.delay_ms is None else f"{measured.delay_ms:.1f}"
+    jitter = "-" if measured.jitter_ms is None else f"{measured.jitter_ms:.1f}"
+    kbit = "-" if measured.kbit is None else f"{measured.kbit:.0f}"
+    shares = (f"{measured.loss_percent:.1f}", f"{measured.duplicate_percent:.1f}")
+    return [measured.asked, delay, jitter, *shares, kbit, measured.means]
 
 
 def _row(asked: str, *figures: str) -> str:

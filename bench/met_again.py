@@ -66,17 +66,21 @@ def failures_of(bug: str, runtime: str, place: Path, carry: Carry = run_once) ->
         report = carried(run, below, carry)
         print(f"  {bug}, seed {run.seed}: {report.verdict}, {report.took_s:.0f} s", flush=True)
         for path in below.glob("*/*/results.json"):
-            found = fingerprints_in(path)
-            if report.exit_code == 1 and found and not path.parent.parent.is_symlink():
-                yield Met(bug, run.seed, path.parent, found, report.took_s)
+            fingerprints = fingerprints_in(path)
+            if report.exit_code == 1 and fingerprints and not path.parent.parent.is_symlink():
+                yield Met(bug, run.seed, path.parent, fingerprints, report.took_s)
 
 
 def fingerprints_in(results: Path) -> frozenset[str]:
     """Return the findings of a run's checkers, by name."""
-    told = json.loads(results.read_bytes())["checkers"]
-    checkers = [msgspec.convert(one, CheckResult) for one in told if one["verdict"] == "invalid"]
-    assert all(one.verdict is Verdict.INVALID for one in checkers)
-    return frozenset(found.text for one in checkers if (found := fingerprint_of(one)) is not None)
+    records = json.loads(results.read_bytes())["checkers"]
+    checkers = [
+        msgspec.convert(record, CheckResult) for record in records if record["verdict"] == "invalid"
+    ]
+    assert all(result.verdict is Verdict.INVALID for result in checkers)
+    return frozenset(
+        mark.text for result in checkers if (mark := fingerprint_of(result)) is not None
+    )
 
 
 def runs_of(runtime: str, place: Path) -> tuple[list[Met], list[Met], dt.datetime]:
@@ -87,26 +91,26 @@ def runs_of(runtime: str, place: Path) -> tuple[list[Met], list[Met], dt.datetim
     """
     again, other = (failures_of(bug, runtime, place, run_once) for bug in BUGS)
     before = list(itertools.islice(again, 1))
-    known = frozenset(itertools.chain.from_iterable(one.fingerprints for one in before))
+    earlier = frozenset(itertools.chain.from_iterable(run.fingerprints for run in before))
     # Runs tell the second that they started in.
     time.sleep(1.1)
     moment = dt.datetime.now(dt.UTC).replace(microsecond=0)
     after: list[Met] = []
-    for runs, is_known in ((again, True), (other, False)):
-        for one in runs:
-            after.append(one)
-            if one.fingerprints & known if is_known else one.fingerprints - known:
+    for runs, is_again in ((again, True), (other, False)):
+        for run in runs:
+            after.append(run)
+            if run.fingerprints & earlier if is_again else run.fingerprints - earlier:
                 break
         else:
             raise LackingError(f"{SEEDS_MAX} seeds did not show the failures that are asked for")
     return before, after, moment
 
 
-def told(*words: str, codes: tuple[int, ...] = (0,)) -> None:
+def run_splitbrain(*arguments: str, codes: tuple[int, ...] = (0,)) -> None:
     """Carry out a command of splitbrain; fail where it ends otherwise."""
-    print(f"  splitbrain {' '.join(words)}", flush=True)
+    print(f"  splitbrain {' '.join(arguments)}", flush=True)
     finished = subprocess.run(
-        [sys.executable, "-m", "splitbrain.harness.cli", *words],
+        [sys.executable, "-m", "splitbrain.harness.cli", *arguments],
         check=False,
         capture_output=True,
         text=True,
@@ -117,21 +121,21 @@ def told(*words: str, codes: tuple[int, ...] = (0,)) -> None:
 
 def wrong_words(before: list[Met], after: list[Met], moment: dt.datetime, place: Path) -> list[str]:
     """Each place where a failure is called what it is not."""
-    known = set[str]().union(*(one.fingerprints for one in before))
-    seen = set[str]().union(*(one.fingerprints for one in after))
+    known = set[str]().union(*(run.fingerprints for run in before))
+    seen = set[str]().union(*(run.fingerprints for run in after))
     spared = min(known & seen)
     policy, lake = place / "gate.toml", place / "lake"
     until = (moment + dt.timedelta(days=1)).date()
     policy.write_text(_POLICY.format(fingerprint=spared, until=until, bug=BUGS[0]))
-    earlier = [str(one.folder) for one in before]
-    later = [str(one.folder) for one in after]
-    told("ingest", *earlier, *later, "--lake", str(lake))
+    earlier = [str(run.folder) for run in before]
+    later = [str(run.folder) for run in after]
+    run_splitbrain("ingest", *earlier, *later, "--lake", str(lake))
     since = ("--since", moment.isoformat(), "--report", str(place / "all-runs"))
-    told("analyze", "--lake", str(lake), *since)
+    run_splitbrain("analyze", "--lake", str(lake), *since)
     gate = ("gate", "--policy", str(policy), "--output")
-    told(*gate, str(place / "before"), "--baseline", "none", *earlier, codes=(0, 1, 2))
+    run_splitbrain(*gate, str(place / "before"), "--baseline", "none", *earlier, codes=(0, 1, 2))
     baseline = str(place / "before" / "gate.json")
-    told(*gate, str(place / "after"), "--baseline", baseline, *later, codes=(1,))
+    run_splitbrain(*gate, str(place / "after"), "--baseline", baseline, *later, codes=(1,))
     states = {name: "known" if name in known else "new" for name in seen}
     states |= dict.fromkeys(known - seen, "resolved")
     return [
@@ -142,25 +146,31 @@ def wrong_words(before: list[Met], after: list[Met], moment: dt.datetime, place:
 
 def _wrong_over_all(folder: Path, states: dict[str, str]) -> Iterator[str]:
     rows = json.loads((folder / "across.json").read_bytes())["failures"]["rows"]
-    found = {row["fingerprint"]: row["state"] for row in rows}
-    if found != states:
-        yield f"across.json says {found}, which are {states}"
+    stated = {row["fingerprint"]: row["state"] for row in rows}
+    if stated != states:
+        yield f"across.json says {stated}, which are {states}"
     for name in ("summary.md", "index.html"):
         text = (folder / name).read_text()
-        yield from (f"{name} does not name {one}" for one in states if one not in text)
+        yield from (
+            f"{name} does not name {fingerprint}"
+            for fingerprint in states
+            if fingerprint not in text
+        )
 
 
 def _wrong_at_the_gate(folder: Path, states: dict[str, str], spared: str) -> Iterator[str]:
     record = json.loads((folder / "gate.json").read_bytes())
-    found = {row["fingerprint"]: "new" if row["new"] else "known" for row in record["failures"]}
-    found |= dict.fromkeys(record["resolved"], "resolved")
-    if found != states:
-        yield f"gate.json says {found}, which are {states}"
+    stated = {row["fingerprint"]: "new" if row["new"] else "known" for row in record["failures"]}
+    stated |= dict.fromkeys(record["resolved"], "resolved")
+    if stated != states:
+        yield f"gate.json says {stated}, which are {states}"
     summary = (folder / "gate.md").read_text()
-    places = {one: summary.find(one) for one in states}
-    yield from (f"gate.md does not name {one}" for one, at in places.items() if at < 0)
+    places = {fingerprint: summary.find(fingerprint) for fingerprint in states}
+    yield from (
+        f"gate.md does not name {fingerprint}" for fingerprint, at in places.items() if at < 0
+    )
     of_state = {
-        state: [places[one] for one, its in states.items() if its == state]
+        state: [places[fingerprint] for fingerprint, its in states.items() if its == state]
         for state in ("new", "known")
     }
     if max(of_state["new"]) > min(of_state["known"]):
@@ -175,13 +185,13 @@ def _wrong_at_the_gate(folder: Path, states: dict[str, str], spared: str) -> Ite
         for trouble in case
         if trouble.get("type") in states
     }
-    told = {
-        (one, "flakyFailure" if one == spared else "failure", state)
-        for one, state in states.items()
+    expected = {
+        (fingerprint, "flakyFailure" if fingerprint == spared else "failure", state)
+        for fingerprint, state in states.items()
         if state != "resolved"
     }
-    if troubles != told:
-        yield f"gate.xml says {troubles}, which are {told}"
+    if troubles != expected:
+        yield f"gate.xml says {troubles}, which are {expected}"
 
 
 def main() -> int:
@@ -189,12 +199,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runtime", default="docker")
     parser.add_argument("--runs-folder", type=Path)
-    asked = parser.parse_args()
-    place = (asked.runs_folder or Path(tempfile.mkdtemp(prefix="met-again-"))).absolute()
+    options = parser.parse_args()
+    place = (options.runs_folder or Path(tempfile.mkdtemp(prefix="met-again-"))).absolute()
     began_s = time.monotonic()
-    answer: dict[str, Any] = {"bench": "met-again", "runtime": asked.runtime}
+    answer: dict[str, Any] = {"bench": "met-again", "runtime": options.runtime}
     try:
-        before, after, moment = runs_of(asked.runtime, place)
+        before, after, moment = runs_of(options.runtime, place)
     except LackingError as error:
         print(error)
         print(json.dumps({**answer, "shown": False}))
@@ -202,9 +212,9 @@ def main() -> int:
     ran_s = time.monotonic() - began_s
     wrong = wrong_words(before, after, moment, place)
     for when, runs in (("before", before), ("after", after)):
-        for one in runs:
-            names = ", ".join(sorted(one.fingerprints))
-            print(f"{when}: {one.bug}, seed {one.seed}: {names}")
+        for run in runs:
+            names = ", ".join(sorted(run.fingerprints))
+            print(f"{when}: {run.bug}, seed {run.seed}: {names}")
     print("\n".join(wrong) or "every failure is called what it is")
     answer |= {
         "shown": True,

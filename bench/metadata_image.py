@@ -101,12 +101,12 @@ def load(
         encoded: list[bytes] = []
         decoded: list[MetadataRecord] = []
         watch.run(
-            "encode", lambda said=records, into=encoded: into.extend(map(encode_record, said))
+            "encode", lambda source=records, into=encoded: into.extend(map(encode_record, source))
         )
         watch.run(
-            "decode", lambda said=encoded, into=decoded: into.extend(map(decode_record, said))
+            "decode", lambda source=encoded, into=decoded: into.extend(map(decode_record, source))
         )
-        watch.run("replay", lambda said=decoded: [delta.replay(record) for record in said])
+        watch.run("replay", lambda source=decoded: [delta.replay(record) for record in source])
     applied: list[MetadataImage] = []
     watch.run("apply", lambda: applied.append(delta.apply(Provenance())))
     return applied[0]
@@ -172,7 +172,7 @@ def measure(topics: int, partitions: int, brokers: int, seed: int) -> dict[str, 
     frozen_collection_ms = collection_ms()
     frozen = delta_ms(image, source, topic_ids)
     gc.unfreeze()
-    watch.run("write", lambda: sum(len(encode_record(said)) for said in image_records(image)))
+    watch.run("write", lambda: sum(len(encode_record(record)) for record in image_records(image)))
     return {
         "partitions": topics * partitions,
         "image_mb": image_mb,

@@ -90,13 +90,13 @@ class Ledger:
 
     def survivors(self) -> tuple[Mutant, ...]:
         """Those that nothing has noticed."""
-        return tuple(one for one in self.mutants if self.killed_by(one.id) is None)
+        return tuple(mutant for mutant in self.mutants if self.killed_by(mutant.id) is None)
 
     def score(self, file: str | None = None) -> Score:
         """Over all mutants, or those of one file."""
-        asked = [one for one in self.mutants if file in (None, one.file)]
-        killed = sum(self.killed_by(one.id) is not None for one in asked)
-        return Score(mutants=len(asked), killed=killed)
+        chosen = [mutant for mutant in self.mutants if file in (None, mutant.file)]
+        killed = sum(self.killed_by(mutant.id) is not None for mutant in chosen)
+        return Score(mutants=len(chosen), killed=killed)
 
     def stage_score(self, stage: str) -> Score:
         """Share of mutants that one stage noticed."""

@@ -76,13 +76,11 @@ def negation(condition: ast.expr) -> Change | None:
             return Change("negation", ast.UnaryOp(ast.Not(), condition))
 
 
-def junction_changes(node: ast.BoolOp, live: list[ast.expr]) -> Iterator[Change]:
-    """``or`` for ``and`` and back, and each of the ``live`` operands left out."""
-    if len(live) < 2:
-        return
+def junction_changes(node: ast.BoolOp) -> Iterator[Change]:
+    """``or`` for ``and`` and back, and each of the operands left out."""
     other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
     yield Change("junction", ast.BoolOp(other, node.values))
-    for dropped in live:
+    for dropped in node.values:
         rest = [value for value in node.values if value is not dropped]
         yield Change("operand", rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest))
 

@@ -2,9 +2,8 @@
 
 Left out, because no test could or should notice a difference there: docstrings, annotations, what
 is for a type checker only, texts for people (f-strings, what a ``raise`` says), protocols and
-enumerations, assignments in a constructor (without them everything fails at once, which would
-flatter the score), and what only a planted bug reaches: flags are false in the correct code, so a
-branch behind one is dead. A local name that holds such a flag is known as false as well.
+enumerations, and assignments in a constructor (without them everything fails at once, which would
+flatter the score).
 
 The order depends on the tree alone. Must never change the tree.
 """
@@ -26,11 +25,8 @@ from bench.mutant_operators import (
     negation,
 )
 
-_FLAG_HOLDERS: Final = frozenset({"bugs", "_bugs"})
 #: Classes of these hold no behaviour.
 _BASES_LEFT_OUT: Final = frozenset({"Protocol", "IntEnum", "StrEnum", "Enum"})
-#: How a function is marked that only a planted bug calls.
-_PLANTED: Final = "Planted:"
 _CONSTRUCTOR: Final = "__init__"
 
 
@@ -80,8 +76,6 @@ class _Walk:
         self.sites: list[Site] = []
         self._scope: tuple[str, ...] = ()
         self._function: ast.FunctionDef | None = None
-        #: Local names that hold nothing but flags of planted bugs, and their value without any.
-        self._known: dict[str, bool] = {}
         self._statement = Slot(ast.Pass(), "")
 
     def body(self, parent: ast.AST, field: str) -> None:
@@ -139,10 +133,8 @@ class _Walk:
         self.body(statement, "finalbody")
 
     def _take_function(self, function: ast.FunctionDef) -> None:
-        if (ast.get_docstring(function) or "").startswith(_PLANTED):
-            return
-        outer = (self._scope, self._function, self._known)
-        self._scope, self._function, self._known = (*self._scope, function.name), function, {}
+        outer = (self._scope, self._function)
+        self._scope, self._function = (*self._scope, function.name), function
         for field in ("defaults", "kw_defaults"):
             for index, default in enumerate(getattr(function.args, field)):
                 if default is not None:
@@ -151,7 +143,7 @@ class _Walk:
             # The change for a function as a whole is seen at its ``def``.
             self._note(Slot(function, "body"), empty_return())
         self.body(function, "body")
-        self._scope, self._function, self._known = outer
+        self._scope, self._function = outer
 
     def _take_class(self, thing: ast.ClassDef) -> None:
         if any(isinstance(base, ast.Name) and base.id in _BASES_LEFT_OUT for base in thing.bases):
@@ -163,13 +155,9 @@ class _Walk:
     def _take_branches(self, branch: ast.If) -> None:
         if isinstance(branch.test, ast.Name) and branch.test.id == "TYPE_CHECKING":
             return
-        known = self._folded(branch.test)
-        if known is None:
-            self._condition(Slot(branch, "test"))
-        if known is not False:
-            self.body(branch, "body")
-        if known is not True:
-            self.body(branch, "orelse")
+        self._condition(Slot(branch, "test"))
+        self.body(branch, "body")
+        self.body(branch, "orelse")
 
     def _take_return(self, slot: Slot, statement: ast.Return) -> None:
         if statement.value is None:
@@ -186,10 +174,6 @@ class _Walk:
         if statement.value is None:
             return
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        known = self._folded(statement.value)
-        if known is not None and isinstance(targets[0], ast.Name):
-            self._known[targets[0].id] = known
-            return
         is_constructor = self._function is not None and self._function.name == _CONSTRUCTOR
         if isinstance(targets[0], ast.Attribute | ast.Subscript) and not is_constructor:
             self._note(slot, deletion())
@@ -200,7 +184,7 @@ class _Walk:
     def _condition(self, slot: Slot) -> None:
         """Yield the changes of a condition: all of an expression's, and its opposite."""
         condition = slot.get()
-        if isinstance(condition, ast.expr) and self._folded(condition) is None:
+        if isinstance(condition, ast.expr):
             self._note(slot, negation(condition))
         self._expression(slot)
 
@@ -208,10 +192,10 @@ class _Walk:
         node = slot.get()
         if isinstance(node, ast.JoinedStr):
             return
-        if isinstance(node, ast.expr) and self._folded(node) is not None:
-            return
         if isinstance(node, ast.IfExp):
-            self._choice(node)
+            self._condition(Slot(node, "test"))
+            self._expression(Slot(node, "body"))
+            self._expression(Slot(node, "orelse"))
             return
         self._changes(slot, node)
         for child in _children(node):
@@ -227,8 +211,7 @@ class _Walk:
                 for index, operator in enumerate(node.ops):
                     self._note(Slot(node, "ops", index), comparison_swap(operator))
             case ast.BoolOp():
-                live = [value for value in node.values if self._folded(value) is None]
-                for change in junction_changes(node, live):
+                for change in junction_changes(node):
                     self._note(slot, change)
             case ast.UnaryOp(op=ast.Not()):
                 self._note(slot, Change("negation", node.operand))
@@ -238,36 +221,6 @@ class _Walk:
                 self._note(Slot(node, "func"), function_swap(node))
             case _:
                 pass
-
-    def _choice(self, node: ast.IfExp) -> None:
-        known = self._folded(node.test)
-        if known is None:
-            self._condition(Slot(node, "test"))
-        if known is not False:
-            self._expression(Slot(node, "body"))
-        if known is not True:
-            self._expression(Slot(node, "orelse"))
-
-    def _folded(self, node: ast.expr) -> bool | None:
-        """The value that planted bugs alone decide, when there is none; None: others decide."""
-        match node:
-            case ast.Attribute(value=ast.Name(id=holder)) if holder in _FLAG_HOLDERS:
-                return False
-            case ast.Attribute(value=ast.Attribute(attr=holder)) if holder in _FLAG_HOLDERS:
-                return False
-            case ast.Name():
-                return self._known.get(node.id)
-            case ast.UnaryOp(op=ast.Not()):
-                value = self._folded(node.operand)
-                return None if value is None else not value
-            case ast.BoolOp():
-                values = [self._folded(value) for value in node.values]
-                decisive = isinstance(node.op, ast.Or)
-                if decisive in values:
-                    return decisive
-                return None if None in values else not decisive
-            case _:
-                return None
 
 
 def _children(node: object) -> Iterator[Slot]:

@@ -17,9 +17,9 @@ it is goes through all stages; if one of them objects, nothing would be worth sa
 Survivors named in ``docs/mutants.md`` are explained there. The last line is one JSON object.
 
 Our own mutator, not mutmut or cosmic-ray: both run one test command for each mutant, whereas here
-the stages differ in kind, the simulation tells which seed and which invariant noticed, branches
-behind planted bugs must be left alone, and the sources must stay untouched because others work in
-the same tree. Each stage is a process of its own. Source: issue 5, item 6.
+the stages differ in kind, the simulation tells which seed and which invariant noticed, and the
+sources must stay untouched because others work in the same tree. Each stage is a process of its
+own. Source: issue 5, item 6.
 """
 
 import argparse
@@ -46,8 +46,7 @@ from bench.trace_hashes import seeds_of
 ROOT: Final = Path(__file__).resolve().parents[1]
 EXPLANATIONS: Final = ROOT / "docs" / "mutants.md"
 _FOLDERS: Final = ("nodes/quorum", "nodes/storage")
-#: The planted bugs themselves, the simulated disk, the disk thread, a tool of the tests.
-_LEFT_OUT: Final = re.compile(r"(bugs|memory.*|disk|durable_lengths|__init__)\.py")
+_LEFT_OUT: Final = re.compile(r"(disk|__init__)\.py")
 _SEEDS: Final = "seeds"
 _REST: Final = "rest"
 #: Stages in their order; seeds and the rest are for both rooms.
@@ -99,12 +98,12 @@ def run_stage(order: StageOrder) -> StageResult:
             return msgspec.json.decode(result_file.read_bytes(), type=StageResult)
         if ended.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
             return StageResult(killed_by="timeout: it computes for ever", cpu_s=order.cpu_s_max)
-        said = ended.stderr.decode(errors="replace").strip().splitlines()
+        lines = ended.stderr.decode(errors="replace").strip().splitlines()
         if ended.returncode == CANNOT_RUN:
-            raise RuntimeError(said[-1])
-        if any("Timeout" in line for line in said):
+            raise RuntimeError(lines[-1])
+        if any("Timeout" in line for line in lines):
             return StageResult(killed_by="timeout: a test hangs")
-        return StageResult(killed_by=f"exit {ended.returncode}: {said[-1] if said else ''}")
+        return StageResult(killed_by=f"exit {ended.returncode}: {lines[-1] if lines else ''}")
 
 
 class Campaign:
@@ -246,7 +245,7 @@ def main(arguments: Sequence[str] | None = None, run: RunStage = run_stage) -> i
     options = options_of(arguments)
     began_s = time.monotonic()
     ledger = Ledger(options.ledger)
-    mutants = _asked(options, ledger)
+    mutants = _chosen(options, ledger)
     campaign = Campaign(options, ledger, run)
     objection = campaign.control()
     if objection is not None:
@@ -267,7 +266,7 @@ def main(arguments: Sequence[str] | None = None, run: RunStage = run_stage) -> i
     return 0
 
 
-def _asked(options: argparse.Namespace, ledger: Ledger) -> list[Mutant]:
+def _chosen(options: argparse.Namespace, ledger: Ledger) -> list[Mutant]:
     order = drawn(options.files, options.seed)
     if not options.again:
         return order[: options.count]

@@ -3,7 +3,7 @@
 Run as ``python -m bench.pinned [--cells A,B] [--times 5] [--attempts 5] [--runtime docker]
 [--runs-folder PATH]``. The cells are those of ``bench/suites/planted.toml`` whose plan pins a fault
 to an event. Each is run until it has failed once. That run is then replayed twice over, so often
-each: as it was planned, and with every pinned fault struck at the very time of the recorded run.
+each: as it was planned, and with every pinned fault invoked at the very time of the recorded run.
 Printed is how many replays failed with the same verdict, both ways. Nothing here judges a run. The
 last line is one JSON object.
 """
@@ -75,7 +75,7 @@ def pinned_cells(suite: Path = SUITE) -> tuple[str, ...]:
 def struck_by_time(
     schedule: Sequence[Fault], faults: Sequence[FaultEvent], load_start: int
 ) -> tuple[Fault, ...]:
-    """The schedule with each waiting fault at the time at which it struck, and waiting no more.
+    """The schedule with each waiting fault at the time at which it invoked, and waiting no more.
 
     A target that only a waiting fault can have becomes the leader where that was hit, else the one
     before it.
@@ -85,10 +85,10 @@ def struck_by_time(
         faults: as it went.
         load_start: ns since the run's start.
     """
-    struck = {fault.index: fault for fault in faults if fault.phase == "invoked"}
+    invoked = {fault.index: fault for fault in faults if fault.phase == "invoked"}
     timed: list[Fault] = []
     for fault in schedule:
-        event = struck.get(fault.index)
+        event = invoked.get(fault.index)
         if fault.when is None or event is None:
             timed.append(msgspec.structs.replace(fault, when=None))
             continue
@@ -134,7 +134,7 @@ def replayed(run: Path, times: int, folder: Path) -> Rate:
     command += ["--runs-folder", str(folder), "--no-analyze"]
     finished = subprocess.run(command, check=False, capture_output=True, text=True)
     (folder / "output.log").write_text(finished.stdout + finished.stderr)
-    return rate(recorded, [verdict for one in _runs(folder) if (verdict := recorded_verdict(one))])
+    return rate(recorded, [verdict for run in _runs(folder) if (verdict := recorded_verdict(run))])
 
 
 def rate(recorded: ReplayVerdict | None, verdicts: Sequence[ReplayVerdict]) -> Rate:
@@ -157,12 +157,12 @@ def failing_run(cell: str, runtime: str, attempts: int, folder: Path) -> RunFold
         UsageError: there is no such cell.
     """
     wanted = Wanted(runtime=runtime, tries=attempts, controls=0)
-    series = {one.name: one for one in series_of(read_suite(SUITE).suite, wanted)}
+    series = {plan.name: plan for plan in series_of(read_suite(SUITE).suite, wanted)}
     if cell not in series:
         raise UsageError(f"there is no cell {cell!r}", f"Use one of: {', '.join(pinned_cells())}")
     for run in series[cell].runs:
         if carried(run, folder, run_once).exit_code == 1:
-            return max(_runs(folder), key=lambda one: one.root.name)
+            return max(_runs(folder), key=lambda run: run.root.name)
     return None
 
 
@@ -205,14 +205,14 @@ def main() -> int:
 
 
 def _lines(result: Compared) -> list[str]:
-    def said(one: Rate) -> str:
-        return f"{one.same} of {one.replays} with the same verdict, {one.invalid} invalid"
+    def sentence(rate: Rate) -> str:
+        return f"{rate.same} of {rate.replays} with the same verdict, {rate.invalid} invalid"
 
     by = "no ratio: none by time" if result.ratio is None else f"{result.ratio:.1f} times as often"
     return [
         f"{result.cell}: {result.recorded}",
-        f"    faults wait for events: {said(result.pinned)}",
-        f"    faults strike by time:  {said(result.timed)}",
+        f"    faults wait for events: {sentence(result.pinned)}",
+        f"    faults strike by time:  {sentence(result.timed)}",
         f"    {by}",
     ]
 

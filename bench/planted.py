@@ -160,16 +160,16 @@ def gathered(results: Sequence[RangeResult], kind: str, seeds_max: int) -> BugRe
         middle = statistics.median(counts)
         return middle if middle <= seeds_max else None
 
-    found = Counter(result.found_by for result in results if result.found_by is not None)
+    finders = Counter(result.found_by for result in results if result.found_by is not None)
     return BugResult(
         bug=results[0].bug,
         kind=kind,
-        everything=median(lambda one: one.everything),
-        outcomes=median(lambda one: one.outcomes),
-        linearizability=median(lambda one: one.linearizability),
-        found_ranges=sum(found.values()),
+        everything=median(lambda result: result.everything),
+        outcomes=median(lambda result: result.outcomes),
+        linearizability=median(lambda result: result.linearizability),
+        found_ranges=sum(finders.values()),
         ranges=len(results),
-        found_by=dict(found.most_common()),
+        found_by=dict(finders.most_common()),
         seeds=tuple(result.seed for result in results if result.seed is not None),
         runs=sum(result.runs for result in results),
         cpu_s=sum(result.cpu_s for result in results),
@@ -196,20 +196,24 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _of_registers() -> list[str]:
-    """Return the bugs that nodes with registers can have, which are what is simulated here."""
-    return [name for name, bug in planted_bugs().items() if bug.state_machine is None]
+def chosen_bugs(names: str) -> list[str]:
+    """Return the bugs of a comma-separated list; by default those that nodes with registers have.
+
+    Raises:
+        SystemExit: there is no such bug.
+    """
+    every = planted_bugs()
+    bugs = [name for name in names.split(",") if name]
+    unknown = [name for name in bugs if name not in every]
+    if unknown:
+        raise SystemExit(f"there is no planted bug {unknown[0]!r}; there are: {', '.join(every)}")
+    return bugs or [name for name, bug in every.items() if bug.state_machine is None]
 
 
 def main() -> int:
     """Search and print; 1 where the correct code alarms."""
     options = arguments()
-    bugs = [name for name in options.bugs.split(",") if name] or _of_registers()
-    unknown = [name for name in bugs if name not in planted_bugs()]
-    if unknown:
-        raise SystemExit(
-            f"there is no planted bug {unknown[0]!r}; there are: {', '.join(planted_bugs())}"
-        )
+    bugs = chosen_bugs(options.bugs)
     if options.runtime != SIMULATED:
         return planted_containers.run_or_refuse(
             planted_containers.Wanted(
@@ -227,32 +231,32 @@ def main() -> int:
         for number in range(options.ranges)
     ]
     print(_ROW.format("bug", "class", "everything", "outcomes", "linearizability", "found by"))
-    found: list[BugResult] = []
+    results: list[BugResult] = []
     pending: list[RangeResult] = []
     for result in results_of(orders, options.jobs):
         pending.append(result)
         if len(pending) < options.ranges:
             continue
         kind = planted_bugs()[result.bug].kind if result.bug in planted_bugs() else ""
-        found.append(gathered(pending, kind, options.seeds_max))
+        results.append(gathered(pending, kind, options.seeds_max))
         pending = []
         if result.bug in planted_bugs():
-            print(_line(found[-1]), flush=True)
-    control = found.pop()
-    return _summarised(found, control, options.seeds_max)
+            print(_line(results[-1]), flush=True)
+    control = results.pop()
+    return _summarised(results, control, options.seeds_max)
 
 
-def _line(one: BugResult) -> str:
-    if not one.found_by:
+def _line(result: BugResult) -> str:
+    if not result.found_by:
         by = "nobody"
     else:
-        by = ", ".join(f"{name} ({count})" for name, count in one.found_by.items())
+        by = ", ".join(f"{name} ({count})" for name, count in result.found_by.items())
     return _ROW.format(
-        one.bug,
-        one.kind,
-        _count(one.everything),
-        _count(one.outcomes),
-        _count(one.linearizability),
+        result.bug,
+        result.kind,
+        _count(result.everything),
+        _count(result.outcomes),
+        _count(result.linearizability),
         by,
     )
 
@@ -261,25 +265,23 @@ def _count(median: float | None) -> str:
     return "-" if median is None else f"{median:g}"
 
 
-def _summarised(found: Sequence[BugResult], control: BugResult, seeds_max: int) -> int:
+def _summarised(bugs: Sequence[BugResult], control: BugResult, seeds_max: int) -> int:
     """Return the totals and the JSON line; 1 where the correct code alarms."""
-    safety = [one for one in found if one.kind != "liveness"]
-    liveness = [one for one in found if one.kind == "liveness"]
-    soon = sum(one.everything is not None and one.everything <= _SOON for one in safety)
-    cpu_s = sum(one.cpu_s for one in found)
-    findings = sum(one.found_ranges for one in found)
+    safety = [bug for bug in bugs if bug.kind != "liveness"]
+    liveness = [bug for bug in bugs if bug.kind == "liveness"]
+    soon = sum(bug.everything is not None and bug.everything <= _SOON for bug in safety)
+    cpu_s = sum(bug.cpu_s for bug in bugs)
+    findings = sum(bug.found_ranges for bug in bugs)
     per_hour = findings * _SECONDS_PER_HOUR / cpu_s if cpu_s else 0.0
     if safety:
         print(
-            f"found {sum(one.is_found for one in safety)} of {len(safety)} invariant and outcome"
+            f"found {sum(bug.is_found for bug in safety)} of {len(safety)} invariant and outcome"
             f" bugs; {100 * soon // len(safety)} % within {_SOON} seeds at the median"
         )
     if liveness:
-        print(f"found {sum(one.is_found for one in liveness)} of {len(liveness)} liveness bugs")
+        print(f"found {sum(bug.is_found for bug in liveness)} of {len(liveness)} liveness bugs")
     for name, of in _WATCHERS.items():
-        print(
-            f"  {name}: {sum(of(one) is not None for one in found)} of {len(found)} at the median"
-        )
+        print(f"  {name}: {sum(of(bug) is not None for bug in bugs)} of {len(bugs)} at the median")
     print(f"{findings} findings in {cpu_s:,.0f} s of processor time, {per_hour:,.0f} an hour")
     alarms = control.found_ranges
     if alarms:
@@ -291,24 +293,24 @@ def _summarised(found: Sequence[BugResult], control: BugResult, seeds_max: int) 
         "seeds_max": seeds_max,
         "ranges": control.ranges,
         "safety_bugs": len(safety),
-        "safety_found": sum(one.is_found for one in safety),
+        "safety_found": sum(bug.is_found for bug in safety),
         "safety_soon": soon,
         "soon_seeds": _SOON,
         "liveness_bugs": len(liveness),
-        "liveness_found": sum(one.is_found for one in liveness),
+        "liveness_found": sum(bug.is_found for bug in liveness),
         "findings_per_cpu_hour": round(per_hour),
         "control_seeds": control.runs,
         "control_alarms": alarms,
         "bugs": {
-            one.bug: {
-                "class": one.kind,
-                "everything": one.everything,
-                "outcomes": one.outcomes,
-                "linearizability": one.linearizability,
-                "found_by": one.found_by,
-                "seeds": list(one.seeds),
+            bug.bug: {
+                "class": bug.kind,
+                "everything": bug.everything,
+                "outcomes": bug.outcomes,
+                "linearizability": bug.linearizability,
+                "found_by": bug.found_by,
+                "seeds": list(bug.seeds),
             }
-            for one in found
+            for bug in bugs
         },
     }
     print(json.dumps(summary))
@@ -316,9 +318,9 @@ def _summarised(found: Sequence[BugResult], control: BugResult, seeds_max: int) 
 
 
 _WATCHERS: Final[dict[str, Callable[[BugResult], float | None]]] = {
-    "everything": lambda one: one.everything,
-    "checkers of outcomes alone": lambda one: one.outcomes,
-    "linearizability alone": lambda one: one.linearizability,
+    "everything": lambda result: result.everything,
+    "checkers of outcomes alone": lambda result: result.outcomes,
+    "linearizability alone": lambda result: result.linearizability,
 }
 
 

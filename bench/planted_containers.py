@@ -118,7 +118,7 @@ def series_of(suite: Suite, wanted: Wanted) -> list[Series]:
         raise UsageError(
             f"there is no planted bug {unknown[0]!r}", f"Use one of: {', '.join(planted_bugs())}"
         )
-    found: list[Series] = []
+    results: list[Series] = []
     for matrix in suite.matrix:
         bug = choice_of(matrix, "bug")
         if not isinstance(bug, str):
@@ -128,7 +128,7 @@ def series_of(suite: Suite, wanted: Wanted) -> list[Series]:
         correct = msgspec.structs.replace(
             matrix, bug=None, expect="valid", at_least="all", caught_by=()
         )
-        found.append(
+        results.append(
             Series(
                 name=matrix.name,
                 bug=bug,
@@ -138,7 +138,7 @@ def series_of(suite: Suite, wanted: Wanted) -> list[Series]:
                 controls=_runs(suite, correct, wanted, wanted.controls),
             )
         )
-    return found
+    return results
 
 
 def _runs(suite: Suite, matrix: Matrix, wanted: Wanted, count: int) -> tuple[PlannedRun, ...]:
@@ -161,13 +161,13 @@ def shown(series: Series, runs_folder: Path, carry: Carry = run_once) -> Shown:
         carried(run, runs_folder / "correct", carry)
         for run in (() if is_refused else series.controls)
     ]
-    told = [report for report in reports if report.exit_code not in (_REFUSED, _FAILED)]
-    seen = [report for report in told if _is_detection(report, series.caught_by)]
+    judged = [report for report in reports if report.exit_code not in (_REFUSED, _FAILED)]
+    seen = [report for report in judged if _is_detection(report, series.caught_by)]
     return Shown(
         bug=series.bug,
         expect=series.expect,
         plan=series.plan,
-        tries=len(told),
+        tries=len(judged),
         detections=len(seen),
         seen_by=dict(Counter(name for report in seen for name in report.violated).most_common()),
         median_s=statistics.median(report.took_s for report in seen) if seen else None,
@@ -180,18 +180,18 @@ def shown(series: Series, runs_folder: Path, carry: Carry = run_once) -> Shown:
 
 def carried(run: PlannedRun, folder: Path, carry: Carry) -> RunReport:
     """Carry out one planned run below a folder."""
-    words = list(run.arguments)
-    place = words.index(_SEED)
+    arguments = list(run.arguments)
+    place = arguments.index(_SEED)
     folder.mkdir(parents=True, exist_ok=True)
-    return carry([*words[:place], *words[place + 2 :]], run.seed, folder)
+    return carry([*arguments[:place], *arguments[place + 2 :]], run.seed, folder)
 
 
 def _is_detection(report: RunReport, caught_by: Collection[str]) -> bool:
     if not as_expected(report, "invalid"):
         return False
     # A checker is named with its model: linearizability:cas-register.
-    found = {name.partition(":")[0] for name in report.violated}
-    return not caught_by or bool(found.intersection(caught_by))
+    checkers = {name.partition(":")[0] for name in report.violated}
+    return not caught_by or bool(checkers.intersection(caught_by))
 
 
 def run(wanted: Wanted) -> int:
@@ -227,19 +227,19 @@ def reasons_of(bugs: Collection[str]) -> dict[str, str]:
 def lines_of(result: Shown) -> list[str]:
     """Print one series for people."""
     if result.is_refused:
-        said = "this runtime cannot have the plan"
+        sentence = "this runtime cannot have the plan"
     else:
         by = ", ".join(f"{name} {count}" for name, count in result.seen_by.items())
-        said = f"{result.detections} of {result.tries}" + (f", by {by}" if by else "")
+        sentence = f"{result.detections} of {result.tries}" + (f", by {by}" if by else "")
         if result.median_s is not None:
-            said += f"; median {result.median_s:.0f} s from start to verdict"
+            sentence += f"; median {result.median_s:.0f} s from start to verdict"
         if result.control_runs:
-            said += f"; without the bug {result.control_alarms} of {result.control_runs}"
+            sentence += f"; without the bug {result.control_alarms} of {result.control_runs}"
         if result.failed:
-            said += f"; {result.failed} runs failed for other reasons"
+            sentence += f"; {result.failed} runs failed for other reasons"
     silent = " (must not be seen)" if result.expect == "valid" else ""
     wrong = "" if result.is_as_wanted else "  NOT AS IT MUST BE"
-    return [f"{result.bug}{silent}: {said}{wrong}", f"    {result.plan}"]
+    return [f"{result.bug}{silent}: {sentence}{wrong}", f"    {result.plan}"]
 
 
 def summary(results: Sequence[Shown], reasons: dict[str, str], wanted: Wanted) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from multiprocessing import get_context
 
 import msgspec
 
+from bench.planted import chosen_bugs
 from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.harness.campaign.shrinking.description import Size, size_of
 from splitbrain.harness.campaign.shrinking.exact_oracle import (
@@ -29,8 +30,6 @@ from splitbrain.harness.campaign.sweep.trial import draw, run
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.nemesis.search import SearchBudget
 from splitbrain.nemesis.shrinking import shrink
-from splitbrain.systems.kraft.planted_bugs import planted_bugs
-from splitbrain.systems.registry import system
 
 _REPLAYS_MAX = 5_000
 _ROW = "{:32} {:>9}  {:16} {:>9} {:>11} {:>9} {:>8} {:>6}  {}"
@@ -61,7 +60,7 @@ class Order(msgspec.Struct, frozen=True):
 def shrunk_of(order: Order) -> list[Shrunk]:
     """Find failures of a bug and shrink them."""
     trial = SimOptions(system=DEFAULT_SYSTEM, bugs=(order.bug,))
-    found: list[Shrunk] = []
+    shrunk: list[Shrunk] = []
     for seed in range(order.within):
         scenario = draw(seed, trial)
         first = judged(run(scenario))
@@ -74,7 +73,7 @@ def shrunk_of(order: Order) -> list[Shrunk]:
         oracle = ExactOracle(replay_for(failure), budget)
         oracle.saw(scenario, finding)
         done = shrink(scenario, oracle, budget)
-        found.append(
+        shrunk.append(
             Shrunk(
                 bug=order.bug,
                 seed=seed,
@@ -86,9 +85,9 @@ def shrunk_of(order: Order) -> list[Shrunk]:
                 is_minimal=done.is_minimal,
             )
         )
-        if len(found) == order.seeds_per_bug:
+        if len(shrunk) == order.seeds_per_bug:
             break
-    return found
+    return shrunk
 
 
 def results_of(orders: Sequence[Order], jobs: int) -> Iterator[list[Shrunk]]:
@@ -111,20 +110,13 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _of_registers() -> list[str]:
-    """Return the bugs that nodes with registers can have, which are what is simulated here."""
-    return [name for name, bug in planted_bugs().items() if bug.state_machine is None]
-
-
 def main() -> int:
     """Shrink and print."""
     options = arguments()
-    every = system(DEFAULT_SYSTEM).planted_bugs
-    bugs = [name for name in options.bugs.split(",") if name] or _of_registers()
-    unknown = [name for name in bugs if name not in every]
-    if unknown:
-        raise SystemExit(f"there is no planted bug {unknown[0]!r}; there are: {', '.join(every)}")
-    orders = [Order(bug, options.seeds_per_bug, options.within, options.seconds) for bug in bugs]
+    orders = [
+        Order(bug, options.seeds_per_bug, options.within, options.seconds)
+        for bug in chosen_bugs(options.bugs)
+    ]
     print(
         _ROW.format(
             "bug", "seed", "found by", "faults", "operations", "nodes", "replays", "s", "minimal"
@@ -132,28 +124,28 @@ def main() -> int:
     )
     shrunk: list[Shrunk] = []
     missed: list[str] = []
-    for order, found in zip(orders, results_of(orders, options.jobs), strict=True):
-        if not found:
+    for order, failures in zip(orders, results_of(orders, options.jobs), strict=True):
+        if not failures:
             missed.append(order.bug)
             print(f"{order.bug:32} not found in {order.within} seeds", flush=True)
-        for one in found:
-            print(_line(one), flush=True)
-        shrunk += found
+        for failure in failures:
+            print(_line(failure), flush=True)
+        shrunk += failures
     return _summarised(shrunk, missed)
 
 
-def _line(one: Shrunk) -> str:
-    before, after = one.before, one.after
+def _line(failure: Shrunk) -> str:
+    before, after = failure.before, failure.after
     return _ROW.format(
-        one.bug,
-        one.seed,
-        one.failed_by,
+        failure.bug,
+        failure.seed,
+        failure.failed_by,
         f"{before.faults} -> {after.faults}",
         f"{before.operations} -> {after.operations}",
         f"{before.nodes} -> {after.nodes}",
-        one.replays,
-        one.seconds,
-        "yes" if one.is_minimal else "no",
+        failure.replays,
+        failure.seconds,
+        "yes" if failure.is_minimal else "no",
     )
 
 
@@ -163,12 +155,13 @@ def _summarised(shrunk: Sequence[Shrunk], missed: Sequence[str]) -> int:
         print(json.dumps({"bench": "shrinking", "shrunk": 0, "missed": list(missed)}))
         return 1
 
-    bugs = list(dict.fromkeys(one.bug for one in shrunk))
+    bugs = list(dict.fromkeys(failure.bug for failure in shrunk))
 
     def median(of: Callable[[Shrunk], float]) -> float:
         """Over the bugs, of each one's median, so that none counts more than another."""
         return statistics.median(
-            statistics.median(of(one) for one in shrunk if one.bug == bug) for bug in bugs
+            statistics.median(of(failure) for failure in shrunk if failure.bug == bug)
+            for bug in bugs
         )
 
     summary = {
@@ -176,15 +169,15 @@ def _summarised(shrunk: Sequence[Shrunk], missed: Sequence[str]) -> int:
         "bugs": len(bugs),
         "missed": list(missed),
         "shrunk": len(shrunk),
-        "minimal": sum(one.is_minimal for one in shrunk),
-        "faults_before_median": median(lambda one: one.before.faults),
-        "faults_after_median": median(lambda one: one.after.faults),
-        "faults_after_max": max(one.after.faults for one in shrunk),
-        "operations_before_median": median(lambda one: one.before.operations or 0),
-        "operations_after_median": median(lambda one: one.after.operations or 0),
-        "operations_after_max": max(one.after.operations or 0 for one in shrunk),
-        "replays_median": median(lambda one: one.replays),
-        "seconds_median": median(lambda one: one.seconds),
+        "minimal": sum(failure.is_minimal for failure in shrunk),
+        "faults_before_median": median(lambda failure: failure.before.faults),
+        "faults_after_median": median(lambda failure: failure.after.faults),
+        "faults_after_max": max(failure.after.faults for failure in shrunk),
+        "operations_before_median": median(lambda failure: failure.before.operations or 0),
+        "operations_after_median": median(lambda failure: failure.after.operations or 0),
+        "operations_after_max": max(failure.after.operations or 0 for failure in shrunk),
+        "replays_median": median(lambda failure: failure.replays),
+        "seconds_median": median(lambda failure: failure.seconds),
     }
     print(
         f"median over {len(bugs)} bugs ({len(shrunk)} failures): "

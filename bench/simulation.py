@@ -7,7 +7,7 @@ Run as ``python -m bench.simulation [--seeds 20] [--repeats 5] [--smoke]``. Two 
   (the ghost state is kept up without invariants too, and what would be hashed is still encoded);
   for growing time and growing numbers of clients. The figure is milliseconds of processor time for
   30 simulated seconds. The worlds take turns, so that what else the machine does hits all alike;
-- the worlds that a sweep draws, each seed once, drawing included.
+- the worlds that a sweep draws, of registers and of metadata, each seed once, drawing included.
 
 Seconds are of this machine and of ``time.process_time``; steps, operations and traces are the same
 everywhere. How soon planted bugs are found, also per hour of processor time: ``bench.planted``. The
@@ -27,6 +27,7 @@ from typing import Final
 import msgspec
 
 from bench.simulation_worlds import WORLD_SEED, UnhashedSimulation, fixed_world
+from bench.trace_worlds import STATE_MACHINES
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.contracts.scenario import Scenario
@@ -178,13 +179,13 @@ def growth(worlds: Sequence[Measured], size_of: Callable[[Measured], float]) -> 
     return Growth(round(lower, 2), round(upper, 2))
 
 
-def swarm(seeds: int) -> dict[str, object]:
+def swarm(seeds: int, state_machine: str) -> dict[str, object]:
     """Return the worlds that a sweep draws, each once, drawing and judging included.
 
     Raises:
         SystemExit: the correct code raised an alarm.
     """
-    trial = SimOptions(system=DEFAULT_SYSTEM)
+    trial = SimOptions(system=DEFAULT_SYSTEM, state_machine=state_machine)
     cpu_s: list[float] = []
     steps = virtual_us = acknowledged = 0
     for seed in range(seeds):
@@ -193,7 +194,7 @@ def swarm(seeds: int) -> dict[str, object]:
         done = judged(simulate(draw(seed, trial), KraftSimulation()))
         cpu_s.append(time.process_time() - began_s)
         if done.failed_by:
-            raise SystemExit(f"seed {seed}: {done.failed_by}")
+            raise SystemExit(f"{state_machine}, seed {seed}: {done.failed_by}")
         steps += done.outcome.steps
         virtual_us += done.outcome.virtual_us
         acknowledged += done.outcome.figures["acknowledged"]
@@ -226,7 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for _ in range(options.repeats):
         for world in measured:
             world.repeat()
-    drawn = swarm(options.seeds)
+    drawn = {machine: swarm(options.seeds, machine) for machine in STATE_MACHINES}
     _print(groups, drawn)
     print(
         json.dumps(
@@ -247,7 +248,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _print(groups: dict[str, list[Measured]], drawn: dict[str, object]) -> None:
+def _print(groups: dict[str, list[Measured]], drawn: dict[str, dict[str, object]]) -> None:
     print(
         "three voters, registers, a fault every 2-3 s, every invariant and the checkers of "
         "outcomes on (linearizability in both); five clients where nothing else is said\n"
@@ -286,13 +287,14 @@ def _print(groups: dict[str, list[Measured]], drawn: dict[str, object]) -> None:
             f"one more {what} costs {grown.lower_ms} ms between the smaller sizes and "
             f"{grown.upper_ms} ms between the larger: {grown.ratio or '?'} times (1: linear)"
         )
-    print(
-        f"swarm, {drawn['seeds']} seeds: {drawn['seeds_a_minute_and_core']:,} seeds a minute and "
-        f"core, {drawn['cpu_ms_a_seed_median']} ms a seed at the median, "
-        f"{drawn['simulated_s_a_seed']} simulated seconds and {drawn['operations_a_seed']} "
-        f"acknowledged operations each; {drawn['steps_per_cpu_s']:,} steps and "
-        f"{drawn['simulated_s_per_cpu_s']:,} simulated seconds a CPU-second"
-    )
+    for machine, row in drawn.items():
+        print(
+            f"swarm of {machine}, {row['seeds']} seeds: {row['seeds_a_minute_and_core']:,} seeds a "
+            f"minute and core, {row['cpu_ms_a_seed_median']} ms a seed at the median, "
+            f"{row['simulated_s_a_seed']} simulated seconds and {row['operations_a_seed']} "
+            f"acknowledged operations each; {row['steps_per_cpu_s']:,} steps and "
+            f"{row['simulated_s_per_cpu_s']:,} simulated seconds a CPU-second"
+        )
 
 
 def _time_growth(groups: dict[str, list[Measured]]) -> Growth:

@@ -111,21 +111,21 @@ def main() -> int:
     print(f"{'repeat':>6} {'deploy s':>9} {'up s':>7} {'teardown s':>11} {'idle MiB':>9}")
     repeats: list[Startup] = []
     for number in range(options.repeats):
-        one = measure(number, options.nodes, options.runtime)
-        repeats.append(one)
+        repeat = measure(number, options.nodes, options.runtime)
+        repeats.append(repeat)
         print(
-            f"{number:>6} {one.deploy_s:>9.2f} {one.up_s:>7.2f} {one.teardown_s:>11.2f} "
-            f"{one.idle_mib:>9.1f}",
+            f"{number:>6} {repeat.deploy_s:>9.2f} {repeat.up_s:>7.2f} {repeat.teardown_s:>11.2f} "
+            f"{repeat.idle_mib:>9.1f}",
             flush=True,
         )
     figures = {
         "nodes": options.nodes,
         "repeats": options.repeats,
-        "up_s_median": round(statistics.median(one.up_s for one in repeats), 3),
-        "up_s_max": round(max(one.up_s for one in repeats), 3),
-        "deploy_s_median": round(statistics.median(one.deploy_s for one in repeats), 3),
-        "teardown_s_median": round(statistics.median(one.teardown_s for one in repeats), 3),
-        "idle_mib_max": round(max(one.idle_mib for one in repeats), 1),
+        "up_s_median": round(statistics.median(repeat.up_s for repeat in repeats), 3),
+        "up_s_max": round(max(repeat.up_s for repeat in repeats), 3),
+        "deploy_s_median": round(statistics.median(repeat.deploy_s for repeat in repeats), 3),
+        "teardown_s_median": round(statistics.median(repeat.teardown_s for repeat in repeats), 3),
+        "idle_mib_max": round(max(repeat.idle_mib for repeat in repeats), 1),
         "image_mb": round(image_megabytes(), 1),
     }
     kept = (

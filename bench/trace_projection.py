@@ -32,16 +32,16 @@ def _parts(outcome: SimulationOutcome) -> Iterator[Any]:
         yield [violation.invariant, violation.time_us, violation.node]
     for event in outcome.events:
         ended = [event.node, event.error, event.position, event.final]
-        told = [event.f, event.key, event.value]
-        yield ["client", event.time, event.process, event.type, *told, *ended]
+        operation = [event.f, event.key, event.value]
+        yield ["client", event.time, event.process, event.type, *operation, *ended]
     for fault in outcome.faults:
         links = sorted([link.source, link.destination] for link in fault.links)
         yield ["fault", fault.time, fault.index, fault.phase, sorted(fault.nodes), links]
     for node, events in sorted(outcome.state_events.items()):
-        for said in events:
-            place = [said.epoch, said.role, said.leader, said.offset, said.base_offset]
-            yield [node, said.time, said.incarnation, said.sequence, said.kind, *place, said.detail]
+        for step in events:
+            place = [step.epoch, step.role, step.leader, step.offset, step.base_offset]
+            yield [node, step.time, step.incarnation, step.sequence, step.kind, *place, step.detail]
     for node, log in sorted(outcome.committed_logs.items()):
-        records = [[one.offset, one.epoch, one.digest] for one in log.records]
+        records = [[entry.offset, entry.epoch, entry.digest] for entry in log.records]
         yield ["log", node, log.start_offset, log.end_offset, records]
     yield [[phase.time, phase.phase] for phase in outcome.phases]

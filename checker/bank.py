@@ -61,16 +61,16 @@ def check(
                 if found != expected:
                     shown = f"sums up to {found}, not {expected}"
                     wrong.append(_Wrong("wrong-total", read, shown))
-        excused, silent = _perhaps_elsewhere(reads, wrong, members)
+        excused, unread_members = _perhaps_elsewhere(reads, wrong, members)
         for kind, read, shown in wrong:
             if read.index not in excused:
                 _note(findings, kind, read, shown)
         undecided = _too_little(totals, total)
         if excused:
             what = counted(len(excused), "read shows", "reads show")
-            undecided = unread_reason(f"{what} less or more than there must be", silent)
-        well = f"All {len(reads):,} reads show the same total of their bank."
-        return {"reads": len(reads)}, well, undecided
+            undecided = unread_reason(f"{what} less or more than there must be", unread_members)
+        valid_reason = f"All {len(reads):,} reads show the same total of their bank."
+        return {"reads": len(reads)}, valid_reason, undecided
 
     return findings.conclude(judge)
 
@@ -88,13 +88,13 @@ def _perhaps_elsewhere(
     """Return indexes of wrong reads that another member may explain, and these members."""
     indexes = {found.read.index for found in wrong}
     excused: set[int] = set()
-    silent: set[str] = set()
+    unread_members: set[str] = set()
     for of_bank in by_key(reads).values():
         may_hold = unread(members, of_bank)
         found = wrong_for_good(of_bank, indexes) if may_hold else ()
         excused.update(read.index for read in found)
-        silent.update(may_hold if found else ())
-    return excused, silent
+        unread_members.update(may_hold if found else ())
+    return excused, unread_members
 
 
 def _too_little(

@@ -78,10 +78,10 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
             by_node.setdefault(view.node, []).append(view)
         for node_views in by_node.values():
             _judge_order(node_views, findings)
-        story = _States(evidence.committed_logs)
-        covered = [view for view in views if story.covers(view.operation.key, view.offset)]
+        states = _States(evidence.committed_logs)
+        covered = [view for view in views if states.covers(view.operation.key, view.offset)]
         for view in covered:
-            _judge_content(view, story, findings)
+            _judge_content(view, states, findings)
         figures = {
             "views": len(views),
             "brokers": len(by_node),
@@ -92,14 +92,14 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
             undecided = "No broker answered a view."
         elif not covered:
             undecided = "No committed log reaches to where the brokers' views were taken."
-        well = (
+        valid_reason = (
             f"{len(views):,} views at {len(by_node)} brokers never went back, and {len(covered):,} "
             "of them are as committed; the logs do not cover the others."
             if len(covered) < len(views)
             else f"{len(views):,} views at {len(by_node)} brokers never went back, and all are as "
             "committed."
         )
-        return figures, well, undecided
+        return figures, valid_reason, undecided
 
     return findings.conclude(judge)
 
@@ -140,10 +140,10 @@ def _judge_order(views: Sequence[_View], findings: Findings) -> None:
         )
 
 
-def _judge_content(view: _View, story: _States, findings: Findings) -> None:
+def _judge_content(view: _View, states: _States, findings: Findings) -> None:
     findings.poll()
     operation = view.operation
-    committed = story.state(operation.key, view.offset)
+    committed = states.state(operation.key, view.offset)
     if view.shown == committed:
         return
     findings.note(

@@ -29,7 +29,7 @@ class Presence(Enum):
     ABSENT = "absent"
     #: Undecidable: below a snapshot, equal to another operation's, or above the node's commit
     #: position.
-    UNTOLD = "untold"
+    UNKNOWN = "unknown"
 
 
 class NodeLog:
@@ -52,20 +52,20 @@ class NodeLog:
         """Return whether the operation's record lies at ``(epoch, offset)``."""
         epoch, offset = position
         if offset < self.start_offset:
-            return Presence.UNTOLD
+            return Presence.UNKNOWN
         record = self.by_offset.get(offset, self._in_tail.get(offset))
         if record is None or record.epoch != epoch:
             return Presence.ABSENT
         if change_of_record(record) != change_of(operation):
             return Presence.ABSENT
-        return Presence.HELD if offset in self.by_offset else Presence.UNTOLD
+        return Presence.HELD if offset in self.by_offset else Presence.UNKNOWN
 
     def of_value(self, change: Change) -> Presence:
         """Return whether any record carries the change, which only one operation asked for."""
         if self.count_by_change[change]:
             return Presence.HELD
-        untold = self.start_offset > 0 or self.tail_by_change[change]
-        return Presence.UNTOLD if untold else Presence.ABSENT
+        may_be_held = self.start_offset > 0 or self.tail_by_change[change]
+        return Presence.UNKNOWN if may_be_held else Presence.ABSENT
 
 
 class CommittedLogs:
@@ -87,7 +87,7 @@ class CommittedLogs:
         if self.request_counts[change] > 1:
             # Equal changes cannot be told apart; a whole log without any of them still decides.
             return {
-                log.node: Presence.UNTOLD if log.count_by_change[change] else log.of_value(change)
+                log.node: Presence.UNKNOWN if log.count_by_change[change] else log.of_value(change)
                 for log in self.nodes
             }
         return {log.node: log.of_value(change) for log in self.nodes}

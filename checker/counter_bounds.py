@@ -37,21 +37,21 @@ def check(
 
     def judge() -> tuple[dict[str, Any], str, str | None]:
         reads = excused = 0
-        silent: set[str] = set()
+        unread_members: set[str] = set()
         for counter in by_key(relevant).values():
             answered = [read for read in counter if read.f in _READS and read.type == "ok"]
             reads += len(answered)
             may_hold = unread(members, answered)
             elsewhere = _judge_counter(counter, answered, findings, may_lack=bool(may_hold))
             excused += elsewhere
-            silent.update(may_hold if elsewhere else ())
+            unread_members.update(may_hold if elsewhere else ())
         figures = {"reads": reads, "adds": sum(o.f in _ADDS for o in relevant)}
         undecided = None
         if not reads:
             undecided = "No counter was ever read, so there is nothing to judge."
         elif excused:
             what = counted(excused, "answer lacks", "answers lack")
-            undecided = unread_reason(f"{what} what was acknowledged", silent)
+            undecided = unread_reason(f"{what} what was acknowledged", unread_members)
         return figures, f"All {reads:,} answers lie within what the adds allow.", undecided
 
     return findings.conclude(judge)
@@ -67,15 +67,12 @@ class _Wrong(NamedTuple):
 
 
 class _Sums:
-    """Running sums of amounts by time."""
-
     def __init__(self, amounts: Sequence[tuple[int, int | float]]) -> None:
         ordered = sorted(amounts, key=lambda pair: pair[0])
         self._times = [time for time, _ in ordered]
         self._sums = [0, *accumulate(amount for _, amount in ordered)]
 
     def before(self, time: int) -> int | float:
-        """Sum of the amounts earlier than this time."""
         return self._sums[bisect_left(self._times, time)]
 
     def until(self, time: int) -> int | float:

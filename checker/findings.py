@@ -90,10 +90,10 @@ class Findings:
         It returns figures, the reason for ``valid``, and the reason for ``unknown``, if so.
         """
         figures: dict[str, Any] = {}
-        well = unfinished = ""
+        valid_reason = unfinished = ""
         undecided = None
         try:
-            figures, well, undecided = judge()
+            figures, valid_reason, undecided = judge()
         except Undecided as ended:
             unfinished = undecided = f"Not finished: {ended}."
         # Violations noted before the failure stand.
@@ -102,7 +102,7 @@ class Findings:
                 raise
             unfinished = f"Not finished: {error!r}."
         wrong = [kind for kind in self._kinds if self.counts[kind]]
-        verdict, reason = Verdict.VALID, well
+        verdict, reason = Verdict.VALID, valid_reason
         if wrong:
             verdict = Verdict.INVALID
             counts = "; ".join(f"{self.counts[kind]:,} {kind}" for kind in wrong)

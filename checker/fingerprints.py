@@ -170,8 +170,8 @@ def _node_label(node: _Found) -> str:
 def _orders(labels: Sequence[str]) -> Iterator[tuple[int, ...]]:
     """Yield every permutation of the places in which the labels ascend."""
     groups = [
-        [place for place, label in enumerate(labels) if label == wanted]
-        for wanted in sorted(set(labels))
+        [place for place, label in enumerate(labels) if label == sought]
+        for sought in sorted(set(labels))
     ]
     for choice in product(*(permutations(group) for group in groups)):
         yield tuple(chain.from_iterable(choice))
@@ -199,6 +199,6 @@ def _traceback_shape(text: str) -> str:
     lines = text.rstrip().splitlines()
     exception = _EXCEPTION.match(lines[-1].strip()) if lines else None
     frames = _FRAME.findall(text)
-    words = [exception[1]] if exception else []
-    words += [f"in {frames[-1]}"] if frames else []
-    return " ".join(words)
+    parts = [exception[1]] if exception else []
+    parts += [f"in {frames[-1]}"] if frames else []
+    return " ".join(parts)

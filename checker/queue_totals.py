@@ -45,8 +45,6 @@ _FIGURES: tuple[str, ...] = (
 
 
 class _Queue(msgspec.Struct):
-    """Operations on one queue, by element."""
-
     #: Enqueues that may have happened.
     attempted: Counter[Hashable]
     #: First enqueue to be invoked, by element.
@@ -88,13 +86,13 @@ def check(
 
     def judge() -> tuple[dict[str, Any], str, str | None]:
         figures: dict[str, int] = dict.fromkeys(_FIGURES, 0)
-        silent: set[str] = set()
+        unread_members: set[str] = set()
         for of_queue in by_key(relevant).values():
             queue = _gather(of_queue, findings)
             figures["acknowledged"] += len(queue.acknowledged)
             figures["dequeued"] += queue.taken.total()
             _judge_taken(queue, findings)
-            _judge_lost(queue, members, silent, findings, figures)
+            _judge_lost(queue, members, unread_members, findings, figures)
         undecided = None
         if not relevant:
             undecided = "Nothing was enqueued or dequeued, so there is nothing to judge."
@@ -103,13 +101,17 @@ def check(
                 f"{figures['never-looked-for']:,} of {figures['acknowledged']:,} acknowledged "
                 "elements were not dequeued, and nobody found the queue empty after they were."
             )
-        elif silent:
+        elif unread_members:
             missing = counted(
                 figures["perhaps-elsewhere"], "acknowledged element is", "acknowledged elements are"
             )
-            undecided = unread_reason(f"{missing} gone where the queue was found empty", silent)
-        well = f"{figures['dequeued']:,} elements were dequeued, each as often as it was enqueued."
-        return figures, well, undecided
+            undecided = unread_reason(
+                f"{missing} gone where the queue was found empty", unread_members
+            )
+        valid_reason = (
+            f"{figures['dequeued']:,} elements were dequeued, each as often as it was enqueued."
+        )
+        return figures, valid_reason, undecided
 
     return findings.conclude(judge)
 
@@ -189,11 +191,11 @@ def _judge_taken(queue: _Queue, findings: Findings) -> None:
 def _judge_lost(
     queue: _Queue,
     members: frozenset[str],
-    silent: set[str],
+    unread_members: set[str],
     findings: Findings,
     figures: dict[str, int],
 ) -> None:
-    """Note lost elements; add members that may hold them instead to ``silent``."""
+    """Note lost elements; add members that may hold them instead to ``unread_members``."""
     left = Counter(queue.taken)
     missing: list[tuple[Hashable, PairedOperation]] = []
     never_looked_for = 0
@@ -215,7 +217,7 @@ def _judge_lost(
         may_hold = unread(members, (o for o in queue.empty_at.values() if o.start > last))
         if may_hold:
             figures["perhaps-elsewhere"] += lost
-            silent.update(may_hold)
+            unread_members.update(may_hold)
             return
         value, enqueue = missing[0]
         subject = f"Element {text_of(value)}{of_key(enqueue.key)} was acknowledged"

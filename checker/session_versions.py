@@ -51,7 +51,7 @@ _SENTENCES_MAX = 6
 _EDGES_TRIED_MAX = 20
 
 
-class _Word(NamedTuple):
+class _Edge(NamedTuple):
     """Testimony that one version is newer than another."""
 
     guarantee: str
@@ -60,7 +60,7 @@ class _Word(NamedTuple):
 
 
 #: First testimony, by older version, then newer version.
-_Order = dict[Hashable, dict[Hashable, _Word]]
+_Order = dict[Hashable, dict[Hashable, _Edge]]
 
 
 def judge_versions(members: Sequence[PairedOperation], findings: Findings) -> str | None:
@@ -76,9 +76,9 @@ def judge_versions(members: Sequence[PairedOperation], findings: Findings) -> st
         return "null was written, which is also what stands there before any write"
     order = _order_of(members, findings)
     for older, newer in order.items():
-        word = newer.pop(None, None)
-        if word is not None:
-            _note_circle([word], [older, None], findings)
+        edge = newer.pop(None, None)
+        if edge is not None:
+            _note_circle([edge], [older, None], findings)
     circles: nx.DiGraph[Hashable] = nx.DiGraph()
     circles.add_edges_from(_edges_in_circles(order))
     for component in nx.strongly_connected_components(circles):
@@ -116,15 +116,15 @@ def _order_of(members: Sequence[PairedOperation], findings: Findings) -> _Order:
             version = freeze(operation.result)
             for earlier, by, guarantee in mine:
                 if earlier != version:
-                    word = _Word(guarantee, by, operation)
-                    order.setdefault(earlier, {}).setdefault(version, word)
+                    edge = _Edge(guarantee, by, operation)
+                    order.setdefault(earlier, {}).setdefault(version, edge)
             mine[:] = [(version, operation, MONOTONIC_READS)]
         elif (written := written_by(operation)) is not NOTHING:
             mine.append((written, operation, READ_YOUR_WRITES))
             if operation.f == "cas":
                 replaced = freeze(operation.argument[0])
-                word = _Word(_CAS, operation, operation)
-                order.setdefault(replaced, {}).setdefault(written, word)
+                edge = _Edge(_CAS, operation, operation)
+                order.setdefault(replaced, {}).setdefault(written, edge)
     return order
 
 
@@ -141,13 +141,13 @@ def _edges_in_circles(order: _Order) -> list[tuple[Hashable, Hashable]]:
     return [(version, newer) for version in left for newer in left[version]]
 
 
-def _note_circle(words: Sequence[_Word], versions: Sequence[Hashable], findings: Findings) -> None:
-    guarantees = {word.guarantee for word in words}
+def _note_circle(edges: Sequence[_Edge], versions: Sequence[Hashable], findings: Findings) -> None:
+    guarantees = {edge.guarantee for edge in edges}
     kind = READ_YOUR_WRITES if READ_YOUR_WRITES in guarantees else MONOTONIC_READS
     sentences = [
-        _sentence(word, *pair) for word, pair in zip(words, pairwise(versions), strict=True)
+        _sentence(edge, *pair) for edge, pair in zip(edges, pairwise(versions), strict=True)
     ]
-    involved = {o.index: o for word in words[:_SENTENCES_MAX] for o in (word.first, word.second)}
+    involved = {o.index: o for edge in edges[:_SENTENCES_MAX] for o in (edge.first, edge.second)}
     more = (
         f". And {len(sentences) - _SENTENCES_MAX:,} more" if len(sentences) > _SENTENCES_MAX else ""
     )
@@ -156,16 +156,16 @@ def _note_circle(words: Sequence[_Word], versions: Sequence[Hashable], findings:
         [*involved.values()],
         lambda: (
             f"{'. '.join(sentences[:_SENTENCES_MAX])}{more}. No order of the versions"
-            f"{of_key(words[0].first.key)} allows {'that' if len(words) == 1 else 'all of these'}."
+            f"{of_key(edges[0].first.key)} allows {'that' if len(edges) == 1 else 'all of these'}."
         ),
     )
 
 
-def _sentence(word: _Word, older: Hashable, newer: Hashable) -> str:
-    first, second = word.first, word.second
-    if word.guarantee == _CAS:
+def _sentence(edge: _Edge, older: Hashable, newer: Hashable) -> str:
+    first, second = edge.first, edge.second
+    if edge.guarantee == _CAS:
         return f"Index {first.index} replaced {text_of(older)} by {text_of(newer)}"
-    verb = "read" if word.guarantee == MONOTONIC_READS else "wrote"
+    verb = "read" if edge.guarantee == MONOTONIC_READS else "wrote"
     return (
         f"Process {first.process} {verb} {text_of(older)} (index {first.index}) and later read "
         f"{text_of(newer)} (index {second.index})"

@@ -34,7 +34,7 @@ class Findings(msgspec.Struct):
     #: Elements missing from all final reads while a member that may hold them was not read.
     perhaps_elsewhere: int = 0
     #: Members of ``perhaps_elsewhere``.
-    silent: set[str] = msgspec.field(default_factory=set[str])
+    unread_members: set[str] = msgspec.field(default_factory=set[str])
     #: Elements lacking at the end, by member.
     lacking: Counter[str] = msgspec.field(default_factory=Counter[str])
     #: One row for each element that some members lack.
@@ -120,7 +120,7 @@ def _perhaps_elsewhere(findings: Findings) -> str:
     if not findings.perhaps_elsewhere:
         return ""
     what = counted(findings.perhaps_elsewhere, "element is", "elements are")
-    return unread_reason(f"{what} missing from every final read", findings.silent)
+    return unread_reason(f"{what} missing from every final read", findings.unread_members)
 
 
 def _too_little(findings: Findings) -> str:

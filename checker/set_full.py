@@ -42,8 +42,6 @@ from splitbrain.history.records import PairedOperation
 
 
 class _Requests(msgspec.Struct):
-    """Requests to add elements to one set."""
-
     #: Add that explains the element best, by element.
     adds: dict[Hashable, PairedOperation]
     #: Earliest invocation of an add that may have happened, where that is another one.
@@ -175,9 +173,9 @@ def _judge_absence(
             kinds[AT_MEMBER][value] = known
         elif last_start <= until:
             kinds["stale"][value] = known
-        elif silent := unread(members, finals.due(known)):
+        elif may_hold := unread(members, finals.due(known)):
             findings.perhaps_elsewhere += 1
-            findings.silent.update(silent)
+            findings.unread_members.update(may_hold)
         else:
             # A lost element is described by a read that missed it after its last sight.
             kinds["lost"][value] = until

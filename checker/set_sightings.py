@@ -129,13 +129,13 @@ def last_sights(
 ) -> dict[Hashable, int]:
     """Return when the last read to return that showed each of these elements did so, ns."""
     found: dict[Hashable, int] = {}
-    wanted = set(elements)
+    unseen = set(elements)
     for read, shown in _shown(sorted(reads, key=_end, reverse=True), poll):
-        if not wanted:
+        if not unseen:
             break
-        met = wanted & shown
-        wanted -= met
-        found.update(dict.fromkeys(met, _end(read)))
+        seen = unseen & shown
+        unseen -= seen
+        found.update(dict.fromkeys(seen, _end(read)))
     return found
 
 
@@ -144,12 +144,12 @@ def first_misses(
 ) -> dict[Hashable, PairedOperation]:
     """Return by element the earliest read invoked after its time that does not show it."""
     found: dict[Hashable, PairedOperation] = {}
-    wanted = dict(since)
+    unseen = dict(since)
     for read, shown in _shown(sorted(reads, key=lambda read: (read.start, read.index)), poll):
-        for element in [e for e, time in wanted.items() if read.start > time and e not in shown]:
+        for element in [e for e, time in unseen.items() if read.start > time and e not in shown]:
             found[element] = read
-            del wanted[element]
-        if not wanted:
+            del unseen[element]
+        if not unseen:
             break
     return found
 

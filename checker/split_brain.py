@@ -38,17 +38,17 @@ _Found = TypeVar("_Found")
 def check(evidence: Evidence, budget: Budget) -> CheckResult:
     """Judge events, logs and acknowledged operations against each other."""
     logs = evidence.committed_logs
-    looks = _Looks()
-    reigned = looks.at(lambda: reigns(evidence.state_events, fault_windows(evidence.faults)))
-    differing = looks.at(lambda: differing_offsets(logs))
+    parts = _Parts()
+    reigned = parts.found_in(lambda: reigns(evidence.state_events, fault_windows(evidence.faults)))
+    differing = parts.found_in(lambda: differing_offsets(logs))
     kinds = (
-        looks.at(lambda: _two_leaders(reigned, evidence.state_events)),
-        looks.at(lambda: conflicts_at(logs, differing[:NAMED_MAX])),
-        looks.at(lambda: _epochs_going_back(logs)),
-        looks.at(lambda: _groundless_successes(evidence) if evidence.converged else []),
+        parts.found_in(lambda: _two_leaders(reigned, evidence.state_events)),
+        parts.found_in(lambda: conflicts_at(logs, differing[:NAMED_MAX])),
+        parts.found_in(lambda: _epochs_going_back(logs)),
+        parts.found_in(lambda: _groundless_successes(evidence) if evidence.converged else []),
     )
     two_leaders, conflicts, _, groundless = kinds
-    overlapping = looks.at(lambda: overlaps(reigned, _end_of(evidence)))
+    overlapping = parts.found_in(lambda: overlaps(reigned, _end_of(evidence)))
     figures: dict[str, Any] = {
         "nodes-with-events": sum(bool(events) for events in evidence.state_events.values()),
         "nodes-with-logs": len(logs),
@@ -66,25 +66,25 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
     if violations:
         count = sum(map(len, kinds)) - len(conflicts) + len(differing)
         more = f" ({count:,} violations in all)" if count > 1 else ""
-        crashed = "" if looks.crash is None else f" Not all was looked at: {looks.crash!r}."
+        crashed = "" if parts.crash is None else f" Not all was looked at: {parts.crash!r}."
         verdict, reason = Verdict.INVALID, f"{violations[0]['sentence']}{more}{crashed}"
-    elif looks.crash is not None:
-        raise looks.crash
+    elif parts.crash is not None:
+        raise parts.crash
     else:
         verdict, reason = _verdict(figures, evidence, budget)
     return CheckResult("split-brain", verdict, reason, figures, violations, observations)
 
 
-class _Looks:
+class _Parts:
     """Parts of this judgement; a defect in one must not cost the findings of another."""
 
     def __init__(self) -> None:
         self.crash: Exception | None = None
 
-    def at(self, look: Callable[[], list[_Found]]) -> list[_Found]:
+    def found_in(self, part: Callable[[], list[_Found]]) -> list[_Found]:
         """Return the findings of one part; none if it crashes, which is remembered."""
         try:
-            return look()
+            return part()
         except Exception as error:  # noqa: BLE001 - see the class
             self.crash = self.crash or error
             return []

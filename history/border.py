@@ -26,13 +26,13 @@ _NODES: Final = "nodes"
 _IN_NODE: Final = 3
 
 
-def refuse_strays(run: Path) -> None:
+def refuse_foreign_entries(run: Path) -> None:
     """Refuse a run folder that holds anything but folders and plain files.
 
     Raises:
         UsageError: it does; names the entry.
     """
-    found = stray(run)
+    found = foreign_entry(run)
     if found is not None:
         raise UsageError(
             f"{run} holds {found}, and a run makes nothing but folders and plain files",
@@ -40,12 +40,12 @@ def refuse_strays(run: Path) -> None:
         )
 
 
-def stray(folder: Path) -> str | None:
+def foreign_entry(folder: Path) -> str | None:
     """Return the first entry below a folder that no run makes, in words; None if there is none.
 
     The data of the nodes of a run folder are left out.
     """
-    return next(_strays(folder, ()), None)
+    return next(_foreign_entries(folder, ()), None)
 
 
 def open_in_place(path: Path, flags: int) -> int:
@@ -68,20 +68,17 @@ def open_anew(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
 
 
-def _strays(folder: Path, steps: tuple[str, ...]) -> Iterator[str]:
+def _foreign_entries(folder: Path, steps: tuple[str, ...]) -> Iterator[str]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        # Unlistable folders cannot be judged either; their readers say so.
-        if isinstance(error, PermissionError | FileNotFoundError | NotADirectoryError):
-            return
-        raise
+    except (PermissionError, FileNotFoundError, NotADirectoryError):
+        return  # unlistable folders cannot be judged either; their readers say so
     for entry in entries:
         inner = (*steps, entry.name)
         if entry.is_dir(follow_symlinks=False):
             is_data = len(inner) == _IN_NODE and (inner[0], inner[-1]) == (_NODES, DATA_FOLDER)
             if not is_data:
-                yield from _strays(Path(entry.path), inner)
+                yield from _foreign_entries(Path(entry.path), inner)
         elif not entry.is_file(follow_symlinks=False):
             kind = "a link" if entry.is_symlink() else "a pipe, socket or device"
             yield f"{kind}, {'/'.join(inner)}"

@@ -111,11 +111,9 @@ def _codes(table: Any, name: str, numbering: Numbering) -> Codes:
 
 
 def read_columns(path: Path, history_format: str | None = None) -> OperationColumns | None:
-    """Read the columns of a file or a table; None if it is not plain and whole.
+    """Read the columns of a file or a table, of its own format or the one given.
 
-    Args:
-        path: a file, or a folder of Parquet files.
-        history_format: one of ``history.formats.FORMATS``; guessed where None.
+    None if it is not plain and whole.
 
     Raises:
         HistoryError: the file cannot be opened, or looks like no format.

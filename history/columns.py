@@ -2,8 +2,7 @@
 
 Kinds, keys, nodes, errors and values are codes into tables of distinct ones. Values share a code
 only if nobody can tell them apart: ``1``, ``1.0`` and ``true`` have three. Nothing is lost:
-``operations`` returns the input of ``columns_of``. ``history.column_reader`` reads files straight
-into columns.
+``operations`` returns the input of ``columns_of``.
 """
 
 from collections import defaultdict

@@ -2,8 +2,7 @@
 
 The first line shows the order of a writer's fields; one pattern of them then takes a block of lines
 apart, and each distinct text of a value is read once, by ``history.edn``. Lines of other processes
-than clients may differ. Anything else gives None, for ``history.jepsen`` to read and report. Must
-never guess.
+than clients may differ. Anything else gives None, for ``history.jepsen`` to read and report.
 """
 
 import re
@@ -72,11 +71,7 @@ class _Lines:
         self._pattern = re.compile(_BEGIN + fields + _ERROR + rb"\}$", re.MULTILINE)
 
     def taken_apart(self, block: bytes) -> list[tuple[bytes, ...]] | None:
-        """Return the fields of each client's line; None where one is not like the first.
-
-        Raises:
-            ValueError: a line is broken.
-        """
+        """Return the fields of each client's line; None where one is not like the first."""
         found = self._pattern.findall(block)
         if len(found) == block.count(b"\n") + 1:
             return found
@@ -230,12 +225,11 @@ def _has_keys_in_values(events: EventColumns) -> bool:
     kinds, values, keys = events.kinds.things, events.values.things, events.keys.things
     invoked = events.type == INVOKE
     fields = np.stack((events.kind[invoked], events.key[invoked], events.value[invoked]))
-    return has_independent_keys(
-        [
-            RawOperation(0, 0, 0, "invoke", kinds[kind], values[value], key=keys[key])
-            for kind, key, value in np.unique(fields, axis=1).T.tolist()
-        ]
-    )
+    invocations = [
+        RawOperation(0, 0, 0, "invoke", kinds[kind], values[value], key=keys[key])
+        for kind, key, value in np.unique(fields, axis=1).T.tolist()
+    ]
+    return has_independent_keys(invocations)
 
 
 def _with_refusals(events: EventColumns) -> EventColumns:

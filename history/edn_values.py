@@ -27,8 +27,8 @@ CHARACTER_NAMES: Final = {"\n": "newline", " ": "space", "\t": "tab", "\r": "ret
 #: Different kinds of which numbers may be equal.
 _ALIKE: Final = frozenset(
     pair
-    for one, other in (("number", "whole"), ("number", "float"), ("double", "float"))
-    for pair in ((one, other), (other, one))
+    for kind, other in (("number", "whole"), ("number", "float"), ("double", "float"))
+    for pair in ((kind, other), (other, kind))
 )
 #: Kind of a sum: the first of these that was added up.
 _PREVALENCE: Final[tuple[NumberKind, ...]] = (

@@ -35,13 +35,11 @@ class PairingError(HistoryError):
     """Events that do not form operations: the recorder or an editor broke the rules."""
 
     def __init__(self, problem: str, index: int) -> None:
-        super().__init__(
-            f"event {index}",
-            problem,
+        next_step = (
             "Each process runs one operation at a time; "
-            "check how the history was recorded or imported.",
-            index=index,
+            "check how the history was recorded or imported."
         )
+        super().__init__(f"event {index}", problem, next_step, index=index)
 
 
 REPAIR = "Repair the line, or remove it with its whole operation; --skip-broken leaves it out"
@@ -60,11 +58,8 @@ class BrokenLine(msgspec.Struct, frozen=True):
     @property
     def place(self) -> str:
         """Return ``line 3 at byte 71``, empty where it is not known."""
-        if self.line is None:
-            return ""
-        return f"line {self.line}" + (
-            "" if self.byte_offset is None else f" at byte {self.byte_offset}"
-        )
+        at = "" if self.byte_offset is None else f" at byte {self.byte_offset}"
+        return "" if self.line is None else f"line {self.line}{at}"
 
 
 class BrokenLines:
@@ -116,14 +111,9 @@ class BrokenLines:
         """
         broken = BrokenLine(line, byte_offset, problem)
         if not self.skips:
-            place = f", {broken.place}" if broken.place else ""
+            target = f"{path or self._path}{f', {broken.place}' if broken.place else ''}"
             raise HistoryError(
-                f"{path or self._path}{place}",
-                problem,
-                next_step,
-                index=index,
-                line=line,
-                byte_offset=byte_offset,
+                target, problem, next_step, index=index, line=line, byte_offset=byte_offset
             )
         self.count += 1
         if len(self.first) < _FIRST_MAX:

@@ -228,7 +228,6 @@ def _lease_ends(record: Recorded, steps: Iterable[Step]) -> Iterator[PairedOpera
 
 
 def _replaced(operation: PairedOperation) -> PairedOperation:
-    """Return the same operation, of a process that does not go on."""
     return msgspec.structs.replace(operation, process=_NOBODY)
 
 
@@ -252,8 +251,5 @@ def _operation(
 def refuse_no_files(path: Path) -> None:
     """Raise HistoryError for a folder without records."""
     if path.is_dir() and not etcd_files(path):
-        raise HistoryError(
-            str(path),
-            "the folder holds no client-*/operations.json",
-            "Name the report's folder of one run, or one operations.json",
-        )
+        next_step = "Name the report's folder of one run, or one operations.json"
+        raise HistoryError(str(path), "the folder holds no client-*/operations.json", next_step)

@@ -139,9 +139,7 @@ def _ended(phases: Phases) -> int | None:
 
 
 def failovers_ns(
-    windows: Sequence[FaultWindow],
-    operations: Iterable[PairedOperation],
-    functions: Functions,
+    windows: Sequence[FaultWindow], operations: Iterable[PairedOperation], functions: Functions
 ) -> Mapping[int, int]:
     """Return how long each fault that moved the leader took, ns, by fault index."""
     changes = sorted(

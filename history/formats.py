@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.history.errors import HistoryError
-from splitbrain.history.opening import cannot_open, opened
+from splitbrain.history.opening import OTHER_FILE, cannot_open, opened
 from splitbrain.history.run_folder import RunFolder
 
 Format = Literal["jsonl", "edn", "jepsen-log", "kv", "parquet", "etcd-robustness"]
@@ -91,11 +91,8 @@ def beginning(path: Path) -> bytes:
     try:
         # A pipe cannot be read twice, and a device may have no end.
         if not path.is_file():
-            raise HistoryError(
-                str(path),
-                "it is no regular file" if path.exists() else "No such file or directory",
-                "Name a run folder or a history file that can be read",
-            )
+            problem = "it is no regular file" if path.exists() else "No such file or directory"
+            raise HistoryError(str(path), problem, OTHER_FILE)
     except OSError as error:
         raise cannot_open(path, error) from error
     with opened(path) as file:
@@ -115,16 +112,10 @@ def _guess_text(path: Path, begin: bytes) -> Format:
     if any(LOG_LINE.search(line) for line in lines):
         return "jepsen-log"
     if lines[0].startswith("["):
-        raise HistoryError(
-            str(path),
-            "it is one JSON list, not one event a line",
-            "Write one event a line: jq -c '.[]' FILE",
-        )
-    raise HistoryError(
-        str(path),
-        "it looks like none of the known formats",
-        f"Name its format with --format: {', '.join(FORMATS)}",
-    )
+        problem = "it is one JSON list, not one event a line"
+        raise HistoryError(str(path), problem, "Write one event a line: jq -c '.[]' FILE")
+    problem = "it looks like none of the known formats"
+    raise HistoryError(str(path), problem, f"Name its format with --format: {', '.join(FORMATS)}")
 
 
 def _is_kv(line: str) -> bool:

@@ -1,9 +1,7 @@
 """Effects of a workload's functions: which only read, which change state, which leave a record.
 
-A workload declares them, ``plan.json`` keeps the declaration, and these use it: the clients (the
-fate of an operation without an answer), the checkers (whose record a log must hold), the vacuity
-rules (whether anything was committed) and the figures. Must never guess: an undeclared function has
-no effect here. Source: design, sections 4 and 5.
+A workload declares them, ``plan.json`` keeps the declaration, and clients, checkers, vacuity rules
+and figures use it. An undeclared function has no effect here. Source: design, sections 4 and 5.
 """
 
 from collections.abc import Mapping
@@ -99,11 +97,7 @@ def was_refused(functions: Functions, f: str, result: object) -> bool:
 
 
 def effect_of(functions: Functions, f: str, argument: object, result: object) -> Effect | None:
-    """Return the effect of an acknowledged operation; a refused change only read.
-
-    Returns:
-        None where nobody declared the function.
-    """
+    """Return the effect of an acknowledged operation, if declared; a refused change only read."""
     function = functions.get(f)
     if function is None:
         return None

@@ -61,7 +61,6 @@ class _Read(msgspec.Struct, frozen=True):
 
     events: list[Event] | None = None
     operations: list[PairedOperation] | None = None
-    torn_bytes: int | None = None
     notes: tuple[str, ...] = ()
     #: Place of an event by its index.
     place: Callable[[int], _Place] = lambda _index: (None, None)
@@ -81,8 +80,8 @@ def load(
             report folder of etcd's robustness tests.
         history_format: guessed where None.
         skip_broken: leave out and count everything unusable.
-        problem_with: problem of an operation's values for its judge, as a clause, None for
-            nothing; not called for failed operations.
+        problem_with: problem of an operation's values for its judge, a clause; not called for
+            failed operations.
 
     Raises:
         HistoryError: no such file, unknown format, or a broken history.
@@ -106,7 +105,7 @@ def load(
         format=chosen,
         operations=operations,
         read_events=read.events,
-        torn_bytes=read.torn_bytes,
+        torn_bytes=broken.torn_bytes,
         broken=tuple(broken.first),
         broken_count=broken.count,
         notes=read.notes,
@@ -129,11 +128,7 @@ def _read(file: Path, chosen: Format, broken: BrokenLines) -> _Read:
         etcd = read_etcd(file, broken)
         left_out = ", ".join(f"{why} ({count:,})" for why, count in sorted(etcd.left_out.items()))
         note = "Left out, for it shows nothing of a register: " + left_out + "."
-        return _Read(
-            operations=etcd.operations,
-            torn_bytes=broken.torn_bytes,
-            notes=(note,) if left_out else (),
-        )
+        return _Read(operations=etcd.operations, notes=(note,) if left_out else ())
     if file.is_dir():
         raise HistoryError(
             str(file), f"it is a folder, and the format {chosen} is of files", "Name a file"
@@ -141,12 +136,7 @@ def _read(file: Path, chosen: Format, broken: BrokenLines) -> _Read:
     if chosen == "jsonl":
         reader = HistoryReader(file, lines=broken)
         events = list(reader)
-        return _Read(
-            events=events,
-            torn_bytes=reader.torn_bytes,
-            notes=reader.processes.notes,
-            place=_place_in(file),
-        )
+        return _Read(events=events, notes=reader.processes.notes, place=_place_in(file))
     from splitbrain.history.jepsen import read_operations
 
     raw = list(read_operations(file, chosen, broken))
@@ -166,12 +156,8 @@ def _read_raw(raw: list[RawOperation], broken: BrokenLines) -> _Read:
     )
     processes = ProcessNumbers()
     events = list(to_events(raw, broken, processes))
-    return _Read(
-        events=events,
-        torn_bytes=broken.torn_bytes,
-        notes=(*notes, *processes.notes),
-        place=lambda index: (lines[index], offsets[index]),
-    )
+    notes = (*notes, *processes.notes)
+    return _Read(events=events, notes=notes, place=lambda index: (lines[index], offsets[index]))
 
 
 def _place_in(file: Path) -> Callable[[int], _Place]:
@@ -197,13 +183,10 @@ def _pair(read: _Read, broken: BrokenLines, file: Path) -> list[PairedOperation]
     except PairingError as error:
         line, byte_offset = (None, None) if error.index is None else read.place(error.index)
         where = "" if line is None else f", line {line} at byte {byte_offset}"
+        target = f"{file}{where}, {error.target}"
+        problem, next_step = error.problem, error.next_step
         raise HistoryError(
-            f"{file}{where}, {error.target}",
-            error.problem,
-            error.next_step,
-            index=error.index,
-            line=line,
-            byte_offset=byte_offset,
+            target, problem, next_step, index=error.index, line=line, byte_offset=byte_offset
         ) from error
 
 

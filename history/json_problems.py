@@ -62,7 +62,7 @@ _KNOWN = (
 def in_words(error: Exception) -> str:
     """Return one clause about the refused input, without a full stop."""
     text = str(error)
-    for pattern, words in _KNOWN:
+    for pattern, sentence in _KNOWN:
         found = re.fullmatch(pattern, text, re.DOTALL)
         if found is None:
             continue
@@ -71,7 +71,7 @@ def in_words(error: Exception) -> str:
             if name in parts:
                 parts[name] = _type(parts[name])
         place = parts.pop("place", "").removeprefix("$").removeprefix(".")
-        return words.format(thing=place or "it", **parts)
+        return sentence.format(thing=place or "it", **parts)
     return text
 
 

@@ -91,14 +91,12 @@ def overlaps(found: Sequence[Reign], end_of_run: int) -> list[Overlap]:
     Beliefs that were never stamped are left out; those that never ended last to the run's end.
     """
     # Beliefs of one batch have equal times, and beliefs themselves have no order.
-    stamped = sorted(
-        (
-            (reign.start, reign.end if reign.end is not None else end_of_run, reign)
-            for reign in found
-            if reign.start is not None
-        ),
-        key=lambda span: span[:2],
-    )
+    spans = [
+        (reign.start, end_of_run if reign.end is None else reign.end, reign)
+        for reign in found
+        if reign.start is not None
+    ]
+    stamped = sorted(spans, key=lambda span: span[:2])
     pairs: list[Overlap] = []
     for place, (_, end, first) in enumerate(stamped):
         for start, other_end, second in stamped[place + 1 :]:

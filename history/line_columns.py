@@ -165,6 +165,7 @@ class _Events:
 
     def whole(self) -> EventColumns:
         """Return the columns of all blocks."""
+        sizes = [len(block[0]) for block in self._blocks]
         return EventColumns(
             *(np.concatenate(parts) for parts in zip(*self._blocks, strict=True)),
             kinds=self.kinds,
@@ -172,12 +173,7 @@ class _Events:
             nodes=self.nodes,
             errors=self.errors,
             values=self.values,
-            positions=_whole_positions(
-                [
-                    (len(block[0]), positions)
-                    for block, positions in zip(self._blocks, self._positions, strict=True)
-                ]
-            ),
+            positions=_whole_positions([*zip(sizes, self._positions, strict=True)]),
         )
 
 
@@ -189,8 +185,5 @@ def _whole_positions(blocks: Sequence[tuple[int, Positions | None]]) -> Position
         Positions(*(np.zeros(size, dtype=kind) for kind in kinds)) if known is None else known
         for size, known in blocks
     ]
-    return Positions(
-        np.concatenate([positions.known for positions in filled]),
-        np.concatenate([positions.epochs for positions in filled]),
-        np.concatenate([positions.offsets for positions in filled]),
-    )
+    names = ("known", "epochs", "offsets")
+    return Positions(*(np.concatenate([getattr(part, name) for part in filled]) for name in names))

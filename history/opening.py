@@ -18,6 +18,8 @@ from typing import IO, Any, Final, NamedTuple
 from splitbrain.history.errors import HistoryError
 from splitbrain.history.process_budget import resident_mib
 
+#: Next step where a file cannot be had.
+OTHER_FILE: Final = "Name a run folder or a history file that can be read"
 _GZIP_MARK = b"\x1f\x8b"
 _BLOCK_BYTES = 1 << 20
 #: Resident mebibytes of this process while it reads a packed file; None for any number.
@@ -128,8 +130,4 @@ def numbered_lines(path: Path) -> Iterator[NumberedLine]:
 
 def cannot_open(path: Path, error: OSError) -> HistoryError:
     """Return the error for a file that the system refuses."""
-    return HistoryError(
-        str(path),
-        error.strerror or str(error),
-        "Name a run folder or a history file that can be read",
-    )
+    return HistoryError(str(path), error.strerror or str(error), OTHER_FILE)

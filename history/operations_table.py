@@ -68,11 +68,9 @@ def read_table(path: Path, processes: ProcessNumbers) -> Any:
         raise HistoryError(str(path), problem, "Write or copy the table again") from error
     lacking = [name for name, (_, needed) in COLUMNS.items() if needed and name not in names]
     if lacking:
-        raise HistoryError(
-            str(path),
-            f"the table has no column {', '.join(lacking)}",
-            "Write a table of paired operations, as docs/history-format.md tells",
-        )
+        problem = f"the table has no column {', '.join(lacking)}"
+        next_step = "Write a table of paired operations, as docs/history-format.md tells"
+        raise HistoryError(str(path), problem, next_step)
     if "run_id" in names:
         runs = pc.count_distinct(table["run_id"]).as_py()
         if runs > 1:
@@ -113,11 +111,7 @@ def _typed(path: Path, table: Any) -> Any:
 
 
 def _exact(column: Any) -> Any:
-    """Return a column of whole numbers, fit for a cast that refuses fractions.
-
-    Raises:
-        ValueError: it is none of numbers or moments, or its numbers may have been rounded.
-    """
+    """Return a column of whole numbers or moments, fit for a cast that refuses fractions."""
     kind = column.type
     # Two columns of moments may have different units.
     if pa.types.is_timestamp(kind):

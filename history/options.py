@@ -42,10 +42,10 @@ class OptionField(msgspec.Struct, frozen=True):
     def words(self, value: Any) -> list[str]:
         """Return the words of the command line that give it this value; none for None."""
         if isinstance(value, Mapping):
-            pairs = cast("Mapping[str, Any]", value)
-            return [word for name, one in pairs.items() for word in (self.flag, f"{name}={one}")]
+            pairs = cast("Mapping[str, Any]", value).items()
+            return [word for name, part in pairs for word in (self.flag, f"{name}={part}")]
         if isinstance(value, tuple | list):
-            return [word for one in cast("Iterable[str]", value) for word in (self.flag, one)]
+            return [word for part in cast("Iterable[str]", value) for word in (self.flag, part)]
         if isinstance(value, bool):
             return [self.flag if value else self.flag.replace("--", "--no-", 1)]
         shown = _number(value) if isinstance(value, float) else str(value)
@@ -59,7 +59,7 @@ def options_of(record: type[msgspec.Struct]) -> tuple[OptionField, ...]:
     found: list[OptionField] = []
     for field in msgspec.structs.fields(record):
         type_, *beside = get_args(hints[field.name]) or (None,)
-        option = next((one for one in beside if isinstance(one, Option)), None)
+        option = next((note for note in beside if isinstance(note, Option)), None)
         if option is None:
             continue
         default = field.default

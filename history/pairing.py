@@ -29,9 +29,7 @@ def pair(events: Iterable[Event], *, foreign: bool = False) -> list[PairedOperat
     return _pair(events, _raise, retires=not foreign)
 
 
-def pair_leniently(
-    events: Iterable[Event],
-) -> tuple[list[PairedOperation], list[PairingError]]:
+def pair_leniently(events: Iterable[Event]) -> tuple[list[PairedOperation], list[PairingError]]:
     """Pair a foreign history with missing lines as far as possible; return the refusals too.
 
     An event that breaks the rules is left out. An operation whose process goes on without its

@@ -166,7 +166,7 @@ def reproduce_command(plan: Plan, usual: Experiment | None = None) -> str:
         value, left_out = getattr(experiment, name), getattr(usual, name, None)
         if isinstance(value, dict):
             chosen, known = cast("tuple[dict[str, Any], dict[str, Any]]", (value, left_out or {}))
-            value = {one: chosen[one] for one in sorted(chosen) if chosen[one] != known.get(one)}
+            value = {key: chosen[key] for key in sorted(chosen) if chosen[key] != known.get(key)}
         elif name not in ALWAYS_SAID and value == left_out:
             continue
         words += fields[name].words(value)

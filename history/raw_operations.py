@@ -98,10 +98,10 @@ class ProcessNumbers:
         """Return the numbers given to named processes, in one sentence; empty without names."""
         if not self._by_name:
             return ()
-        told = [f"{number} is {name}" for name, number in [*self._by_name.items()][:_NAMES_MAX]]
-        more = len(self._by_name) - len(told)
+        named = [f"{number} is {name}" for name, number in [*self._by_name.items()][:_NAMES_MAX]]
+        more = len(self._by_name) - len(named)
         rest = f", and so on for {more:,} more" if more else ""
-        return (f"Processes with a name have a number below zero: {', '.join(told)}{rest}.",)
+        return (f"Processes with a name have a number below zero: {', '.join(named)}{rest}.",)
 
 
 #: Errors of a ``fail`` that mean that a compare-and-set found another value.
@@ -215,8 +215,8 @@ def judge_cas(raw: RawOperation, value: Any, argument: object) -> tuple[EventTyp
         return raw.type, value
     if raw.type == "ok":
         # An answer with another pair is refused later, with its line.
-        told = pair if value is None else _pair(value)
-        return "ok", value if told is None else [*told, True]
+        answer = pair if value is None else _pair(value)
+        return "ok", value if answer is None else [*answer, True]
     refused = raw.type == "fail" and (
         raw.error in _REFUSALS or (raw.error is None and repr(value) == repr(argument))
     )

@@ -1,11 +1,10 @@
-"""Reader of ``history.jsonl``, ours or foreign, as a stream of events.
+"""Reader of ``history.jsonl``, ours or foreign, as a stream of events; never the whole file.
 
-A torn last line (no line feed, not JSON) is left by a killed harness: it is dropped and reported in
-``HistoryReader.torn_bytes``. Any other broken line is an error that names its number and byte
-offset, or is left out and counted where the caller asks for that. Lines of the nemesis are left
-out; other processes with a name get a number. Missing ``index``, ``time`` and ``node`` are filled
-in: the index counts events, a missing time is the index, so that the order of lines is the order of
-events. Must never hold the whole file.
+A torn last line (no line feed, not JSON) is left by a killed harness: it is dropped and reported.
+Any other broken line is an error that names its number and byte offset, or is left out and counted
+where the caller asks for that. Lines of the nemesis are left out; other processes with a name get a
+number. A missing index counts events, and stands for a missing time, so that the order of lines is
+the order of events.
 """
 
 from collections.abc import Iterator, Sequence
@@ -63,10 +62,7 @@ class HistoryReader:
     def __init__(
         self, path: Path, *, lines: BrokenLines | None = None, singly: bool = False
     ) -> None:
-        self._path = path
-        self._singly = singly
-        #: Length of the torn last line, None where the file ends with a whole one.
-        self.torn_bytes: int | None = None
+        self._path, self._singly = path, singly
         self._broken = BrokenLines(path) if lines is None else lines
         #: Number of the line read last, from 1, and its start.
         self.line = 0
@@ -76,6 +72,11 @@ class HistoryReader:
         self._has_index: bool | None = None
         self._has_time: bool | None = None
         self.processes = ProcessNumbers()
+
+    @property
+    def torn_bytes(self) -> int | None:
+        """Length of the torn last line, None where the file ends with a whole one."""
+        return self._broken.torn_bytes
 
     def __iter__(self) -> Iterator[Event]:
         with opened(self._path) as file:
@@ -123,7 +124,7 @@ class HistoryReader:
     def _decode_last(self, line: bytes) -> Iterator[Event]:
         """Decode the line without a line feed: torn unless it is whole JSON."""
         if not is_json(line):
-            self.torn_bytes = len(line)
+            self._broken.tear(len(line))
             return
         event = self._decode_line(line)
         if event is not None:

@@ -29,9 +29,7 @@ def planned_fault(content: dict[str, Any]) -> Fault:
     return msgspec.convert(upgraded_fault(content), Fault)
 
 
-def decode_schedule(
-    lines: Iterable[bytes],
-) -> tuple[tuple[Fault, ...], tuple[ActualFault, ...]]:
+def decode_schedule(lines: Iterable[bytes]) -> tuple[tuple[Fault, ...], tuple[ActualFault, ...]]:
     """Decode the planned faults, and those that were injected with their targets.
 
     A torn last line is left out; it was never acted upon.

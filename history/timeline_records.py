@@ -1,11 +1,8 @@
 """Lines of ``timeline.jsonl``: events inside a simulated world, for people; pure.
 
-Only a simulated run writes the file, for only there is every message, flush and crash seen at an
-exact moment. Nothing is judged from it: verdicts come from the history, the state events and the
-logs. Lines are JSON objects told apart by ``kind`` and stand in the order of ``time``. A message
-stands at the time when it was sent, so its writer holds it back until its fate is known. Times are
-whole microseconds of virtual time since the run's start: the same zero as the nanoseconds of
-``history.jsonl``. Source: issue 5, item 9.
+Nothing is judged from it. Lines are JSON objects told apart by ``kind``, in the order of ``time``:
+whole microseconds of virtual time since the run's start, the zero of ``history.jsonl``. A message
+stands at the time when it was sent, so its writer holds it back until its fate is known.
 """
 
 from typing import Literal, TypeAlias

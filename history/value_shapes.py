@@ -1,9 +1,8 @@
 """Shapes that the values of an operation must have, whatever judges it; pure.
 
 An answer that does not fit its request is never taken for "done": it belongs to another operation,
-or means something that nobody here knows. Source: ``contracts.operations``: a compare-and-set asks
-for ``[expected, new]`` and answers ``[expected, new, succeeded]``; a write answers the value
-written, or nothing in foreign histories.
+or means something that nobody here knows. Source: ``contracts.operations``; in foreign histories a
+write may answer nothing.
 """
 
 from typing import Any, cast
@@ -47,11 +46,12 @@ def is_same(asked: object, answered: object) -> bool:
     if isinstance(asked, bool) or isinstance(answered, bool):
         return asked is answered
     if isinstance(asked, (list, tuple)) and isinstance(answered, (list, tuple)):
-        ones, others = cast("list[Any]", asked), cast("list[Any]", answered)
-        return len(ones) == len(others) and all(map(is_same, ones, others))
+        items, others = cast("list[Any]", asked), cast("list[Any]", answered)
+        return len(items) == len(others) and all(map(is_same, items, others))
     if isinstance(asked, dict) and isinstance(answered, dict):
-        one, other = cast("dict[Any, Any]", asked), cast("dict[Any, Any]", answered)
-        return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
+        items, others = cast("dict[Any, Any]", asked), cast("dict[Any, Any]", answered)
+        same_keys = items.keys() == others.keys()
+        return same_keys and all(is_same(items[key], others[key]) for key in items)
     # NaN equals itself here.
     return asked is answered or asked == answered or (asked != asked and answered != answered)  # noqa: PLR0124
 

@@ -11,7 +11,15 @@ import msgspec
 from splitbrain.contracts.fault import ActualFault, Fault, Microseconds
 from splitbrain.contracts.names import NodeName
 from splitbrain.nemesis.awaiting import sentence
-from splitbrain.nemesis.effects import AskTold, AskView, AwaitHappening, Doing, Present, Told, Wait
+from splitbrain.nemesis.effects import (
+    AskReports,
+    AskView,
+    AwaitHappening,
+    Doing,
+    Present,
+    Reports,
+    Wait,
+)
 from splitbrain.nemesis.fault_kind import FaultKind
 from splitbrain.nemesis.targets import ClusterView
 
@@ -89,8 +97,8 @@ def await_moment(
     when = fault.when
     if when is None or present.now_us >= load_end_us:
         return Moment(True)
-    told: Told | None = yield AskTold()
-    if told is None:
+    reports: Reports | None = yield AskReports()
+    if reports is None:
         return Moment(False, reason="the nodes tell nothing to wait for")
     end_us = load_end_us
     if when.timeout_us is not None:

@@ -66,7 +66,7 @@ def sentence(when: Awaited) -> str:
     return f"{when.on!r}{place}{epoch} {times}"
 
 
-class Told(msgspec.Struct, frozen=True):
+class Happening(msgspec.Struct, frozen=True):
     """Happening at a node."""
 
     name: str
@@ -75,14 +75,14 @@ class Told(msgspec.Struct, frozen=True):
     leads: bool
 
 
-class Tale:
+class HappeningDetector:
     """Detector of happenings in the stream of all nodes' state events."""
 
     def __init__(self) -> None:
         self._leads: dict[NodeName, bool] = {}
         self._watermarks: dict[NodeName, int] = {}
 
-    def told(self, event: StateEvent) -> Told | None:
+    def detect(self, event: StateEvent) -> Happening | None:
         """Return the event's happening; None when a fault cannot await it."""
         node = NodeName(event.node)
         if event.kind == "started":
@@ -92,7 +92,7 @@ class Tale:
         name = self._name(event, node)
         if name is None:
             return None
-        return Told(name, node, event.epoch, self._leads.get(node, False))
+        return Happening(name, node, event.epoch, self._leads.get(node, False))
 
     def _name(self, event: StateEvent, node: NodeName) -> str | None:
         leads = self._leads.get(node, False)
@@ -129,16 +129,16 @@ class Count:
         #: Node of the last of them; None until then.
         self.there: NodeName | None = None
 
-    def heard(self, told: Told) -> bool:
+    def heard(self, happening: Happening) -> bool:
         """Count a happening; return whether it was the last one awaited."""
         when = self._when
         fits = (
             self.there is None
-            and told.name == when.on
-            and (when.epoch is None or told.epoch == when.epoch)
+            and happening.name == when.on
+            and (when.epoch is None or happening.epoch == when.epoch)
             and (
                 when.node == ANYWHERE
-                or (told.leads if when.node == AT_LEADER else told.node == when.node)
+                or (happening.leads if when.node == AT_LEADER else happening.node == when.node)
             )
         )
         if not fits:
@@ -146,5 +146,5 @@ class Count:
         self._left -= 1
         if self._left:
             return False
-        self.there = told.node
+        self.there = happening.node
         return True

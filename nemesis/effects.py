@@ -22,7 +22,7 @@ from splitbrain.contracts.fault import (
 from splitbrain.contracts.names import NodeName
 from splitbrain.nemesis.acts import Act
 from splitbrain.nemesis.expectations import Expectation
-from splitbrain.nemesis.promise import VoterTold
+from splitbrain.nemesis.promise import VoterReport
 
 _Result = TypeVar("_Result")
 
@@ -56,8 +56,8 @@ class AskView(msgspec.Struct, frozen=True):
     """Look who leads, and where the logs end. Answer: ``ClusterView`` (of ``nemesis.aim.Aim``)."""
 
 
-class AskTold(msgspec.Struct, frozen=True):
-    """Answer: ``Told``; None where the nodes tell nothing."""
+class AskReports(msgspec.Struct, frozen=True):
+    """Answer: ``Reports``; None where the nodes tell nothing."""
 
 
 class Begin(msgspec.Struct, frozen=True):
@@ -152,8 +152,8 @@ class TellExits(msgspec.Struct, frozen=True):
 
 
 Effect = (
-    Wait | StayInForce | AwaitHappening | AskView | AskTold | Begin | AskAcknowledged | Record | Do
-    | Look | AwaitService | AskExits | AreBack | TellExits
+    Wait | StayInForce | AwaitHappening | AskView | AskReports | Begin | AskAcknowledged | Record
+    | Do | Look | AwaitService | AskExits | AreBack | TellExits
 )  # fmt: skip
 
 
@@ -170,11 +170,11 @@ class Present:
 Doing = Generator[Effect, Any, _Result]
 
 
-class Told(msgspec.Struct, frozen=True):
-    """Words of the voters."""
+class Reports(msgspec.Struct, frozen=True):
+    """Reports of the voters on their logs."""
 
     #: Those that told nothing are missing.
-    voters: Mapping[NodeName, VoterTold]
+    voters: Mapping[NodeName, VoterReport]
     #: Looks at all nodes' files that are over; two more, and all is heard that was written before.
     looks: int
 

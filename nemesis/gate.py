@@ -2,7 +2,7 @@
 
 One that may make a voter forget is asked about twice: before it strikes, and when its nodes are
 down and nothing of theirs is changed yet (``nemesis.promise`` says why). Its source is given:
-what voters tell (``ToldPromise``), or the ghost state of a world.
+what voters tell (``ReportedPromise``), or the ghost state of a world.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from splitbrain.contracts.fault import ActualFault, Fault, Microseconds
 from splitbrain.contracts.names import NodeName
 from splitbrain.nemesis.aim import Patience
-from splitbrain.nemesis.effects import AskTold, Doing, Present, Told, Wait
+from splitbrain.nemesis.effects import AskReports, Doing, Present, Reports, Wait
 from splitbrain.nemesis.fault_kind import FaultKind
 from splitbrain.nemesis.fault_options import BEYOND_PROMISE
 from splitbrain.nemesis.holds import Holds
@@ -54,7 +54,7 @@ class Promise(Protocol):
         ...
 
 
-class ToldPromise:
+class ReportedPromise:
     """The promise as far as the voters tell of it."""
 
     def __init__(self, voters: Sequence[NodeName], patience: Patience) -> None:
@@ -68,35 +68,35 @@ class ToldPromise:
 
     def reason_before(self, actual: ActualFault) -> Doing[str | None]:
         """See ``Promise``: whether the voters tell what must be known."""
-        told: Told | None = yield AskTold()
-        return reason_unknown(self._voters, {} if told is None else told.voters)
+        reports: Reports | None = yield AskReports()
+        return reason_unknown(self._voters, {} if reports is None else reports.voters)
 
     def reason_once_down(
         self, actual: ActualFault, forgetful: Callable[[], Collection[NodeName]], present: Present
     ) -> Doing[str | None]:
         """See ``Promise``; waits a while for the others to hold what must be held."""
-        told: Told | None = yield AskTold()
-        if told is None:
+        reports: Reports | None = yield AskReports()
+        if reports is None:
             return _NOBODY_TELLS
         # The look that is under way may have passed a file already.
-        wanted = told.looks + 2
+        wanted = reports.looks + 2
         until_us = present.now_us + _CATCH_UP_US
-        while told.looks < wanted:
+        while reports.looks < wanted:
             if present.is_ending or present.now_us >= until_us:
                 return _NOBODY_TELLS
-            told = yield from self._told_again(present)
-        demand = demand_of(self._voters, actual.nodes, told.voters)
+            reports = yield from self._reports_again(present)
+        demand = demand_of(self._voters, actual.nodes, reports.voters)
         until_us = present.now_us + self._patience.held_us
         while True:
-            reason = reason_unmet(demand, self._voters, forgetful(), told.voters)
+            reason = reason_unmet(demand, self._voters, forgetful(), reports.voters)
             if reason is None or present.is_ending or present.now_us >= until_us:
                 return reason
-            told = yield from self._told_again(present)
+            reports = yield from self._reports_again(present)
 
-    def _told_again(self, present: Present) -> Doing[Told]:
+    def _reports_again(self, present: Present) -> Doing[Reports]:
         yield Wait(present.now_us + self._patience.look_again_us)
-        told: Told = yield AskTold()
-        return told
+        reports: Reports = yield AskReports()
+        return reports
 
 
 class FaultGate:

@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Asking(msgspec.Struct, frozen=True):
+class Repetition(msgspec.Struct, frozen=True):
     """Number of tries of one plan, and of the failures that it needs."""
 
     tries: int

@@ -31,7 +31,7 @@ from splitbrain.nemesis.fault_kind import FaultKind
 NEVER = -1
 
 
-class VoterTold(msgspec.Struct, frozen=True):
+class VoterReport(msgspec.Struct, frozen=True):
     """A voter's own word on its log, all lives together; -1: nothing."""
 
     #: The newest epoch that it was in.
@@ -89,14 +89,16 @@ def reason_against(
     return None
 
 
-def reason_unknown(nodes: Sequence[NodeName], told: Mapping[NodeName, VoterTold]) -> str | None:
+def reason_unknown(
+    nodes: Sequence[NodeName], reports: Mapping[NodeName, VoterReport]
+) -> str | None:
     """Why nobody could tell what voters hold once others are down; None: they tell of it.
 
     Args:
         nodes: all voters.
-        told: what the voters have told; those that have told nothing may be missing.
+        reports: what the voters have told; those that have told nothing may be missing.
     """
-    silent = [node for node in nodes if told.get(node, VoterTold()).held == NEVER]
+    silent = [node for node in nodes if reports.get(node, VoterReport()).held == NEVER]
     if silent:
         return (
             f"nobody can tell whether it is within the promise: {', '.join(silent)} never told of "
@@ -106,16 +108,16 @@ def reason_unknown(nodes: Sequence[NodeName], told: Mapping[NodeName, VoterTold]
 
 
 def demand_of(
-    nodes: Sequence[NodeName], hit: Collection[NodeName], told: Mapping[NodeName, VoterTold]
+    nodes: Sequence[NodeName], hit: Collection[NodeName], reports: Mapping[NodeName, VoterReport]
 ) -> Demand:
     """Return what the others must hold, asked once the nodes hit are down and all told is heard.
 
     Args:
         nodes: all voters.
         hit: nodes that are to forget.
-        told: what all voters have told by now.
+        reports: what all voters have told by now.
     """
-    known = [told.get(node, VoterTold()) for node in nodes]
+    known = [reports.get(node, VoterReport()) for node in nodes]
     ends = [one.end for node, one in zip(nodes, known, strict=True) if node not in hit]
     return Demand(
         epoch=max(one.epoch for one in known),
@@ -127,7 +129,7 @@ def reason_unmet(
     demand: Demand,
     nodes: Sequence[NodeName],
     forgetful: Collection[NodeName],
-    told: Mapping[NodeName, VoterTold],
+    reports: Mapping[NodeName, VoterReport],
 ) -> str | None:
     """Why somebody could be elected who lacks what was promised, None if nobody could.
 
@@ -135,12 +137,12 @@ def reason_unmet(
         demand: of the nodes hit.
         nodes: all voters.
         forgetful: the nodes hit, and all that may have forgotten before.
-        told: what the voters have told by now.
+        reports: what the voters have told by now.
     """
     lacking = [
         node
         for node in nodes
-        if node in forgetful or not _meets(told.get(node, VoterTold()), demand)
+        if node in forgetful or not _meets(reports.get(node, VoterReport()), demand)
     ]
     if len(lacking) < majority_of(nodes):
         return None
@@ -151,5 +153,5 @@ def reason_unmet(
     )
 
 
-def _meets(told: VoterTold, demand: Demand) -> bool:
-    return told.held >= demand.offset and told.held_epoch >= demand.epoch
+def _meets(report: VoterReport, demand: Demand) -> bool:
+    return report.held >= demand.offset and report.held_epoch >= demand.epoch

@@ -24,9 +24,10 @@ def change_file(files: DataFiles, change: FileChange) -> FileChanged | None:
     chance = random.Random(f"{change.draw} {change.kind} {change.file}").random
     # All that may be open is drawn first, so that no choice shifts another.
     file_share, place_share, bit_share = chance(), chance(), chance()
-    file = _chosen(_fitting(files, change), file_share)
-    if file is None:
+    fitting = _fitting(files, change)
+    if not fitting:
         return None
+    file = fitting[int(file_share * len(fitting))]
     if change.kind == "flip":
         return _flip(files, change, file, place_share, bit_share)
     if change.kind == "truncate":
@@ -44,10 +45,6 @@ def _fitting(files: DataFiles, change: FileChange) -> list[str]:
         for file, size in files.sizes().items()
         if fnmatchcase(file, change.file) and size > smallest
     )
-
-
-def _chosen(fitting: list[str], share: float) -> str | None:
-    return fitting[int(share * len(fitting))] if fitting else None
 
 
 def _flip(

@@ -37,8 +37,7 @@ class Owner(msgspec.Struct, frozen=True):
 
     def word(self) -> str:
         """As it stands in a label."""
-        fields = (self.machine, self.boot, self.process_namespace, self.process, self.started_ticks)
-        return "/".join(str(field) for field in fields)
+        return "/".join(map(str, msgspec.structs.astuple(self)))
 
 
 def this_process() -> Owner:

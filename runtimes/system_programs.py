@@ -12,8 +12,6 @@ from typing import Final
 #: Where administrators' programs lie, which an ordinary user's PATH may lack.
 SEARCH_PATH: Final = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
-_TOOL_PATIENCE_S: Final = 30.0
-
 
 class CannotError(Exception):
     """The refusal of a system program, one clause."""
@@ -24,7 +22,7 @@ def run_tool(
     text: str = "",
     descriptors: Sequence[int] = (),
     *,
-    patience_s: float = _TOOL_PATIENCE_S,
+    patience_s: float = 30.0,
     **environment: str,
 ) -> str:
     """Run a system program with this text on its standard input; what it printed.

@@ -60,8 +60,8 @@ def rows_of(result: DataFrame, row: type[_Row], *order: str | Column, limit: int
     ]
     found = result.orderBy(*order).limit(limit).select(*shown).toArrow().to_pylist()
     for name in (column.field for column in columns if column.kind == Value):
-        for told in found:
-            told[name] = None if told[name] is None else msgspec.json.decode(told[name])
+        for cells in found:
+            cells[name] = None if cells[name] is None else msgspec.json.decode(cells[name])
     return msgspec.convert(found, list[row])
 
 

@@ -5,7 +5,7 @@ Latencies are counted by whole microsecond first, so that an exact quantile of a
 runs needs no sort of them. No data is null, never zero.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial, reduce
 from typing import Final
 
@@ -48,8 +48,8 @@ SELECTED_RUNS: Final = StructType(
     ]
 )
 
-#: Value and samples of each figure, as columns of one row.
-Columns = dict[str, tuple[Column, Column]]
+#: Aggregates in SQL: of each number of samples, the value of each figure.
+Figures = dict[str, dict[str, str]]
 
 #: One row per subject; ``value`` is null without samples.
 FIGURES: Final = StructType(
@@ -60,7 +60,6 @@ FIGURES: Final = StructType(
     ]
 )
 _NS_PER_US: Final = 1000
-_US_PER_MS: Final = 1e3
 
 
 def gate_figures(tables: RunTables, runs: DataFrame, subjects: Sequence[Subject]) -> DataFrame:
@@ -119,29 +118,20 @@ class _Measures:
         return measure(conditions)
 
     def latency(self, conditions: Sequence[Condition]) -> DataFrame:
-        """Return figures of ok operations."""
         counted = self._once("latency", lambda: _counted_latencies(self.tables.operations))
         chosen = self._chosen(counted, conditions, operation="f")
-        pooled = chosen.agg(
-            sql.percentile("us", [0.5, 0.95, 0.99], sql.col("count")).alias("quantiles"),
-            sql.max("us").alias("longest"),
-            sql.sum("count").alias("samples"),
+        # Equal aggregates are computed once.
+        quantiles = "percentile(us, array(0.5D, 0.95D, 0.99D), count)"
+        pooled = {
+            **{f"latency_p{p}_ms": f"{quantiles}[{n}] / 1e3D" for n, p in enumerate((50, 95, 99))},
+            "latency_max_ms": "max(us) / 1e3D",
+        }
+        by_run = chosen.groupBy("run_id").agg(
+            sql.expr("percentile(us, 0.99D, count)").alias("p99"), sql.sum("count").alias("count")
         )
-        worst = (
-            chosen.groupBy("run_id")
-            .agg(sql.percentile("us", 0.99, sql.col("count")).alias("p99"))
-            .agg(sql.max("p99").alias("worst"))
-        )
-        quantiles, samples = sql.col("quantiles"), sql.col("samples")
-        return _one_row(
-            pooled.crossJoin(worst),
-            {
-                "latency_p50_ms": (quantiles[0] / _US_PER_MS, samples),
-                "latency_p95_ms": (quantiles[1] / _US_PER_MS, samples),
-                "latency_p99_ms": (quantiles[2] / _US_PER_MS, samples),
-                "latency_max_ms": (sql.col("longest") / _US_PER_MS, samples),
-                "latency_p99_worst_ms": (sql.col("worst") / _US_PER_MS, samples),
-            },
+        worst = {"latency_p99_worst_ms": "max(p99) / 1e3D"}
+        return _one_row(chosen, {"sum(count)": pooled}).crossJoin(
+            _one_row(by_run, {"sum(count)": worst})
         )
 
     def windows(self, conditions: Sequence[Condition]) -> DataFrame:
@@ -149,52 +139,27 @@ class _Measures:
         windows = self._once(
             "windows", lambda: fault_windows(self.tables.operations, self.tables.faults)
         )
-        chosen = self._chosen(windows.where("verified"), conditions, fault="kind")
-        columns: Columns = {}
-        aggregates: list[Column] = []
+        figures: Figures = {
+            "count(availability_during)": {
+                "availability_min": "min(availability_during)",
+                "availability_mean": "avg(availability_during)",
+            }
+        }
         for name in ("failover", "recovery"):
-            times = f"{name}_ms"
-            aggregates += [
-                sql.percentile(times, [0.5, 0.99]).alias(f"{name}_quantiles"),
-                sql.max(times).alias(f"{name}_longest"),
-                sql.count(times).alias(f"{name}_samples"),
-            ]
-            quantiles, samples = sql.col(f"{name}_quantiles"), sql.col(f"{name}_samples")
-            columns[f"{name}_p50_ms"] = (quantiles[0], samples)
-            columns[f"{name}_p99_ms"] = (quantiles[1], samples)
-            columns[f"{name}_max_ms"] = (sql.col(f"{name}_longest"), samples)
-        aggregates += [
-            sql.min("availability_during").alias("least"),
-            sql.avg("availability_during").alias("mean"),
-            sql.count("availability_during").alias("availability_samples"),
-        ]
-        samples = sql.col("availability_samples")
-        columns["availability_min"] = (sql.col("least"), samples)
-        columns["availability_mean"] = (sql.col("mean"), samples)
-        return _one_row(chosen.agg(*aggregates), columns)
+            quantiles = f"percentile({name}_ms, array(0.5D, 0.99D))"
+            figures[f"count({name}_ms)"] = {
+                f"{name}_p50_ms": f"{quantiles}[0]",
+                f"{name}_p99_ms": f"{quantiles}[1]",
+                f"{name}_max_ms": f"max({name}_ms)",
+            }
+        return _one_row(self._chosen(windows.where("verified"), conditions, fault="kind"), figures)
 
     def throughput(self, conditions: Sequence[Condition]) -> DataFrame:
-        """Return figures of acknowledged throughput."""
         by_second = self._once("throughput", lambda: throughput(self.tables.operations))
-        seconds = sql.max("second") - sql.min("second") + 1
-        by_run = (
-            self._chosen(by_second, conditions)
-            .groupBy("run_id")
-            .agg((sql.sum("ok") / seconds).alias("rate"))
-        )
-        figures = by_run.agg(
-            sql.avg("rate").alias("mean"),
-            sql.min("rate").alias("least"),
-            sql.count("rate").alias("samples"),
-        )
-        samples = sql.col("samples")
-        return _one_row(
-            figures,
-            {
-                "throughput_mean": (sql.col("mean"), samples),
-                "throughput_min": (sql.col("least"), samples),
-            },
-        )
+        rate = sql.expr("sum(ok) / (max(second) - min(second) + 1)").alias("rate")
+        by_run = self._chosen(by_second, conditions).groupBy("run_id").agg(rate)
+        figures = {"throughput_mean": "avg(rate)", "throughput_min": "min(rate)"}
+        return _one_row(by_run, {"count(rate)": figures})
 
     def outcome(self, conditions: Sequence[Condition]) -> DataFrame:
         """Return shares of the operations that did not end ok."""
@@ -206,16 +171,11 @@ class _Measures:
                 sql.count(sql.lit(1)).alias("count"),
             ),
         )
-        sums = [sql.sum(name).alias(name) for name in ("fail", "info", "count")]
-        samples = sql.col("count")
-        return _one_row(
-            # Without operations the sum is null.
-            self._chosen(counted, conditions, operation="f").agg(*sums),
-            {
-                "operations_failed": (sql.col("fail") / samples, samples),
-                "operations_open": (sql.col("info") / samples, samples),
-            },
-        )
+        shares = {
+            "operations_failed": "sum(fail) / sum(count)",
+            "operations_open": "sum(info) / sum(count)",
+        }
+        return _one_row(self._chosen(counted, conditions, operation="f"), {"sum(count)": shares})
 
     def found(self, family: str, conditions: Sequence[Condition]) -> DataFrame:
         """Return figures of a job's findings: null if it could find nothing, else zero or more."""
@@ -223,38 +183,42 @@ class _Measures:
         row = self._chosen(self._once(family, lambda: job(self)), conditions).agg(
             *(sql.expr(value).alias(name) for name, value in values.items())
         )
-        told_by = {one.name: one.samples_of for one in FOUND_FIGURES if one.name in values}
-        for told in set(told_by.values()):
-            runs = self._chosen(self._once(told, partial(TOLD[told], self.tables)), conditions)
-            row = row.crossJoin(runs.agg(sql.count("run_id").alias(told)))
-        samples = {name: sql.col(f"`{told}`") for name, told in told_by.items()}
-        return _one_row(
-            row,
-            {
-                name: (sql.when(count > 0, sql.coalesce(name, sql.lit(0))), count)
-                for name, count in samples.items()
-            },
+        samples_of = {
+            figure.name: figure.samples_of for figure in FOUND_FIGURES if figure.name in values
+        }
+        for samples in set(samples_of.values()):
+            runs = self._once(samples, partial(JUDGED_RUNS[samples], self.tables))
+            chosen = self._chosen(runs, conditions)
+            row = row.crossJoin(chosen.agg(sql.count("run_id").alias(samples)))
+        counts = {name: sql.col(f"`{samples}`") for name, samples in samples_of.items()}
+        return row.select(
+            *(
+                _figure(name, sql.when(count > 0, sql.coalesce(name, sql.lit(0))), count)
+                for name, count in counts.items()
+            )
         )
 
     def timeline(self) -> DataFrame:
-        """Return rows of ``Reign``."""
         run = self.tables
         return self._once(
             "timeline", lambda: election_timeline(run.state_events, run.faults, run.operations)
         )
 
 
-def _one_row(frame: DataFrame, columns: Mapping[str, tuple[Column, Column]]) -> DataFrame:
-    """Return value and samples of each figure in one row; the sum of no samples is null."""
-    return frame.select(
+def _one_row(frame: DataFrame, figures: Figures) -> DataFrame:
+    """Aggregate all rows to value and samples of each figure; no samples are null, and count 0."""
+    return frame.agg(
         *(
-            sql.struct(
-                value.cast("double").alias("value"),
-                sql.coalesce(samples, sql.lit(0)).cast("long").alias("samples"),
-            ).alias(name)
-            for name, (value, samples) in columns.items()
+            _figure(name, sql.expr(value), sql.expr(samples))
+            for samples, values in figures.items()
+            for name, value in values.items()
         )
     )
+
+
+def _figure(name: str, value: Column, samples: Column) -> Column:
+    counted = sql.coalesce(samples, sql.lit(0)).cast("long")
+    return sql.struct(value.cast("double").alias("value"), counted.alias("samples")).alias(name)
 
 
 def _holds(condition: Condition, column: str) -> Column:
@@ -284,7 +248,7 @@ def _runs_that_read(tables: RunTables, *writes: str) -> DataFrame:
 
 
 #: Runs in which something can be found at all, by what they have.
-TOLD: Final[dict[str, Callable[[RunTables], DataFrame]]] = {
+JUDGED_RUNS: Final[dict[str, Callable[[RunTables], DataFrame]]] = {
     LOG: lambda run: _dumped(run, 1),
     LOGS: lambda run: _dumped(run, 2),
     EVENTS: lambda run: run.state_events.select("run_id").distinct(),
@@ -359,6 +323,6 @@ _FAMILIES: Final = {
 
 
 def _family_of(figure: str) -> str:
-    names = {family: {one.name for one in figures} for family, figures in _FAMILIES.items()}
+    names = {family: {figure.name for figure in figures} for family, figures in _FAMILIES.items()}
     names |= {family: {*values} for family, (_, values) in FOUND.items()}
     return next(family for family, known in names.items() if figure in known)

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from splitbrain.contracts.errors import UNREADABLE, HarnessError
-from splitbrain.history.border import refuse_strays
+from splitbrain.history.border import refuse_foreign_entries
 from splitbrain.history.functions import Functions
 from splitbrain.history.plan import decode_plan
 from splitbrain.history.run_folder import RunFolder
@@ -77,7 +77,7 @@ def ingest(run_folder: Path, *, batch_rows: int = BATCH_ROWS) -> Ingested:
             "there is no such folder",
             "Name a folder below runs/.",
         )
-    refuse_strays(run_folder)
+    refuse_foreign_entries(run_folder)
     try:
         # Taken before reading: a run that still grows is then seen to have changed.
         sources = _sources(folder)

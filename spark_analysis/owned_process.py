@@ -27,7 +27,7 @@ Request = TypeVar("Request")
 
 
 def answer(
-    arguments: Sequence[str], asked: type[Request], answer_to: Callable[[Request], object]
+    arguments: Sequence[str], kind: type[Request], answer_to: Callable[[Request], object]
 ) -> int:
     """Answer a request of ``harness.pool.spark_child``; return the exit code.
 
@@ -37,7 +37,7 @@ def answer(
     """
     request_path, owner = arguments
     live_with(int(owner))
-    request = msgspec.json.decode(Path(request_path).read_bytes(), type=asked)
+    request = msgspec.json.decode(Path(request_path).read_bytes(), type=kind)
     try:
         answered = answer_to(request)
     except HarnessError as error:

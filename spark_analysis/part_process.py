@@ -130,11 +130,9 @@ class _Child:
 
     @property
     def resident_mib(self) -> float:
-        """Memory held now."""
         return resident_mib(self._process.pid)
 
     def exchange(self, question: object) -> Any:
-        """Send a question and wait for its answer."""
         try:
             self._connection.send_bytes(pickle.dumps(question, pickle.HIGHEST_PROTOCOL))
         except OSError:
@@ -142,7 +140,6 @@ class _Child:
         return self.receive()
 
     def receive(self) -> Any:
-        """Return the next message."""
         try:
             return self._connection.recv()
         except (EOFError, OSError):
@@ -166,7 +163,6 @@ class _Child:
             guard.join()
 
     def close(self) -> None:
-        """Kill it and wait for its end."""
         self._process.kill()
         self._process.wait()
         self._connection.close()

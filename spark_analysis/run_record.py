@@ -40,7 +40,7 @@ class Judged(msgspec.Struct, frozen=True):
     observations: list[dict[str, Any]] = []
 
 
-class Met(msgspec.Struct, frozen=True):
+class CoverageCell(msgspec.Struct, frozen=True):
     """Coverage of a fault in ``results.json``."""
 
     kind: str
@@ -64,7 +64,7 @@ class Conclusions(msgspec.Struct, frozen=True):
     elections: int | None = None
     longest_unavailability_ms: int | None = None
     reproduce: str | None = None
-    coverage: list[Met] | None = None
+    coverage: list[CoverageCell] | None = None
 
     @property
     def outcome(self) -> str:
@@ -160,7 +160,7 @@ def verdict_rows(conclusions: Conclusions | None) -> list[Row]:
 def coverage_rows(conclusions: Conclusions | None) -> list[Row]:
     """Return rows of ``coverage``, in the order of the results."""
     rows = (conclusions.coverage if conclusions is not None else None) or ()
-    return [msgspec.structs.astuple(met) for met in rows]
+    return [msgspec.structs.astuple(cell) for cell in rows]
 
 
 def run_row(

@@ -154,15 +154,15 @@ def _effect(operation: PairedOperation, functions: Functions) -> str | None:
 
 def fault_rows(folder: RunFolder, damage: Damage) -> list[Row]:
     """Return rows of ``faults``, in the order of the schedule, with the phases side by side."""
-    stories = by_fault(json_lines(folder.faults, FaultEvent, damage))
-    return [_fault_row(index, story) for index, story in sorted(stories.items())]
+    by_index = by_fault(json_lines(folder.faults, FaultEvent, damage))
+    return [_fault_row(index, events) for index, events in sorted(by_index.items())]
 
 
-def _fault_row(index: int, story: Sequence[FaultEvent]) -> Row:
+def _fault_row(index: int, events: Sequence[FaultEvent]) -> Row:
     # The first event of a phase counts.
-    phases: Phases = {event.phase: event for event in reversed(story)}
+    phases: Phases = {event.phase: event for event in reversed(events)}
     # Targets are known from the injection on; a fault that was never injected hit nothing.
-    event = phases.get("invoked") or story[0]
+    event = phases.get("invoked") or events[0]
     reached: tuple[FaultPhase, ...] = ("invoked", "verified", "healing", "removed", "resumed")
     times = (phases[phase].time if phase in phases else None for phase in reached)
     return (
@@ -175,7 +175,7 @@ def _fault_row(index: int, story: Sequence[FaultEvent]) -> Row:
         has_bitten(phases),
         "not-applicable" not in phases,
         [f"{link.source}>{link.destination}" for link in event.links],
-        next((phase.evidence for phase in story if phase.evidence is not None), None),
+        next((phase.evidence for phase in events if phase.evidence is not None), None),
         gone_with(phases) is not None,
         traits_of(event).ends_process,
     )

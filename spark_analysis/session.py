@@ -180,7 +180,7 @@ def _start(
         raise HarnessError(
             "start Spark",
             f"{master}, Java {jdk.version} at {jdk.home}, found by {jdk.source}",
-            _last_words(jvm_log) or str(error).splitlines()[0].rstrip("."),
+            _error_line(jvm_log) or str(error).splitlines()[0].rstrip("."),
             advice,
         ) from error
 
@@ -271,15 +271,15 @@ def _standard_error_to(path: Path) -> Iterator[None]:
         os.close(target)
 
 
-def _last_words(jvm_log: Path) -> str | None:
+def _error_line(jvm_log: Path) -> str | None:
     """Return the line of a failed JVM's output that most likely tells why."""
     try:
         tail = jvm_log.read_bytes()[-_OUTPUT_TAIL_BYTES:].decode("utf-8", "replace")
     except OSError:
         return None
     lines = [line.strip() for line in tail.splitlines() if line.strip()]
-    telling = [line for line in lines if "rror" in line or "xception" in line]
-    chosen = telling or [line for line in lines if not line.startswith("WARNING")]
+    errors = [line for line in lines if "rror" in line or "xception" in line]
+    chosen = errors or [line for line in lines if not line.startswith("WARNING")]
     return chosen[0].rstrip(".") if chosen else None
 
 

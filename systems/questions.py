@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Protocol, TypeVar
 
+from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Address
 
@@ -50,3 +51,10 @@ def ask_all(
     finally:
         pool.shutdown(wait=False)  # each thread ends by its own deadline
     return answers
+
+
+def not_yet(system: str, action: str, problem: str) -> HarnessError:
+    """Return the refusal of a cluster that is not as it should be, or not yet."""
+    return HarnessError(
+        action, system, problem, "Look at the nodes' output in the run folder, nodes/<n>/."
+    )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Final
 
-from tidy.tree import Finding
+from tidy.tree import Breach, Finding, findings_in
 
 #: Modules in which a simulated world lives: folders with all that they hold, and single modules.
 SIMULATED: Final = (
@@ -26,7 +26,7 @@ SIMULATED: Final = (
     "systems/kraft/planted_bugs", "harness/campaign/sweep/swarm",
     "harness/folder/simulation_outcome", "harness/run/load/reading",
     "harness/run/load/routes", "harness/run/load/seat", "harness/run/load/timetable",
-    "harness/run/world/acting", "harness/run/world/fault_driver", "harness/run/world/happenings",
+    "harness/run/world/acting", "harness/run/world/fault_driver",
     "harness/run/world/load", "harness/run/world/recovery",
     "harness/run/world/simulate", "nemesis/*", "nemesis/families/*", "nodes/transport/link_machine",
     "workloads/*",
@@ -87,14 +87,10 @@ def check_exactness(path: PurePosixPath, text: str) -> list[Finding]:
     if not runs_in_simulation(path):
         return []
     tree = ast.parse(text)
-    found = [*_orders(path, tree), *_calls(path, tree), *_module_state(path, tree)]
+    found = [*_orders(tree), *_calls(tree), *_module_state(tree)]
     if _NOTHING_ELSE.match(str(path)):
         found += _imports(path, tree)
-    return found
-
-
-def _finding(path: PurePosixPath, node: ast.expr | ast.stmt, sentence: str) -> Finding:
-    return Finding(str(path), node.lineno, sentence)
+    return findings_in(path, found)
 
 
 # --- names of sets
@@ -211,14 +207,12 @@ def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -
 # --- orders of sets
 
 
-def _orders(path: PurePosixPath, tree: ast.Module) -> Iterator[Finding]:
+def _orders(tree: ast.Module) -> Iterator[Breach]:
     names = SetNames(tree)
     for node in ast.walk(tree):
         for walked in _walked_in_order(node, names):
             if is_set(walked, names):
-                yield _finding(
-                    path, walked, "the order of a set is not the seed's; sort it, or use a dict"
-                )
+                yield walked.lineno, "the order of a set is not the seed's; sort it, or use a dict"
 
 
 def _walked_in_order(node: ast.AST, names: SetNames) -> Iterator[ast.expr]:
@@ -255,28 +249,26 @@ def _called(function: ast.expr) -> str | None:
 # --- calls
 
 
-def _calls(path: PurePosixPath, tree: ast.Module) -> Iterator[Finding]:
+def _calls(tree: ast.Module) -> Iterator[Breach]:
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Name(id="id" | "hash" as name)):
-                yield _finding(path, node, f"{name}() differs from run to run")
+                yield node.lineno, f"{name}() differs from run to run"
             case ast.keyword(arg="key", value=ast.Name(id="id" | "hash" as name) as value):
-                yield _finding(path, value, f"{name}() differs from run to run")
+                yield value.lineno, f"{name}() differs from run to run"
             case ast.Attribute(value=ast.Name(id="random"), attr=attribute) if (
                 attribute not in _RANDOM
             ):
-                yield _finding(path, node, "draw from the world's streams, not from the module")
+                yield node.lineno, "draw from the world's streams, not from the module"
             case ast.Call(func=ast.Attribute(attr=attribute)) if attribute in _DRAWS:
-                yield _finding(
-                    path, node, f"{attribute}() may draw otherwise elsewhere; use random() alone"
-                )
+                yield node.lineno, f"{attribute}() may draw otherwise elsewhere; use random() alone"
             case ast.Attribute(value=ast.Name(id="math"), attr=attribute):
                 if attribute not in _EXACT_MATH:
-                    yield _finding(path, node, f"math.{attribute} is the C library's, which differ")
+                    yield node.lineno, f"math.{attribute} is the C library's, which differ"
             case ast.Attribute(value=ast.Name(id="time" | "datetime" as module)):
-                yield _finding(path, node, f"a world has its own clock; {module} is the machine's")
+                yield node.lineno, f"a world has its own clock; {module} is the machine's"
             case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=float())):
-                yield _finding(path, node, "a fractional power is the C library's, which differ")
+                yield node.lineno, "a fractional power is the C library's, which differ"
             case _:
                 continue
 
@@ -284,10 +276,10 @@ def _calls(path: PurePosixPath, tree: ast.Module) -> Iterator[Finding]:
 # --- state that outlives a run
 
 
-def _module_state(path: PurePosixPath, tree: ast.Module) -> Iterator[Finding]:
+def _module_state(tree: ast.Module) -> Iterator[Breach]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Global):
-            yield _finding(path, node, "a module keeps no state; hand it to a run's own object")
+            yield node.lineno, "a module keeps no state; hand it to a run's own object"
     for statement in tree.body:
         match statement:
             case ast.Assign(targets=[ast.Name(id="__all__")]):
@@ -299,9 +291,8 @@ def _module_state(path: PurePosixPath, tree: ast.Module) -> Iterator[Finding]:
             case _:
                 continue
         if _is_state(value, is_final=is_final):
-            yield _finding(
-                path,
-                statement,
+            yield (
+                statement.lineno,
                 "a module keeps no state; make it Final and fill it here, or move it",
             )
 
@@ -321,7 +312,7 @@ def _is_state(value: ast.expr, *, is_final: bool) -> bool:
             return False
 
 
-def _imports(path: PurePosixPath, tree: ast.Module) -> Iterator[Finding]:
+def _imports(path: PurePosixPath, tree: ast.Module) -> Iterator[Breach]:
     forbidden = _MACHINE if path == _STREAMS else _MACHINE | {"random"}
     for node in ast.walk(tree):
         match node:
@@ -333,6 +324,4 @@ def _imports(path: PurePosixPath, tree: ast.Module) -> Iterator[Finding]:
                 continue
         for root in roots:
             if root in forbidden:
-                yield Finding(
-                    str(path), node.lineno, f"a simulated world has no {root}; ask the world"
-                )
+                yield node.lineno, f"a simulated world has no {root}; ask the world"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
-from tidy.tree import Finding
+from tidy.tree import Breach, Finding, findings_in
 
 #: Names that say nothing about what is inside.
 EMPTY_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "misc"})
@@ -48,88 +48,70 @@ _ASYNC_ROOMS = frozenset({"server", "transport"})
 
 def check_names(paths: Iterable[PurePosixPath]) -> list[Finding]:
     """Names that say nothing, Python where a package of that name would be shadowed."""
-    found: list[Finding] = []
-    for path in paths:
-        parts = {PurePosixPath(part).stem for part in path.parts}
-        found += [
-            Finding(str(path), 0, f"the name {name!r} says nothing; name the thing")
-            for name in sorted(parts & EMPTY_NAMES)
-        ]
-        if path.parts[0] == "docker" and path.name == "__init__.py":
-            found.append(
-                Finding(str(path), 0, "docker/ must be no package: it would shadow the library")
-            )
-        if path.parts[0] == "tests" and path.name == "__init__.py":
-            found.append(Finding(str(path), 0, "tests are no packages (importmode=importlib)"))
-    return found
+    return [finding for path in paths for finding in findings_in(path, _names(path))]
+
+
+def _names(path: PurePosixPath) -> Iterator[Breach]:
+    parts = {PurePosixPath(part).stem for part in path.parts}
+    for name in sorted(parts & EMPTY_NAMES):
+        yield 0, f"the name {name!r} says nothing; name the thing"
+    if path.parts[0] == "docker" and path.name == "__init__.py":
+        yield 0, "docker/ must be no package: it would shadow the library"
+    if path.parts[0] == "tests" and path.name == "__init__.py":
+        yield 0, "tests are no packages (importmode=importlib)"
 
 
 def check_text(path: PurePosixPath, text: str) -> list[Finding]:
     """Machine paths, registry hosts, unfinished work, careless shell scripts."""
     if path.name in EXEMPT or "corpus" in path.parts:
         return []
-    found: list[Finding] = []
+    return findings_in(path, _text(text))
+
+
+def _text(text: str) -> Iterator[Breach]:
     for number, line in enumerate(text.splitlines(), start=1):
         if _MACHINE_PATH.search(line):
-            found.append(Finding(str(path), number, "an absolute path of one machine"))
+            yield number, "an absolute path of one machine"
         if _UNFINISHED.search(line):
-            found.append(Finding(str(path), number, "unfinished work; finish it or open an issue"))
-        found += [
-            Finding(str(path), number, f"names the package source {host}")
-            for host in _HOSTS
-            if host in line
-        ]
-    if text.startswith("#!") and "sh" in text.split("\n", 1)[0]:
-        found += _check_shell(path, text)
-    return found
-
-
-def _check_shell(path: PurePosixPath, text: str) -> list[Finding]:
-    strict = "set -euo pipefail" if "bash" in text.split("\n", 1)[0] else "set -eu"
-    if strict in text:
-        return []
-    return [Finding(str(path), 1, f"a script without {strict!r} goes on after a failure")]
-
-
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
+            yield number, "unfinished work; finish it or open an issue"
+        yield from ((number, f"names the package source {host}") for host in _HOSTS if host in line)
+    shebang = text.split("\n", 1)[0]
+    if shebang.startswith("#!") and "sh" in shebang:
+        strict = "set -euo pipefail" if "bash" in shebang else "set -eu"
+        if strict not in text:
+            yield 1, f"a script without {strict!r} goes on after a failure"
 
 
 def check_python(path: PurePosixPath, text: str) -> list[Finding]:
     """Sizes, docstrings, coroutines in pure rooms, tests that are skipped."""
     tree = ast.parse(text)
-    found = [*_module(path, text, tree), *_functions(path, tree)]
+    found = [*_module(path, text, tree), *_functions(tree)]
     if path.parts[0] == "nodes" and path.parts[1] not in _ASYNC_ROOMS:
-        found += _coroutines(path, tree)
+        found += _coroutines(tree)
     if path.parts[0] == "nodes":
-        found += _knowledge_of_tests(path, tree)
+        found += _knowledge_of_tests(tree)
     if path.parts[0] == "tests":
-        found += _skips(path, tree)
-    return found
+        found += _skips(tree)
+    return findings_in(path, found)
 
 
-def _module(path: PurePosixPath, text: str, tree: ast.Module) -> Iterator[Finding]:
+def _module(path: PurePosixPath, text: str, tree: ast.Module) -> Iterator[Breach]:
     docstring = ast.get_docstring(tree)
     if docstring is None and path.parts[0] != "tests":
-        yield Finding(str(path), 1, "a module says its purpose in a docstring")
+        yield 1, "a module says its purpose in a docstring"
     lines = len(text.splitlines())
     if lines > MODULE_LINES_MAX and LENGTH_REASON not in " ".join((docstring or "").split()):
-        yield Finding(
-            str(path),
-            0,
-            f"{lines} lines; split it, or say in the docstring {LENGTH_REASON!r} and why",
-        )
+        yield 0, f"{lines} lines; split it, or say in the docstring {LENGTH_REASON!r} and why"
 
 
-def _functions(path: PurePosixPath, tree: ast.Module) -> Iterator[Finding]:
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _functions(tree: ast.Module) -> Iterator[Breach]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            lines = code_lines(node)
-            if lines > FUNCTION_LINES_MAX:
-                yield Finding(
-                    str(path),
-                    node.lineno,
-                    f"{node.name} has {lines} lines, at most {FUNCTION_LINES_MAX} read well",
-                )
+        if isinstance(node, _Function) and (lines := code_lines(node)) > FUNCTION_LINES_MAX:
+            at_most = f"at most {FUNCTION_LINES_MAX} read well"
+            yield node.lineno, f"{node.name} has {lines} lines, {at_most}"
 
 
 def code_lines(function: _Function) -> int:
@@ -149,15 +131,14 @@ def _span(node: ast.stmt | ast.expr) -> set[int]:
     return set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
 
-def _coroutines(path: PurePosixPath, tree: ast.Module) -> Iterator[Finding]:
+def _coroutines(tree: ast.Module) -> Iterator[Breach]:
     for node in ast.walk(tree):
         if isinstance(node, ast.AsyncFunctionDef | ast.Await | ast.AsyncFor | ast.AsyncWith):
-            yield Finding(
-                str(path), node.lineno, "coroutines live in nodes/server and nodes/transport only"
-            )
+            yield node.lineno, "coroutines live in nodes/server and nodes/transport only"
 
 
-def _knowledge_of_tests(path: PurePosixPath, tree: ast.Module) -> Iterator[Finding]:
+def _knowledge_of_tests(tree: ast.Module) -> Iterator[Breach]:
+    advice = "a node does not know that it is tested; plant bugs by patches"
     for node in ast.walk(tree):
         match node:
             case (
@@ -170,16 +151,12 @@ def _knowledge_of_tests(path: PurePosixPath, tree: ast.Module) -> Iterator[Findi
                 | ast.ClassDef(name=name)
                 | ast.keyword(arg=str(name))
             ) if _TESTED.search(_HUMP.sub("_", name).lower()):
-                yield Finding(
-                    str(path),
-                    getattr(node, "lineno", 0),
-                    f"{name}: a node does not know that it is tested; plant bugs by patches",
-                )
+                yield getattr(node, "lineno", 0), f"{name}: {advice}"
             case _:
                 pass
 
 
-def _skips(path: PurePosixPath, tree: ast.Module) -> Iterator[Finding]:
+def _skips(tree: ast.Module) -> Iterator[Breach]:
     """A test that cannot run here is a failure of the set-up, never a skip."""
     for node in ast.walk(tree):
         if (
@@ -188,4 +165,4 @@ def _skips(path: PurePosixPath, tree: ast.Module) -> Iterator[Finding]:
             and isinstance(node.value, ast.Name | ast.Attribute)
             and ast.unparse(node.value) in {"pytest", "pytest.mark", "mark"}
         ):
-            yield Finding(str(path), node.lineno, "no test is skipped; set it up or remove it")
+            yield node.lineno, "no test is skipped; set it up or remove it"

@@ -1,8 +1,12 @@
 """Files that belong to the project, and the form of a finding."""
 
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+#: Line, from 1, or 0 for the file as a whole; and a sentence.
+Breach = tuple[int, str]
 
 
 @dataclass(frozen=True, order=True)
@@ -10,13 +14,17 @@ class Finding:
     """One breach of the house style."""
 
     path: str
-    #: From 1; 0 for the file as a whole.
     line: int
     sentence: str
 
     def __str__(self) -> str:
         """Return the form that editors and CI servers make clickable."""
         return f"{self.path}:{self.line}: {self.sentence}"
+
+
+def findings_in(path: PurePosixPath, breaches: Iterable[Breach]) -> list[Finding]:
+    """Return a file's breaches as findings."""
+    return [Finding(str(path), line, sentence) for line, sentence in breaches]
 
 
 def project_files(root: Path) -> list[PurePosixPath]:

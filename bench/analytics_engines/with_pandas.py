@@ -84,11 +84,13 @@ class Pandas:
         begins = load.groupby("run_id")["start_ns"].min().to_dict()
         ends = finish.groupby(load["run_id"]).max().to_dict()
         faults = self._table("faults", "run_id", "index", "invoked_ns", "removed_ns")
-        told = load[(load["type"] == "ok") & (load["f"] != "read")]
+        acknowledged = load[(load["type"] == "ok") & (load["f"] != "read")]
         rows: list[dict[str, object]] = []
         for run_id, group in faults.groupby("run_id"):
             span = (int(begins[run_id]), int(ends[run_id]))
-            rows += _run_windows(str(run_id), group, told[told["run_id"] == run_id], span)
+            rows += _run_windows(
+                str(run_id), group, acknowledged[acknowledged["run_id"] == run_id], span
+            )
         return pd.DataFrame(rows)
 
     def _lost(self) -> pd.DataFrame:
@@ -134,12 +136,12 @@ def _counted(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def _run_windows(
-    run_id: str, faults: pd.DataFrame, told: pd.DataFrame, load: tuple[int, int]
+    run_id: str, faults: pd.DataFrame, acknowledged: pd.DataFrame, load: tuple[int, int]
 ) -> list[dict[str, object]]:
     """Return the windows of one run, from sorted arrays."""
-    asked = told["start_ns"].to_numpy("int64")
-    ends = told["end_ns"].to_numpy("int64")
-    epochs = told["position_epoch"].to_numpy("int64")
+    starts = acknowledged["start_ns"].to_numpy("int64")
+    ends = acknowledged["end_ns"].to_numpy("int64")
+    epochs = acknowledged["position_epoch"].to_numpy("int64")
     slots = np.unique(ends // SLOT_NS)
     faults = faults.sort_values("invoked_ns")
     starts = faults["invoked_ns"].to_numpy("int64")
@@ -152,8 +154,8 @@ def _run_windows(
         finish = load[1] if last else int(starts[place + 1])
         in_time = np.ones(len(ends), dtype=bool) if last else ends < finish
         known = epochs[ends <= start].max(initial=-1)
-        moved = in_time & (asked > start) & (epochs > known) & (known >= 0)
-        back = in_time & (asked >= stop)
+        moved = in_time & (starts > start) & (epochs > known) & (known >= 0)
+        back = in_time & (starts >= stop)
         first = int(np.where(moved, ends, np.iinfo(np.int64).max).argmin())
         spans = {
             "before": (max(start - CONTEXT_NS, load[0], begin), start),

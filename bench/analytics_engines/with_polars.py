@@ -122,7 +122,7 @@ class Polars:
             .collect()
             .lazy()
         )
-        told = self._acknowledged().select(
+        acknowledged = self._acknowledged().select(
             "run_id",
             pl.col("start_ns").alias("asked"),
             pl.col("end_ns").alias("told"),
@@ -130,9 +130,9 @@ class Polars:
         )
         result = windows.select(_FAULT)
         for phase, frame in _spans(windows).items():
-            result = result.join(_served(frame, told, phase), on=_FAULT, how="left")
-        return result.join(_moved(windows, told), on=_FAULT, how="left").join(
-            _back(windows, told), on=_FAULT, how="left"
+            result = result.join(_served(frame, acknowledged, phase), on=_FAULT, how="left")
+        return result.join(_moved(windows, acknowledged), on=_FAULT, how="left").join(
+            _back(windows, acknowledged), on=_FAULT, how="left"
         )
 
     def _lost(self) -> pl.LazyFrame:
@@ -195,8 +195,8 @@ def _spans(windows: pl.LazyFrame) -> dict[str, pl.LazyFrame]:
     }
 
 
-def _served(spans: pl.LazyFrame, told: pl.LazyFrame, phase: str) -> pl.LazyFrame:
-    slots = told.select("run_id", (pl.col("told") // SLOT_NS).alias("slot")).unique()
+def _served(spans: pl.LazyFrame, acknowledged: pl.LazyFrame, phase: str) -> pl.LazyFrame:
+    slots = acknowledged.select("run_id", (pl.col("told") // SLOT_NS).alias("slot")).unique()
     # Slots that served, up to each bound: their difference is what lies between.
     ranked = slots.sort("run_id", "slot").with_columns(
         served=pl.col("slot").cum_count().over("run_id")
@@ -229,8 +229,8 @@ def _served(spans: pl.LazyFrame, told: pl.LazyFrame, phase: str) -> pl.LazyFrame
     )
 
 
-def _moved(windows: pl.LazyFrame, told: pl.LazyFrame) -> pl.LazyFrame:
-    epochs = told.group_by("run_id", "epoch").agg(first=pl.col("told").min())
+def _moved(windows: pl.LazyFrame, acknowledged: pl.LazyFrame) -> pl.LazyFrame:
+    epochs = acknowledged.group_by("run_id", "epoch").agg(first=pl.col("told").min())
     known = (
         windows.join(epochs, on="run_id")
         .filter(pl.col("first") <= pl.col("start"))
@@ -240,7 +240,7 @@ def _moved(windows: pl.LazyFrame, told: pl.LazyFrame) -> pl.LazyFrame:
     before_next = (pl.col("told") < pl.col("free_until")).fill_null(value=True)
     return (
         windows.join(known, on=_FAULT)
-        .join(told, on="run_id")
+        .join(acknowledged, on="run_id")
         .filter((pl.col("asked") > pl.col("start")) & (pl.col("epoch") > pl.col("known")))
         .filter(before_next)
         .group_by(_FAULT)
@@ -251,10 +251,10 @@ def _moved(windows: pl.LazyFrame, told: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _back(windows: pl.LazyFrame, told: pl.LazyFrame) -> pl.LazyFrame:
+def _back(windows: pl.LazyFrame, acknowledged: pl.LazyFrame) -> pl.LazyFrame:
     before_next = (pl.col("told") < pl.col("free_until")).fill_null(value=True)
     return (
-        windows.join(told, on="run_id")
+        windows.join(acknowledged, on="run_id")
         .filter((pl.col("asked") >= pl.col("end")) & before_next)
         .group_by(_FAULT)
         .agg(recovery_ms=(pl.col("told").min() - pl.col("end").first()) / _NS_PER_MS)

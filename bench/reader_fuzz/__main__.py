@@ -19,32 +19,32 @@ from pathlib import Path
 
 from bench.reader_fuzz.fuzzing import Difference, file_of, fuzzed, looked_at, shrunk
 
-#: Differences that are shrunk and told singly.
-_TOLD_MAX = 12
+#: Differences that are shrunk and printed singly.
+_PRINTED_MAX = 12
 
 
-def tell(seed: int, differences: Sequence[Difference], save: Path | None) -> None:
+def show(seed: int, differences: Sequence[Difference], save: Path | None) -> None:
     """Print the first difference of each kind, with a small file that shows it."""
     first: dict[tuple[str, str, str], Difference] = {}
-    for one in differences:
-        first.setdefault((one.finding.kind, one.finding.way, one.format), one)
-    kinds = Counter((one.finding.kind, one.finding.way, one.format) for one in differences)
+    for case in differences:
+        first.setdefault((case.finding.kind, case.finding.way, case.format), case)
+    kinds = Counter((case.finding.kind, case.finding.way, case.format) for case in differences)
     with tempfile.TemporaryDirectory(prefix="splitbrain-fuzz-") as folder:
-        for kind, count in kinds.most_common(_TOLD_MAX):
-            one = first[kind]
-            small = shrunk(file_of(seed, one.number), one.finding, Path(folder) / "history")
-            print(f"\n{count:,} x {', '.join(kind)}; file {one.number}: {one.finding.detail}")
-            print(f"  python -m bench.reader_fuzz --seed {seed} --only {one.number}")
+        for kind, count in kinds.most_common(_PRINTED_MAX):
+            case = first[kind]
+            small = shrunk(file_of(seed, case.number), case.finding, Path(folder) / "history")
+            print(f"\n{count:,} x {', '.join(kind)}; file {case.number}: {case.finding.detail}")
+            print(f"  python -m bench.reader_fuzz --seed {seed} --only {case.number}")
             print(f"  {small._replace(content=b'')}")
             if small.format != "parquet":
                 print("".join(f"    {line!r}\n" for line in small.content.splitlines(True)), end="")
             if save is not None:
                 save.mkdir(parents=True, exist_ok=True)
-                name = save / f"{seed}-{one.number}.{one.format}"
+                name = save / f"{seed}-{case.number}.{case.format}"
                 name.write_bytes(small.stored)
                 print(f"  saved as {name}")
-    if len(kinds) > _TOLD_MAX:
-        print(f"\nand {len(kinds) - _TOLD_MAX} kinds more")
+    if len(kinds) > _PRINTED_MAX:
+        print(f"\nand {len(kinds) - _PRINTED_MAX} kinds more")
 
 
 def main() -> int:
@@ -55,20 +55,20 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", type=int, help="the number of one file")
     parser.add_argument("--save", type=Path, help="where to keep small files that differ")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     began_s = time.monotonic()
-    if asked.only is None:
-        tally = fuzzed(asked.seed, asked.files, asked.jobs)
+    if options.only is None:
+        tally = fuzzed(options.seed, options.files, options.jobs)
     else:
-        tally = looked_at(asked.seed, range(asked.only, asked.only + 1))
+        tally = looked_at(options.seed, range(options.only, options.only + 1))
     seconds = round(time.monotonic() - began_s, 1)
     for name, count in tally.counts.most_common():
         print(f"{count:>9,}  {name}")
-    tell(asked.seed, tally.differences, asked.save)
+    show(options.seed, tally.differences, options.save)
     line = {
         "bench": "reader_fuzz",
-        "seed": asked.seed,
-        "files": asked.files if asked.only is None else 1,
+        "seed": options.seed,
+        "files": options.files if options.only is None else 1,
         "differences": len(tally.differences),
         "seconds": seconds,
         "counts": dict(tally.counts),

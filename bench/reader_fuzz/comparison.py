@@ -189,9 +189,9 @@ def _differences(
     elif way is not Way.OBJECTS and expected.torn:
         yield Finding("accepted", name, "a torn file, in columns")
     else:
-        told = _unlike(expected.operations, given, file.model)
-        if told and (alternative is None or _unlike(alternative.operations, given, file.model)):
-            yield Finding(told[0], name, told[1])
+        unlike = _unlike(expected.operations, given, file.model)
+        if unlike and (alternative is None or _unlike(alternative.operations, given, file.model)):
+            yield Finding(unlike[0], name, unlike[1])
 
 
 def _unlike(
@@ -211,9 +211,9 @@ def _unlike(
         ("values", list(_values(plain, given, model))),
     )
     for kind, pairs in relations:
-        told = _no_bijection(pairs)
-        if told is not None:
-            return kind, told
+        problem = _no_bijection(pairs)
+        if problem is not None:
+            return kind, problem
     if _ranks([(m.start, m.end) for m in plain]) != _ranks([(t.start, t.end) for t in given]):
         return "times", "the order of the times is another one"
     return None

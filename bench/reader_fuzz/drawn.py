@@ -9,7 +9,7 @@ from random import Random
 from typing import NamedTuple
 
 from bench.reader_fuzz import spellings
-from bench.reader_fuzz.stories import Story, StoryOptions, Told
+from bench.reader_fuzz.stories import DrawnEvent, Story, StoryOptions
 from bench.reader_fuzz.tables import damaged, etcd_file, table_of
 
 FORMATS = ("jsonl", "edn", "kv", "jepsen-log", "parquet", "etcd-robustness")
@@ -60,11 +60,11 @@ def drawn(seed: int, number: int, *, large: bool = False) -> DrawnFile:
     model = _model(random, format_)
     plain = large or random.random() < 0.5
     writer = _Writer(random, format_, plain=plain)
-    told = Story(random, _story(random, format_, model, plain=plain, large=large)).events()
+    events = Story(random, _story(random, format_, model, plain=plain, large=large)).events()
     if format_ in _WHOLE:
-        content = (table_of if format_ == "parquet" else etcd_file)(random, told)
+        content = (table_of if format_ == "parquet" else etcd_file)(random, events)
     else:
-        content = writer.content(told)
+        content = writer.content(events)
     if format_ != "parquet" and not large and random.random() < 0.4:
         content = damaged(random, content, keep_meaning=format_ == "etcd-robustness")
     named = format_ in ("kv", "jepsen-log") or random.random() < 0.6
@@ -148,15 +148,15 @@ class _Writer:
         self._ending = "\r\n" if not plain and random.random() < 0.15 else "\n"
         self._order = random.random()
 
-    def content(self, told: Sequence[Told]) -> bytes:
+    def content(self, events: Sequence[DrawnEvent]) -> bytes:
         """Return the whole file."""
         random = self._random
-        times = self._times(len(told))
+        times = self._times(len(events))
         gap = random.choice((1, 1, 1, 3))
         has_index = self._plain or random.random() < 0.4
         write = {"jsonl": self._json, "jepsen-log": self._log}.get(self._format, self._edn)
         lines: list[str] = []
-        for place, (event, time) in enumerate(zip(told, times, strict=True)):
+        for place, (event, time) in enumerate(zip(events, times, strict=True)):
             lines += self._between(lines)
             lines.append(write(event, str(place * gap) if has_index else None, time))
         if self._format == "edn" and not self._plain and lines and random.random() < 0.15:
@@ -195,7 +195,7 @@ class _Writer:
             return ["{:process :nemesis, :type :info, :f :start, :value nil}"]
         return [self._random.choice(_BETWEEN.get(self._format, _BETWEEN["edn"]))]
 
-    def _json(self, event: Told, index: str | None, time: str | None) -> str:
+    def _json(self, event: DrawnEvent, index: str | None, time: str | None) -> str:
         fields = {
             "index": index,
             "time": time,
@@ -220,7 +220,7 @@ class _Writer:
             written.insert(0, random.choice(_MORE_JSON))
         return "{" + f"{random.choice(('', ' '))},{random.choice(('', ' '))}".join(written) + "}"
 
-    def _edn(self, event: Told, index: str | None, time: str | None) -> str:
+    def _edn(self, event: DrawnEvent, index: str | None, time: str | None) -> str:
         value, key = event.value, event.key
         if self._keyed and key is not None:
             value, key = f"[{key} {value}]", None
@@ -248,7 +248,7 @@ class _Writer:
             random.choice((" ; a remark", " #_ 3", "  ")) if random.random() < 0.1 else ""
         )
 
-    def _log(self, event: Told, _index: str | None, _time: str | None) -> str:
+    def _log(self, event: DrawnEvent, _index: str | None, _time: str | None) -> str:
         begin = self._random.choice(
             ("INFO  jepsen.util - ", "2020-01-01 INFO [worker 1] jepsen.util: ", "")
         )

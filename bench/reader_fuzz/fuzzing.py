@@ -46,12 +46,12 @@ def looked_at(seed: int, numbers: range) -> Tally:
         for number in numbers:
             file = file_of(seed, number)
             counts[file.format] += 1
-            told = compared(file, path)
-            counts["read by both"] += told.read
-            counts["read as columns"] += told.as_columns
-            counts["without an order"] += told.linearizable is False
-            counts.update(f"refused, may be: {doubt}" for doubt in told.doubts)
-            differences += [Difference(number, file.format, one) for one in told.findings]
+            result = compared(file, path)
+            counts["read by both"] += result.read
+            counts["read as columns"] += result.as_columns
+            counts["without an order"] += result.linearizable is False
+            counts.update(f"refused, may be: {doubt}" for doubt in result.doubts)
+            differences += [Difference(number, file.format, finding) for finding in result.findings]
     return Tally(counts, differences)
 
 

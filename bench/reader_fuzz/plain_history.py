@@ -124,19 +124,19 @@ def _opened(event: PlainEvent) -> PlainOperation:
     )
 
 
-def _completed(asked: PlainOperation, event: PlainEvent) -> PlainOperation:
-    if event.f != asked.f or event.key not in (None, asked.key):
+def _completed(invocation: PlainOperation, event: PlainEvent) -> PlainOperation:
+    if event.f != invocation.f or event.key not in (None, invocation.key):
         raise RulesBroken("an answer to something else")
-    if event.time < asked.start:
+    if event.time < invocation.start:
         raise RulesBroken("an answer before its question")
-    return asked._replace(
+    return invocation._replace(
         result=event.value if event.type == "ok" else None,
         type=event.type,
         end=None if event.type == "info" else event.time,
         error=event.error,
-        node=event.node or asked.node or None,
+        node=event.node or invocation.node or None,
         position=event.position,
-        final=asked.final or event.final,
+        final=invocation.final or event.final,
     )
 
 
@@ -149,14 +149,14 @@ def refuse_nonsense(operation: PlainOperation) -> None:
         raise RulesBroken("an answer to contains that is neither true nor false")
     if operation.f != "cas":
         return
-    asked, told = items_of(operation.argument), items_of(answer)
-    if asked is None or len(asked) != _PAIR:
+    pair, items = items_of(operation.argument), items_of(answer)
+    if pair is None or len(pair) != _PAIR:
         raise RulesBroken("a compare-and-set that is asked no pair")
     if answer is None:
         return
-    if told is None or len(told) not in (_PAIR, _ANSWER) or told[:_PAIR] != asked:
+    if items is None or len(items) not in (_PAIR, _ANSWER) or items[:_PAIR] != pair:
         raise RulesBroken("a compare-and-set that answers to another question")
-    if len(told) == _ANSWER and not _is_boolean(told[_PAIR]):
+    if len(items) == _ANSWER and not _is_boolean(items[_PAIR]):
         raise RulesBroken("a compare-and-set that answers neither true nor false")
 
 

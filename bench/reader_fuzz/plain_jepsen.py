@@ -39,13 +39,13 @@ def with_meaning(lines: list[Line], history_format: str) -> list[Line]:
         return lines
     lines = [line._replace(f="cas") if line.f == "compare-and-set" else line for line in lines]
     lines = _with_keys(lines) if _are_keyed(lines) else lines
-    asked: dict[Plain, Plain] = {}
-    told: list[Line] = []
+    invoked: dict[Plain, Plain] = {}
+    meant: list[Line] = []
     for line in lines:
         if line.type == "invoke":
-            asked[line.process] = line.value
-        told.append(_observed(line, asked.get(line.process)) if line.f == "cas" else line)
-    return told
+            invoked[line.process] = line.value
+        meant.append(_observed(line, invoked.get(line.process)) if line.f == "cas" else line)
+    return meant
 
 
 def _are_keyed(lines: list[Line]) -> bool:
@@ -64,7 +64,7 @@ def _are_keyed(lines: list[Line]) -> bool:
 
 def _with_keys(lines: list[Line]) -> list[Line]:
     keys: dict[Plain, Plain] = {}
-    told: list[Line] = []
+    meant: list[Line] = []
     for line in lines:
         pair = items_of(line.value)
         if pair is not None and len(pair) == _PAIR:
@@ -75,20 +75,20 @@ def _with_keys(lines: list[Line]) -> list[Line]:
             key, value = keys.get(line.process), line.value
         if line.type == "invoke":
             keys[line.process] = key
-        told.append(line._replace(key=key, value=value))
-    return told
+        meant.append(line._replace(key=key, value=value))
+    return meant
 
 
-def _observed(line: Line, asked: Plain) -> Line:
+def _observed(line: Line, argument: Plain) -> Line:
     """Return a completed compare-and-set as what it says: done, refused, or not known."""
-    pair = items_of(asked)
+    pair = items_of(argument)
     if line.type not in ("ok", "fail") or pair is None or len(pair) != _PAIR:
         return line
     if line.type == "ok":
-        told = pair if line.value is None else items_of(line.value)
-        if told is None or told[:_PAIR] != pair:
+        answer = pair if line.value is None else items_of(line.value)
+        if answer is None or answer[:_PAIR] != pair:
             raise RulesBroken("a compare-and-set that answers to another question")
-        return line._replace(value=sequence((*pair, *(told[_PAIR:] or (boolean(True),)))))
-    if line.error in _REFUSALS or (line.error is None and line.value == asked):
+        return line._replace(value=sequence((*pair, *(answer[_PAIR:] or (boolean(True),)))))
+    if line.error in _REFUSALS or (line.error is None and line.value == argument):
         return line._replace(type="ok", value=sequence((*pair, boolean(False))))
     return line

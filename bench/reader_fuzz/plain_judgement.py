@@ -75,8 +75,8 @@ def _register(state: Any, operation: PlainOperation) -> tuple[bool, Any]:
         # Of what no register knows nothing may happen.
         return False, state
     expected, new = items_of(operation.argument) or (None, None)
-    told = items_of(operation.result) if known else None
-    done = told is None or len(told) == _PAIR or told[_PAIR] == ("boolean", True)
+    answer = items_of(operation.result) if known else None
+    done = answer is None or len(answer) == _PAIR or answer[_PAIR] == ("boolean", True)
     if not known:
         return True, new if state == expected else state
     return (state == expected) == done, new if done else state

@@ -31,13 +31,13 @@ class StoryOptions(NamedTuple):
     steps: int
     #: How nothing, true, false and a list of items are spelled.
     nothing: str
-    #: Whether a refused compare-and-set is told as ``fail``.
+    #: Whether a refused compare-and-set is written as ``fail``.
     refusals_fail: bool
     #: Functions that occur; None: all that the model knows.
     functions: Sequence[str] | None = None
 
 
-class Told(NamedTuple):
+class DrawnEvent(NamedTuple):
     """One event; texts are as a file has them."""
 
     process: str
@@ -65,85 +65,85 @@ class Story:
         self._sets: dict[int | None, set[int]] = {}
         self._texts: dict[int | None, str] = {}
 
-    def events(self) -> list[Told]:
+    def events(self) -> list[DrawnEvent]:
         """All events, in order."""
         idle = list(self._options.processes)
-        told: list[Told] = []
+        events: list[DrawnEvent] = []
         for _ in range(self._options.steps):
             if not idle:
                 break
             process = self._random.choice(idle)
             if process not in self._open:
-                told.append(self._invoke(process))
+                events.append(self._invoke(process))
                 continue
             answer = self._answer(process)
-            told.append(answer)
+            events.append(answer)
             if answer.type == "info" and self._random.random() < 0.6:
                 idle.remove(process)
-        return told
+        return events
 
-    def _invoke(self, process: str) -> Told:
+    def _invoke(self, process: str) -> DrawnEvent:
         random, options = self._random, self._options
         key = random.randrange(len(options.keys)) if options.keys else None
         f = random.choice(options.functions or _FUNCTIONS[options.model])
         count = 0 if f in ("read", "get") else 2 if f == "cas" else 1
-        asked = tuple(random.randrange(len(options.values)) for _ in range(count))
-        self._open[process] = (f, key, asked)
-        return Told(process, "invoke", f, self._key(key), self._spelled(asked))
+        values = tuple(random.randrange(len(options.values)) for _ in range(count))
+        self._open[process] = (f, key, values)
+        return DrawnEvent(process, "invoke", f, self._key(key), self._spelled(values))
 
-    def _answer(self, process: str) -> Told:
-        f, key, asked = self._open.pop(process)
+    def _answer(self, process: str) -> DrawnEvent:
+        f, key, values = self._open.pop(process)
         random = self._random
         type_ = random.choices(("ok", "fail", "info"), (75, 8, 17))[0]
         if type_ != "ok":
             if type_ == "info" and random.random() < 0.5:
-                self._perform(f, key, asked)
+                self._perform(f, key, values)
             error = random.choice(_ERRORS) if f == "cas" or random.random() < 0.5 else None
-            return Told(process, type_, f, self._key(key), self._spelled(asked), error)
-        value = self._perform(f, key, asked)
+            return DrawnEvent(process, type_, f, self._key(key), self._spelled(values), error)
+        value = self._perform(f, key, values)
         if f == "cas" and self._options.refusals_fail and value == "refused":
             error = random.choice((None, "did-not-succeed"))
-            return Told(process, "fail", f, self._key(key), self._spelled(asked), error)
+            return DrawnEvent(process, "fail", f, self._key(key), self._spelled(values), error)
         left_out = self._options.keys and random.random() < 0.05
-        return Told(process, "ok", f, None if left_out else self._key(key), value)
+        return DrawnEvent(process, "ok", f, None if left_out else self._key(key), value)
 
-    def _perform(self, f: str, key: int | None, asked: tuple[_Value, ...]) -> str:
+    def _perform(self, f: str, key: int | None, values: tuple[_Value, ...]) -> str:
         if self._options.model == "set":
-            return self._on_set(f, self._sets.setdefault(key, set()), asked)
+            return self._on_set(f, self._sets.setdefault(key, set()), values)
         if self._options.model == "kv":
-            return self._on_text(f, key, asked)
+            return self._on_text(f, key, values)
         state = self._registers.get(key)
         if f == "write":
-            self._registers[key] = asked[0]
-            return self._spelled(asked)
+            self._registers[key] = values[0]
+            return self._spelled(values)
         if f == "read":
             is_wrong = self._random.random() < _WRONG
             state = self._random.randrange(len(self._options.values)) if is_wrong else state
             return self._value(state)
-        done = state == asked[0]
+        done = state == values[0]
         if done:
-            self._registers[key] = asked[1]
-        return self._cas_answer(asked, done=done)
+            self._registers[key] = values[1]
+        return self._cas_answer(values, done=done)
 
-    def _cas_answer(self, asked: tuple[_Value, ...], *, done: bool) -> str:
+    def _cas_answer(self, values: tuple[_Value, ...], *, done: bool) -> str:
         random = self._random
         if not done and self._options.refusals_fail:
             return "refused"
         if random.random() < _NONSENSE:
-            asked = (asked[0], random.randrange(len(self._options.values)))
+            values = (values[0], random.randrange(len(self._options.values)))
         if self._options.refusals_fail:
-            return self._spelled(asked)
-        parts = [*map(self._value, asked), "true" if done else "false"]
+            return self._spelled(values)
+        parts = [*map(self._value, values), "true" if done else "false"]
         if random.random() < _NONSENSE:
             parts[2] = random.choice(['"yes"', "1", "null"])
         return f"[{', '.join(parts)}]"
 
-    def _on_set(self, f: str, state: set[int], asked: tuple[_Value, ...]) -> str:
+    def _on_set(self, f: str, state: set[int], values: tuple[_Value, ...]) -> str:
         random = self._random
         if f == "read":
             shown = [self._value(item) for item in random.sample(sorted(state), len(state))]
             return f"[{', '.join(shown)}]"
-        (item,) = asked
+        (item,) = values
         is_there = item in state
         if f == "add" and item is not None:
             state.add(item)
@@ -153,13 +153,13 @@ class Story:
             if random.random() < _NONSENSE:
                 return random.choice(['"no"', '"false"', "0", "1"])
             return "true" if is_there != (random.random() < _WRONG) else "false"
-        return self._spelled(asked)
+        return self._spelled(values)
 
-    def _on_text(self, f: str, key: int | None, asked: tuple[_Value, ...]) -> str:
+    def _on_text(self, f: str, key: int | None, values: tuple[_Value, ...]) -> str:
         if f == "get":
             is_wrong = self._random.random() < _WRONG
             return '"x"' if is_wrong else f'"{self._texts.get(key, "")}"'
-        spelled = self._spelled(asked)
+        spelled = self._spelled(values)
         before = "" if f == "put" else self._texts.get(key, "")
         self._texts[key] = before + spelled[1:-1]
         return spelled
@@ -172,8 +172,8 @@ class Story:
             return self._options.nothing
         return self._random.choice(self._options.values[value])
 
-    def _spelled(self, asked: tuple[_Value, ...]) -> str:
-        spelled = [self._value(value) for value in asked]
+    def _spelled(self, values: tuple[_Value, ...]) -> str:
+        spelled = [self._value(value) for value in values]
         if len(spelled) > 1:
             separator = ", " if self._options.nothing == "null" else " "
             return f"[{separator.join(spelled)}]"

@@ -10,19 +10,19 @@ from importlib import import_module
 from random import Random
 from typing import Any
 
-from bench.reader_fuzz.stories import Told
+from bench.reader_fuzz.stories import DrawnEvent
 
 # The library has no types.
 _pa: Any = import_module("pyarrow")
 _pq: Any = import_module("pyarrow.parquet")
 
 
-def table_of(random: Random, told: Sequence[Told]) -> bytes:
+def table_of(random: Random, events: Sequence[DrawnEvent]) -> bytes:
     """Return the bytes of a table with a row for each operation, now and then one with a fault."""
     rows: dict[str, int] = {}
     table: list[dict[str, Any]] = []
     start = random.choice((0, 10**18))
-    for place, event in enumerate(told):
+    for place, event in enumerate(events):
         time = start + place * random.choice((0, 1)) + place
         if event.type == "invoke":
             rows[event.process] = len(table)
@@ -79,11 +79,11 @@ def _spoil(random: Random, table: list[dict[str, Any]]) -> None:
     row[name] = value
 
 
-def etcd_file(random: Random, told: Sequence[Told]) -> bytes:
+def etcd_file(random: Random, events: Sequence[DrawnEvent]) -> bytes:
     """One line for each operation."""
     records: list[dict[str, Any]] = []
-    asked: dict[str, dict[str, Any]] = {}
-    for place, event in enumerate(told, start=1):
+    invocations: dict[str, dict[str, Any]] = {}
+    for place, event in enumerate(events, start=1):
         if event.type == "invoke":
             record = {
                 "ClientId": int(event.process),
@@ -93,9 +93,9 @@ def etcd_file(random: Random, told: Sequence[Told]) -> bytes:
                 "Return": 0,
             }
             records.append(record)
-            asked[event.process] = record
+            invocations[event.process] = record
             continue
-        record = asked.pop(event.process)
+        record = invocations.pop(event.process)
         if event.type == "ok":
             record["Output"] = _answer(event, place)
         record["Return"] = place
@@ -105,7 +105,7 @@ def etcd_file(random: Random, told: Sequence[Told]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _request(random: Random, event: Told) -> dict[str, Any]:
+def _request(random: Random, event: DrawnEvent) -> dict[str, Any]:
     key = json.loads(event.key or '"k"')
     if event.f == "read":
         return {"Type": "range", "Range": {"Start": key, "End": "", "Revision": 0}}
@@ -118,7 +118,7 @@ def _request(random: Random, event: Told) -> dict[str, Any]:
     return {"Type": "txn", "Txn": {"Conditions": None, "OperationsOnSuccess": [step]}}
 
 
-def _answer(event: Told, revision: int) -> dict[str, Any]:
+def _answer(event: DrawnEvent, revision: int) -> dict[str, Any]:
     if event.f != "read":
         results = [{"KVs": None, "Count": 0}]
         return {"Txn": {"Failure": False, "Results": results}, "Revision": revision}

@@ -70,8 +70,8 @@ def distinct(columns: OperationColumns, *, with_keys: bool) -> Distinct | None:
     if total <= _TABLE_MAX:
         place = np.full(total, -1, dtype=np.int64)
         place[packed] = np.arange(len(packed))
-        met = place >= 0
-        return Distinct((np.cumsum(met) - 1)[packed], place[met])
+        present = place >= 0
+        return Distinct((np.cumsum(present) - 1)[packed], place[present])
     _, places, numbers = np.unique(packed, return_index=True, return_inverse=True)
     return Distinct(numbers.astype(np.int64), places)
 

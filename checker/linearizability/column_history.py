@@ -93,8 +93,8 @@ def split_columns(
             is_judged &= columns.kinds != number
     kept = np.flatnonzero(is_judged)
     kinds: list[int] = np.unique(columns.kinds[kept]).tolist()
-    met = {columns.kind_names[kind] for kind in kinds}
-    if not met <= model.functions or not len(kept):
+    present = {columns.kind_names[kind] for kind in kinds}
+    if not present <= model.functions or not len(kept):
         return None
     if not _makes_sense(columns, model, problem_with):
         return None
@@ -139,12 +139,13 @@ def _makes_sense(
     if model.register_functions is not None and set(columns.kind_names) <= {
         *model.register_functions
     }:
-        read, write = model.register_functions
-        thing = object()
-        if not is_odd(PairedOperation(0, 0, read, None, thing, thing, "ok", 0, 1)) and not is_odd(
-            PairedOperation(0, 0, write, None, thing, thing, "ok", 0, 1)
-        ):
-            return _answers_repeat(columns, write)
+        strange = object()
+        takes_all = not any(
+            is_odd(PairedOperation(0, 0, f, None, strange, strange, "ok", 0, 1))
+            for f in model.register_functions
+        )
+        if takes_all:
+            return _answers_repeat(columns, model.register_functions[1])
     # A value makes sense in every key or in none.
     alike = distinct(columns, with_keys=False)
     places = range(len(columns)) if alike is None else alike.places.tolist()

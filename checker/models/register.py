@@ -118,10 +118,10 @@ class KeyValue(KeyedModel):
 
     def problem_with(self, operation: PairedOperation) -> str | None:
         """Require text everywhere."""
-        told = operation.result if operation.f == "get" else operation.argument
-        if isinstance(told, str | None):
+        text = operation.result if operation.f == "get" else operation.argument
+        if isinstance(text, str | None):
             return None if operation.f == "get" else wrong_echo(operation)
-        return f"values are text, and {operation.f} has {shown(told)}"
+        return f"values are text, and {operation.f} has {shown(text)}"
 
     def droppable(
         self, open_calls: Collection[Call], known_calls: Collection[Call]
@@ -168,10 +168,10 @@ class MultiRegister(KeyedModel):
         argument: object = operation.argument
         if not isinstance(argument, (list, tuple)):
             return f"the argument of a txn is a list, and not {shown(argument)}"
-        asked = cast("Sequence[Any]", argument)
-        if not all(is_list_of(part, 3) and _kind(part[0]) in _KINDS for part in asked):
+        parts = cast("Sequence[Any]", argument)
+        if not all(is_list_of(part, 3) and _kind(part[0]) in _KINDS for part in parts):
             return 'the parts of a txn are ["r", name, null] and ["w", name, value]'
-        if operation.type == "ok" and not _answers(asked, operation.result):
+        if operation.type == "ok" and not _answers(parts, operation.result):
             return "the answer of a txn is its argument with the values read in their places"
         return None
 
@@ -196,7 +196,6 @@ class MultiRegister(KeyedModel):
 
 
 def _parts(call: Call) -> Iterator[tuple[str, Hashable, Any]]:
-    """Yield reads and writes in order, with the answers where they are known."""
     parts = call.result if call.known else call.argument
     return ((_kind(f), name, value) for f, name, value in parts)
 
@@ -210,13 +209,13 @@ def _left_behind(call: Call) -> set[tuple[Hashable, Any]]:
     return set({name: value for f, name, value in _parts(call) if f in _WRITES}.items())
 
 
-def _answers(asked: Sequence[Any], result: object) -> bool:
-    if not is_list_of(result, len(asked)):
+def _answers(parts: Sequence[Any], result: object) -> bool:
+    if not is_list_of(result, len(parts)):
         return False
     return all(
-        is_list_of(told, 3)
-        and told[0] == part[0]
-        and is_same(part[1], told[1])
-        and (_kind(part[0]) not in _WRITES or is_same(part[2], told[2]))
-        for part, told in zip(asked, cast("Sequence[Any]", result), strict=True)
+        is_list_of(answer, 3)
+        and answer[0] == part[0]
+        and is_same(part[1], answer[1])
+        and (_kind(part[0]) not in _WRITES or is_same(part[2], answer[2]))
+        for part, answer in zip(parts, cast("Sequence[Any]", result), strict=True)
     )

@@ -30,7 +30,8 @@ class Disk:
         #: Names the loop device as the host knows it; the engine mounts what it points to.
         self.link = folder / f"{node}.device"
         self.kept = folder / f"{node}.kept"
-        self.song = folder / f"{node}.song"
+        #: Random bytes of both canaries of one power cut.
+        self.token = folder / f"{node}.token"
         #: There while the disk is frozen, and from a moment before.
         self.frozen = folder / f"{node}.frozen"
         self._lock = folder / f"{node}.lock"
@@ -77,7 +78,7 @@ class Disk:
         """The file into whose one block the canary that must survive is written."""
         return self.mount / SYNCED
 
-    def perch(self) -> None:
+    def make_canary_file(self) -> None:
         """Make that file, its block and its name on the disk, so that both need never change.
 
         It must not lie on an empty disk: there are programs that begin in an empty folder alone.
@@ -88,15 +89,15 @@ class Disk:
             os.fsync(file.fileno())
         sync(self.mount)
 
-    def perch_if_used(self) -> None:
-        """Perch on a disk that has come into use; leave one that is frozen alone.
+    def make_canary_file_if_used(self) -> None:
+        """Make it on a disk that has come into use; leave one that is frozen alone.
 
         A writer to a frozen disk does not come back, and no signal ends it: a container whose
         first process does cannot even be killed.
         """
         with self._by_turns():
             if not self.frozen.exists() and not self.synced.exists() and self.is_used():
-                self.perch()
+                self.make_canary_file()
 
     def freeze(self) -> None:
         """Flush it, then let no write begin; nothing where it is frozen."""
@@ -116,7 +117,7 @@ class Disk:
 
     @contextlib.contextmanager
     def _by_turns(self) -> Iterator[None]:
-        """Alone among those who perch or freeze; the lock goes with the process."""
+        """Alone among those who make that file or freeze; the lock goes with the process."""
         with self._lock.open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield

@@ -75,38 +75,38 @@ def _cut(disks: list[Disk]) -> None:
     for disk in disks:
         disk.thaw()
         # Number of the cut that a canary has lived through; kept beside the image.
-        disk.song.write_bytes(os.urandom(BLOCK_BYTES))
+        disk.token.write_bytes(os.urandom(BLOCK_BYTES))
         # A node that has written its first file just now: its disk has a moment's sync ahead.
         with contextlib.suppress(OSError):
             if not disk.synced.exists():
-                disk.perch()
+                disk.make_canary_file()
     folders = [os.open(disk.mount, os.O_RDONLY | os.O_DIRECTORY) for disk in disks]
     try:
         # The one that nobody syncs goes first: so it is seen, too, that to sync the other one has
         # not brought the node's own changes to the disk. A disk that takes none is seen afterwards.
-        for sing in (_sing_unsynced, _sing_synced):
+        for write in (_write_unsynced_canary, _write_synced_canary):
             for disk in disks:
                 with contextlib.suppress(OSError):
-                    sing(disk)
+                    write(disk)
         disk_mounts.shut_down(folders)
     finally:
         for each in folders:
             os.close(each)
 
 
-def _sing_unsynced(disk: Disk) -> None:
+def _write_unsynced_canary(disk: Disk) -> None:
     """Write a new file, and sync neither it nor its name."""
-    (disk.mount / _CANARY).write_bytes(disk.song.read_bytes())
+    (disk.mount / _CANARY).write_bytes(disk.token.read_bytes())
 
 
-def _sing_synced(disk: Disk) -> None:
+def _write_synced_canary(disk: Disk) -> None:
     """Write and flush a block of a file whose size and place have long been on the disk.
 
     To sync a new file would commit the journal, and so flush the node's own changes of names and
     sizes; a block that is written in place needs no journal.
     """
     block = mmap.mmap(-1, BLOCK_BYTES)
-    block.write(disk.song.read_bytes())
+    block.write(disk.token.read_bytes())
     target = os.open(disk.synced, os.O_WRONLY | os.O_DSYNC | os.O_DIRECT)
     try:
         os.pwrite(target, block, 0)
@@ -122,16 +122,16 @@ def revive(folder: Path, *nodes: str) -> list[dict[str, Any]]:
 def _revived(disk: Disk) -> dict[str, Any]:
     disk.detach()
     disk.attach()
-    song = disk.song.read_bytes() if disk.song.exists() else b""
+    token = disk.token.read_bytes() if disk.token.exists() else b""
     canary = disk.mount / _CANARY
     synced = disk.synced.read_bytes() if disk.synced.exists() else b"gone"
     unsynced = canary.read_bytes() if canary.exists() else b"gone"
     canary.unlink(missing_ok=True)
-    disk.song.unlink(missing_ok=True)
+    disk.token.unlink(missing_ok=True)
     if not disk.is_used():
         disk.synced.unlink(missing_ok=True)
     sync(disk.mount)
-    return {"node": disk.node, "synced": synced == song, "unsynced": unsynced == song}
+    return {"node": disk.node, "synced": synced == token, "unsynced": unsynced == token}
 
 
 def fill(folder: Path, node: str) -> int:
@@ -298,7 +298,7 @@ def hold(folder: Path) -> int:
         for disk in _disks(folder, ()):
             # A disk without power, or one that is being changed, is looked at again.
             with contextlib.suppress(OSError):
-                disk.perch_if_used()
+                disk.make_canary_file_if_used()
         time.sleep(_LOOK_INTERVAL_S)
 
 

@@ -56,11 +56,6 @@ _SIOCETHTOOL = 0x8946
 _OFFLOADS = ((0x1E, 0x1F), (0x23, 0x24))
 
 
-def run(*command: str, words: str = "") -> str:
-    """Run a system program; what it printed. Raises CannotError."""
-    return run_tool(command, words)
-
-
 # --- where packets arrive ---------------------------------------------------------------------
 
 
@@ -69,7 +64,7 @@ def load(arriving: dict[str, dict[str, float]]) -> None:
     command = _dialect()[0]
     is_nft = command[0] == "nft"
     rules = (link_rules.nft_rules if is_nft else link_rules.iptables_rules)(arriving)
-    run(*command, words=rules)
+    run_tool(command, rules)
 
 
 def _dialect() -> tuple[tuple[str, ...], str]:
@@ -77,7 +72,7 @@ def _dialect() -> tuple[tuple[str, ...], str]:
     problems: list[str] = []
     for command, show in _DIALECTS:
         try:
-            return command, run(*show)
+            return command, run_tool(show)
         except CannotError as error:
             problems.append(str(error))
     raise CannotError("; ".join(problems))
@@ -138,9 +133,9 @@ def leaving(device: str = DEVICE) -> dict[str, dict[str, float]]:
     """Return the rules in force."""
     try:
         return link_rules.leaving_in_force(
-            run("tc", "class", "show", "dev", device),
-            run("tc", "qdisc", "show", "dev", device),
-            run("tc", "filter", "show", "dev", device, "parent", "1:"),
+            run_tool(("tc", "class", "show", "dev", device)),
+            run_tool(("tc", "qdisc", "show", "dev", device)),
+            run_tool(("tc", "filter", "show", "dev", device, "parent", "1:")),
         )
     except CannotError:
         return {}
@@ -151,19 +146,19 @@ def slow(wanted: dict[str, dict[str, float]], device: str = DEVICE) -> None:
     if leaving(device) == wanted and (wanted or not _is_slowed(device)):
         return
     if _is_slowed(device):
-        run("tc", "qdisc", "del", "dev", device, "root")
+        run_tool(("tc", "qdisc", "del", "dev", device, "root"))
     commands = link_rules.departure_commands(device, wanted)
     if commands:
         try:
-            run("tc", "-batch", "-", words="\n".join(commands) + "\n")
+            run_tool(("tc", "-batch", "-"), "\n".join(commands) + "\n")
         except CannotError:
-            run("tc", "qdisc", "del", "dev", device, "root")
+            run_tool(("tc", "qdisc", "del", "dev", device, "root"))
             raise
 
 
 def _is_slowed(device: str) -> bool:
     try:
-        return "htb 1: root" in run("tc", "qdisc", "show", "dev", device)
+        return "htb 1: root" in run_tool(("tc", "qdisc", "show", "dev", device))
     except CannotError:
         return False  # without the program nothing was ever slowed
 
@@ -219,11 +214,11 @@ def _can_reset() -> bool:
     command = _dialect()[0]
     try:
         if command[0] == "nft":
-            run(*command, words=_RESET_TRIAL_NFT)
-            run(*command, words="delete table inet splitbrain_trial\n")
+            run_tool(command, _RESET_TRIAL_NFT)
+            run_tool(command, "delete table inet splitbrain_trial\n")
         else:
-            run(*command, "--noflush", words=_RESET_TRIAL)
-            run(*command, "--noflush", words=_RESET_TRIAL_END)
+            run_tool((*command, "--noflush"), _RESET_TRIAL)
+            run_tool((*command, "--noflush"), _RESET_TRIAL_END)
     except CannotError:
         return False
     return True

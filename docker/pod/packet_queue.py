@@ -166,23 +166,16 @@ class Queue:
         if passing:
             self.socket.send(b"".join(passing))
 
-    def release(self) -> None:
-        """Let on what is due."""
-        self._let_on(time.monotonic_ns())
-
-    def release_all(self) -> None:
-        """Let on everything, due or not, in its order."""
-        self._let_on(None)
-
     def replace(self, table: dict[str, dict[str, float]]) -> None:
         """Use this table from now on, and let on what waits of senders that are in it no more."""
         self.table.replace(table)
         in_order = sorted(self._waiting)
         self._waiting = [packet for packet in in_order if not self.table.has(packet[2])]
-        self.release_all()
+        self.let_on(None)
         self._waiting = [packet for packet in in_order if self.table.has(packet[2])]
 
-    def _let_on(self, now: int | None) -> None:
+    def let_on(self, now: int | None) -> None:
+        """Let on what is due by now (monotonic, nanoseconds), or everything, in its order."""
         passing: list[bytes] = []
         while self._waiting and (now is None or self._waiting[0][0] <= now):
             _, number, _, double = heapq.heappop(self._waiting)
@@ -266,7 +259,7 @@ def _answer(queue: Queue, listener: socket.socket) -> bool:
                 queue.replace(request["table"])
             is_last = bool(request.get("stop"))
             if is_last:
-                queue.release_all()
+                queue.let_on(None)
             line.send(json.dumps({"process": os.getpid(), "table": queue.table.shown}).encode())
         except OSError:
             return True  # whoever asked has gone
@@ -280,7 +273,7 @@ def serve(queue: Queue, listener: socket.socket) -> None:
         ready, _, _ = select.select([queue.socket, listener], [], [], queue.due_in_s())
         if queue.socket in ready:
             queue.take()
-        queue.release()
+        queue.let_on(time.monotonic_ns())
         if listener in ready:
             goes_on = _answer(queue, listener)
 

@@ -18,7 +18,7 @@ from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.harness.folder.store import is_alive
 from splitbrain.harness.run.log_collection import dump_logs
-from splitbrain.history.border import DATA_FOLDER, refuse_strays
+from splitbrain.history.border import DATA_FOLDER, refuse_foreign_entries
 from splitbrain.history.plan import decode_plan
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.scratch_folders import remove_dead
@@ -77,7 +77,7 @@ def dump_missing_logs(folder: RunFolder) -> None:
     from splitbrain.systems.registry import system
 
     try:
-        refuse_strays(folder.root)
+        refuse_foreign_entries(folder.root)
         adapter = system(decode_plan(folder.plan.read_bytes()).experiment.system)
     except (OSError, ValueError, RecursionError, HarnessError):
         return

@@ -9,19 +9,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-import msgspec
 from rich.console import Console
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.cli.session import judging_session
-from splitbrain.harness.console.standard_streams import write_bytes
 from splitbrain.harness.console.waiting import JUDGING, Waiting, unseen
 from splitbrain.harness.folder.results import Results
 from splitbrain.harness.judge.bare_history import judge_history
 from splitbrain.harness.pool.limits import JOBS_MAX, MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from splitbrain.harness.pool.warm_workers import processors, warm_workers
 from splitbrain.harness.report.summary import show
-from splitbrain.history.identity import stand_in
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.run_folder import RunFolder
 
@@ -39,8 +36,7 @@ def check_bare(
 ) -> int:
     """Judge a bare history and print the verdict; returns the exit code.
 
-    ``jobs`` are the parts at work at the same time, by default one for each processor of this
-    process; ``report`` is where to write the page, None for none.
+    ``jobs`` are the parts at work at the same time, by default one for each processor.
 
     Raises:
         HarnessError: the history cannot be read.
@@ -68,10 +64,7 @@ def check_bare(
             )
         if report is not None and report.is_file():
             session.say(f"report written to {report}")
-    if as_json:
-        write_bytes(msgspec.json.encode(results, enc_hook=stand_in) + b"\n")
-    else:
-        show(results, console)
+    show(results, console, as_json=as_json)
     return results.exit_code
 
 

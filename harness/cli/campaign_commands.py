@@ -1,8 +1,7 @@
 """The commands that make many runs, and those around the runs, as they stand on the command line.
 
 ``sim``, ``shrink``, ``suite``, ``nightly``, ``gate``, ``clean``, ``systems`` and ``doctor``.
-Everything heavy is imported by the command that needs it. Source: design, section 6; issue 8, item
-4.
+Everything heavy is imported by the command that needs it. Source: design, section 6.
 """
 
 from pathlib import Path
@@ -14,8 +13,7 @@ from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.campaign.shrinking.options import ShrinkOptions
 from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.cli.command_app import Whole, app
-from splitbrain.harness.cli.patch_option import PatchFiles, start_patched
-from splitbrain.harness.cli.record_options import with_records
+from splitbrain.harness.cli.record_options import PatchFiles, start_patched, with_records
 from splitbrain.harness.console.standard_streams import output as standard_output
 
 
@@ -57,24 +55,15 @@ def suite_command(
 ) -> int:
     """Run a matrix of tests, one night at a time; goes on with a night that was cut short.
 
-    Parameters
-    ----------
-    file
-        Suite file (.toml); with --report-only it may be left out.
-    time_budget
-        What the night may take: 90, 90s, 45m or 8h; by default what the file says.
-    jobs
-        Runs at the same time; by default what the file says.
-    night_seed
-        Draw fresh seeds from this, to repeat a night; drawn and printed if not given.
-    fresh
-        Begin a new night although the last one is not over.
-    report_only
-        Print what the ledger says of the last night and of all; run nothing.
-    runs_folder
-        Where the nights' folders are made, below suites/.
-    ledger
-        The ledger; by default ledger.jsonl in the folder of runs.
+    Args:
+        file: Suite file (.toml); with --report-only it may be left out.
+        time_budget: What the night may take: 90, 90s, 45m or 8h; by default what the file says.
+        jobs: Runs at the same time; by default what the file says.
+        night_seed: Draw fresh seeds from this, to repeat a night; drawn and printed if not given.
+        fresh: Begin a new night although the last one is not over.
+        report_only: Print what the ledger says of the last night and of all; run nothing.
+        runs_folder: Where the nights' folders are made, below suites/.
+        ledger: The ledger; by default ledger.jsonl in the folder of runs.
     """
     from splitbrain.harness.campaign.suite.command import SuiteOptions, report, run_suite
 
@@ -105,16 +94,11 @@ def nightly_command(
 
     Killed at any point, the same command goes on. A night whose planted bugs went unseen is void.
 
-    Parameters
-    ----------
-    file
-        Nightly file (.toml); docs/nightly.md says what may stand in it.
-    time_budget
-        What all of it may take: 90, 90s, 45m or 8h; by default what the file says.
-    fresh
-        Begin a new night although the last one is not over.
-    runs_folder
-        Where the nights' folders are made, below suites/ and nightly/.
+    Args:
+        file: Nightly file (.toml); docs/nightly.md says what may stand in it.
+        time_budget: What all of it may take: 90, 90s, 45m or 8h; by default what the file says.
+        fresh: Begin a new night although the last one is not over.
+        runs_folder: Where the nights' folders are made, below suites/ and nightly/.
     """
     from splitbrain.harness.campaign.nightly.command import NightlyOptions, run_nightly
 
@@ -134,23 +118,16 @@ def gate_command(
 ) -> int:
     """Hold runs against a policy: 0 green, 1 red, 2 nothing can be said, 3 the harness failed.
 
-    Parameters
-    ----------
-    runs
-        Run folders, folders of them such as runs/, or ledgers; LEDGER@NIGHT for one night.
-    policy
-        Policy file (.toml); docs/gate.md says what may stand in it.
-    tier
-        Tier of the policy, such as pull-request; by default the one that it names.
-    baseline
-        What regressions and new failures are told from: runs, a gate.json, or REF:PATH of one in
-        git; none where there is none yet.
-    output
-        Folder for gate.json, gate.xml (JUnit) and gate.md.
-    json
-        Print the answer as JSON.
-    self_test
-        Prove with synthetic figures that every threshold of the policy can fail; no runs.
+    Args:
+        runs: Run folders, folders of them such as runs/, or ledgers; LEDGER@NIGHT for one night.
+        policy: Policy file (.toml); docs/gate.md says what may stand in it.
+        tier: Tier of the policy, such as pull-request; by default the one that it names.
+        baseline: What regressions and new failures are told from: runs, a gate.json, or REF:PATH of
+            one in git; none where there is none yet.
+        output: Folder for gate.json, gate.xml (JUnit) and gate.md.
+        json: Print the answer as JSON.
+        self_test: Prove with synthetic figures that every threshold of the policy can fail; no
+            runs.
     """
     from splitbrain.harness.campaign.gate.command import GateOptions, run_gate, run_self_test
 
@@ -176,10 +153,8 @@ def clean_command() -> int:
 def systems_command(*, json: bool = False) -> int:
     """List the systems that can be tested, with their workloads and planted bugs.
 
-    Parameters
-    ----------
-    json
-        Print the list as JSON.
+    Args:
+        json: Print the list as JSON.
     """
     from splitbrain.harness.cli.systems_list import list_systems
 
@@ -192,14 +167,10 @@ def doctor_command(
 ) -> int:
     """Say what this machine can do, and what to do about what it cannot.
 
-    Parameters
-    ----------
-    json
-        Print the findings as JSON.
-    spark
-        Start a Spark session too, which takes some seconds.
-    runs_folder
-        Where run folders are to be made.
+    Args:
+        json: Print the findings as JSON.
+        spark: Start a Spark session too, which takes some seconds.
+        runs_folder: Where run folders are to be made.
     """
     from splitbrain.harness.cli.doctor import doctor
 

@@ -5,18 +5,28 @@ section 6.
 """
 
 import errno
+import re
 import traceback
 from collections.abc import Callable, Sequence
 
 from cyclopts import CycloptsError
+from cyclopts.exceptions import (
+    CoercionError,
+    MissingArgumentError,
+    RepeatArgumentError,
+    UnknownCommandError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+)
 from rich.console import Console
 
 from splitbrain.contracts.errors import HarnessError, UsageError
-from splitbrain.harness.cli.usage_words import in_our_words
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.harness.console.plain_text import printable
 
 EXIT_HARNESS_FAILED = 3
 EXIT_BAD_USAGE = 64
+_SUGGESTION = re.compile(r"Did you mean (\S+)\?")
 #: Errors of files that the environment causes; any other is a defect of ours.
 _ENVIRONMENT = frozenset(
     {
@@ -35,7 +45,7 @@ def exit_code_of(command: Callable[[], object], arguments: Sequence[str], names:
     try:
         result = command()
     except CycloptsError as error:
-        refusal = in_our_words(error, arguments, names)
+        refusal = _in_our_words(error, arguments, names)
         return _end(str(refusal), refusal.exit_code)
     except UsageError as error:
         return _end(" ".join(str(error).splitlines()), error.exit_code)
@@ -69,3 +79,40 @@ def _end(sentence: str, code: int) -> int:
     errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
     errors.print("\n".join(map(printable, lines)))
     return code
+
+
+def _in_our_words(
+    error: CycloptsError, arguments: Sequence[str], commands: Sequence[str]
+) -> UsageError:
+    """Return the parser's refusal as a sentence of ours; ``commands`` are the names of all.
+
+    Its own messages speak of tokens, parameters and types, and name no next step.
+    """
+    first = arguments[0] if arguments else ""
+    command = first if first in commands else ""
+    next_step = f"`splitbrain {command} --help` shows what there is".replace("  ", " ")
+    match error:
+        case UnknownCommandError() if first.startswith("-"):
+            problem = f"the option {first} stands where a command is expected"
+        case UnknownCommandError():
+            problem = f"there is no command {first!r}"
+            next_step = or_nearest(first, commands, "commands")
+        case UnknownOptionError():
+            option = error.token.keyword or error.token.value
+            problem = f"`splitbrain {command}` has no option {option}"
+            if near := _SUGGESTION.search(str(error)):
+                next_step = f"Did you mean {near[1]}?"
+        case UnusedCliTokensError():
+            word = (error.unused_tokens or list(arguments[-1:]))[0]
+            problem = f"{word!r} is one word too many"
+        case MissingArgumentError() if error.argument and error.argument.name in arguments:
+            problem = f"{error.argument.name} has no value"
+        case MissingArgumentError() if error.argument:
+            problem = f"missing argument {error.argument.name.lstrip('-').upper()}"
+        case RepeatArgumentError():
+            problem, next_step = f"{error.token.keyword} is given twice", "Give it once"
+        case CoercionError() if error.token is not None:
+            problem = f"{error.token.keyword} cannot be {error.token.value!r}"
+        case _:
+            problem = " ".join(str(error).split()).rstrip(".")
+    return UsageError(problem, next_step)

@@ -1,17 +1,15 @@
 """The commands ``test``, ``check``, ``analyze`` and ``replay``.
 
-Running and judging are apart: a run leaves a folder, judging reads it, and a folder left by a dead
-run is judged in the same way.
-
-A world is replayed exactly, any other run by its plan. In containers a seed replays the *schedule*
-and the clients' operations, not the kernel's timing, so a failure may not come back: said is in how
-many of n replays it did.
+A run leaves a folder, judging reads it, and one left by a dead run is judged in the same way. A
+world is replayed exactly, any other run by its plan: in containers a seed replays the *schedule*
+and the clients' operations, not the kernel's timing, so a failure may not come back.
 """
 
 import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from rich.console import Console
@@ -31,7 +29,6 @@ from splitbrain.harness.campaign.replaying.verdicts import (
 )
 from splitbrain.harness.cli.session import Session, judging_session
 from splitbrain.harness.console.console_lines import say
-from splitbrain.harness.console.standard_streams import write_bytes
 from splitbrain.harness.console.waiting import During, Waiting, unseen
 from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, Results, worst
 from splitbrain.harness.folder.store import find_run
@@ -41,7 +38,6 @@ from splitbrain.harness.report.summary import show
 from splitbrain.harness.run.options import TestOptions, plan_test, prepare
 from splitbrain.harness.run.runner import RunOutcome, run_test
 from splitbrain.history.border import DATA_FOLDER
-from splitbrain.history.identity import stand_in
 from splitbrain.history.run_folder import RunFolder
 
 
@@ -53,11 +49,6 @@ class Judged(msgspec.Struct, frozen=True):
     interrupted: bool = False
     #: Verdict by which a replay is compared.
     verdict: ReplayVerdict = INTERRUPTED
-
-
-def run_and_judge(options: TestOptions, console: Console, *, analyze: bool | None = None) -> int:
-    """Run a test, judge it, print the verdict; returns the exit code."""
-    return run_once(options, console, analyze=analyze).exit_code
 
 
 def run_once(options: TestOptions, console: Console, *, analyze: bool | None) -> Judged:
@@ -139,14 +130,8 @@ def judge_outcome(outcome: RunOutcome, session: Session, *, analyze: bool) -> Re
         raise outcome.failure
     # A user who has pressed Ctrl-C does not want to wait for tables.
     with_spark = analyze and not outcome.interrupted
-    results = publishing.judge_and_publish(
-        root,
-        analyze=with_spark,
-        harness_problems=problems,
-        during=Waiting(session.console).during,
-        stop=session.stop,
-        on_verdict=session.note_verdict,
-    )
+    during = Waiting(session.console).during
+    results = _judge(root, session, during, analyze=with_spark, harness_problems=problems)
     if analyze and not with_spark:
         session.say(
             "The Spark analysis was left out after the interruption; "
@@ -172,10 +157,7 @@ def check(path: Path, console: Console, *, as_json: bool, analyze: bool | None) 
     during = unseen if as_json else Waiting(console).during
     with judging_session(console, kill_all) as session, session.judging():
         results = _check_run(path, session, during, quiet=as_json, analyze=analyze)
-    if as_json:
-        write_bytes(msgspec.json.encode(results, enc_hook=stand_in) + b"\n")
-    else:
-        show(results, console)
+    show(results, console, as_json=as_json)
     return results.exit_code
 
 
@@ -195,12 +177,12 @@ def _check_run(
     except HarnessError as error:
         # The content of the folder can be judged all the same.
         session.say(f"What the nodes left was not fetched: {error}")
+    return _judge(folder.root, session, during, analyze=with_spark)
+
+
+def _judge(root: Path, session: Session, during: During, **options: Any) -> Results:
     return publishing.judge_and_publish(
-        folder.root,
-        analyze=with_spark,
-        during=during,
-        stop=session.stop,
-        on_verdict=session.note_verdict,
+        root, during=during, stop=session.stop, on_verdict=session.note_verdict, **options
     )
 
 
@@ -235,14 +217,8 @@ def _analyze(folder: RunFolder, console: Console) -> Results:
         shutil.rmtree(folder.analysis, ignore_errors=True)
 
     with judging_session(console, kill_all) as session, session.judging():
-        results = publishing.judge_and_publish(
-            folder.root,
-            analyze=True,
-            during=Waiting(console).during,
-            stop=session.stop,
-            before_analysis=forget,
-            on_verdict=session.note_verdict,
-        )
+        during = Waiting(console).during
+        results = _judge(folder.root, session, during, analyze=True, before_analysis=forget)
     show(results, console)
     return results
 
@@ -250,9 +226,7 @@ def _analyze(folder: RunFolder, console: Console) -> Results:
 def replay(options: ReplayOptions, console: Console) -> int:
     """Run a recorded plan or world again, and say how often it came to the same.
 
-    Returns:
-        The worst exit code: by a plan a violation, then a failed harness, then unknown, then valid;
-        of an exact replay first of all that it came out differently, as a failed harness.
+    Returns the worst exit code; an exact replay that comes out differently is a failed harness.
 
     Raises:
         UsageError: there is no such run or world, or an option does not fit it.
@@ -264,7 +238,7 @@ def replay(options: ReplayOptions, console: Console) -> int:
         return replay_file(options.scenario, console, options)
     if options.run is None:
         raise UsageError(
-            "the RUN is missing", "Name a run folder, such as runs/latest, or a --scenario FILE"
+            "missing argument RUN", "Name a run folder, such as runs/latest, or a --scenario FILE"
         )
     folder = find_run(options.run)
     if added := added_patches(folder):

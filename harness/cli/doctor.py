@@ -37,6 +37,13 @@ class Finding(msgspec.Struct, frozen=True):
     #: Whether a runtime can run the main job; None for what is no runtime.
     main_job: bool | None = None
 
+    @classmethod
+    def tried(cls, name: str, problem: str | None, detail: str, next_step: str) -> "Finding":
+        """Return yes and the detail where there is no problem, else no and what to do."""
+        if problem is None:
+            return cls(name, "yes", detail)
+        return cls(name, "no", problem, next_step)
+
 
 #: Looks at one thing; a HarnessError that it raises is the finding "no".
 Look = Callable[[], Sequence[Finding]]

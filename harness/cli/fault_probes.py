@@ -42,12 +42,9 @@ def look_at_link_means() -> Sequence[Finding]:
     findings: list[Finding] = []
     for word, use, next_step in _MEANS:
         able = [runtime for runtime, found in means.items() if word in found]
-        name = f"links: {_NAMES.get(word, word)}"
-        if able:
-            findings.append(Finding(name, "yes", f"{use}; {' and '.join(able)}"))
-        else:
-            lacks = f"no runtime's kernel has it; it serves {use}"
-            findings.append(Finding(name, "no", lacks, next_step))
+        problem = None if able else f"no runtime's kernel has it; it serves {use}"
+        name, detail = f"links: {_NAMES.get(word, word)}", f"{use}; {' and '.join(able)}"
+        findings.append(Finding.tried(name, problem, detail, next_step))
     return findings
 
 
@@ -76,10 +73,9 @@ def look_at_clock_library() -> Sequence[Finding]:
     from splitbrain.runtimes.local.clocks import clock_library
 
     library = clock_library()
-    if library is None:
-        next_step = "`apt-get install libfaketime`; only clock faults of the local runtime need it"
-        return [Finding("libfaketime", "no", "not on this machine", next_step)]
-    return [Finding("libfaketime", "yes", str(library))]
+    problem = None if library else "not on this machine"
+    next_step = "`apt-get install libfaketime`; only clock faults of the local runtime need it"
+    return [Finding.tried("libfaketime", problem, str(library), next_step)]
 
 
 def look_at_control_groups() -> Sequence[Finding]:
@@ -94,24 +90,22 @@ def look_at_control_groups() -> Sequence[Finding]:
         next_step = "Mount them; only the faults cpu and memory need them"
         return [Finding("control groups", "no", f"none below {_CGROUPS}", next_step)]
     bases = sorted(possible_bases())
-    if not bases:
-        lacks = f"{version}; this user can make none"
-        next_step = "Only cpu and memory of the local runtime need that: be root, or use docker"
-        return [Finding("control groups", "no", lacks, next_step)]
-    return [Finding("control groups", "yes", f"{version}; local: {' and '.join(bases)}")]
+    problem = None if bases else f"{version}; this user can make none"
+    next_step = "Only cpu and memory of the local runtime need that: be root, or use docker"
+    detail = f"{version}; local: {' and '.join(bases)}"
+    return [Finding.tried("control groups", problem, detail, next_step)]
 
 
 def look_at_disk_parts() -> Sequence[Finding]:
     """Tell what nodes' disks are made of here; the engine most often shares this kernel."""
-    findings: list[Finding] = []
-    if _LOOP_CONTROL.exists():
-        findings.append(Finding("loop devices", "yes", "disk faults in containers use them"))
-    else:
-        lacks, next_step = f"there is no {_LOOP_CONTROL}", "`modprobe loop`; disk faults need them"
-        findings.append(Finding("loop devices", "no", lacks, next_step))
-    if "ext4" in _FILE_SYSTEMS.read_text().split():
-        findings.append(Finding("ext4", "yes", "disk faults in containers use it"))
-    else:
-        next_step = "`modprobe ext4`, or a kernel that has it; disk faults need it"
-        findings.append(Finding("ext4", "no", "the kernel does not name it", next_step))
-    return findings
+    loop = None if _LOOP_CONTROL.exists() else f"there is no {_LOOP_CONTROL}"
+    is_named = "ext4" in _FILE_SYSTEMS.read_text().split()
+    ext4 = None if is_named else "the kernel does not name it"
+    next_step = "`modprobe ext4`, or a kernel that has it; disk faults need it"
+    used = "disk faults in containers use"
+    return [
+        Finding.tried(
+            "loop devices", loop, f"{used} them", "`modprobe loop`; disk faults need them"
+        ),
+        Finding.tried("ext4", ext4, f"{used} it", next_step),
+    ]

@@ -1,7 +1,6 @@
 """The commands that turn runs into tables, as they stand on the command line.
 
-``analyze`` and ``ingest``. Everything heavy is imported by the command that needs it. Source:
-design, section 6; docs/lake.md.
+``analyze`` and ``ingest``. Everything heavy is imported by the command that needs it.
 """
 
 from pathlib import Path
@@ -27,23 +26,18 @@ def analyze_command(
 ) -> int:
     """Run the Spark analysis of run folders again, or look at all runs of a lake together.
 
-    Parameters
-    ----------
-    run
-        Run folder, or runs/latest, to be judged with the new figures; none to look at a lake alone.
-    more
-        Further run folders.
-    lake
-        Folder or URI of a lake that the runs are then put into; see 'splitbrain ingest'.
-    report
-        Then look at all runs of the lake: matrix, failures, flaky ones and trends go into this
-        folder, as index.html, summary.md and across.json.
-    since
-        Failures since then are held against those before, such as 2026-11-21T22:00 (UTC); by
-        default since the last day with a run.
-    parts
-        For histories that no longer fit one process: have Spark's workers judge linearizability
-        part by part, key after key, and nothing else. Ends with 0 valid, 1 invalid, 2 unknown.
+    Args:
+        run: Run folder, or runs/latest, to be judged with the new figures; none to look at a lake
+            alone.
+        more: Further run folders.
+        lake: Folder or URI of a lake that the runs are then put into; see 'splitbrain ingest'.
+        report: Then look at all runs of the lake: matrix, failures, flaky ones and trends go into
+            this folder, as index.html, summary.md and across.json.
+        since: Failures since then are held against those before, such as 2026-11-21T22:00 (UTC); by
+            default since the last day with a run.
+        parts: For histories that no longer fit one process: have Spark's workers judge
+            linearizability part by part, key after key, and nothing else. Ends with 0 valid, 1
+            invalid, 2 unknown.
     """
     from splitbrain.harness.campaign.lake import check_lake, ingest_after
     from splitbrain.harness.cli.commands import analyze
@@ -53,7 +47,13 @@ def analyze_command(
             "no run is named", "Name a run folder, or --lake and --report for all runs"
         )
     if parts:
-        return _judge_parts((run, *more), alone=lake is None and report is None and since is None)
+        from splitbrain.harness.judge.part_verdicts import judge_parts
+
+        if run is None or lake is not None or report is not None or since is not None:
+            raise UsageError(
+                "--parts judges run folders, and nothing else", "Name run folders, without a lake"
+            )
+        return judge_parts((run, *more), output())
     if report is None and since is not None:
         raise UsageError("--since says nothing without --report", "Name a folder with --report")
     if report is not None and lake is None:
@@ -72,17 +72,6 @@ def analyze_command(
     return code
 
 
-def _judge_parts(runs: tuple[Path | None, ...], *, alone: bool) -> int:
-    from splitbrain.harness.judge.part_verdicts import judge_parts
-
-    named = [run for run in runs if run is not None]
-    if not (named and alone):
-        raise UsageError(
-            "--parts judges run folders, and nothing else", "Name run folders, without a lake"
-        )
-    return judge_parts(named, output())
-
-
 @app.command(name="ingest")
 def ingest_command(
     folder: Path | None = None,
@@ -96,20 +85,14 @@ def ingest_command(
     Runs that are in it already and have not changed are left alone. Damaged and unfinished runs are
     taken as far as they go, and marked.
 
-    Parameters
-    ----------
-    folder
-        Run folder, or a folder with runs anywhere below it; without one, --compact and --clean
-        work on the lake as it is.
-    more
-        Further folders.
-    lake
-        Folder or URI of the lake, anything that Spark can open: runs/lake, hdfs://name/lake,
-        s3a://bucket/lake.
-    compact
-        Then merge small files into large ones, so that queries over many runs are fast.
-    clean
-        Then remove what aborted ingests and superseded runs left, if it is older than a day.
+    Args:
+        folder: Run folder, or a folder with runs anywhere below it; without one, --compact and
+            --clean work on the lake as it is.
+        more: Further folders.
+        lake: Folder or URI of the lake, anything that Spark can open: runs/lake, hdfs://name/lake,
+            s3a://bucket/lake.
+        compact: Then merge small files into large ones, so that queries over many runs are fast.
+        clean: Then remove what aborted ingests and superseded runs left, if it is older than a day.
     """
     from splitbrain.harness.campaign.lake import LakeWork, ingest
 

@@ -71,19 +71,16 @@ def machine_probes(runs_folder: Path, *, spark: bool) -> list[Probe]:
 def look_at_python() -> Sequence[Finding]:
     """Return the interpreter that runs this."""
     version = platform.python_version()
-    if sys.version_info < _PYTHON_MIN:
-        return [Finding("python", "no", version, "Install Python 3.11 or later and `make setup`")]
-    return [Finding("python", "yes", version)]
+    problem = version if sys.version_info < _PYTHON_MIN else None
+    next_step = "Install Python 3.11 or later and `make setup`"
+    return [Finding.tried("python", problem, version, next_step)]
 
 
 def look_at_engine() -> Sequence[Finding]:
     """Return the container engine, by its version."""
     from splitbrain.runtimes.docker.engine import connect, engine_action
 
-    with (
-        closing(connect()) as client,
-        engine_action("ask the engine for its version", "docker"),
-    ):
+    with closing(connect()) as client, engine_action("ask the engine for its version", "docker"):
         answer = client.version()
     where = f"{answer.get('Os', 'unknown')}/{answer.get('Arch', 'unknown')}"
     return [Finding("engine", "yes", f"{answer.get('Version', 'of no version')} on {where}")]
@@ -100,11 +97,9 @@ def look_at_images() -> Sequence[Finding]:
         sources = [source for name in systems.names() for source in systems.system(name).images()]
         tags = images.tags(sources)
         missing = sorted(name for name, tag in tags.items() if not images.is_there(tag))
-    if missing:
-        lacks = f"not built from the present sources: {', '.join(missing)}"
-        next_step = "`make images` builds them, and so does the first run"
-        return [Finding("images", "no", lacks, next_step)]
-    return [Finding("images", "yes", ", ".join(sorted(tags)))]
+    problem = f"not built from the present sources: {', '.join(missing)}" if missing else None
+    next_step = "`make images` builds them, and so does the first run"
+    return [Finding.tried("images", problem, ", ".join(sorted(tags)), next_step)]
 
 
 def look_at_disks() -> Sequence[Finding]:
@@ -112,10 +107,13 @@ def look_at_disks() -> Sequence[Finding]:
     from splitbrain.runtimes.docker.disks import why_no_disks
 
     problem = why_no_disks()
-    if problem:
-        lacks = "Only power cuts and bad disks in containers need them"
-        return [Finding("disks", "no", printable(problem), lacks)]
-    return [Finding("disks", "yes", "nodes in containers can have disks of their own")]
+    problem = printable(problem) if problem else None
+    next_step = "Only power cuts and bad disks in containers need them"
+    return [
+        Finding.tried(
+            "disks", problem, "nodes in containers can have disks of their own", next_step
+        )
+    ]
 
 
 def _look_at(runtime_name: str) -> Look:
@@ -149,28 +147,23 @@ def look_at_programs() -> Sequence[Finding]:
         wanted = [program.name for image in images for program in image.programs]
         if not wanted:
             continue
-        thing = f"programs of {name}"
         missing = missing_programs(images)
-        if missing:
-            lacks = f"not on PATH: {', '.join(program.name for program in missing)}"
-            remedy = f"{how_to_get(missing)}; only the local runtime needs it"
-            findings.append(Finding(thing, "no", lacks, remedy))
-        else:
-            findings.append(Finding(thing, "yes", ", ".join(wanted)))
+        names = ", ".join(program.name for program in missing)
+        problem = f"not on PATH: {names}" if missing else None
+        next_step = f"{how_to_get(missing)}; only the local runtime needs it" if missing else ""
+        finding = Finding.tried(f"programs of {name}", problem, ", ".join(wanted), next_step)
+        findings.append(finding)
     return findings
 
 
 def look_at_kernel() -> Sequence[Finding]:
     """Tell what this machine's kernel can do, each tried in a namespace of its own."""
     own = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    findings: list[Finding] = []
-    for name, command, use in _FACULTIES:
-        problem = _refusal(["unshare", *own, "--net", *command])
-        if problem is None:
-            findings.append(Finding(f"kernel: {name}", "yes", use))
-        else:
-            findings.append(Finding(f"kernel: {name}", "no", problem, f"Only {use}"))
-    return findings
+    unshare = ["unshare", *own, "--net"]
+    return [
+        Finding.tried(f"kernel: {name}", _refusal([*unshare, *command]), use, f"Only {use}")
+        for name, command, use in _FACULTIES
+    ]
 
 
 def _refusal(command: list[str]) -> str | None:
@@ -214,14 +207,13 @@ def look_at_java() -> Sequence[Finding]:
 
 def look_at_spark_session() -> Sequence[Finding]:
     """Start a session and end it, in a child process."""
+    next_step = "Runs are judged without it: --no-analyze"
     try:
         problem = _problem([sys.executable, "-P", "-c", _SESSION], _SPARK_LIMIT_S, "it ended")
     except subprocess.TimeoutExpired:
         problem = f"it did not start within {_SPARK_LIMIT_S:g} s"
-        return [Finding("spark session", "no", problem, "Use --no-analyze, or a quieter machine")]
-    if problem is not None:
-        return [Finding("spark session", "no", problem, "Runs are judged without it: --no-analyze")]
-    return [Finding("spark session", "yes", "started and ended")]
+        next_step = "Use --no-analyze, or a quieter machine"
+    return [Finding.tried("spark session", problem, "started and ended", next_step)]
 
 
 def look_at_assets() -> Sequence[Finding]:
@@ -233,19 +225,17 @@ def look_at_assets() -> Sequence[Finding]:
         for path in (ASSETS / "report.html.j2", VENDOR / "uPlot.iife.min.js")
         if not path.is_file()
     ]
-    if missing:
-        next_step = "`make setup` fetches them; reports have plain pictures until then"
-        return [Finding("report assets", "no", f"missing: {', '.join(missing)}", next_step)]
-    return [Finding("report assets", "yes", "charts of reports")]
+    problem = f"missing: {', '.join(missing)}" if missing else None
+    next_step = "`make setup` fetches them; reports have plain pictures until then"
+    return [Finding.tried("report assets", problem, "charts of reports", next_step)]
 
 
 def look_at_browser() -> Sequence[Finding]:
     """Return a browser for the tests that open reports; runs need none."""
-    for name in _BROWSERS:
-        if found := shutil.which(name):
-            return [Finding("browser", "yes", found)]
+    found = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    problem = None if found else "no Chromium or Chrome on PATH"
     next_step = "Only tests need it; `bash docker/chromium.sh` installs one"
-    return [Finding("browser", "no", "no Chromium or Chrome on PATH", next_step)]
+    return [Finding.tried("browser", problem, str(found), next_step)]
 
 
 def look_at_memory() -> Sequence[Finding]:
@@ -268,6 +258,6 @@ def look_at_disk(runs_folder: Path) -> Sequence[Finding]:
 
 def _enough(name: str, free_bytes: int, minimum_gib: float, next_step: str) -> Finding:
     shown = f"{free_bytes / _GIB:.1f} GiB free"
-    if free_bytes < minimum_gib * _GIB:
-        return Finding(name, "no", f"{shown}, {minimum_gib:g} are needed", next_step)
-    return Finding(name, "yes", shown)
+    is_enough = free_bytes >= minimum_gib * _GIB
+    problem = None if is_enough else f"{shown}, {minimum_gib:g} are needed"
+    return Finding.tried(name, problem, shown, next_step)

@@ -1,11 +1,9 @@
 """The main job wherever it can run: what ``make run`` starts.
 
 A container engine that answers is used; else nodes run on this machine itself, and the faults that
-this machine cannot make are left out. The way it goes is the first line that it prints, and the
-verdict names it too. It never installs anything.
+this machine cannot make are left out. Nothing is ever installed.
 
-``python -m splitbrain.harness.cli.main_job [OPTION...]``: options of ``splitbrain test`` that are
-added.
+``python -m splitbrain.harness.cli.main_job [OPTION...]`` adds options of ``splitbrain test``.
 """
 
 import sys

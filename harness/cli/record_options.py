@@ -1,18 +1,25 @@
-"""Commands that take records: each field of such a record is an option of the command line.
+"""Options of commands: the fields of records that they take, and ``--patch``.
 
 The parser looks at a command's signature and knows no msgspec. So a command is handed to it with a
 signature in which a parameter that is a record stands as its fields (``history.options``), and gets
-records of what the parser has read, their numbers within their bounds. Source: issue 20.
+records of what the parser has read, their numbers within their bounds.
+
+A process has one set of patches, taken before anything that they change is loaded. So ``--patch``
+starts the command line anew under the launcher, in this process' place. Source: issue 20.
 """
 
 import functools
 import inspect
+import os
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 from cyclopts import Parameter
 
+from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.cli.command_app import Number, Repeatable, Whole
 from splitbrain.history.options import OptionField, check_numbers, options_of
@@ -41,8 +48,8 @@ def with_records(**usual: Any) -> Callable[[Callable[..., int]], Callable[..., i
                 shown.append(parameter.replace(annotation=hint))
 
         @functools.wraps(command)
-        def parsed(*words: Any, **options: Any) -> int:
-            given = signature.bind(*words, **options).arguments
+        def parsed(*arguments: Any, **options: Any) -> int:
+            given = signature.bind(*arguments, **options).arguments
             for name, fields in records.items():
                 values = {
                     field.name: _read(field, given.pop(field.name))
@@ -96,8 +103,51 @@ def _pairs(option: str, values: list[str] | None) -> dict[str, str]:
     for text in values or ():
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise UsageError(f"{option} {text!r} is no pair", f"Write {option} NAME=VALUE")
+            raise UsageError(f"{option} {text!r} is not a pair", f"Write {option} NAME=VALUE")
         if name in pairs:
             raise UsageError(f"{option} sets {name!r} twice", "Give it once")
         pairs[name] = value
     return pairs
+
+
+#: Type of the option's parameter.
+PatchFiles = Annotated[
+    list[Path] | None,
+    Parameter(
+        name="--patch",
+        negative="",
+        consume_multiple=False,
+        help="Unified diff of splitbrain's own source, applied in memory to this command and its "
+        "nodes: a bug or a mend to try; repeatable.",
+    ),
+]
+
+
+def start_patched(files: list[Path] | None) -> None:
+    """Start this command line anew with patches applied; return where they are applied already.
+
+    Raises:
+        UsageError: one cannot be read or does not fit, or the process has others.
+    """
+    if not files:
+        return
+    from splitbrain.harness.pool.child_environment import child_environment
+    from splitbrain.patched.loading import PatchedModules, installed_patches, read_patch_file
+    from splitbrain.patched.patch import PatchError
+
+    try:
+        patches = [read_patch_file(file) for file in files]
+        if installed := installed_patches():
+            if list(installed) == patches:
+                return
+            raise UsageError(
+                "--patch is given to a command that has patches already",
+                "Name all of them with --patch, and leave out the launcher",
+            )
+        PatchedModules(patches, Path(__file__).parents[2])
+    except PatchError as error:
+        problem, _, next_step = str(error).removesuffix(".").rpartition(". ")
+        raise UsageError(problem, next_step) from error
+    command = [sys.executable, "-P", "-m", f"{PACKAGE}.patched", *map(str, files), "--"]
+    command += ["-m", f"{PACKAGE}.harness.cli", *sys.argv[1:]]
+    os.execve(sys.executable, command, child_environment())  # noqa: S606 - no shell is wanted

@@ -16,8 +16,7 @@ from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
 from splitbrain.harness.cli.command_app import Whole, app
 from splitbrain.harness.cli.command_end import EXIT_BAD_USAGE
-from splitbrain.harness.cli.patch_option import PatchFiles, start_patched
-from splitbrain.harness.cli.record_options import with_records
+from splitbrain.harness.cli.record_options import PatchFiles, start_patched, with_records
 from splitbrain.harness.console.standard_streams import output
 from splitbrain.history.errors import HistoryError
 
@@ -33,7 +32,7 @@ def _drawn_seed() -> int:
 
 @app.command(name="test")
 @with_records(system=DEFAULT_SYSTEM, seed=_drawn_seed)
-def run_test_command(
+def run_test_command(  # noqa: D417 - the fields of records describe themselves
     experiment: Experiment,
     *,
     runs_folder: Path = Path("runs"),
@@ -43,21 +42,17 @@ def run_test_command(
 ) -> int:
     """Run a system under load and faults, and judge what clients saw.
 
-    Parameters
-    ----------
-    runs_folder
-        Where run folders are made.
-    keep_data
-        Keep the nodes' data folders also when the verdict is valid.
-    analyze
-        Run the Spark analysis after the run; by default unless it is a simulated one.
+    Args:
+        runs_folder: Where run folders are made.
+        keep_data: Keep the nodes' data folders also when the verdict is valid.
+        analyze: Run the Spark analysis after the run; by default unless it is a simulated one.
     """
     start_patched(patch)
-    from splitbrain.harness.cli.commands import run_and_judge
+    from splitbrain.harness.cli.commands import run_once
     from splitbrain.harness.run.options import TestOptions
 
     options = TestOptions(experiment=experiment, runs_folder=runs_folder, keep_data=keep_data)
-    return run_and_judge(options, output(), analyze=analyze)
+    return run_once(options, output(), analyze=analyze).exit_code
 
 
 @app.command(name="check")
@@ -74,31 +69,23 @@ def check_command(
 ) -> int:
     """Judge a run folder, finished or dead, or a bare history of any origin.
 
-    Parameters
-    ----------
-    path
-        Run folder or history file.
-    model
-        What a bare history is judged against: register, cas-register, multi-register, kv, counter,
-        set, fifo-queue, unordered-queue, mutex, fenced-register, topics, set-full,
-        set-full:stale-reads-allowed, counter-bounds, bank, bank:negative-balances-allowed,
-        queue-totals, queue-totals:duplicates-allowed, unique-ids, sessions or fencing; by
-        default cas-register. Or a model of one's own:
-        path/to/file.py:Name.
-    history_format
-        jsonl, edn, jepsen-log, kv, parquet or etcd-robustness; guessed where it can be.
-    skip_broken
-        Leave broken lines of a bare history out: the verdict is then at most unknown, and the
-        provisional one of what is left stands beside it.
-    report
-        File to write a page to that shows what was found in a bare history.
-    jobs
-        Parts of a bare history judged at the same time; by default as many as there are
-        processors.
-    json
-        Print the results as JSON.
-    analyze
-        Run the Spark analysis of a run folder; by default unless the run is a simulated one.
+    Args:
+        path: Run folder or history file.
+        model: What a bare history is judged against: register, cas-register, multi-register, kv,
+            counter, set, fifo-queue, unordered-queue, mutex, fenced-register, topics, set-full,
+            set-full:stale-reads-allowed, counter-bounds, bank, bank:negative-balances-allowed,
+            queue-totals, queue-totals:duplicates-allowed, unique-ids, sessions or fencing; by
+            default cas-register. Or a model of one's own: path/to/file.py:Name.
+        history_format: jsonl, edn, jepsen-log, kv, parquet or etcd-robustness; guessed where it can
+            be.
+        skip_broken: Leave broken lines of a bare history out: the verdict is then at most unknown,
+            and the provisional one of what is left stands beside it.
+        report: File to write a page to that shows what was found in a bare history.
+        jobs: Parts of a bare history judged at the same time; by default as many as there are
+            processors.
+        json: Print the results as JSON.
+        analyze: Run the Spark analysis of a run folder; by default unless the run is a simulated
+            one.
     """
     from splitbrain.history.formats import is_history_folder
 
@@ -145,11 +132,7 @@ def check_command(
 
 
 def _require_model(model: str) -> None:
-    """Refuse a model that does not exist before anything is looked at.
-
-    Raises:
-        UsageError: there is none, or a user's own cannot be loaded.
-    """
+    """Refuse a model that does not exist, or cannot be loaded, before anything is looked at."""
     from splitbrain.checker.names import history_checker
     from splitbrain.harness.judge.own_models import make_known
 

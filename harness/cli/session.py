@@ -1,7 +1,6 @@
-"""One command that may be interrupted: what Ctrl-C and SIGTERM do while it runs and judges.
+"""One command that may be interrupted: what Ctrl-C and SIGTERM do around a run and while it judges.
 
-While a run goes on, the run has the signals (``harness.run.runner``). Around it, and while a folder
-is judged, the first signal ends what is not decided yet and the second leaves at once.
+The first signal ends what is not decided yet, the second leaves at once.
 """
 
 from collections.abc import Callable, Generator

@@ -14,12 +14,11 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Self, TypeVar
 
-import msgspec
 from rich.console import Console
 
 from splitbrain.harness.console.stop import Stop
@@ -34,15 +33,6 @@ Farewell = Callable[[], tuple[str, int]]
 Reaction = Callable[[], str]
 
 
-class Stage(msgspec.Struct, frozen=True):
-    """A stage of a command, with its answer to signals."""
-
-    #: For the first signal, the second, and so on.
-    reactions: Sequence[Reaction]
-    #: One more: brings the terminal back in order, and says the process' last word.
-    farewell: Farewell
-
-
 class Interrupts:
     """Takes the signals of the process while its context lasts; ``leave`` is for tests."""
 
@@ -50,7 +40,8 @@ class Interrupts:
         self._say = say
         self._leave = leave
         self._arrived: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        self._stages: list[tuple[Stage, list[Reaction]]] = []
+        #: Reactions that are left of each stage, and its farewell.
+        self._stages: list[tuple[list[Reaction], Farewell]] = []
         self._thread = threading.Thread(target=self._react, name="interrupts", daemon=True)
         self._before: dict[signal.Signals, object] = {}
 
@@ -69,8 +60,11 @@ class Interrupts:
 
     @contextmanager
     def during(self, *reactions: Reaction, farewell: Farewell) -> Generator[None]:
-        """Have signals do this while the context lasts."""
-        stage = (Stage(reactions, farewell), list(reactions))
+        """Have the first signal do the first of this, and so on, while the context lasts.
+
+        One more brings the terminal back in order, and says the process' last word.
+        """
+        stage = (list(reactions), farewell)
         self._stages.append(stage)
         try:
             yield
@@ -88,12 +82,12 @@ class Interrupts:
             stages = self._stages[-1:]
             if not stages:
                 continue
-            stage, left = stages[0]
+            left, farewell = stages[0]
             if left:
                 if sentence := left.pop(0)():
                     self._say(sentence)
                 continue
-            sentence, code = stage.farewell()
+            sentence, code = farewell()
             sys.stderr.write(f"splitbrain: {sentence}\n")
             sys.stderr.flush()
             self._leave(code)
@@ -107,20 +101,20 @@ def stopped_in_order(
     stop: Stop,
     *,
     left: str,
-    said: str = "",
+    sentence: str = "",
     leave: Callable[[int], None] | None = None,
     kind: type[InterruptsT] = Interrupts,
 ) -> Generator[InterruptsT]:
     """Have the first signal set ``stop`` and the second leave, while the context lasts.
 
-    ``said`` is the sentence at the first, ``left`` the last word of a process that was left.
+    ``sentence`` is said at the first, ``left`` is the last word of a process that was left.
     """
     errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     interrupts = kind(errors.print, leave or os._exit)
 
     def interrupt() -> str:
         stop.interrupt()
-        return said
+        return sentence
 
     with interrupts, interrupts.during(interrupt, farewell=lambda: (left, LEFT_EXIT_CODE)):
         yield interrupts

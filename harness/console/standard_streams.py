@@ -72,8 +72,8 @@ def forget_output() -> None:
     """From now on what is written to standard output goes nowhere."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     try:
-        # A stream that a test has put in its place has no number.
-        with suppress(OSError):
+        # A closed stream, or one that a test has put in its place, has no number.
+        with suppress(OSError, ValueError):
             os.dup2(devnull, sys.stdout.fileno())
     finally:
         os.close(devnull)

@@ -1,10 +1,9 @@
 """Seals the evidence of a run when it ends: the length and digest of every file that is judged.
 
-So that a folder which was damaged afterwards (copied in part, edited, cut at a line's end, which no
-reader can see) is never judged as if it were whole, and convicts nobody by what it says now. A run
-that came to its end has a manifest that names all its evidence; one that died has an empty one,
-and is judged by what can be told from the files themselves. A seal is no signature: who rewrites a
-file can rewrite the manifest.
+So a folder that was damaged afterwards (copied in part, edited, cut at a line's end, which no
+reader can see) is never judged as if it were whole. A run that came to its end has a manifest that
+names all its evidence; one that died has an empty one, and is judged by what its files tell. A seal
+is no signature: who rewrites a file can rewrite the manifest.
 """
 
 import hashlib

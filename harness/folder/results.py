@@ -1,9 +1,7 @@
 """The records of ``results.json`` and the rule that turns them into an exit code.
 
-One run folder, one ``Results``. These records are what the terminal table, ``summary.md``,
-``junit.xml`` and ``report.html`` are made from, and what a gate reads later: a field may be added,
-none may change its meaning without a new schema number. This module judges nothing; it must never
-lose or soften a verdict. Source: design, sections 5 (verdicts) and 6 (exit codes).
+Summary, JUnit, report and gate are made from these: a field may be added, none may change its
+meaning without a new schema number. Source: design, sections 5 (verdicts) and 6 (exit codes).
 """
 
 from collections.abc import Iterable, Sequence
@@ -148,17 +146,9 @@ class Results(msgspec.Struct, frozen=True):
 
     def with_verdict(self, verdict: Verdict, *, harness_failed: bool) -> "Results":
         """Return the same with this verdict, and the exit code that follows from all of it."""
-        return msgspec.structs.replace(
-            self,
-            verdict=verdict,
-            harness_failed=harness_failed,
-            exit_code=exit_code(
-                verdict,
-                vacuous=self.is_vacuous,
-                harness_failed=harness_failed,
-                interrupted=self.interrupted,
-            ),
-        )
+        failed, vacuous, interrupted = harness_failed, self.is_vacuous, self.interrupted
+        code = exit_code(verdict, vacuous=vacuous, harness_failed=failed, interrupted=interrupted)
+        return msgspec.structs.replace(self, verdict=verdict, harness_failed=failed, exit_code=code)
 
     def with_problem(self, problem: str, *, first: bool = False) -> "Results":
         """Return the same with one more problem, said once."""
@@ -292,8 +282,8 @@ def write_verdict(results: Results, path: Path) -> Results:
         return failed.with_verdict(failed.verdict, harness_failed=True)
     # A checker may have put into its evidence what JSON cannot hold: the verdict goes without.
     except Exception as error:  # noqa: BLE001
-        told = f"Details were left out of the results: {type(error).__name__}: {error}."
-        return write_verdict(_in_words(results).with_problem(told), path)
+        problem = f"Details were left out of the results: {type(error).__name__}: {error}."
+        return write_verdict(_in_words(results).with_problem(problem), path)
     return results
 
 

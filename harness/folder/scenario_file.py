@@ -14,12 +14,7 @@ import msgspec
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.scenario import SCENARIO_SCHEMA, Scenario
 from splitbrain.harness.folder.manifest import is_changed
-from splitbrain.harness.folder.scenario_rules import (
-    CORRECT,
-    RuleError,
-    check_fields,
-    check_values,
-)
+from splitbrain.harness.folder.scenario_rules import CORRECT, RuleError, check_fields, check_values
 from splitbrain.harness.folder.simulation_record import SimulationRecord, decode_record
 from splitbrain.history.json_problems import in_words
 from splitbrain.history.run_folder import RunFolder

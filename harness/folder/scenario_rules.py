@@ -200,8 +200,7 @@ def _unknown(content: object, struct: type[msgspec.Struct], place: str) -> Itera
 
 
 def _struct_of(type_: Any) -> type[msgspec.Struct] | None:
-    """Return the struct that a field holds, or holds a list of."""
-    for one in (type_, *get_args(type_)):
-        if isinstance(one, type) and issubclass(one, msgspec.Struct):
-            return one
+    for held in (type_, *get_args(type_)):
+        if isinstance(held, type) and issubclass(held, msgspec.Struct):
+            return held
     return None

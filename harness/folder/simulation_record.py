@@ -1,7 +1,7 @@
 """``simulation.json``: what only a simulated run knows of itself, in its run folder.
 
-Written with the evidence and sealed with it. From it a judgement learns which invariant was
-violated, and a replay what it must come to again. Must never be guessed where it is missing.
+Written and sealed with the evidence. From it a judgement learns which invariant was violated, and a
+replay what it must come to again; where it is missing nothing is guessed.
 """
 
 import platform
@@ -65,16 +65,10 @@ def record_of(
     like: str | None = None,
 ) -> SimulationRecord:
     """Return the record of an outcome, which may have been ``judged`` already."""
-    return SimulationRecord(
-        trace_hash=outcome.trace_hash,
-        steps=outcome.steps,
-        virtual_us=outcome.virtual_us,
-        violation=outcome.violation,
+    return msgspec.structs.replace(
+        msgspec.convert(outcome, SimulationRecord, from_attributes=True),
         failed_by=None if judged is None else judged.failed_by,
         sentence=None if judged is None else judged.sentence,
-        unlike=outcome.unlike,
-        lie=outcome.lie,
-        figures=dict(outcome.figures),
         untold=untold,
         shrunk_from=shrunk_from,
         like=like,

@@ -15,7 +15,7 @@ from typing import Final, Self
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.names import RunId
 from splitbrain.harness.folder.refusals import ELSEWHERE, tell_refusal
-from splitbrain.history.border import refuse_strays
+from splitbrain.history.border import refuse_foreign_entries
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.runtimes.dead_runs import is_living
 
@@ -103,7 +103,7 @@ def find_run(path: Path) -> RunFolder:
             f"{path} is no run folder: it has no {folder.plan.name}",
             "Name a folder below runs/, or runs/latest",
         )
-    refuse_strays(root)
+    refuse_foreign_entries(root)
     return folder
 
 

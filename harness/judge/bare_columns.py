@@ -82,12 +82,7 @@ def read_shared(
     give_up: Callable[[], str | None],
     warm: list[FramedChild],
 ) -> OperationColumns | None:
-    """Read as ``history.column_reader.read_columns`` does, if that pays off by several workers.
-
-    Raises:
-        HistoryError: see there.
-        UsageError: see there.
-    """
+    """Read, and raise, as ``read_columns`` does; by several workers if that pays off."""
     found = known_format(history_format) if history_format else guess_format(path)
     ranges: list[LineRange] = []
     if found == "jsonl" and path.is_file() and path.stat().st_size >= SHARED_FROM_BYTES:

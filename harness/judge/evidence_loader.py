@@ -18,7 +18,7 @@ from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.manifest import damage
 from splitbrain.harness.folder.simulation_record import DRAWN, SimulationRecord, read_for_judging
 from splitbrain.harness.folder.store import is_alive
-from splitbrain.history.border import refuse_strays
+from splitbrain.history.border import refuse_foreign_entries
 from splitbrain.history.course import LeaderSighting, Phase
 from splitbrain.history.errors import HistoryError, PairingError
 from splitbrain.history.fault_windows import FaultWindow, fault_windows
@@ -141,7 +141,7 @@ def load_run(root: Path) -> RunRecord:
     folder = RunFolder(root)
     if not root.is_dir():
         raise UsageError(f"there is no run folder {root}", "Name a folder below runs/.")
-    refuse_strays(root)
+    refuse_foreign_entries(root)
     # Checked before reading: a run that ends meanwhile was read in part.
     living = is_alive(folder)
     problems: list[str] = []

@@ -35,7 +35,7 @@ _ROLES: Final[dict[str, Role]] = {
     "resigned": "candidate",
     "observer": "observer",
 }
-_LAST_WORDS = frozenset({"stopped", "fatal"})
+_ENDINGS = frozenset({"stopped", "fatal"})
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class _Life(msgspec.Struct):
     first: int
     last: int
     #: Whether it announced its end.
-    said_end: bool = False
+    announced_end: bool = False
 
 
 class NodeTimeline:
@@ -78,7 +78,7 @@ class NodeTimeline:
         timed = [(event.time, event) for event in events if event.time is not None]
         if len(timed) == len(events):
             for time, event in sorted(timed, key=lambda stamped: stamped[0]):
-                self._hear(time, event)
+                self._take(time, event)
 
     def highest_epoch(self, time: int) -> int | None:
         """Return the highest epoch that the node had reached by then."""
@@ -95,7 +95,7 @@ class NodeTimeline:
         standing = Standing(change.role, change.epoch)
         if time <= life.last:
             return standing
-        if life.said_end:
+        if life.announced_end:
             return Standing("down", change.epoch)
         for window in endings:
             # A fault over before the node's last event, or before this start, did not end it.
@@ -111,12 +111,12 @@ class NodeTimeline:
         place = bisect_right(self._changes, time, key=lambda change: change.time) - 1
         return self._changes[place] if place >= 0 else None
 
-    def _hear(self, time: int, event: StateEvent) -> None:
+    def _take(self, time: int, event: StateEvent) -> None:
         if not self._lives or self._lives[-1].incarnation != event.incarnation:
             self._lives.append(_Life(event.incarnation, time, time))
         life = self._lives[-1]
         life.last = time
-        life.said_end = life.said_end or event.kind in _LAST_WORDS
+        life.announced_end = life.announced_end or event.kind in _ENDINGS
         before = self._changes[-1] if self._changes else None
         role = before.role if before is not None else "unknown"
         if event.kind in ("started", "role"):
@@ -124,9 +124,9 @@ class NodeTimeline:
         if before is None or (role, event.epoch) != (before.role, before.epoch):
             highest = event.epoch if before is None else max(event.epoch, before.highest)
             self._changes.append(_Change(time, role, event.epoch, highest))
-        self._hear_of_log(time, event, leads=role == "leader")
+        self._take_log_event(time, event, leads=role == "leader")
 
-    def _hear_of_log(self, time: int, event: StateEvent, *, leads: bool) -> None:
+    def _take_log_event(self, time: int, event: StateEvent, *, leads: bool) -> None:
         """Note a leader's first commit in its own epoch, not that of earlier records."""
         if event.kind == "append" and leads and event.base_offset is not None:
             self._begins.setdefault(event.epoch, event.base_offset)
@@ -207,11 +207,7 @@ def fault_coverage(
     state_events: Mapping[str, Sequence[StateEvent]],
     sightings: Sequence[LeaderSighting] | None = None,
 ) -> tuple[CoverageCell, ...]:
-    """Return the cells of one run that are not zero, sorted.
-
-    ``end_time`` is in ns since the run's start; ``sightings`` are given only for a system without
-    state events.
-    """
+    """Return the cells of one run that are not zero, sorted; ``sightings`` if it has no events."""
     windows = fault_windows(events, end_time)
     timeline = ClusterTimeline(nodes, state_events, windows)
     views = {event.index: event.leader for event in events if event.leader is not None}

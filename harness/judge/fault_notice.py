@@ -47,7 +47,7 @@ class Notice(msgspec.Struct, frozen=True):
     #: None: unknown.
     noticed: bool | None
     #: The signs, or why it is unknown, in words.
-    words: str
+    text: str
 
 
 def notices(windows: Sequence[FaultWindow], record: RunRecord) -> dict[int, Notice]:
@@ -71,8 +71,10 @@ def notices(windows: Sequence[FaultWindow], record: RunRecord) -> dict[int, Noti
             more = f" and {len(seen) - _NAMED_MAX} more" if len(seen) > _NAMED_MAX else ""
             found[window.index] = Notice(True, "; ".join(seen[:_NAMED_MAX]) + more)
             continue
-        dark = requests.dark(place) or _dark_roles(record)
-        found[window.index] = Notice(False, NOTHING_NOTICED) if dark is None else Notice(None, dark)
+        why_unknown = requests.why_unknown(place) or _unknown_roles(record)
+        found[window.index] = (
+            Notice(False, NOTHING_NOTICED) if why_unknown is None else Notice(None, why_unknown)
+        )
     return found
 
 
@@ -88,7 +90,7 @@ def _exits(window: FaultWindow, phases: Iterable[Phase]) -> Iterator[str]:
 def _roles(window: FaultWindow, record: RunRecord) -> Iterator[str]:
     """Yield changes of role, epoch or leader, except the restart of a node that the fault ended."""
     if not any(record.state_events.values()):
-        yield from _sighted(window, record.sightings)
+        yield from _leader_changes(window, record.sightings)
         return
     found: list[tuple[int, str]] = []
     for node, events in record.state_events.items():
@@ -113,12 +115,12 @@ def _roles(window: FaultWindow, record: RunRecord) -> Iterator[str]:
                     continue
                 found.append((event.time, f"{node} became {event.role} in epoch {event.epoch}"))
     if found:
-        time, words = min(found)
+        time, change = min(found)
         more = f", the first of {len(found)} changes of role" if len(found) > 1 else ""
-        yield f"{words} {_after(window, time)}{more}"
+        yield f"{change} {_after(window, time)}{more}"
 
 
-def _sighted(window: FaultWindow, sightings: Iterable[LeaderSighting]) -> Iterator[str]:
+def _leader_changes(window: FaultWindow, sightings: Iterable[LeaderSighting]) -> Iterator[str]:
     before: tuple[object, object] | None = None
     for seen in sightings:
         now = (seen.leader, seen.epoch)
@@ -128,12 +130,12 @@ def _sighted(window: FaultWindow, sightings: Iterable[LeaderSighting]) -> Iterat
         before = now
 
 
-def _dark_roles(record: RunRecord) -> str | None:
+def _unknown_roles(record: RunRecord) -> str | None:
     silent = [node for node in record.node_names if not record.state_events.get(node)]
     if not silent or (len(silent) == len(record.node_names) and record.sightings):
         return None
     who = "the nodes" if len(silent) == len(record.node_names) else ", ".join(silent)
-    return f"{who} told of no role"
+    return f"{who} stated no role"
 
 
 # --- requests -------------------------------------------------------------------------------
@@ -192,7 +194,7 @@ class _Requests:
                 f"{usual_ns // _NS_PER_MS:,} ms at most without a fault"
             )
 
-    def dark(self, place: int) -> str | None:
+    def why_unknown(self, place: int) -> str | None:
         if not self._met[place].count:
             return "it hit no operation"
         if self._quiet.count < QUIET_MIN:

@@ -4,7 +4,8 @@ Only effects seen from outside count: a fault that was invoked and never verifie
 that was never reached (a run that died) was not applied. Source: design, sections 5 and 7.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -77,22 +78,18 @@ def _milliseconds(event: FaultEvent | None) -> int | None:
 def with_failovers(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[FaultResult, ...]:
     """Add to each result how long the fault kept the system from acknowledging a write, ms."""
     took = failovers_ns(record.windows, record.operations, record.functions)
-    return tuple(
-        msgspec.structs.replace(fault, failover_ms=took[fault.index] // _NS_PER_MS)
-        if fault.index in took
-        else fault
-        for fault in faults
-    )
+    return _with(faults, {index: {"failover_ms": ns // _NS_PER_MS} for index, ns in took.items()})
 
 
 def with_notices(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[FaultResult, ...]:
     """Add to each result the signs by which the system noticed the fault."""
     found = notices(record.windows, record)
-    return tuple(
-        msgspec.structs.replace(
-            fault, noticed=found[fault.index].noticed, notice=found[fault.index].words
-        )
-        if fault.index in found
-        else fault
-        for fault in faults
+    return _with(
+        faults, {index: {"noticed": of.noticed, "notice": of.text} for index, of in found.items()}
     )
+
+
+def _with(
+    faults: Sequence[FaultResult], fields: Mapping[int, dict[str, Any]]
+) -> tuple[FaultResult, ...]:
+    return tuple(msgspec.structs.replace(fault, **fields.get(fault.index, {})) for fault in faults)

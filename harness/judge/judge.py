@@ -154,7 +154,7 @@ class _Attempts:
         try:
             return make()
         except Exception as error:  # noqa: BLE001 - see the sentence above
-            self.crashes.append(f"{what} could not be told: {type(error).__name__}: {error}.")
+            self.crashes.append(f"{what} could not be found: {type(error).__name__}: {error}.")
             return otherwise
 
 
@@ -162,10 +162,10 @@ def _judge_record(record: RunRecord, harness_problems: Sequence[str], stop: Stop
     attempts = _Attempts()
     made = attempts.made
     faults = made(
-        "What became of the faults", lambda: fault_results(record.scheduled, record.faults), ()
+        "The results of faults", lambda: fault_results(record.scheduled, record.faults), ()
     )
-    faults = made("How long failovers took", lambda: with_failovers(record, faults), faults)
-    faults = made("What noticed the faults", lambda: with_notices(record, faults), faults)
+    faults = made("Failover times", lambda: with_failovers(record, faults), faults)
+    faults = made("Signs of the faults", lambda: with_notices(record, faults), faults)
     undecided = [_undecided(name) for name in _checker_names(record)]
     checked = made("The checkers' verdict", lambda: _checked(record, faults, stop), undecided)
     for name, look in _own_checkers(record):
@@ -175,8 +175,11 @@ def _judge_record(record: RunRecord, harness_problems: Sequence[str], stop: Stop
     checked = record_health.as_evidence(record, checked)
     failures, problems = _problems(record, faults, harness_problems)
     crashed = len(attempts.crashes)
-    vacuous = made("Whether the run proves anything", lambda: _vacuous(record, faults), ())
-    vacuous = vacuous or tuple(attempts.crashes[crashed:])
+    vacuous: tuple[str, ...] = ()
+    # For a drawn world its sweep says whether it proves anything.
+    if not (record.is_drawn or record.ended_at_violation):
+        vacuous = made("The proof of the run", lambda: vacuous_reasons(record, faults), ())
+        vacuous = vacuous or tuple(attempts.crashes[crashed:])
     results = _assemble(record, checked, faults, attempts)
     return msgspec.structs.replace(
         results,
@@ -210,13 +213,6 @@ def _own_checkers(record: RunRecord) -> Iterator[tuple[str, Callable[[RunRecord]
     yield RECORD_CHECKER, record_health.judge_record
 
 
-def _vacuous(record: RunRecord, faults: Sequence[FaultResult]) -> tuple[str, ...]:
-    """Return why the run proves nothing; for a drawn world its sweep says that."""
-    if record.is_drawn or record.ended_at_violation:
-        return ()
-    return vacuous_reasons(record, faults)
-
-
 def _reproduce(record: RunRecord) -> str:
     """Return the command that repeats the run.
 
@@ -234,11 +230,7 @@ def _reproduce(record: RunRecord) -> str:
 
 
 def defaults_of(plan: Plan) -> Experiment | None:
-    """Return the defaults of ``splitbrain test`` in the plan's tool version, if that is this one.
-
-    Another version may have had others, and an option left out of a command line must mean the same
-    there.
-    """
+    """Return the defaults of ``splitbrain test``; another version may have had others: None."""
     if plan.tool_version != tool_version():
         return None
     name = plan.experiment.system
@@ -275,7 +267,7 @@ def _assemble(
 ) -> Results:
     plan, root, made = record.plan, record.folder.root, attempts.made
     from_outside = not record.state_events
-    led = made("Who led", lambda: {reign.epoch for reign in record.reigns}, set[int]())
+    led = made("Leadership", lambda: {reign.epoch for reign in record.reigns}, set[int]())
     gap = made(
         "The longest unavailability",
         lambda: longest_unavailability_ns(record.operations, record.functions),
@@ -283,7 +275,7 @@ def _assemble(
     )
     acknowledged = made("The epochs", lambda: acknowledged_epochs(record.operations), set[int]())
     epochs = led | acknowledged
-    coverage = made("What the faults met", lambda: coverage_of(record), None)
+    coverage = made("Fault coverage", lambda: coverage_of(record), None)
     counts = made(
         "The outcomes",
         lambda: outcome_counts(record.operations, record.functions),

@@ -106,11 +106,11 @@ _IN_ORDER: Final = (0, 130, 143)
 class LastWords(msgspec.Struct, frozen=True):
     """Stated reason of a process' end."""
 
-    words: str
+    text: str
     file: str
     line: int
     #: False where they are only the log's last line.
-    is_telling: bool
+    is_recognised: bool
 
     @property
     def place(self) -> str:

@@ -41,7 +41,9 @@ def judge_nodes(record: RunRecord) -> CheckResult:
     violations: list[dict[str, Any]] = []
     unexplained: list[dict[str, Any]] = []
     restarts = 0
-    failed = _failed_since(record)
+    # A failure of the harness or its environment may be the cause of later exits.
+    failures = (phase.since for phase in record.phases if phase.since is not None)
+    failed = min(failures, default=None)
     for node in record.node_names:
         events = record.state_events.get(node, [])
         restarts += len({event.incarnation for event in events} - {0})
@@ -55,7 +57,12 @@ def judge_nodes(record: RunRecord) -> CheckResult:
             blames = known and (failed is None or (exit_["time"] or 0) < failed)
             (violations if blames else unexplained).append(exit_)
         violations += _tracebacks(node, record.folder.root / "nodes" / node)
-    silent = [node for node in record.node_names if not _left_a_trace(record, node)]
+    silent = [
+        node
+        for node in record.node_names
+        if not record.state_events.get(node)
+        and not any(node_logs(record.folder.root / "nodes" / node))
+    ]
     result = _result(record.node_names, violations, silent, restarts)
     if result.verdict is not Verdict.INVALID and unexplained:
         why = (
@@ -69,11 +76,6 @@ def judge_nodes(record: RunRecord) -> CheckResult:
         # A set-up that cannot work says nothing of the system.
         return _without_blame(result, f"The cluster never served. {result.reason}", violations)
     return result
-
-
-def _failed_since(record: RunRecord) -> int | None:
-    """Return when the harness or its environment failed, ns; it may be the cause of later exits."""
-    return min((phase.since for phase in record.phases if phase.since is not None), default=None)
 
 
 def _without_blame(
@@ -91,6 +93,7 @@ def _without_blame(
 def _result(
     nodes: Sequence[str], violations: list[dict[str, Any]], silent: Sequence[str], restarts: int
 ) -> CheckResult:
+    figures = {"nodes": len(nodes), "restarts": restarts}
     verdict, reason = Verdict.VALID, "No node ended by itself and none wrote a traceback."
     if violations:
         verdict, reason = Verdict.INVALID, str(violations[0]["sentence"])
@@ -100,17 +103,7 @@ def _result(
         verdict = Verdict.UNKNOWN
         reason = f"Nothing is known of {', '.join(silent) or 'the nodes'}: no log, no state event."
     return CheckResult(
-        checker=NODE_CHECKER,
-        verdict=verdict,
-        reason=reason,
-        figures={"nodes": len(nodes), "restarts": restarts},
-        violations=tuple(violations[:_VIOLATIONS_MAX]),
-    )
-
-
-def _left_a_trace(record: RunRecord, node: str) -> bool:
-    return bool(record.state_events.get(node)) or any(
-        node_logs(record.folder.root / "nodes" / node)
+        NODE_CHECKER, verdict, reason, figures, violations=tuple(violations[:_VIOLATIONS_MAX])
     )
 
 
@@ -123,19 +116,19 @@ def _watched_exits(
         if phase.phase != "node-exited" or phase.node != node:
             continue
         why = _stated_reason(events, phase.time) or phase.detail
-        words = last_words(record.folder.root, node, phase.exit_code)
-        if words is not None and not words.is_telling:
+        ending = last_words(record.folder.root, node, phase.exit_code)
+        if ending is not None and not ending.is_recognised:
             # The log's end may be another life's, and adds nothing to a stated reason.
             is_other = _has_lived_since(record, windows, node, phase.time)
-            words = None if is_other or why else words
-        said = why or (words.words if words is not None and words.is_telling else None)
+            ending = None if is_other or why else ending
+        stated = why or (ending.text if ending is not None and ending.is_recognised else None)
         asking = _asking(windows, node, phase.time)
-        if asking and _fits(asking, said, phase.exit_code):
+        if asking and _fits(asking, stated, phase.exit_code):
             continue
         code = "an unknown exit code" if phase.exit_code is None else f"exit code {phase.exit_code}"
         what = f"ended by itself with {code}" + (f" ({why})" if why else "")
-        yield _with_words(
-            _violation("node-exited", node, phase.time, what + _despite(asking)), words
+        yield _with_ending(
+            _violation("node-exited", node, phase.time, what + _despite(asking)), ending
         )
 
 
@@ -152,12 +145,12 @@ def _has_lived_since(
     )
 
 
-def _with_words(violation: dict[str, Any], words: LastWords | None) -> dict[str, Any]:
-    if words is None:
+def _with_ending(violation: dict[str, Any], ending: LastWords | None) -> dict[str, Any]:
+    if ending is None:
         return violation
-    says = words.words if words.is_telling else f"its log ends with {words.words!r}"
-    sentence = f"{violation['sentence'].rstrip('.')}: {says} ({words.place})."
-    return {**violation, "sentence": sentence, "words": words.words, "place": words.place}
+    says = ending.text if ending.is_recognised else f"its log ends with {ending.text!r}"
+    sentence = f"{violation['sentence'].rstrip('.')}: {says} ({ending.place})."
+    return {**violation, "sentence": sentence, "words": ending.text, "place": ending.place}
 
 
 def _stated_reason(events: Sequence[StateEvent], time: int) -> str | None:
@@ -213,21 +206,17 @@ def _exits(
 
 def _asking(windows: Sequence[FaultWindow], node: str, time: int | None) -> list[FaultWindow]:
     """Return faults that ask the node to end: in force, or gone and with a bad disk left behind."""
+    # A node that a busy machine starts slowly reads late the damage that a healed fault left.
     return [
         window
         for window in windows
         if window.traits.reasons
         and node in window.nodes
-        and (_explained([window], time) or _has_left_a_bad_disk(window, time))
+        and (
+            _explained([window], time)
+            or (window.traits.stays and time is not None and time >= window.start)
+        )
     ]
-
-
-def _has_left_a_bad_disk(window: FaultWindow, time: int | None) -> bool:
-    """Return whether the node may still read the damage that a healed fault left on its disk.
-
-    A node that a busy machine starts slowly reads it late.
-    """
-    return window.traits.stays and time is not None and time >= window.start
 
 
 def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | None) -> bool:
@@ -238,8 +227,8 @@ def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | No
     if reason is None:
         starves = any(window.traits.starves for window in asking)
         return starves and exit_code in (None, KILLED_CODE)
-    said = reason.casefold()
-    return any(word in said for window in asking for word in window.traits.reasons)
+    stated = reason.casefold()
+    return any(word in stated for window in asking for word in window.traits.reasons)
 
 
 def _despite(asking: Sequence[FaultWindow]) -> str:
@@ -253,16 +242,12 @@ def _ended_between(ending: Sequence[FaultWindow], last: int | None, first: int |
     """
     if last is None or first is None:
         return True
-    return any(
-        window.start - _STAMP_SLACK_NS <= first and last <= window.end + _STAMP_SLACK_NS
-        for window in ending
-    )
+    slack = _STAMP_SLACK_NS
+    return any(w.start - slack <= first and last <= w.end + slack for w in ending)
 
 
 def _explained(ending: Sequence[FaultWindow], time: int | None) -> bool:
-    return time is None or any(
-        window.start - _STAMP_SLACK_NS <= time <= window.end + _STAMP_SLACK_NS for window in ending
-    )
+    return _ended_between(ending, time, time)
 
 
 def _violation(kind: str, node: str, time: int | None, what: str) -> dict[str, Any]:

@@ -37,14 +37,17 @@ def judge_parts(runs: Sequence[Path], console: Console) -> int:
     """Judge the parts of run folders; return the worst exit code.
 
     Raises:
-        UsageError: one is no run folder, or its plan has nothing to judge in parts; nothing was
-            done then.
+        UsageError: one is no run folder, or has nothing to judge in parts; nothing was done.
         HarnessError: Spark failed.
     """
     folders = [find_run(run) for run in runs]
     models = [_models(folder) for folder in folders]
     for folder in folders:
-        _require_unchanged(folder)
+        if changed := damage(folder):
+            raise UsageError(
+                f"{folder.root} is not as the run left it: {changed[0]}",
+                "Judge what is left of it with splitbrain check",
+            )
     worst = Verdict.VALID
     waiting = Waiting(console)
     for folder, named in zip(folders, models, strict=True):
@@ -74,15 +77,6 @@ def answer_lines(answer: PartsAnswer) -> list[str]:
     if not answer.counts:
         lines.append("There is no operation to judge.")
     return [*lines, f"{verdict_of(answer).value.upper()}, of linearizability alone"]
-
-
-def _require_unchanged(folder: RunFolder) -> None:
-    changed = damage(folder)
-    if changed:
-        raise UsageError(
-            f"{folder.root} is not as the run left it: {changed[0]}",
-            "Judge what is left of it with splitbrain check",
-        )
 
 
 def _models(folder: RunFolder) -> tuple[str, ...]:

@@ -45,7 +45,8 @@ def judged(outcome: SimulationOutcome, *, polls_max: int | None = None) -> Judge
     """Judge an outcome by its workload's checkers; their budget grows with the history."""
     if polls_max is None:
         polls_max = _POLLS_MAX + _POLLS_PER_EVENT * len(outcome.events)
-    names = applicable_checkers(outcome)
+    left_out = checkers_not_asked(outcome)
+    names = [name for name in checkers_of(outcome.scenario.load) if name not in left_out]
     try:
         evidence = evidence_of(outcome)
     # A history that cannot be paired is a defect of the simulation.
@@ -53,12 +54,6 @@ def judged(outcome: SimulationOutcome, *, polls_max: int | None = None) -> Judge
         return JudgedOutcome(outcome=outcome, checks=_undecided(names, error))
     checks = tuple(_check(name, evidence, polls_max) for name in names)
     return JudgedOutcome(outcome=outcome, checks=checks)
-
-
-def applicable_checkers(outcome: SimulationOutcome) -> tuple[str, ...]:
-    """Return the checkers that apply to this outcome."""
-    left_out = checkers_not_asked(outcome)
-    return tuple(name for name in checkers_of(outcome.scenario.load) if name not in left_out)
 
 
 def evidence_of(outcome: SimulationOutcome) -> Evidence:

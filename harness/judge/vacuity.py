@@ -136,7 +136,7 @@ def state_events_missing(
     if not missing:
         return None
     listed = ", ".join(map(str, missing[:5]))
-    return f"No node told of leading in epoch {listed}, in which writes were acknowledged."
+    return f"No node claimed to lead in epoch {listed}, in which writes were acknowledged."
 
 
 def _is_change(operation: PairedOperation, functions: Functions) -> bool:

@@ -34,12 +34,8 @@ def can_fork() -> bool:
 class ForkedProcess:
     """A copy of this process that runs one function and ends; used like ``subprocess.Popen``.
 
-    Args:
-        work: what the child does, with its standard input and output joined to ours.
-        errors: takes what it prints on its standard error.
-
-    Raises:
-        OSError: no process can be started.
+    The child does ``work``, its standard input and output joined to ours, and prints its errors
+    into ``errors``. Raises OSError if no process can be started.
     """
 
     def __init__(self, work: Callable[[], None], errors: IO[bytes]) -> None:
@@ -70,11 +66,7 @@ class ForkedProcess:
         return self._code
 
     def wait(self, timeout: float | None = None) -> int:
-        """Its exit code, once it has ended.
-
-        Raises:
-            subprocess.TimeoutExpired: it has not ended after so many seconds.
-        """
+        """Its exit code, once it has ended; raise subprocess.TimeoutExpired if it does not."""
         if self._code is None and timeout is None:
             self._code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         end = time.monotonic() + (timeout or 0.0)

@@ -28,20 +28,12 @@ _READ_BYTES = 1 << 20
 class FramedChild:
     """A process that is given its work in frames; its printing goes to a file of its own.
 
-    Args:
-        module: what a fresh interpreter runs, as ``python -P -m MODULE``.
-        arguments: of its command line.
-        copied: what a copy of this process does instead; see ``harness.pool.forked_process``.
-
-    Raises:
-        OSError: no process can be started.
+    A fresh interpreter runs ``python -P -m MODULE``; with ``copied`` a copy of this process does
+    that instead (``harness.pool.forked_process``). Raises OSError if no process can be started.
     """
 
     def __init__(
-        self,
-        module: str,
-        arguments: Sequence[str] = (),
-        copied: Callable[[], None] | None = None,
+        self, module: str, arguments: Sequence[str] = (), copied: Callable[[], None] | None = None
     ) -> None:
         # Closed with the child, which outlives any one block.
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115

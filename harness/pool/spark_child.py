@@ -40,30 +40,22 @@ def ask_spark(module: str, request: Any, *, name: str, timeout_s: float | None) 
     with scratch_folder(name) as folder:
         path = folder / "request.json"
         path.write_bytes(msgspec.json.encode(request))
-        code, output, errors = _run(module, path, timeout_s)
-    return Answered(code, _last_line(output), _last_line(errors).decode(errors="replace"))
-
-
-def _run(module: str, request: Path, timeout_s: float | None) -> tuple[int | None, bytes, bytes]:
-    with start_spark(module, request, subprocess.PIPE, subprocess.PIPE) as process:
-        try:
-            output, errors = process.communicate(timeout=timeout_s)
-        except BaseException as error:
-            end_spark(process)
-            if isinstance(error, subprocess.TimeoutExpired):
-                return None, b"", b""
-            raise
-    return process.returncode, output, errors
+        with start_spark(module, path, subprocess.PIPE, subprocess.PIPE) as process:
+            try:
+                output, errors = process.communicate(timeout=timeout_s)
+            except BaseException as error:
+                end_spark(process)
+                if isinstance(error, subprocess.TimeoutExpired):
+                    return Answered(None, b"", "")
+                raise
+    error_line = _last_line(errors).decode(errors="replace")
+    return Answered(process.returncode, _last_line(output), error_line)
 
 
 def start_spark(
     module: str, path: Path, output: IO[bytes] | int, errors: IO[bytes] | int
 ) -> "subprocess.Popen[bytes]":
-    """Start a module; ``output`` and ``errors`` as for ``subprocess.Popen``.
-
-    Raises:
-        OSError: no process can be started.
-    """
+    """Start a module, as ``subprocess.Popen`` does; raise OSError if no process can be had."""
     return subprocess.Popen(
         [sys.executable, "-P", "-m", module, str(path), str(os.getpid())],
         stdin=subprocess.DEVNULL,

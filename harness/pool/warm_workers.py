@@ -6,7 +6,7 @@ not used end with the block.
 
 import importlib
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -43,18 +43,13 @@ def warm_workers(path: Path, limits: Limits) -> Generator[WarmWorkers]:
     loading = wanted if size >= _HUGE_BYTES else int(size >= _LARGE_BYTES)
     loading = 0 if readers else loading
 
-    def started(*prepared: bool) -> list[FramedChild]:
-        children = (
-            warm_worker(limits, _load_compiled if is_prepared else _nothing)
-            for is_prepared in prepared
-        )
+    def started(count: int, first: Callable[[], None]) -> list[FramedChild]:
+        children = (warm_worker(limits, first) for _ in range(count))
         return [child for child in children if child is not None]
 
     # Readers begin first. Of the judges those that load are taken first, for the largest parts.
-    warm = WarmWorkers(
-        reading=started(*[False] * readers),
-        judging=started(*[False] * (wanted - loading), *[True] * loading),
-    )
+    reading, judging = started(readers, _nothing), started(wanted - loading, _nothing)
+    warm = WarmWorkers(reading, judging + started(loading, _load_compiled))
     try:
         yield warm
     finally:

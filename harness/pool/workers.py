@@ -59,13 +59,8 @@ class PartOutcome(msgspec.Struct, frozen=True):
 class Worker(Generic[_Name]):
     """One child process and the part that it works on.
 
-    Args:
-        time_budget_s: of each part.
-        memory_budget_mib: of the process.
-        child: one that has begun; None: a fresh one.
-
-    Raises:
-        OSError: no process can be started.
+    The time budget is that of each part, the memory budget that of the process. ``child`` has begun
+    already; None: a fresh one. Raises OSError if no process can be started.
     """
 
     def __init__(
@@ -279,9 +274,7 @@ def _never() -> str | None:
 def warm_worker(limits: Limits, first: Callable[[], None]) -> FramedChild | None:
     """A worker that need not load what this process has loaded; None where there can be none.
 
-    Args:
-        limits: as in ``run_parts``; what this process holds now is part of its memory.
-        first: what it does before anything else, while it has no part yet.
+    Its memory includes what this process holds now. It does ``first`` before it has any part.
     """
     if not can_fork():
         return None

@@ -1,8 +1,7 @@
 """Data of the charts, as one record that becomes the JSON inside the page. Pure.
 
-Bounded, whatever the length of the run: points are thinned so that the slowest and the fastest of
-every stretch stay, failed and unknown ones last. Times are in seconds and milliseconds, since a
-browser's numbers cannot hold nanoseconds since long ago.
+Bounded: points are thinned so that the slowest and the fastest of every stretch stay. Times are in
+seconds and milliseconds, since a browser's numbers cannot hold nanoseconds since long ago.
 """
 
 import math

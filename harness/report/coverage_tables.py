@@ -4,14 +4,14 @@ Rows of zeros are shown: these tables exist to show gaps. Kinds of faults that w
 first. Decides nothing. Definitions: ``docs/faults/coverage.md``.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Final
-
-import msgspec
+from typing import Final, TypeVar
 
 from splitbrain.harness.folder.coverage_cells import PHASES, ROLES, CoverageCell, EpochPhase, Role
 
 Rows = list[tuple[str, ...]]
+_Key = TypeVar("_Key")
 
 #: Roles that every cluster has at some time; each has a row, also of zeros.
 ALWAYS: Final[tuple[Role, ...]] = ("leader", "follower", "candidate")
@@ -36,30 +36,19 @@ NOTE: Final = (
 )
 
 
-class _Count(msgspec.Struct):
-    faults: int = 0
-    bitten: int = 0
-
-    def text(self) -> str:
-        bitten = "" if self.bitten == self.faults else f" ({self.bitten} took effect)"
-        return f"{self.faults:,}{bitten}"
-
-
 def coverage_rows(cells: Iterable[CoverageCell], kinds: Sequence[str]) -> Rows:
     """Return one row per kind and role, without the header; the workloads added up.
 
     ``kinds`` and those in ``cells`` have rows, also of zeros.
     """
-    counts: dict[tuple[str, str, str], _Count] = {}
-    for cell in cells:
-        _add(counts.setdefault((cell.kind, cell.role, cell.phase), _Count()), cell)
-    met = {kind for kind, _, _ in counts}
-    met_as = {(kind, role) for kind, role, _ in counts}
+    given = list(cells)
+    counts = _counts(((cell.kind, cell.role, cell.phase), cell) for cell in given)
+    hit = {(cell.kind, cell.role) for cell in given}
     return [
-        (kind, role, *(counts.get((kind, role, phase), _Count()).text() for phase in PHASES))
-        for kind in _untried_first(met, kinds)
+        (kind, role, *(counts.get((kind, role, phase), "0") for phase in PHASES))
+        for kind in _untried_first({kind for kind, _ in hit}, kinds)
         for role in ROLES
-        if role in ALWAYS or (kind, role) in met_as
+        if role in ALWAYS or (kind, role) in hit
     ]
 
 
@@ -69,14 +58,28 @@ def workload_rows(cells: Iterable[CoverageCell], kinds: Sequence[str]) -> Rows:
     Faults that hit nodes in several roles count once in each, as in the other table.
     """
     given = list(cells)
-    counts: dict[tuple[str, str], _Count] = {}
-    for cell in given:
-        _add(counts.setdefault((cell.kind, cell.workload), _Count()), cell)
+    counts = _counts(((cell.kind, cell.workload), cell) for cell in given)
     workloads = sorted({cell.workload for cell in given})
-    rows: Rows = [("fault", *workloads)]
-    for kind in _untried_first({kind for kind, _ in counts}, kinds):
-        rows.append((kind, *(counts.get((kind, name), _Count()).text() for name in workloads)))
-    return rows
+    return [
+        ("fault", *workloads),
+        *(
+            (kind, *(counts.get((kind, name), "0") for name in workloads))
+            for kind in _untried_first({cell.kind for cell in given}, kinds)
+        ),
+    ]
+
+
+def _counts(cells: Iterable[tuple[_Key, CoverageCell]]) -> dict[_Key, str]:
+    """Return how many faults are under each key, and how many of them took effect."""
+    faults: Counter[_Key] = Counter()
+    bitten: Counter[_Key] = Counter()
+    for key, cell in cells:
+        faults[key] += cell.faults
+        bitten[key] += cell.bitten
+    return {
+        key: f"{count:,}" if bitten[key] == count else f"{count:,} ({bitten[key]} took effect)"
+        for key, count in faults.items()
+    }
 
 
 def never_tried(cells: Iterable[CoverageCell], kinds: Sequence[str]) -> list[str]:
@@ -88,7 +91,7 @@ def never_tried(cells: Iterable[CoverageCell], kinds: Sequence[str]) -> list[str
     for kind in sorted(met):
         own = [cell for cell in given if cell.kind == kind]
         missing = [_missing(role, own) for role in ALWAYS]
-        gaps = [words for words in missing if words]
+        gaps = [gap for gap in missing if gap]
         if gaps:
             lines.append(f"{kind} {'; '.join(gaps)}")
     workloads = sorted({cell.workload for cell in given})
@@ -105,14 +108,9 @@ def _missing(role: Role, cells: Sequence[CoverageCell]) -> str:
     phases = {cell.phase for cell in cells if cell.role == role}
     if not phases:
         return f"on a {role}"
-    left = [words for phase, words in _IN_PHASE.items() if phase not in phases]
+    left = [text for phase, text in _IN_PHASE.items() if phase not in phases]
     return f"on a {role} {' or '.join(left)}" if left else ""
 
 
 def _untried_first(met: set[str], kinds: Sequence[str]) -> list[str]:
     return [*(kind for kind in kinds if kind not in met), *sorted(met)]
-
-
-def _add(count: _Count, cell: CoverageCell) -> None:
-    count.faults += cell.faults
-    count.bitten += cell.bitten

@@ -65,7 +65,7 @@ class ShownPart(msgspec.Struct, frozen=True, kw_only=True):
     text_columns: int = 1
     count: Callable[[Any], int] | None = None
 
-    def said(self, analysis: RunAnalysis) -> str:
+    def text(self, analysis: RunAnalysis) -> str:
         """Return the sentence, empty where there is nothing to say."""
         part = getattr(analysis, self.part)
         return "" if part is None or self.sentence is None else self.sentence(part)
@@ -73,8 +73,8 @@ class ShownPart(msgspec.Struct, frozen=True, kw_only=True):
     def table(self, analysis: RunAnalysis) -> AnalysisTable | None:
         """Return the table; None where it would be empty."""
         part = getattr(analysis, self.part)
-        said = self.said(analysis)
-        if part is None or (self.sentence is not None and not said):
+        sentence = self.text(analysis)
+        if part is None or (self.sentence is not None and not sentence):
             return None
         rows = self.rows(part)
         if not rows:
@@ -82,7 +82,7 @@ class ShownPart(msgspec.Struct, frozen=True, kw_only=True):
         shown = rows[:ROWS_MAX]
         return AnalysisTable(
             self.title,
-            self.note.format(said),
+            self.note.format(sentence),
             header=[*self.columns],
             rows=[[_cell(row, column) for column in self.columns.values()] for row in shown],
             text_columns=self.text_columns,
@@ -106,8 +106,8 @@ def finding_sentences(analysis: RunAnalysis | None) -> list[str]:
     """Return one sentence for each finding that has one."""
     if analysis is None:
         return []
-    said = {part.part: part.said(analysis) for part in TABLES}
-    return [sentence for part in analysis.__struct_fields__ if (sentence := said.get(part))]
+    sentences = {part.part: part.text(analysis) for part in TABLES}
+    return [sentence for part in analysis.__struct_fields__ if (sentence := sentences.get(part))]
 
 
 def _commits(analysis: RunAnalysis) -> AnalysisTable | None:
@@ -147,23 +147,17 @@ def _divergences(found: Divergences) -> str:
 
 
 def _duplicates(found: Duplicates) -> str:
-    counts = [
-        counted(count, one, many)
-        for count, one, many in (
-            (
-                found.committed,
-                "write stands too often in a committed log",
-                "writes stand too often in committed logs",
-            ),
-            (
-                found.read,
-                "element was returned twice by one read",
-                "elements were returned twice by one read",
-            ),
+    written = "stands too often in a committed log", "stand too often in committed logs"
+    read = "was returned twice by one read", "were returned twice by one read"
+    clauses = [
+        counted(count, f"{thing} {once}", f"{thing}s {often}")
+        for count, thing, (once, often) in (
+            (found.committed, "write", written),
+            (found.read, "element", read),
         )
         if count
     ]
-    return f"{', '.join(counts)}." if counts else ""
+    return f"{', '.join(clauses)}." if clauses else ""
 
 
 def _stale_reads(found: StaleReads) -> str:

@@ -1,7 +1,6 @@
 """Inline SVG of the graph of operations that cannot be ordered. Pure.
 
-Takes the node-link data that ``checker.explanation`` puts into a violation. Columns follow real
-time, red arrows are the contradiction. Must draw any graph that it gets, also an odd one.
+Columns follow real time, red arrows are the contradiction. Any graph is drawn, also an odd one.
 """
 
 from collections import Counter
@@ -44,7 +43,7 @@ Place = tuple[float, float]
 class _Edge(msgspec.Struct, frozen=True):
     source: int
     target: int
-    words: str
+    label: str
     bad: bool
     #: Its number among those that leave the source, and their count.
     exit: int = 0
@@ -52,10 +51,9 @@ class _Edge(msgspec.Struct, frozen=True):
 
 
 def draw_graph(data: Mapping[str, Any], identifier: str) -> Markup:
-    """Return the picture of one violation's graph.
+    """Return the picture of one violation's graph (``checker.explanation.to_data``).
 
-    ``data`` is as of ``checker.explanation.to_data``; ``identifier`` makes the marks of several
-    pictures in one page differ.
+    ``identifier`` makes the marks of several pictures in one page differ.
     """
     graph = essence(data)
     if not graph.number_of_nodes():
@@ -97,15 +95,6 @@ def _head(identifier: str, class_: str) -> Markup:
     return element("defs", marker)
 
 
-def _contradicting(graph: "nx.MultiDiGraph[int]") -> frozenset[int]:
-    return frozenset(
-        index
-        for source, target, edge in graph.edges(data=True)
-        if edge["contradiction"]
-        for index in (source, target)
-    )
-
-
 def essence(data: Mapping[str, Any]) -> "nx.MultiDiGraph[int]":
     """Return the part that a person can take in: all of a small graph, else the contradiction.
 
@@ -113,7 +102,8 @@ def essence(data: Mapping[str, Any]) -> "nx.MultiDiGraph[int]":
     """
     graph = from_data(dict(data))
     if graph.number_of_nodes() > _NODES_MAX:
-        cycle = _contradicting(graph)
+        edges = graph.edges(data=True)
+        cycle = {end for *ends, edge in edges if edge["contradiction"] for end in ends}
         culprits = [index for index, node in graph.nodes(data=True) if node.get("culprit")]
         beside = [
             source
@@ -134,23 +124,23 @@ def essence(data: Mapping[str, Any]) -> "nx.MultiDiGraph[int]":
 
 def _edges(graph: "nx.MultiDiGraph[int]") -> list[_Edge]:
     """Return one edge per pair and direction; red ones last, so that nothing covers them."""
-    words: dict[tuple[int, int], list[str]] = {}
+    labels: dict[tuple[int, int], list[str]] = {}
     bad: set[tuple[int, int]] = set()
     for source, target, kind, edge in graph.edges(keys=True, data=True):
-        words.setdefault((source, target), []).append(_WORDS.get(str(kind), str(kind)))
+        labels.setdefault((source, target), []).append(_WORDS.get(str(kind), str(kind)))
         if edge["contradiction"]:
             bad.add((source, target))
-    exits = Counter(source for source, _ in words)
+    exits = Counter(source for source, _ in labels)
     used: Counter[int] = Counter()
     edges: list[_Edge] = []
-    for (source, target), said in words.items():
-        if len(said) > 1 and _IMPLIED in said:
-            said.remove(_IMPLIED)
+    for (source, target), kinds in labels.items():
+        if len(kinds) > 1 and _IMPLIED in kinds:
+            kinds.remove(_IMPLIED)
         edges.append(
             _Edge(
                 source=source,
                 target=target,
-                words=", ".join(said),
+                label=", ".join(kinds),
                 bad=(source, target) in bad,
                 exit=used[source],
                 exits=exits[source],
@@ -249,7 +239,7 @@ def _arrow(edge: _Edge, source: Place, target: Place, identifier: str) -> tuple[
     head = f"url(#{identifier}-{'red' if edge.bad else 'head'})"
     line = element("path", class_=f"edge{bad}", d=f"M{curve}", marker_end=head)
     label = element(
-        "text", edge.words, class_=f"edge-label{bad}", x=label_x, y=label_y, text_anchor=anchor
+        "text", edge.label, class_=f"edge-label{bad}", x=label_x, y=label_y, text_anchor=anchor
     )
     return line, label
 

@@ -1,9 +1,8 @@
 """JUnit XML as CI servers read it (xunit2, ``junit-10.xsd``), and ``junit.xml`` of a run.
 
-Of a run: one case per checker, and vacuity; invalid is a failure, unknown an error, vacuous a
-failure of its own case. A *flaky* case passes, and servers that know the word show that it did not
-always. Nothing is ever reported as skipped, since most servers show that in green. Properties
-belong to a suite: the schema allows none in a case.
+A *flaky* case passes, and servers that know the word show that it did not always. Nothing is ever
+reported as skipped, since most servers show that in green. Properties belong to a suite: the schema
+allows none in a case.
 """
 
 import re

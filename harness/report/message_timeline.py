@@ -1,13 +1,13 @@
 """Reader of the part of ``timeline.jsonl`` that the report can show: the time before the violation.
 
-A long run has more events than a page can carry, so only the end is kept, or the time before the
-first violation and a little after, plus the state of the system where that begins. Broken lines are
-left out and reported. Must never hold the whole file, never raise for its content, and judge
-nothing. Source: issue 5, item 9.
+A long run has more events than a page can carry, or memory: only the end is kept, or the time
+before the first violation and a little after, plus the state of the system where that begins.
+Broken lines are left out and reported. Source: issue 5, item 9.
 """
 
 from collections import deque
 from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 
 import msgspec
@@ -28,6 +28,7 @@ RECORDS_MAX = 20_000
 #: Those of them that follow the violation, where not all have room.
 AFTER_MAX = 2_000
 
+_TIME = attrgetter("time")
 _LINE = msgspec.json.Decoder(TimelineRecord)
 
 
@@ -80,7 +81,7 @@ class _Reading:
         self, known: Sequence[TimelineViolation], records_max: int, after_max: int
     ) -> None:
         self.problems: list[str] = []
-        self._known = sorted(known, key=_time)
+        self._known = sorted(known, key=_TIME)
         self._kept = deque[TimelineRecord]()
         self._records_max = records_max
         self._before: dict[tuple[str, ...], TimelineRecord] = {}
@@ -135,25 +136,19 @@ class _Reading:
             )
         if not self._kept and not self.problems:
             return None
-        records = sorted(self._kept, key=_time)
+        records = sorted(self._kept, key=_TIME)
         begin = records[0].time if records else 0
+        before = [
+            record
+            for record in self._before.values()
+            if not isinstance(record, TimelineFault)
+            or record.until is None
+            or record.until >= begin
+        ]
         return ReadTimeline(
             records=records,
-            before=sorted(
-                (record for record in self._before.values() if _lasts_until(record, begin)),
-                key=_time,
-            ),
+            before=sorted(before, key=_TIME),
             violation=self._violation or next(iter(self._known), None),
             total=self._total,
             problems=self.problems,
         )
-
-
-def _lasts_until(record: TimelineRecord, moment: int) -> bool:
-    if isinstance(record, TimelineFault):
-        return record.until is None or record.until >= moment
-    return True
-
-
-def _time(record: TimelineRecord) -> int:
-    return record.time

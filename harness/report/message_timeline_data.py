@@ -1,17 +1,18 @@
 """Data of the timeline's picture, as one record that becomes the JSON inside the page. Pure.
 
-Rows are arrays, in the order of their fields, since a page holds many of them. Text of the system
-under test is made printable here and given to the script as data only.
+Rows are arrays, in the order of their fields, since a page holds many of them.
 """
 
 import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.report.message_timeline import ReadTimeline
+from splitbrain.harness.report.story_lines import ROLELESS
 from splitbrain.history.timeline_records import (
     Microseconds,
     TimelineDisk,
@@ -27,11 +28,10 @@ from splitbrain.history.timeline_records import (
 #: Characters of one detail, and of a violation's, of which there are few.
 _DETAIL_MAX = 240
 _STORY_MAX = 2_000
-#: Role of a running node that has not stated one yet.
-ROLELESS = "starting"
 _ANSWER = "Answer"
 #: Questions from one node to another that may wait for an answer at once.
 _OPEN_QUESTIONS_MAX = 64
+_Change = TypeVar("_Change", bound=TimelineState | TimelineLife)
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True):
@@ -205,9 +205,10 @@ def idle_messages(records: Sequence[TimelineRecord]) -> set[int]:
     """
     idle: set[int] = set()
     unanswered: dict[tuple[str, str, str], deque[int]] = {}
-    for place, record in enumerate(records):
-        if not isinstance(record, TimelineMessage):
-            continue
+    messages = {
+        place: record for place, record in enumerate(records) if isinstance(record, TimelineMessage)
+    }
+    for place, record in messages.items():
         if _is_idle(record):
             idle.add(place)
         question = record.name.removesuffix(_ANSWER)
@@ -217,7 +218,12 @@ def idle_messages(records: Sequence[TimelineRecord]) -> set[int]:
             continue
         questions = unanswered.get((record.peer, record.node, question), deque[int]())
         answered = next(
-            (ago for ago in reversed(questions) if _had_arrived(records[ago], record)), None
+            (
+                ago
+                for ago in reversed(questions)
+                if (arrived := messages[ago].arrived) is not None and arrived <= record.time
+            ),
+            None,
         )
         if answered is not None:
             questions.remove(answered)
@@ -230,14 +236,6 @@ def idle_messages(records: Sequence[TimelineRecord]) -> set[int]:
 def _is_idle(message: TimelineMessage) -> bool:
     """Return False for a lost message: it is worth a look even if there was little in it."""
     return message.empty and message.fate == "arrived"
-
-
-def _had_arrived(question: TimelineRecord, answer: TimelineMessage) -> bool:
-    return (
-        isinstance(question, TimelineMessage)
-        and question.arrived is not None
-        and question.arrived <= answer.time
-    )
 
 
 def _messages(
@@ -263,56 +261,50 @@ def _messages(
 def _reigns(
     story: Sequence[TimelineRecord], lane: dict[str, int], begin: int, end: int
 ) -> list[HeldRole]:
-    held: dict[str, TimelineState] = {}
-    found: list[HeldRole] = []
-
-    def close(node: str, moment: int) -> None:
-        state = held.pop(node, None)
-        if state is None or moment < begin:
-            return
-        found.append(
-            HeldRole(
-                max(state.time, begin),
-                moment,
-                lane[node],
-                printable(state.role) or ROLELESS,
-                state.epoch,
-                None if state.leader is None else printable(state.leader),
-                _detail(state.detail),
-            )
+    endings = ("started", "crashed", "stopped")
+    changes = [
+        record
+        for record in story
+        if isinstance(record, TimelineState)
+        or (isinstance(record, TimelineLife) and record.event in endings)
+    ]
+    reigns = [
+        HeldRole(
+            max(state.time, begin),
+            until,
+            lane[state.node],
+            printable(state.role) or ROLELESS,
+            state.epoch,
+            None if state.leader is None else printable(state.leader),
+            _detail(state.detail),
         )
-
-    for record in story:
-        if isinstance(record, TimelineState):
-            close(record.node, record.time)
-            held[record.node] = record
-        elif isinstance(record, TimelineLife) and record.event in ("started", "crashed", "stopped"):
-            close(record.node, record.time)
-    for node in list(held):
-        close(node, end)
-    return sorted(found, key=lambda reign: reign.start)
+        for state, until in _stretches(changes, end)
+        if isinstance(state, TimelineState) and until >= begin
+    ]
+    return sorted(reigns, key=lambda reign: reign.start)
 
 
 def _outages(
     story: Sequence[TimelineRecord], lane: dict[str, int], begin: int, end: int
 ) -> list[Outage]:
-    down: dict[str, TimelineLife] = {}
-    found: list[Outage] = []
+    lives = [record for record in story if isinstance(record, TimelineLife)]
+    outages = [
+        Outage(max(life.time, begin), until, lane[life.node], life.event, _detail(life.detail))
+        for life, until in _stretches(lives, end)
+        if life.event in ("crashed", "paused", "stopped") and until >= begin
+    ]
+    return sorted(outages, key=lambda outage: outage.start)
 
-    def close(node: str, moment: int) -> None:
-        life = down.pop(node, None)
-        if life is not None and moment >= begin:
-            start = max(life.time, begin)
-            found.append(Outage(start, moment, lane[node], life.event, _detail(life.detail)))
 
-    for record in story:
-        if isinstance(record, TimelineLife):
-            close(record.node, record.time)
-            if record.event in ("crashed", "paused", "stopped"):
-                down[record.node] = record
-    for node in list(down):
-        close(node, end)
-    return sorted(found, key=lambda outage: outage.start)
+def _stretches(changes: Iterable[_Change], end: int) -> Iterator[tuple[_Change, int]]:
+    """Yield each change with the time of the next one of its node, or the end."""
+    last: dict[str, _Change] = {}
+    for change in changes:
+        if (before := last.pop(change.node, None)) is not None:
+            yield before, change.time
+        last[change.node] = change
+    for change in last.values():
+        yield change, end
 
 
 def _marks(story: Sequence[TimelineRecord], lane: dict[str, int], begin: int) -> list[Mark]:

@@ -1,7 +1,7 @@
 """The report's section that shows every message of a simulated run, ready for the template.
 
-Reads ``timeline.jsonl`` and is pure apart from that. The picture is drawn by a script; readers
-without it have a table of the last events before the violation. Source: issue 5, item 9.
+The picture is drawn by a script; readers without it have a table of the last events before the
+violation. Source: issue 5, item 9.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,18 +15,10 @@ from splitbrain.checker.verdict import CheckResult
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.judge.evidence_loader import RunRecord
 from splitbrain.harness.report.message_timeline import ReadTimeline, read_timeline
-from splitbrain.harness.report.message_timeline_data import ROLELESS, idle_messages, picture_data
+from splitbrain.harness.report.message_timeline_data import idle_messages, picture_data
 from splitbrain.harness.report.page_assets import json_for_script
-from splitbrain.history.timeline_records import (
-    TimelineDisk,
-    TimelineFault,
-    TimelineLife,
-    TimelineLog,
-    TimelineMessage,
-    TimelineRecord,
-    TimelineState,
-    TimelineViolation,
-)
+from splitbrain.harness.report.story_lines import place_and_event
+from splitbrain.history.timeline_records import TimelineRecord, TimelineViolation
 
 ROWS_MAX = 200
 _US_PER_S = 1_000_000
@@ -156,7 +148,7 @@ def _cut(timeline: ReadTimeline) -> str | None:
 
 
 def _row(record: TimelineRecord) -> Row:
-    where, what = words(record)
+    where, what = place_and_event(record)
     return Row(
         time=f"{record.time / _US_PER_S:.6f}",
         where=printable(where),
@@ -164,37 +156,3 @@ def _row(record: TimelineRecord) -> Row:
         detail=printable(record.detail),
         is_violation=isinstance(record, TimelineViolation),
     )
-
-
-def words(record: TimelineRecord) -> tuple[str, str]:
-    """Return place and event in words."""
-    match record:
-        case TimelineMessage():
-            return f"{record.node} → {record.peer}", f"{record.name}, {_fate(record)}"
-        case TimelineState():
-            leader = "" if record.leader in (None, record.node) else f", leader {record.leader}"
-            return record.node, f"{record.role or ROLELESS} in epoch {record.epoch}{leader}"
-        case TimelineLife():
-            return record.node, record.event
-        case TimelineDisk():
-            return record.node, f"disk: {record.name}{_lasting(record.time, record.until)}"
-        case TimelineLog():
-            what = "high watermark" if record.event == "high-watermark" else f"{record.event}, end"
-            return record.node, f"{what} {record.offset}"
-        case TimelineFault():
-            lasting = _lasting(record.time, record.until) or ", to the end"
-            return ", ".join(record.nodes) or "all", f"fault: {record.name}{lasting}"
-        case TimelineViolation():
-            return record.node or "-", f"violation: {record.name}"
-
-
-def _fate(message: TimelineMessage) -> str:
-    if message.fate != "arrived":
-        return message.fate
-    if message.arrived is None:
-        return "under way at the end"
-    return f"arrived after {(message.arrived - message.time) / 1000:.3f} ms"
-
-
-def _lasting(start: int, end: int | None) -> str:
-    return "" if end is None else f" for {(end - start) / 1000:.3f} ms"

@@ -2,7 +2,6 @@
 
 The time axis keeps the order of every begin and end, and squeezes the stretches between them, so
 that an operation of one millisecond can be read beside a gap of seconds; ticks name the real times.
-At most ``OPERATIONS_MAX`` operations are drawn, the contradicting ones first.
 """
 
 import math
@@ -46,21 +45,25 @@ def choose(
         return []
     known = {operation.index for operation in core}
     begin = min(operation.start for operation in core)
-    end = max(o.start if o.end is None else o.end for o in core)
+    end = max(map(finish, core))
     neighbours = [
         operation
         for operation in operations
         if operation.key == key and operation.index not in known and operation.type != "fail"
     ]
-    neighbours.sort(key=lambda operation: (_distance(operation, begin, end), operation.index))
+
+    def distance(operation: PairedOperation) -> tuple[int, int]:
+        return max(begin - finish(operation), operation.start - end, 0), operation.index
+
+    neighbours.sort(key=distance)
     room = max(0, count_max - len(core))
     chosen = [*core[:count_max], *neighbours[:room]]
     return sorted(chosen, key=lambda operation: (operation.start, operation.index))
 
 
-def _distance(operation: PairedOperation, begin: int, end: int) -> int:
-    finish = operation.start if operation.end is None else operation.end
-    return max(begin - finish, operation.start - end, 0)
+def finish(operation: PairedOperation) -> int:
+    """Return the operation's end; its start where it never ended."""
+    return operation.start if operation.end is None else operation.end
 
 
 def label_of(operation: PairedOperation) -> str:

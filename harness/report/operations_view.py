@@ -2,9 +2,7 @@
 
 Without a violation it shows the busiest stretch. Unlike the static picture beside it, which
 squeezes time so that a few labels can be read, the view has the real axis, faults and leaders as
-bands, and a zoom. Bounded at any length of the history: at most ``OPERATIONS_MAX`` operations,
-nearest to the violation first, of at most ``ROWS_MAX`` processes. Must never leave out an outlined
-operation.
+bands, and a zoom. Bounded, nearest to the violation first; no outlined operation is left out.
 """
 
 import heapq
@@ -15,7 +13,7 @@ import msgspec
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.report.chart_data import Band, ShownReign
-from splitbrain.harness.report.operations_picture import choose, label_of, visited_nodes
+from splitbrain.harness.report.operations_picture import choose, finish, label_of, visited_nodes
 from splitbrain.harness.report.violations import core_operations
 from splitbrain.history.records import PairedOperation
 
@@ -116,7 +114,7 @@ def _view(
     timed = is_timed(operations)
     unit = _NS_PER_S if timed else 1.0
     begin = min(operation.start for operation in shown) / unit
-    end = max(_finish(operation) for operation in shown) / unit
+    end = max(map(finish, shown)) / unit
     contradicting = {operation.index for operation in core} if culprit else set[int]()
     no_place = {operation.index for operation in culprit}
     of_key = sum(operation.key == key and operation.type != "fail" for operation in operations)
@@ -125,10 +123,7 @@ def _view(
         key=None if key is None else printable(key),
         timed=timed,
         span=(begin, end),
-        focus=(
-            min(operation.start for operation in core) / unit,
-            max(_finish(operation) for operation in core) / unit,
-        ),
+        focus=(min(operation.start for operation in core) / unit, max(map(finish, core)) / unit),
         rows=[name for _, name in sorted(rows.values())],
         row=[rows[operation.process][0] for operation in shown],
         start=[operation.start / unit for operation in shown],
@@ -164,10 +159,6 @@ def _rows(
         name = f"process {process}" + (f" · {printable(node)}" if node else "")
         names[process] = (row, name[:_NAME_CHARACTERS_MAX])
     return names
-
-
-def _finish(operation: PairedOperation) -> int:
-    return operation.start if operation.end is None else operation.end
 
 
 def contradicting(view: ViewData) -> list[tuple[str, str, str, str, int]]:

@@ -1,25 +1,29 @@
 """Outcomes of the operations, as rows and sentences: for the terminal, Markdown and the page."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from splitbrain.harness.folder.results import OutcomeCounts, Results, counted
+from splitbrain.harness.folder.results import Results, counted
 
 #: Column of the compare-and-sets that found another value than they expected.
 _REFUSED = "mismatches"
 _ERROR_CLASSES_MAX = 6
 
 
-def outcome_columns(results: Results) -> tuple[str, ...]:
-    """Return the columns; refused compare-and-sets, ok without a change, have one of their own."""
+def outcome_table(results: Results) -> list[tuple[str, ...]]:
+    """Return header and rows; mismatches, ok without a change, have a column if there are any."""
+    shown: tuple[str, ...] = ("ok", "fail", "info")
     if any(counts.refused for counts in results.operations.values()):
-        return ("operation", "ok", _REFUSED, "fail", "info")
-    return ("operation", "ok", "fail", "info")
-
-
-def outcome_cells(counts: OutcomeCounts, columns: Sequence[str]) -> list[str]:
-    """Return one kind's figures, in the order of the columns after the first."""
-    figures = {"ok": counts.ok, _REFUSED: counts.refused, "fail": counts.fail, "info": counts.info}
-    return [f"{figures[column]:,}" for column in columns[1:]]
+        shown = ("ok", _REFUSED, "fail", "info")
+    rows = [("operation", *shown)]
+    for kind, counts in sorted(results.operations.items()):
+        figures = {
+            "ok": counts.ok,
+            _REFUSED: counts.refused,
+            "fail": counts.fail,
+            "info": counts.info,
+        }
+        rows.append((kind, *(f"{figures[name]:,}" for name in shown)))
+    return rows
 
 
 def failures(results: Results) -> Iterable[str]:

@@ -36,16 +36,8 @@ from splitbrain.harness.report.message_timeline_section import (
     why_no_timeline,
 )
 from splitbrain.harness.report.operations_view import SCRIPT, STYLE, contradicting, operations_view
-from splitbrain.harness.report.outcome_words import failures, outcome_cells, outcome_columns
-from splitbrain.harness.report.page_assets import (
-    VENDOR,
-    content_security_policy,
-    json_for_script,
-    own_script,
-    own_style,
-    page_assets,
-    template_environment,
-)
+from splitbrain.harness.report.outcome_words import failures, outcome_table
+from splitbrain.harness.report.page_assets import VENDOR, json_for_script, render_page
 from splitbrain.harness.report.static_charts import draw_static_charts
 from splitbrain.harness.report.violations import show_violations
 
@@ -69,60 +61,47 @@ def report_page(
     messages = _messages(record, results)
     charts = _chart_data(record)
     view = operations_view(record.operations, results.checkers, charts.faults, charts.reigns)
-    assets = page_assets(
-        # A bare history has no times to draw charts of.
-        None if results.bare_history else vendor,
-        ["report.js", *(SCRIPTS if messages else ()), *([SCRIPT] if view else [])],
-        [*(STYLES if messages else ()), *([STYLE] if view else [])],
-    )
     filters: dict[str, Callable[..., Any]] = {
         "printable": printable,
         # Sentences are whole, for they say why a verdict is trusted.
         "figure": partial(value_text, length_max=_FIGURE_CHARACTERS_MAX),
         "contradicting": contradicting,
     }
-    # The policy refuses any request that hostile text in the page might make.
-    return (
-        template_environment(filters)
-        .get_template("report.html.j2")
-        .render(
-            policy=content_security_policy(assets.scripts),
-            scripts=[own_script(script) for script in assets.scripts],
-            styles=[own_style(style) for style in assets.styles],
-            has_charts=assets.has_charts,
-            chart_data=json_for_script(charts),
-            operations_view=view,
-            operations_view_data=json_for_script(view),
-            messages=messages,
-            no_messages=None if messages else why_no_timeline(record),
-            static_charts=draw_static_charts(
-                charts.throughput, charts.faults, charts.reigns, charts.nodes, charts.end_s
-            ),
-            results=results,
-            sentence=leading_sentence(results),
-            plan=record.plan,
-            end_s=charts.end_s,
-            zoom_targets=_zoom_targets(charts),
-            shown_points=sum(len(series.times_s) for series in charts.latency),
-            all_points=sum(series.count for series in charts.latency),
-            reigns=charts.reigns[:_REIGN_ROWS_MAX],
-            faults=results.faults[:_FAULT_ROWS_MAX],
-            fault_columns=FAULT_COLUMNS,
-            fault_note=LEADER_NOTE if hit_a_leader(results.faults) else None,
-            coverage=_coverage(results),
-            violations=show_violations(record.operations, results.checkers),
-            observations=_observations(results),
-            analysis=analysis_tables(
-                analysis, has_logs=record.plan is None or record.plan.declares_committed_logs
-            ),
-            overlaps=_overlap_note(charts.reigns, is_from_outside=not record.state_events),
-            outcome_columns=outcome_columns(results),
-            outcome_rows=[
-                (kind, *outcome_cells(counts, outcome_columns(results)))
-                for kind, counts in sorted(results.operations.items())
-            ],
-            failures=list(failures(results)),
-        )
+    return render_page(
+        "report.html.j2",
+        filters,
+        scripts=["report.js", *(SCRIPTS if messages else ()), *([SCRIPT] if view else [])],
+        styles=[*(STYLES if messages else ()), *([STYLE] if view else [])],
+        # A bare history has no times to draw charts of.
+        vendor=None if results.bare_history else vendor,
+        chart_data=json_for_script(charts),
+        operations_view=view,
+        operations_view_data=json_for_script(view),
+        messages=messages,
+        no_messages=None if messages else why_no_timeline(record),
+        static_charts=draw_static_charts(
+            charts.throughput, charts.faults, charts.reigns, charts.nodes, charts.end_s
+        ),
+        results=results,
+        sentence=leading_sentence(results),
+        plan=record.plan,
+        end_s=charts.end_s,
+        zoom_targets=_zoom_targets(charts),
+        shown_points=sum(len(series.times_s) for series in charts.latency),
+        all_points=sum(series.count for series in charts.latency),
+        reigns=charts.reigns[:_REIGN_ROWS_MAX],
+        faults=results.faults[:_FAULT_ROWS_MAX],
+        fault_columns=FAULT_COLUMNS,
+        fault_note=LEADER_NOTE if hit_a_leader(results.faults) else None,
+        coverage=_coverage(results),
+        violations=show_violations(record.operations, results.checkers),
+        observations=_observations(results),
+        analysis=analysis_tables(
+            analysis, has_logs=record.plan is None or record.plan.declares_committed_logs
+        ),
+        overlaps=_overlap_note(charts.reigns, is_from_outside=not record.state_events),
+        outcomes=outcome_table(results),
+        failures=list(failures(results)),
     )
 
 

@@ -1,8 +1,7 @@
 """Writer of a judgement's files: results.json, junit.xml, summary.md and report.html.
 
-Each file is written by itself: a problem with one is a sentence in the results and never costs
-another file, let alone the verdict. A verdict that could not be written is printed, and the exit
-code says that the harness failed. Must never judge.
+A problem with one is a sentence in the results and never costs another file, let alone the verdict.
+A verdict that could not be written is printed, and the exit code says that the harness failed.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,6 @@
 """One inline SVG of throughput, latency quantiles, faults and leaders. Pure.
 
-For a page without scripts, and a set-up without the chart library. Coarser than the live charts and
-never larger: at most ``STRETCHES_MAX`` points per curve.
+For a page without scripts, and a set-up without the chart library; coarser than the live charts.
 """
 
 import math

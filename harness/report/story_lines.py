@@ -19,16 +19,15 @@ from splitbrain.history.timeline_records import (
     TimelineViolation,
 )
 
-_OFFSETS = {
-    "high-watermark": "high watermark {}",
-    "append": "log ends at {}",
-    "truncate": "log cut back to {}",
-}
+#: Role of a running node that has not stated one yet.
+ROLELESS = "starting"
 
 
 def story_lines(story: Iterable[tuple[int, TimelineRecord]]) -> list[str]:
     """Return one line for each pair of a step and the record made in it."""
-    return [f"{_ms(record.time):>12}  {step:>8}  {_words(record)}" for step, record in story]
+    return [
+        f"{record.time / US_PER_MS:>12,.3f}  {step:>8}  {_line(record)}" for step, record in story
+    ]
 
 
 def heading() -> str:
@@ -36,37 +35,41 @@ def heading() -> str:
     return f"{'ms':>12}  {'step':>8}  what"
 
 
-def _words(record: TimelineRecord) -> str:
-    where, what = _place_and_deed(record)
+def _line(record: TimelineRecord) -> str:
+    where, what = place_and_event(record)
     detail = f" ({record.detail})" if record.detail else ""
-    return printable(f"{where:<4} {what}{detail}")
+    return printable(f"{where:<8} {what}{detail}")
 
 
-def _place_and_deed(record: TimelineRecord) -> tuple[str, str]:
+def place_and_event(record: TimelineRecord) -> tuple[str, str]:
+    """Return place and event in words, as on the page."""
     match record:
         case TimelineMessage():
-            fate = f"arrives {_ms(record.arrived)}" if record.arrived is not None else record.fate
-            if record.arrived is None and record.fate == "arrived":
-                fate = "under way"
-            return record.node, f"-> {record.peer:<4} {record.name}, {fate}"
+            return f"{record.node} → {record.peer}", f"{record.name}, {_fate(record)}"
         case TimelineState():
-            follows = f" under {record.leader}" if record.leader not in (None, record.node) else ""
-            return record.node, f"is {record.role} in epoch {record.epoch}{follows}"
+            leader = "" if record.leader in (None, record.node) else f", leader {record.leader}"
+            return record.node, f"{record.role or ROLELESS} in epoch {record.epoch}{leader}"
         case TimelineLife():
             return record.node, record.event
         case TimelineDisk():
-            done = "" if record.until is None else f", done {_ms(record.until)}"
-            return record.node, f"disk: {record.name}{done}"
+            return record.node, f"disk: {record.name}{_lasting(record.time, record.until)}"
         case TimelineLog():
-            return record.node, _OFFSETS[record.event].format(record.offset)
+            what = "high watermark" if record.event == "high-watermark" else f"{record.event}, end"
+            return record.node, f"{what} {record.offset}"
         case TimelineFault():
-            until = "to the end" if record.until is None else f"until {_ms(record.until)}"
-            nodes = f" on {', '.join(record.nodes)}" if record.nodes else ""
-            return "****", f"fault {record.name}{nodes} {until}"
+            lasting = _lasting(record.time, record.until) or ", to the end"
+            return ", ".join(record.nodes) or "all", f"fault: {record.name}{lasting}"
         case TimelineViolation():
-            where = f" at {record.node}" if record.node else ""
-            return "!!!!", f"VIOLATION of {record.name}{where}"
+            return record.node or "-", f"violation: {record.name}"
 
 
-def _ms(time_us: int) -> str:
-    return f"{time_us / US_PER_MS:,.3f}"
+def _fate(message: TimelineMessage) -> str:
+    if message.fate != "arrived":
+        return message.fate
+    if message.arrived is None:
+        return "under way at the end"
+    return f"arrived after {(message.arrived - message.time) / US_PER_MS:,.3f} ms"
+
+
+def _lasting(start: int, end: int | None) -> str:
+    return "" if end is None else f" for {(end - start) / US_PER_MS:,.3f} ms"

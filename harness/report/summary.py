@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import msgspec
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -17,12 +18,13 @@ from rich.text import Text
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.analysis.run import RunAnalysis
 from splitbrain.harness.console.plain_text import markdown, printable
-from splitbrain.harness.console.standard_streams import forget_output
+from splitbrain.harness.console.standard_streams import forget_output, write_bytes
 from splitbrain.harness.folder.results import FaultResult, Results, leading_sentence
 from splitbrain.harness.report.coverage_tables import HEADER, coverage_rows
 from splitbrain.harness.report.fault_columns import LEADER_NOTE, SHORT_COLUMNS, hit_a_leader
 from splitbrain.harness.report.findings import finding_sentences
-from splitbrain.harness.report.outcome_words import failures, outcome_cells, outcome_columns
+from splitbrain.harness.report.outcome_words import failures, outcome_table
+from splitbrain.history.identity import stand_in
 from splitbrain.history.run_folder import RunFolder
 
 _VERDICT_STYLE = {
@@ -40,12 +42,15 @@ _NOT_RUN = "not run"
 _TONE_STYLE = {"soft": "yellow", "doubt": "yellow", "no": "red"}
 
 
-def show(results: Results, console: Console) -> None:
+def show(results: Results, console: Console, *, as_json: bool = False) -> None:
     """Print the summary, or as much of it as can be printed; never raises for its content.
 
     Where the output is no terminal, lines are neither wrapped nor filled up with blanks: programs
     read them.
     """
+    if as_json:
+        write_bytes(msgspec.json.encode(results, enc_hook=stand_in) + b"\n")
+        return
     try:
         if console.is_terminal:
             render(results, console)
@@ -129,14 +134,8 @@ def to_markdown(results: Results, analysis: RunAnalysis | None = None) -> str:
         f"- Exit code: {results.exit_code}",
     ]
     lines += [f"- {name}: {value}" for name, value in _cluster_rows(results)]
-    lines += _markdown_table(
-        "Operations",
-        outcome_columns(results),
-        [
-            (kind, *outcome_cells(counts, outcome_columns(results)))
-            for kind, counts in sorted(results.operations.items())
-        ],
-    )
+    columns, *rows = outcome_table(results)
+    lines += _markdown_table("Operations", columns, rows)
     reasons = list(failures(results))
     if reasons:
         lines += ["", *(f"- {markdown(sentence)}" for sentence in reasons)]
@@ -151,8 +150,8 @@ def to_markdown(results: Results, analysis: RunAnalysis | None = None) -> str:
         lines += [line for text in unnoticed(results.faults) for line in ("", markdown(text))]
         if results.coverage is not None:
             kinds = sorted({fault.kind for fault in results.faults})
-            rows = coverage_rows(results.coverage, kinds)
-            lines += _markdown_table("Fault coverage", HEADER, rows)
+            cells = coverage_rows(results.coverage, kinds)
+            lines += _markdown_table("Fault coverage", HEADER, cells)
     lines += _markdown_table(
         "Checkers",
         ("checker", "verdict", "reason"),
@@ -195,11 +194,11 @@ def _plain_table(*, header: bool = False) -> Table:
 
 def _operations_table(results: Results) -> Table:
     table = _plain_table(header=True)
-    columns = outcome_columns(results)
+    columns, *rows = outcome_table(results)
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left")
-    for kind, counts in sorted(results.operations.items()):
-        table.add_row(Text(printable(kind)), *outcome_cells(counts, columns))
+    for kind, *figures in rows:
+        table.add_row(Text(printable(kind)), *figures)
     return table
 
 

@@ -1,7 +1,7 @@
 """A checker's violations as the page shows them: sentence, pictures, details. Pure.
 
 Knows the shapes of the project's checkers (a ``core`` and a ``graph`` of operations) and shows any
-other violation by its sentence and its data. Bounded in count and in length.
+other violation by its sentence and its data.
 """
 
 import json
@@ -110,8 +110,7 @@ def outlined(
 ) -> list[PairedOperation]:
     """Return the operations to point at, the one that has no place first.
 
-    The whole core where it is small. A core that could not be made small says nothing to a reader;
-    then it is the part that the graph's essence shows.
+    A core that could not be made small says nothing to a reader; then the graph's essence does.
     """
     core = core_operations(violation)
     graph = _mapping(violation.get("graph"))

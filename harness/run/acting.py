@@ -5,6 +5,7 @@ The one place that knows which method of a runtime or of its arms does what.
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -180,12 +181,8 @@ def _terminate(runtime: Runtime, act: acts.Terminate) -> Performed:
 
 def _start(runtime: Runtime, act: acts.Start) -> None:
     for node in act.nodes:
-        patiently(
-            lambda node=node: runtime.start(node),
-            _START_PATIENCE_S,
-            _START_INTERVAL_S,
-            HarnessError,
-        )
+        start = partial(runtime.start, node)
+        patiently(start, _START_PATIENCE_S, _START_INTERVAL_S, HarnessError)
 
 
 def _limit_memory(runtime: Runtime, act: acts.LimitMemory) -> Performed:
@@ -234,8 +231,6 @@ def _worded(nodes: Iterable[NodeName], do: Callable[[NodeName], str]) -> Perform
 
 
 def _each(do: Callable[[Runtime, Any, NodeName], None]) -> Callable[[Runtime, Any], None]:
-    """Return an act that is done to one node after the other."""
-
     def all_of_them(runtime: Runtime, act: Any) -> None:
         for node in act.nodes:
             do(runtime, act, node)

@@ -1,7 +1,7 @@
 """Tries the steps of a run one by one, so that none keeps the next one from being done.
 
 A failure of the environment and a defect of ours end alike: the run's ``Stop`` has it, and the next
-step goes on. The story of a defect is kept in the run folder. Must never swallow either.
+step goes on. The story of a defect is kept in the run folder.
 """
 
 import threading
@@ -26,10 +26,7 @@ class Attempts:
         self._stop = stop
 
     def attempt(self, step: Callable[[], None]) -> bool:
-        """Perform a step of the run; its failure is kept, and the next step goes on.
-
-        Returns whether it succeeded.
-        """
+        """Perform a step of the run; whether it succeeded. A failure is kept, not raised."""
         try:
             step()
         except HarnessError as error:
@@ -73,12 +70,9 @@ def first_of(error: BaseException) -> BaseException:
 def defect(error: BaseException, report_with: str = "the run folder") -> HarnessError:
     """Return the failure of a run for what should never have been raised, or a group of it."""
     first = first_of(error)
-    return HarnessError(
-        "carry out the run",
-        "splitbrain itself",
-        f"{type(first).__name__}: {first}",
-        f"This is a defect of splitbrain; please report it with {report_with}.",
-    )
+    problem = f"{type(first).__name__}: {first}"
+    next_step = f"This is a defect of splitbrain; please report it with {report_with}."
+    return HarnessError("carry out the run", "splitbrain itself", problem, next_step)
 
 
 def failure(error: BaseException) -> HarnessError:

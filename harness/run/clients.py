@@ -182,14 +182,11 @@ class SlotClient:
         except Exception as error:  # noqa: BLE001 - see below
             # A client reports the system's faults as outcomes; whatever it raises is a defect of
             # the adapter. The operation may have happened, and the run must not look green.
-            self._stop.fail(
-                HarnessError(
-                    f"perform the operation {operation.f}",
-                    "client of the system under test",
-                    f"it raised {type(error).__name__}: {error}",
-                    "This is a defect of the system's adapter; please report it.",
-                )
-            )
+            action = f"perform the operation {operation.f}"
+            target = "client of the system under test"
+            problem = f"it raised {type(error).__name__}: {error}"
+            next_step = "This is a defect of the system's adapter; please report it."
+            self._stop.fail(HarnessError(action, target, problem, next_step))
             return Completion("info", error=_CRASHED)
 
 

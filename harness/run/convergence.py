@@ -34,26 +34,20 @@ def await_ready(system: System, runtime: Runtime, patience_s: float, stop: Stop)
             raise
         return None
 
+    waiting = ("wait for the cluster to become ready", f"system {system.name} on {runtime.name}")
     try:
         exited: NodeName | None = stop.retrying(patience_s, _INTERVAL_S, Exception)(look)
     except Exception as error:
         if stop.is_set():
             return
-        raise HarnessError(
-            "wait for the cluster to become ready",
-            f"system {system.name} on {runtime.name}",
-            f"after {patience_s:g} s: {error}",
-            "Look at the nodes' output in the run folder; "
-            + "; ".join(_last_words(runtime, node, 1) for node in runtime.nodes()),
-        ) from error
+        last_words = "; ".join(_last_words(runtime, node, 1) for node in runtime.nodes())
+        next_step = f"Look at the nodes' output in the run folder; {last_words}"
+        raise HarnessError(*waiting, f"after {patience_s:g} s: {error}", next_step) from error
     if exited is not None:
-        raise HarnessError(
-            "wait for the cluster to become ready",
-            f"system {system.name} on {runtime.name}",
-            f"{exited} exited with code {runtime.exit_code(exited)}",
-            f"Look at its output in the run folder, nodes/{exited}/; "
-            + _last_words(runtime, exited, _LAST_LINES),
-        )
+        last_words = _last_words(runtime, exited, _LAST_LINES)
+        next_step = f"Look at its output in the run folder, nodes/{exited}/; {last_words}"
+        problem = f"{exited} exited with code {runtime.exit_code(exited)}"
+        raise HarnessError(*waiting, problem, next_step)
 
 
 def _last_words(runtime: Runtime, node: NodeName, lines: int) -> str:

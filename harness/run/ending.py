@@ -84,10 +84,8 @@ class Ending:
         Raises:
             HarnessError: the runtime could not, or hangs.
         """
-        within(
-            lambda: patiently(self._runtime.teardown, _TEARDOWN_PATIENCE_S, 1.0, HarnessError),
-            ACT_TIMEOUT_S,
-            "remove the nodes",
-            self._run_id,
+        teardown = partial(
+            patiently, self._runtime.teardown, _TEARDOWN_PATIENCE_S, 1.0, HarnessError
         )
+        within(teardown, ACT_TIMEOUT_S, "remove the nodes", self._run_id)
         self._progress.reached("torn-down")

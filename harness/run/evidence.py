@@ -1,10 +1,9 @@
 """Looks from outside whether what a fault kind expects is so.
 
-Links are probed by new connections and by datagrams between the nodes' own networks, processes by
-what the runtime sees, silence by the clients' traffic and by questions to the node, stalled and
-resumed traffic between the nodes by their own state events. A state seen once need not be probed
-again while the rest is waited for: such probes take their whole timeout. A state nobody
-here can look at is said, and never counts as seen.
+Links are probed by new connections and datagrams between the nodes' own networks, silence by the
+clients' traffic and questions to the node, traffic between nodes by their state events. A state
+seen once is not probed again while the rest is waited for, since such probes take their whole
+timeout. A state nobody here can look at is said, and never counts as seen.
 """
 
 from collections.abc import Callable, Sequence
@@ -78,8 +77,6 @@ class Baseline(msgspec.Struct, frozen=True):
 
 
 class _Look(msgspec.Struct, frozen=True):
-    """One look at one expectation."""
-
     #: Whether it is so; None: nobody can look.
     is_so: bool | None
     #: Figures that were seen.
@@ -214,7 +211,6 @@ class Observer:
         records: Sequence[Record],
         shaped: dict[Link, Shape],
     ) -> _Look:
-        """One look."""
         match item:
             case LinkIs() | LinkDelivers() | LinkBehaves():
                 look = self._at_link(item)
@@ -350,16 +346,12 @@ def _first_three(items: Sequence[Expectation]) -> str:
 def _summary(expectations: Sequence[Expectation]) -> str:
     """All expectations in one clause: links counted, nodes named."""
     links = [item.open for item in expectations if isinstance(item, LinkIs)]
-    words = [
-        f"{links.count(is_open)} links {state}"
-        for is_open, state in ((False, "cut"), (True, "open"))
-        if is_open in links
-    ]
     ways = [item.delivers for item in expectations if isinstance(item, LinkDelivers)]
-    words += [
-        f"{ways.count(delivers)} directions {state}"
-        for delivers, state in ((False, "closed"), (True, "open"))
-        if delivers in ways
+    words = [
+        f"{found.count(is_open)} {noun} {state}"
+        for found, noun, closed in ((links, "links", "cut"), (ways, "directions", "closed"))
+        for is_open, state in ((False, closed), (True, "open"))
+        if is_open in found
     ]
     behaving = sum(isinstance(item, LinkBehaves) for item in expectations)
     shaped = [item.shape is not None for item in expectations if isinstance(item, LinkShaped)]

@@ -28,7 +28,6 @@ class LeaderWatch:
 
     def __init__(
         self,
-        *,
         leader: Callable[[float], LeaderView],
         clock: RunClock,
         lines: LineWriter,

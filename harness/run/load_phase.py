@@ -107,7 +107,6 @@ class LoadPhase:
             self._progress.reached("load-ended")
 
     def _make_workers(self) -> WorkerProcesses | None:
-        """Return the worker processes, if the load needs any."""
         if not self._load.processes_needed or self._opener_for_workers is None:
             return None
         return WorkerProcesses(

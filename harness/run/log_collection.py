@@ -20,7 +20,7 @@ from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.harness.pool.limits import Limits
 from splitbrain.harness.pool.workers import Part, run_parts
-from splitbrain.history.border import DATA_FOLDER, stray
+from splitbrain.history.border import DATA_FOLDER, foreign_entry
 from splitbrain.history.run_folder import RunFolder
 
 _DUMP_FUNCTION = f"{__name__}:dump_log"
@@ -63,17 +63,17 @@ def dump_logs(system: System, folder: RunFolder, nodes: Sequence[NodeName]) -> l
     ]
     if not _can_be_sent(system):
         # An adapter that holds on to this process is asked in it.
-        told = [_dump_here(payload) for payload in payloads]
+        results = [_dump_here(payload) for payload in payloads]
     else:
         outcomes = run_parts([Part(_DUMP_FUNCTION, payload) for payload in payloads], _DUMP_LIMITS)
-        told = [
+        results = [
             outcome.value
             if outcome.failure is None
             else f"the dump of its log failed: {outcome.failure}"
             for outcome in outcomes
         ]
     return problems + [
-        f"{node}: {problem}" for node, problem in zip(found, told, strict=True) if problem
+        f"{node}: {problem}" for node, problem in zip(found, results, strict=True) if problem
     ]
 
 
@@ -81,7 +81,7 @@ def dump_log(payload: tuple[System, NodeName, Path, Path], _budget: Budget) -> s
     """In a worker: dump one node's committed log; what could not be read, or None."""
     system, node, data, target = payload
     # The system under test, or who sent the folder, may have put anything there.
-    if (found := stray(data)) is not None:
+    if (found := foreign_entry(data)) is not None:
         return f"its data hold {found}, so that nothing of them is read"
     try:
         write_committed_log(target, system.committed_log(node, data))

@@ -1,10 +1,9 @@
 """Carries out a schedule of faults against a running cluster, on threads of its own.
 
 Everything about a fault is decided by its machine (``nemesis.fault_machine``); here its effects are
-carried out: waits, acts, looks, questions, and lines of ``faults.jsonl``. Faults are carried out
-side by side where the plan says so, and only there: one whose window begins after another's end
-waits until that is over, however long its heal takes. Whatever happens, everything is healed when
-this ends.
+carried out. Faults are carried out side by side where the plan says so, and only there: one whose
+window begins after another's end waits until that is over, however long its heal takes. Whatever
+happens, everything is healed when this ends.
 """
 
 import threading
@@ -21,12 +20,7 @@ from splitbrain.contracts.runtime import Runtime
 from splitbrain.contracts.system import LeaderView
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.run.acting import Record as ActRecord
-from splitbrain.harness.run.acting import (
-    RecordAt,
-    perform,
-    perform_where_it_can_be,
-    records_hit,
-)
+from splitbrain.harness.run.acting import RecordAt, perform, perform_where_it_can_be, records_hit
 from splitbrain.harness.run.attempts import failure
 from splitbrain.harness.run.down_nodes import DownNodes
 from splitbrain.harness.run.evidence import Baseline, Observer
@@ -37,9 +31,9 @@ from splitbrain.history.writer import LineWriter
 from splitbrain.nemesis import effects
 from splitbrain.nemesis.acts import Act, Start, ended_by
 from splitbrain.nemesis.aim import Aim, Patience
-from splitbrain.nemesis.effects import Acknowledged, Done, Effect, Evidence, Told
+from splitbrain.nemesis.effects import Acknowledged, Done, Effect, Evidence, Reports
 from splitbrain.nemesis.fault_machine import FaultMachine, Nemesis
-from splitbrain.nemesis.gate import ToldPromise
+from splitbrain.nemesis.gate import ReportedPromise
 from splitbrain.nemesis.targets import ClusterView
 
 _NS_PER_US = 1_000
@@ -88,7 +82,7 @@ class NemesisDriver:
         nodes = tuple(runtime.nodes())
         voters = tuple(node for node in nodes if node not in observers)
         self._aim = Aim(voters, observers)
-        promise = ToldPromise(voters, patience)
+        promise = ReportedPromise(voters, patience)
         self._nemesis = Nemesis(nodes, voters, promise, patience)
         self._carried: dict[int, _Carried] = {}
         #: One thread at a time is in the machines, and in what they have in common.
@@ -160,11 +154,7 @@ class NemesisDriver:
         self._down.back([node])
 
     def _carry_out(self, fault: Fault, at: int, load_end: int) -> None:
-        """Carry out one fault; its failure ends the run at once, side by side with others or not.
-
-        Raises:
-            HarnessError: the runtime failed, or the fault could not be healed.
-        """
+        """Carry out one fault; its failure ends the run at once, beside others or not."""
         machine = FaultMachine(self._nemesis, fault, _in_us(at), _in_us(load_end))
         carried = self._carried[fault.index] = _Carried(fault)
         answer: object = None
@@ -199,9 +189,9 @@ class NemesisDriver:
                     answer = self._watch.begin(when).wait(self._left_s(until_us), self._stop)
             case effects.AskView():
                 answer = self._view()
-            case effects.AskTold():
+            case effects.AskReports():
                 watch = self._watch
-                answer = None if watch is None else Told(watch.told(), watch.looks())
+                answer = None if watch is None else Reports(watch.told(), watch.looks())
             case effects.AskAcknowledged():
                 counts = self._progress.traffic.counts()
                 answer = Acknowledged(counts.ok, counts.ok_by_node)
@@ -280,7 +270,6 @@ class NemesisDriver:
         return Done(tuple(said), ended)
 
     def _ended(self, nodes: Sequence[NodeName]) -> dict[NodeName, int | None]:
-        """Those of the nodes whose process has ended, with their exit codes."""
         runtime = self._runtime
         ended = [node for node in nodes if runtime.status(node) == "exited"]
         return {node: runtime.exit_code(node) for node in ended}

@@ -105,8 +105,7 @@ def prepare(
             "Use --runtime docker, where nodes have disks, or leave power out of --nemesis",
         )
     return PreparedTest(
-        runtime=runtime,
-        **{name: getattr(test, name) for name in PlannedTest.__struct_fields__},
+        runtime=runtime, **{name: getattr(test, name) for name in PlannedTest.__struct_fields__}
     )
 
 
@@ -120,11 +119,8 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
     check_numbers(experiment)
     check_runs_folder(options.runs_folder)
     state_machine = chosen_state_machine(experiment.state_machine, system)
-    experiment = msgspec.structs.replace(
-        experiment,
-        state_machine=state_machine,
-        workload=chosen_workload(experiment.workload, system, state_machine),
-    )
+    chosen = chosen_workload(experiment.workload, system, state_machine)
+    experiment = msgspec.structs.replace(experiment, state_machine=state_machine, workload=chosen)
     check_bugs(experiment.bugs, system)
     nodes = voters(experiment.nodes)
     seeds = sub_seeds(experiment.seed)
@@ -244,12 +240,11 @@ def chosen_workload(name: str | None, system: System, state_machine: str | None)
         return fitting[0]
     if name not in workload_names():
         raise UsageError(
-            f"there is no workload called {name!r}",
-            or_nearest(name, workload_names(), "workloads"),
+            f"there is no workload called {name!r}", or_nearest(name, workload_names(), "workloads")
         )
     if name in fitting:
         return name
-    others = [one for one in system.state_machines if name in system.workloads(one)]
+    others = [other for other in system.state_machines if name in system.workloads(other)]
     if state_machine is not None and others:
         raise UsageError(
             f"the workload {name!r} does not fit the state machine {state_machine!r}",

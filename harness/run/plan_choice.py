@@ -74,10 +74,7 @@ def plan_faults(
 
 
 def _written(
-    read: ReadPlan,
-    nodes: tuple[NodeName, ...],
-    observers: tuple[NodeName, ...],
-    time_limit_ms: int,
+    read: ReadPlan, nodes: tuple[NodeName, ...], observers: tuple[NodeName, ...], time_limit_ms: int
 ) -> tuple[Fault, ...]:
     plan = read.plan
     return from_file_faults(

@@ -74,16 +74,15 @@ def new_plan(
 
 def _patches(system: System, experiment: Experiment) -> tuple[AppliedPatch, ...]:
     own = [(file_name(patch), patch.text, False) for patch in installed_patches()]
-    planted = system.planted_patches(experiment).items()
+    bugs = [(name, text, True) for name, text in system.planted_patches(experiment).items()]
     return tuple(
-        AppliedPatch(
-            name=name,
-            digest=hashlib.sha256(text.encode()).hexdigest(),
-            text=text,
-            is_planted=is_planted,
-        )
-        for name, text, is_planted in (*own, *((*bug, True) for bug in planted))
+        AppliedPatch(name=name, digest=_digest(text), text=text, is_planted=is_planted)
+        for name, text, is_planted in (*own, *bugs)
     )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def write_plan(folder: RunFolder, plan: Plan) -> None:

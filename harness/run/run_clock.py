@@ -10,11 +10,7 @@ NANOSECONDS = 1_000_000_000
 
 
 class RunClock:
-    """Starts at zero when made, or where another process of this machine started it.
-
-    Args:
-        start_ns: the ``start_ns`` of that other clock.
-    """
+    """Starts at zero when made, or at the ``start_ns`` of another process of this machine."""
 
     def __init__(self, start_ns: int | None = None) -> None:
         #: Reading of the system's monotonic clock at zero.

@@ -1,9 +1,8 @@
 """Runs one test from the empty folder to the collected evidence; judges nothing.
 
-The course: make the folder and its plan, start the nodes, wait for a leader, load and break,
-heal, wait for one mind, read finally, stop, collect, take down. A failure anywhere, ours, the
-environment's or a defect, ends the load and goes on with healing and collecting, so that what is
-there can be judged; whatever happens, nothing is left running. Source: design, sections 5 and 7.
+A failure anywhere, ours, the environment's or a defect, ends the load and goes on with healing and
+collecting, so that what is there can be judged; whatever happens, nothing is left running. Source:
+design, sections 5 and 7.
 """
 
 import time
@@ -16,6 +15,7 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import NodeSpec
 from splitbrain.harness.console.interrupts import LEFT_EXIT_CODE, Interrupts
 from splitbrain.harness.console.stop import Stop, within
@@ -233,13 +233,8 @@ class _Run:
         self._onlookers.append(
             lambda: within(sampler.finish, ACT_TIMEOUT_S, "stop sampling", self._living.run_id)
         )
-        leader_watch = LeaderWatch(
-            leader=partial(system.leader, runtime),
-            clock=clock,
-            lines=self._leaders,
-            progress=self.progress,
-            stop=stop,
-        )
+        leader = partial(system.leader, runtime)
+        leader_watch = LeaderWatch(leader, clock, self._leaders, self.progress, stop)
         leader_watch.start()
         self._onlookers.append(leader_watch.finish)
 
@@ -255,19 +250,16 @@ class _Run:
         self._tailer.start()
 
     def _work(self) -> None:
-        """Load and break, heal, converge, read finally."""
         phase = self._load_phase()
         self.loaded = True
         phase.run()
         if self.stop.failure is None:
             self.progress.reached("healed")
         in_order = not self.stop.is_set()
+        timing = self._timing
+        patience_s = timing.converged_s if in_order else timing.interrupted_s
         missing = convergence.await_converged(
-            self._system,
-            self._runtime,
-            self._timing.converged_s if in_order else self._timing.interrupted_s,
-            self.stop,
-            self._timing.interrupted_s,
+            self._system, self._runtime, patience_s, self.stop, timing.interrupted_s
         )
         self.progress.reached("converged" if missing is None else "not-converged", detail=missing)
         if in_order and not self.stop.is_set():
@@ -277,19 +269,16 @@ class _Run:
 
     def _load_phase(self) -> LoadPhase:
         system, runtime = self._system, self._runtime
+
+        def answers(node: NodeName, timeout_s: float) -> bool:
+            return system.metrics(runtime, node, timeout_s) is not None
+
+        traffic, watch = self.progress.traffic, self._watch
         nemesis = NemesisDriver(
             schedule=self._test.schedule,
             runtime=runtime,
             leader=partial(system.leader, runtime),
-            observer=Observer(
-                runtime,
-                self.progress.traffic,
-                self._clock,
-                answers=lambda node, timeout_s: (
-                    system.metrics(runtime, node, timeout_s) is not None
-                ),
-                watch=self._watch,
-            ),
+            observer=Observer(runtime, traffic, self._clock, answers=answers, watch=watch),
             clock=self._clock,
             faults=self._faults,
             schedule_file=self._schedule,
@@ -298,7 +287,7 @@ class _Run:
             stop=self.stop,
             record_at=system.record_at,
             patience=self._timing.nemesis,
-            watch=self._watch if system.declares_state_events else None,
+            watch=watch if system.declares_state_events else None,
             observers=self._test.observers,
         )
         test = self._test

@@ -110,12 +110,9 @@ class StateEventTailer:
         try:
             event = self._decoder.decode(line)
         except UNREADABLE as error:
-            raise HarnessError(
-                "read a state event",
-                str(file.raw),
-                f"{error}: {line[:80]!r}",
-                "This is a defect of the system's adapter or of the node; please report it.",
-            ) from error
+            problem = f"{error}: {line[:80]!r}"
+            next_step = "This is a defect of the system's adapter or of the node; please report it."
+            raise HarnessError("read a state event", str(file.raw), problem, next_step) from error
         event = msgspec.structs.replace(event, time=self._clock.now())
         file.stamped.append(event)
         if self._watch is not None:

@@ -2,21 +2,19 @@
 
 Fed by the thread that follows the events, asked by others: where each log ends, when it last grew
 and in which epoch, and whether something has happened that a fault waits for. Times are those of
-arrival, at most one poll late. Decides nothing.
+arrival, at most one poll late.
 """
 
 import threading
 from collections.abc import Mapping
 from typing import Final
 
-import msgspec
-
 from splitbrain.contracts.fault import Awaited
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.console.stop import Stop
-from splitbrain.nemesis.awaiting import Count, Tale
-from splitbrain.nemesis.promise import NEVER, VoterTold
+from splitbrain.nemesis.awaiting import Count, HappeningDetector
+from splitbrain.nemesis.promise import NEVER, VoterReport
 
 #: How often a wait looks whether the run is to end; what is waited for wakes it at once.
 _LOOK_S = 0.05
@@ -33,12 +31,7 @@ class Await:
         self.happened = threading.Event()
 
     def wait(self, timeout_s: float, stop: Stop) -> NodeName | None:
-        """Where the last of what was waited for was; None where it did not come, or the run ends.
-
-        Args:
-            timeout_s: from now on.
-            stop: ends the wait early.
-        """
+        """Where the last of what was waited for was; None if it did not come before the end."""
         left_s = max(0.0, timeout_s)
         while not self.happened.wait(min(_LOOK_S, left_s)):
             left_s -= _LOOK_S
@@ -52,13 +45,13 @@ class StateWatch:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._tale = Tale()
+        self._detector = HappeningDetector()
         self._awaits: list[Await] = []
         self._ends: dict[NodeName, int] = {}
         #: Node to epoch to when its log last grew in it.
         self._grown: dict[NodeName, dict[int, int]] = {}
         self._epoch = 0
-        self._told: dict[NodeName, VoterTold] = {}
+        self._told: dict[NodeName, VoterReport] = {}
         #: Looks at all nodes' files that are over.
         self._looks = 0
 
@@ -67,17 +60,17 @@ class StateWatch:
         node = NodeName(event.node)
         with self._lock:
             self._epoch = max(self._epoch, event.epoch)
-            self._told[node] = _told_more(self._told.get(node, VoterTold()), event)
+            self._told[node] = _told_more(self._told.get(node, VoterReport()), event)
             if event.kind in ("append", "truncate") and event.offset is not None:
                 self._ends[node] = event.offset
             if event.kind == "append" and event.time is not None:
                 self._grown.setdefault(node, {})[event.epoch] = event.time
-            told = self._tale.told(event)
-            if told is None:
+            happening = self._detector.detect(event)
+            if happening is None:
                 return
-            for one in [waiting for waiting in self._awaits if waiting.count.heard(told)]:
-                self._awaits.remove(one)
-                one.happened.set()
+            for waiting in [each for each in self._awaits if each.count.heard(happening)]:
+                self._awaits.remove(waiting)
+                waiting.happened.set()
 
     def looked(self) -> None:
         """All that the nodes had written when this look began has been heard."""
@@ -89,7 +82,7 @@ class StateWatch:
         with self._lock:
             return self._looks
 
-    def told(self) -> Mapping[NodeName, VoterTold]:
+    def told(self) -> Mapping[NodeName, VoterReport]:
         """Return each node's reports of its log; nodes without any are missing."""
         with self._lock:
             return dict(self._told)
@@ -126,8 +119,7 @@ class StateWatch:
             )
 
 
-def _told_more(before: VoterTold, event: StateEvent) -> VoterTold:
-    """Return a node's reports with one more event."""
+def _told_more(before: VoterReport, event: StateEvent) -> VoterReport:
     end, committed, held, held_epoch = before.end, before.committed, before.held, before.held_epoch
     offset, flushed = event.offset, event.detail.get(_FLUSHED, NEVER)
     if offset is not None:
@@ -143,11 +135,4 @@ def _told_more(before: VoterTold, event: StateEvent) -> VoterTold:
     if flushed != NEVER and held_epoch == event.epoch:
         # Of what it had not heard to be committed in this epoch nothing is known.
         held = max(held, min(committed, flushed))
-    return msgspec.structs.replace(
-        before,
-        epoch=max(before.epoch, event.epoch),
-        end=end,
-        committed=committed,
-        held=held,
-        held_epoch=held_epoch,
-    )
+    return VoterReport(max(before.epoch, event.epoch), end, committed, held, held_epoch)

@@ -1,9 +1,8 @@
 """Watch on the clients' own traffic while a run goes on: counts, and since when it flows.
 
-Written by the event loop, read by the nemesis, the display and the evidence checks, so each
-method takes a lock for a moment. Worker processes keep one of these each and hand over what is
-new in it as a ``TrafficShare``. It is evidence of faults and of recovery; verdicts come from the
-history alone. Must never hold anything for each operation.
+Written by the event loop, read by the nemesis, the display and the evidence checks. Worker
+processes keep one each and hand over what is new in it as a ``TrafficShare``. It is evidence of
+faults and of recovery; verdicts come from the history alone. Nothing is held for each operation.
 """
 
 import threading
@@ -81,11 +80,8 @@ class Traffic:
     def take(self) -> TrafficShare:
         """Return the counts since the last call, and forget them here."""
         with self._lock:
-            share = TrafficShare(
-                Counts(**self._outcomes, ok_by_node=self._ok_by_node),
-                self._acknowledged,
-                self._acknowledged_by_node,
-            )
+            counts = Counts(**self._outcomes, ok_by_node=self._ok_by_node)
+            share = TrafficShare(counts, self._acknowledged, self._acknowledged_by_node)
             self._clear()
             return share
 

@@ -14,7 +14,6 @@ from typing import Final
 
 from splitbrain.nodes.controller.basis.registrations import is_active
 from splitbrain.nodes.metadata.image import MetadataImage, TopicImage
-from splitbrain.nodes.metadata.partitions import PartitionState
 from splitbrain.nodes.wire.families.partitions import (
     AlterPartitionRequest,
     InSyncBroker,
@@ -51,7 +50,9 @@ def _proposals(
     for number, state in enumerate(topic.partitions):
         if state.leader != broker_id:
             continue
-        joining = _joining(image, state)
+        joining = tuple(
+            each for each in state.replicas if each not in state.isr and is_active(image, each)
+        )
         if joining or state.leader_recovery_state == _RECOVERING:
             yield PartitionToAlter(
                 partition_index=number,
@@ -63,12 +64,6 @@ def _proposals(
                 leader_recovery_state=_RECOVERED,
                 partition_epoch=state.partition_epoch,
             )
-
-
-def _joining(image: MetadataImage, state: PartitionState) -> tuple[int, ...]:
-    return tuple(
-        each for each in state.replicas if each not in state.isr and is_active(image, each)
-    )
 
 
 def _epoch(image: MetadataImage, broker_id: int) -> int:

@@ -36,7 +36,7 @@ from splitbrain.nodes.broker.events import (
     Started,
     TimerElapsed,
 )
-from splitbrain.nodes.broker.settings import BrokerIdentity, BrokerSettings
+from splitbrain.nodes.broker.settings import BrokerIdentity, BrokerSettings, supported_features
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.quorum.identifiers import Microseconds
 from splitbrain.nodes.wire.errors import ApiError
@@ -45,7 +45,6 @@ from splitbrain.nodes.wire.families.brokers import (
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
-    SupportedFeature,
 )
 
 #: First level of ``metadata.version`` at which heartbeats say which directories are cordoned.
@@ -79,9 +78,12 @@ class Lifecycle:
         self._identity = identity
         self._settings = settings
         self._channel = ControllerChannel(settings)
-        self._state = BrokerState.NOT_RUNNING
-        self._image = MetadataImage()
-        self._broker_epoch = _UNREGISTERED
+        #: Where the broker is in its life.
+        self.state = BrokerState.NOT_RUNNING
+        #: The newest that it was given.
+        self.image = MetadataImage()
+        #: Epoch that the controller gave; -1 before.
+        self.broker_epoch = _UNREGISTERED
         self._ready_to_unfence = False
         self._heard_unfenced = False
         self._heard_of_shutdown = False
@@ -92,27 +94,12 @@ class Lifecycle:
         self._effects: list[Effect] = []
 
     @property
-    def state(self) -> BrokerState:
-        """Where the broker is in its life."""
-        return self._state
-
-    @property
-    def broker_epoch(self) -> int:
-        """Epoch that the controller gave; -1 before."""
-        return self._broker_epoch
-
-    @property
-    def image(self) -> MetadataImage:
-        """The newest that was told."""
-        return self._image
-
-    @property
     def is_fenced(self) -> bool:
         """Whether the broker has to believe that it is fenced; see the module's docstring."""
-        if self._state not in _SERVING or not self._heard_unfenced:
+        if self.state not in _SERVING or not self._heard_unfenced:
             return True
-        own = self._image.brokers.get(self._identity.broker_id)
-        return own is None or own.broker_epoch != self._broker_epoch or own.fenced
+        own = self.image.brokers.get(self._identity.broker_id)
+        return own is None or own.broker_epoch != self.broker_epoch or own.fenced
 
     @property
     def deadline(self) -> Microseconds | None:
@@ -122,7 +109,7 @@ class Lifecycle:
 
     def step(self, now: Microseconds, event: Event) -> tuple[Effect, ...]:
         """Handles one event and returns what is to be done, in order; ``now`` never goes back."""
-        if self._state is not BrokerState.SHUTTING_DOWN:
+        if self.state is not BrokerState.SHUTTING_DOWN:
             self._handle(now, event)
         effects, self._effects = tuple(self._effects), []
         return effects
@@ -134,7 +121,7 @@ class Lifecycle:
             case TimerElapsed():
                 self._elapse(now)
             case ImageAdvanced(image):
-                self._image = image
+                self.image = image
             case ControllerKnown(controller_id):
                 self._effects += self._channel.controller_known(controller_id)
             case AnswerReceived(number, received):
@@ -151,8 +138,8 @@ class Lifecycle:
                 self._leave(now, controlled=controlled)
 
     def _start(self, now: Microseconds, image: MetadataImage) -> None:
-        self._state = BrokerState.STARTING
-        self._image = image
+        self.state = BrokerState.STARTING
+        self.image = image
         timeout = self._settings.initial_registration_timeout
         self._register_until = Microseconds(now + timeout)
         self._communicate(now)
@@ -169,17 +156,17 @@ class Lifecycle:
             self._communicate(now)
 
     def _leave(self, now: Microseconds, *, controlled: bool) -> None:
-        if controlled and self._state is BrokerState.RUNNING:
-            self._state = BrokerState.PENDING_CONTROLLED_SHUTDOWN
+        if controlled and self.state is BrokerState.RUNNING:
+            self.state = BrokerState.PENDING_CONTROLLED_SHUTDOWN
             self._communicate_after(now, _AT_ONCE)
-        elif not controlled or self._state is not BrokerState.PENDING_CONTROLLED_SHUTDOWN:
+        elif not controlled or self.state is not BrokerState.PENDING_CONTROLLED_SHUTDOWN:
             self._stop("the broker was asked to stop", clean=True)
 
     def _stop(self, reason: str, *, clean: bool) -> None:
-        self._state = BrokerState.SHUTTING_DOWN
+        self.state = BrokerState.SHUTTING_DOWN
         self._channel.close()
         self._register_until = self._next_at = None
-        self._effects.append(MayStop(reason, clean, self._broker_epoch))
+        self._effects.append(MayStop(reason, clean, self.broker_epoch))
 
     # --- what is sent ---
 
@@ -188,7 +175,7 @@ class Lifecycle:
         if self._channel.is_busy:
             self._hurried = True
             return
-        is_registered = self._broker_epoch != _UNREGISTERED
+        is_registered = self.broker_epoch != _UNREGISTERED
         request = self._heartbeat() if is_registered else self._registration()
         self._effects += self._channel.submit(now, request)
 
@@ -212,32 +199,21 @@ class Lifecycle:
             cluster_id=identity.cluster_id,
             incarnation_id=identity.incarnation_id,
             listeners=identity.listeners,
-            features=tuple(
-                SupportedFeature(
-                    name=name,
-                    min_supported_version=levels.lowest,
-                    max_supported_version=levels.highest,
-                )
-                for name, levels in identity.features.items()
-            ),
+            features=supported_features(identity.features),
             rack=identity.rack,
             log_dirs=tuple(sorted(identity.directories)),
             previous_broker_epoch=identity.previous_broker_epoch,
         )
 
     def _heartbeat(self) -> BrokerHeartbeatRequest:
-        level = self._image.metadata_version
-        says_cordoned = (
-            self._state is not BrokerState.STARTING
-            and level is not None
-            and level >= _CORDONED_SINCE
-        )
+        level = self.image.metadata_version
+        says_cordoned = self.state is not BrokerState.STARTING and (level or 0) >= _CORDONED_SINCE
         return BrokerHeartbeatRequest(
             broker_id=self._identity.broker_id,
-            broker_epoch=self._broker_epoch,
-            current_metadata_offset=self._image.provenance.last_offset,
+            broker_epoch=self.broker_epoch,
+            current_metadata_offset=self.image.provenance.last_offset,
             want_fence=not self._ready_to_unfence,
-            want_shut_down=self._state is BrokerState.PENDING_CONTROLLED_SHUTDOWN,
+            want_shut_down=self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN,
             cordoned_log_dirs=self._identity.cordoned_directories if says_cordoned else None,
         )
 
@@ -247,7 +223,7 @@ class Lifecycle:
         if answer.error_code != ApiError.NONE:
             self._communicate_after_failure(now)
         elif isinstance(answer, BrokerRegistrationResponse):
-            self._broker_epoch = answer.broker_epoch
+            self.broker_epoch = answer.broker_epoch
             self._register_until = None
             self._communicate_after(now, _AT_ONCE)
         else:
@@ -256,15 +232,15 @@ class Lifecycle:
 
     def _live_on(self, now: Microseconds, answer: BrokerHeartbeatResponse) -> None:
         pause = self._settings.heartbeat_interval
-        match self._state:
+        match self.state:
             case BrokerState.STARTING:
                 if answer.is_caught_up:
-                    self._state = BrokerState.RECOVERY
+                    self.state = BrokerState.RECOVERY
                     self._effects.append(Recover())
                 pause = _SOON_AFTER_START
             case BrokerState.RECOVERY:
                 if not answer.is_fenced:
-                    self._state = BrokerState.RUNNING
+                    self.state = BrokerState.RUNNING
                     self._effects.append(BecameRunning())
             case BrokerState.PENDING_CONTROLLED_SHUTDOWN:
                 if answer.should_shut_down:

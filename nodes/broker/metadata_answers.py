@@ -11,22 +11,19 @@ from typing import Final
 
 from msgspec import structs
 
-from splitbrain.nodes.broker.asking import (
-    ALL_CLUSTER_OPERATIONS,
+from splitbrain.nodes.broker.image_reading import (
     ALL_TOPIC_OPERATIONS,
-    NOT_ASKED,
-    Asking,
-    is_internal,
-    unknown_topic_code,
-)
-from splitbrain.nodes.broker.listed_nodes import (
     NOBODY,
+    RequestContext,
     brokers_on,
     is_alive_on,
+    is_internal,
     leader_on,
     offline_replicas,
     some_alive_broker,
+    unknown_topic_code,
 )
+from splitbrain.nodes.controller.brokers.controllers import cluster_operations
 from splitbrain.nodes.metadata.image import TopicImage
 from splitbrain.nodes.metadata.partitions import PartitionState
 from splitbrain.nodes.wire.declared import NO_UUID
@@ -48,32 +45,35 @@ _LISTENER_NOT_FOUND_SINCE: Final = 6
 _BY_ID_SINCE: Final = 12
 
 
-def answer_metadata(asking: Asking, request: MetadataRequest, version: int) -> MetadataResponse:
+def answer_metadata(
+    context: RequestContext, request: MetadataRequest, version: int
+) -> MetadataResponse:
     """Brokers that are alive, and topics."""
     wanted = request.topics
     if wanted is None or (version == _FIRST and not wanted):
         topics = [
-            _told(asking, asking.image.topics.by_id[topic_id], version)
-            for _, topic_id in sorted(asking.image.topics.ids_by_name.items())
+            _listed(context, context.image.topics.by_id[topic_id], version)
+            for _, topic_id in sorted(context.image.topics.ids_by_name.items())
         ]
     elif _is_illegal(wanted, version):
         return refused_metadata(request, ApiError.INVALID_REQUEST)
     else:
-        topics = _wanted(asking, wanted, version)
+        topics = _wanted(context, wanted, version)
     if request.include_topic_authorized_operations:
         topics = [_with_operations(topic) for topic in topics]
-    asked = request.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=tuple(
             ListedBroker(
                 node_id=broker.broker_id, host=endpoint.host, port=endpoint.port, rack=broker.rack
             )
-            for broker, endpoint in brokers_on(asking.image, asking.listener)
+            for broker, endpoint in brokers_on(context.image, context.listener)
         ),
-        cluster_id=asking.cluster_id,
-        controller_id=some_alive_broker(asking.image, asking.random),
+        cluster_id=context.cluster_id,
+        controller_id=some_alive_broker(context.image, context.random),
         topics=tuple(topics),
-        cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if asked else NOT_ASKED,
+        cluster_authorized_operations=cluster_operations(
+            wanted=request.include_cluster_authorized_operations
+        ),
     )
 
 
@@ -101,22 +101,24 @@ def _is_illegal(wanted: tuple[TopicWanted, ...], version: int) -> bool:
     return any(each.name is None and each.topic_id == NO_UUID for each in wanted)
 
 
-def _wanted(asking: Asking, wanted: tuple[TopicWanted, ...], version: int) -> list[ListedTopic]:
+def _wanted(
+    context: RequestContext, wanted: tuple[TopicWanted, ...], version: int
+) -> list[ListedTopic]:
     """Each topic once; where any id was given, names do not count."""
-    topics = asking.image.topics
+    topics = context.image.topics
     ids = dict.fromkeys(each.topic_id for each in wanted if each.topic_id != NO_UUID)
     if ids:
         return [
             _unknown(None, ApiError.UNKNOWN_TOPIC_ID, topic_id)
             if (topic := topics.by_id.get(topic_id)) is None
-            else _told(asking, topic, version)
+            else _listed(context, topic, version)
             for topic_id in ids
         ]
     names = dict.fromkeys(each.name for each in wanted if each.name is not None)
     return [
         _unknown(name, unknown_topic_code(name))
         if (topic := topics.named(name)) is None
-        else _told(asking, topic, version)
+        else _listed(context, topic, version)
         for name in names
     ]
 
@@ -131,21 +133,23 @@ def _unknown(name: str | None, code: ApiError, topic_id: str = NO_UUID) -> Liste
     )
 
 
-def _told(asking: Asking, topic: TopicImage, version: int) -> ListedTopic:
+def _listed(context: RequestContext, topic: TopicImage, version: int) -> ListedTopic:
     return ListedTopic(
         error_code=ApiError.NONE,
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=is_internal(topic.name),
         partitions=tuple(
-            _partition(asking, number, state, version)
+            _partition(context, number, state, version)
             for number, state in enumerate(topic.partitions)
         ),
     )
 
 
-def _partition(asking: Asking, number: int, state: PartitionState, version: int) -> ListedPartition:
-    image, listener = asking.image, asking.listener
+def _partition(
+    context: RequestContext, number: int, state: PartitionState, version: int
+) -> ListedPartition:
+    image, listener = context.image, context.listener
     replicas, isr = state.replicas, state.isr
     if version == _FIRST:
         replicas = tuple(each for each in replicas if is_alive_on(image, each, listener))

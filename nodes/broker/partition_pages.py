@@ -8,13 +8,14 @@ Source: KIP-966; Kafka 4.3.1's DescribeTopicPartitionsRequestHandler and KRaftMe
 
 from typing import Final
 
-from splitbrain.nodes.broker.asking import (
+from splitbrain.nodes.broker.image_reading import (
     ALL_TOPIC_OPERATIONS,
-    Asking,
+    RequestContext,
     is_internal,
+    leader_on,
+    offline_replicas,
     unknown_topic_code,
 )
-from splitbrain.nodes.broker.listed_nodes import leader_on, offline_replicas
 from splitbrain.nodes.metadata.image import TopicImage
 from splitbrain.nodes.metadata.partitions import PartitionState
 from splitbrain.nodes.wire.declared import NO_UUID
@@ -32,37 +33,37 @@ PAGE_PARTITIONS_MAX: Final = 2000
 
 
 def answer_partitions(
-    asking: Asking, request: DescribeTopicPartitionsRequest
+    context: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
     """Return the page that begins at the cursor."""
     cursor = request.cursor
-    asked = {each.name for each in request.topics}
+    wanted = {each.name for each in request.topics}
     names = sorted(
         name
-        for name in asked or asking.image.topics.ids_by_name
+        for name in wanted or context.image.topics.ids_by_name
         if cursor is None or name >= cursor.topic_name
     )
     if cursor is not None and (
-        cursor.partition_index < 0 or (asked and cursor.topic_name not in asked)
+        cursor.partition_index < 0 or (wanted and cursor.topic_name not in wanted)
     ):
         return refused_partitions(request, ApiError.INVALID_REQUEST)
     room = max(min(PAGE_PARTITIONS_MAX, request.response_partition_limit), 1)
-    told: list[DescribedTopic] = []
+    topics: list[DescribedTopic] = []
     for name in names:
         if room == 0:
-            return _page(told, PartitionCursor(topic_name=name, partition_index=0))
-        topic = asking.image.topics.named(name)
+            return _page(topics, PartitionCursor(topic_name=name, partition_index=0))
+        topic = context.image.topics.named(name)
         if topic is None:
-            told.append(_unknown(name))
+            topics.append(_unknown(name))
             continue
         is_first = cursor is not None and cursor.topic_name == name
         start = cursor.partition_index if cursor is not None and is_first else 0
         end = min(len(topic.partitions), start + room)
-        told.append(_told(asking, topic, start, end))
+        topics.append(_known(context, topic, start, end))
         if end < len(topic.partitions):
-            return _page(told, PartitionCursor(topic_name=name, partition_index=end))
+            return _page(topics, PartitionCursor(topic_name=name, partition_index=end))
         room -= max(end - start, 0)
-    return _page(told, None)
+    return _page(topics, None)
 
 
 def refused_partitions(
@@ -79,10 +80,10 @@ def refused_partitions(
 
 
 def _page(
-    told: list[DescribedTopic], next_cursor: PartitionCursor | None
+    topics: list[DescribedTopic], next_cursor: PartitionCursor | None
 ) -> DescribeTopicPartitionsResponse:
     return DescribeTopicPartitionsResponse(
-        throttle_time_ms=0, topics=tuple(told), next_cursor=next_cursor
+        throttle_time_ms=0, topics=tuple(topics), next_cursor=next_cursor
     )
 
 
@@ -97,29 +98,29 @@ def _unknown(name: str) -> DescribedTopic:
     )
 
 
-def _told(asking: Asking, topic: TopicImage, start: int, end: int) -> DescribedTopic:
+def _known(context: RequestContext, topic: TopicImage, start: int, end: int) -> DescribedTopic:
     return DescribedTopic(
         error_code=ApiError.NONE,
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=is_internal(topic.name),
         partitions=tuple(
-            _partition(asking, number, topic.partitions[number]) for number in range(start, end)
+            _partition(context, number, topic.partitions[number]) for number in range(start, end)
         ),
         topic_authorized_operations=ALL_TOPIC_OPERATIONS,
     )
 
 
-def _partition(asking: Asking, number: int, state: PartitionState) -> DescribedPartition:
+def _partition(context: RequestContext, number: int, state: PartitionState) -> DescribedPartition:
     # A leader that cannot be named is no error here.
     return DescribedPartition(
         error_code=ApiError.NONE,
         partition_index=number,
-        leader_id=leader_on(asking.image, state, asking.listener),
+        leader_id=leader_on(context.image, state, context.listener),
         leader_epoch=state.leader_epoch,
         replica_nodes=state.replicas,
         isr_nodes=state.isr,
         eligible_leader_replicas=state.elr,
         last_known_elr=state.last_known_elr,
-        offline_replicas=offline_replicas(asking.image, state, asking.listener),
+        offline_replicas=offline_replicas(context.image, state, context.listener),
     )

@@ -12,7 +12,7 @@ import msgspec
 from splitbrain.nodes.quorum.identifiers import Microseconds
 from splitbrain.nodes.wire.apis import VersionRange
 from splitbrain.nodes.wire.controller_apis import CONTROLLER_FEATURES
-from splitbrain.nodes.wire.families.parts import AdvertisedListener
+from splitbrain.nodes.wire.families.parts import AdvertisedListener, SupportedFeature
 
 #: A real broker of Kafka 4.3.1 has the same as its controllers.
 BROKER_FEATURES: Final = CONTROLLER_FEATURES
@@ -49,20 +49,8 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     controlled_shutdown_timeout_ms: int = 5_000
 
     def __post_init__(self) -> None:
-        """Refuses times that are none.
-
-        Raises:
-            ValueError: one is not positive.
-        """
-        if (
-            min(
-                self.heartbeat_interval_ms,
-                self.initial_registration_timeout_ms,
-                self.find_controller_back_off_ms,
-                self.controlled_shutdown_timeout_ms,
-            )
-            <= 0
-        ):
+        """Refuses times that are none; raises ValueError: one is not positive."""
+        if min(msgspec.structs.astuple(self)) <= 0:
             raise ValueError("every time of a broker must be positive")
 
     @property
@@ -84,3 +72,13 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     def find_controller_back_off(self) -> Microseconds:
         """Between two questions for the controller."""
         return Microseconds(self.find_controller_back_off_ms * _PER_MILLISECOND)
+
+
+def supported_features(features: Mapping[str, VersionRange]) -> tuple[SupportedFeature, ...]:
+    """Return the features as a registration names them."""
+    return tuple(
+        SupportedFeature(
+            name=name, min_supported_version=levels.lowest, max_supported_version=levels.highest
+        )
+        for name, levels in features.items()
+    )

@@ -53,7 +53,7 @@ class BrokersDraft(Draft[int, RegisterBrokerRecord]):
         """Change a registration; raises ContradictionError also for a value without a meaning."""
         known = self._registered(record.broker_id, record.broker_epoch, "change")
         try:
-            said: dict[str, Any] = {
+            stated: dict[str, Any] = {
                 "fenced": _FENCED[record.fenced],
                 "in_controlled_shutdown": _SHUTTING_DOWN[record.in_controlled_shutdown],
                 "log_dirs": record.log_dirs or None,
@@ -64,7 +64,7 @@ class BrokersDraft(Draft[int, RegisterBrokerRecord]):
                 f"a change of broker {record.broker_id} says {error.args[0]} where that means "
                 "nothing"
             ) from error
-        changes = {name: value for name, value in said.items() if value is not None}
+        changes = {name: value for name, value in stated.items() if value is not None}
         changed = msgspec.structs.replace(known, **changes)
         if changed != known:
             self.set(record.broker_id, changed)

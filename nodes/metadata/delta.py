@@ -46,11 +46,7 @@ class MetadataDelta:
         _REPLAYS[type(record)](self, record)
 
     def apply(self, provenance: Provenance) -> MetadataImage:
-        """Return the next image, which reaches as far as ``provenance`` says.
-
-        Raises:
-            ContradictionError: a topic lacks a partition below another.
-        """
+        """Return the next image; raises ContradictionError if a topic lacks a partition."""
         return MetadataImage(
             provenance=provenance,
             features=self._features.result(),
@@ -99,8 +95,8 @@ class MetadataDelta:
         if record.remove:
             self._quotas.remove((entity, record.key))
         else:
-            said = records.ClientQuotaRecord(entity, record.key, record.value, remove=False)
-            self._quotas.set((entity, record.key), said)
+            quota = records.ClientQuotaRecord(entity, record.key, record.value, remove=False)
+            self._quotas.set((entity, record.key), quota)
 
     def _give_producer_ids(self, record: records.ProducerIdsRecord) -> None:
         before = self._next_producer_id

@@ -54,10 +54,9 @@ class MetadataMachine:
         return self._buffer.opened_at
 
     def apply_batch(self, batch: RecordBatch, listener: Callable[[int, int, None], None]) -> None:
-        """Apply a committed batch; ``listener`` is told once, of its last record.
+        """Apply a committed batch; raises UnreadableRecordError.
 
-        Raises:
-            UnreadableRecordError: a record is unknown, or contradicts what was said before.
+        ``listener`` is told once, of its last record.
         """
         try:
             for settled in self._buffer.add(read_batch(batch)):

@@ -93,8 +93,7 @@ def record_type_of(record: MetadataRecord) -> RecordType:
 def written_version(record: MetadataRecord) -> int:
     """Return the version in which a real controller writes this record under metadata.version 30.
 
-    The highest, except for changes of a broker's registration: those are written in the lowest
-    version that can say them.
+    The highest, but of a change of a broker's registration the lowest that can say it.
     """
     record_type = _BY_STRUCT[type(record)]
     if record_type.struct is records.BrokerRegistrationChangeRecord:
@@ -103,11 +102,9 @@ def written_version(record: MetadataRecord) -> int:
 
 
 def encode_record(record: MetadataRecord, version: int | None = None) -> bytes:
-    """Return the record's bytes in ``version``; None for the one of ``written_version``.
+    """Return the record's bytes; raises ValueError for what ``version`` cannot say.
 
-    Raises:
-        ValueError: there is no such version, it has no place for what the record says, or a value
-            does not fit its field.
+    None: the version of ``written_version``.
     """
     record_type = _BY_STRUCT[type(record)]
     if version is None:

@@ -115,11 +115,7 @@ class TopicsDraft:
         topic.set(record.partition_id, changed_partition(before, record, self._sharing))
 
     def clear_eligible_leaders(self, name: str) -> None:
-        """Partitions of the topic (of all topics, if the name is empty) forget their ELR.
-
-        Raises:
-            ContradictionError: there is no such topic.
-        """
+        """Let the partitions of one topic, or of all for no name, forget their ELR."""
         if name:
             topic_id = self._ids.get(name)
             if topic_id is None:
@@ -131,11 +127,7 @@ class TopicsDraft:
             self._opened(topic_id, 0).clear_eligible_leaders()
 
     def result(self) -> TopicsImage:
-        """Topics of the next image: the same object if nothing changed.
-
-        Raises:
-            ContradictionError: a topic lacks a partition below another.
-        """
+        """Topics of the next image, the same if none changed. Raises ContradictionError."""
         for topic_id, opened in self._open.items():
             closed = opened.close()
             if closed is not opened.base:

@@ -101,9 +101,7 @@ class TransactionBuffer:
     def add(self, batch: MetadataBatch) -> tuple[Settled, ...]:
         """Take the next committed batch; return what may be applied now, in order.
 
-        Raises:
-            ContradictionError: the batch was taken before, or a transaction begins within another
-                or ends without having begun.
+        Raises ContradictionError for a batch that was taken, or a transaction out of place.
         """
         if batch.base_offset < self._end_offset:
             raise ContradictionError(

@@ -41,12 +41,7 @@ class DurableState:
     def enter_epoch(
         self, epoch: Epoch, *, leader_id: NodeId | None = None, voted: ReplicaKey | None = None
     ) -> None:
-        """Move to a higher epoch.
-
-        Raises:
-            InvariantViolation: it is not higher (INV-04), or leaves too few for later elections
-                (INV-29).
-        """
+        """Move to a higher epoch (INV-04), which leaves enough for later elections (INV-29)."""
         if epoch <= self.epoch:
             raise InvariantViolation("INV-04", f"epoch {self.epoch} to {epoch}")
         if epoch > LAST_EPOCH:
@@ -55,10 +50,9 @@ class DurableState:
         self._submit(QuorumState(epoch, leader_id, node_id, directory_id))
 
     def set_leader(self, leader_id: NodeId) -> None:
-        """Note who leads the present epoch.
+        """Note who leads the present epoch; raises HaltRequested if somebody else does.
 
-        Raises:
-            HaltRequested: somebody else leads it; a peer's claim or our own, one is a lie.
+        A peer's claim or our own, one is a lie.
         """
         if self.leader_id == leader_id:
             return

@@ -38,8 +38,7 @@ class PersistQuorumState(msgspec.Struct, frozen=True, tag=True):
 class AppendLeaderChange(msgspec.Struct, frozen=True, tag=True):
     """A new leader's first record: Kafka's LeaderChangeMessage in a control batch of its own.
 
-    ``epoch_start`` must be durable in the leader-epoch checkpoint before the batch counts as
-    flushed.
+    It counts as flushed once ``epoch_start`` is durable in the leader-epoch checkpoint, too.
     """
 
     #: Number of this log effect, shared by all of them, from 1, without gaps in an incarnation.
@@ -64,8 +63,7 @@ class AppendRecords(msgspec.Struct, frozen=True, tag=True):
 class AppendBatches(msgspec.Struct, frozen=True, tag=True):
     """Append raw batches of the leader, byte for byte.
 
-    ``epoch_starts`` (often empty) must be durable in the leader-epoch checkpoint before the
-    batches count as flushed.
+    They count as flushed once ``epoch_starts`` are durable in the leader-epoch checkpoint, too.
     """
 
     submission: int

@@ -7,13 +7,7 @@ leaves the core: it becomes the effect ``Halt``, for what a *peer* said that mus
 
 
 class InvariantViolation(Exception):
-    """Something that must never happen has happened here.
-
-    Args:
-        invariant: its id in ``docs/invariants.md``, such as ``INV-07``.
-        problem: what was found, in one clause with the numbers.
-        story: the trace lines that led here, oldest first; filled in by the replica.
-    """
+    """Something that must never happen has happened here; the replica fills in the story."""
 
     def __init__(self, invariant: str, problem: str, story: tuple[str, ...] = ()) -> None:
         super().__init__(invariant, problem)

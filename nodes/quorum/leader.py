@@ -281,10 +281,12 @@ class Leader(Role):
         for node_id, peer in self._peers.others.items():
             last = peer.last_contact
             silent_at = Microseconds(0 if last is None else last + silence)
-            if self.context.now >= silent_at and requests.may_send(node_id, self.context.now):
-                requests.send(node_id, self._begin_request(node_id))
             attempt = requests.next_attempt(node_id)
-            moments.append(None if attempt is None else max(attempt, silent_at))
+            due_at = None if attempt is None else max(attempt, silent_at)
+            if due_at is not None and due_at <= self.context.now:
+                requests.send(node_id, self._begin_request(node_id))
+            else:
+                moments.append(due_at)
         return earliest(*moments)
 
     def _begin_request(self, peer: NodeId) -> BeginQuorumEpochRequest:

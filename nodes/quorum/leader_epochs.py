@@ -14,11 +14,7 @@ class LeaderEpochs:
     """Ascending list of epoch starts, changed at its end, and cut at its beginning with the log."""
 
     def __init__(self, starts: tuple[EpochStart, ...], before: Epoch = NO_EPOCH) -> None:
-        """``before`` is the epoch of the record before the log's start; NO_EPOCH for a start at 0.
-
-        Raises:
-            InvariantViolation: INV-22 if the list is not strictly ascending.
-        """
+        """``before``: epoch of the record before the log's start, NO_EPOCH at 0. INV-22."""
         self._before = before
         self._starts: list[EpochStart] = []
         #: Where the list was last cut: an epoch that begins there may have no record yet.

@@ -24,7 +24,7 @@ class PendingRead(msgspec.Struct):
 
     read_id: ReadId
     #: Place in the order of reads of this leadership, from 1.
-    asked: int
+    number: int
     #: Offset that the state machine must have applied; UNKNOWN_OFFSET before the first own commit.
     offset: Offset
 
@@ -68,7 +68,7 @@ class LinearizableReads:
 
     def needs(self, voter: NodeId) -> bool:
         """Whether a further fetch of this voter could confirm a pending read."""
-        return bool(self._pending) and self._confirmed[voter] < self._pending[-1].asked
+        return bool(self._pending) and self._confirmed[voter] < self._pending[-1].number
 
     def closed(self, connection: ConnectionId) -> None:
         """Note that the connection is gone; a new one starts from nothing."""
@@ -83,7 +83,7 @@ class LinearizableReads:
         ready: list[PendingRead] = []
         while (
             self._pending
-            and self._pending[0].asked <= confirmed
+            and self._pending[0].number <= confirmed
             and self._pending[0].offset != UNKNOWN_OFFSET
         ):
             ready.append(self._pending.popleft())

@@ -81,12 +81,7 @@ class LogPositions:
         return self._submit()
 
     def truncate(self, end_offset: Offset) -> int:
-        """Take note of a truncation; return its submission number.
-
-        Raises:
-            InvariantViolation: INV-21 if nothing would be dropped, INV-08 if a record below the
-                high watermark would be.
-        """
+        """Cut the end; return the submission's number (INV-21), never below a commit (INV-08)."""
         if not self.start_offset <= end_offset < self.end_offset:
             raise InvariantViolation(
                 "INV-21", f"truncation to {end_offset} of [{self.start_offset}, {self.end_offset})"

@@ -127,9 +127,8 @@ class BatchHeader(msgspec.Struct, frozen=True):
 class FetchAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """Records, or where the logs diverge, or which snapshot to fetch, or who leads instead.
 
-    ``batches`` describes ``records`` (concatenated raw v2 batches, checksums already verified by
-    the transport adapter of the receiver). When the core *sends* a fetch answer it does not hold
-    bytes: it emits an effect that names the offset, and the host reads the log.
+    ``batches`` describes ``records``, raw v2 batches whose checksums the receiver has verified. The
+    core *sends* none: it names the offset in an effect, and the host reads the log.
     """
 
     error: ErrorCode
@@ -160,11 +159,7 @@ class FetchSnapshotRequest(msgspec.Struct, frozen=True):
 
 
 class FetchSnapshotAnswer(msgspec.Struct, frozen=True):
-    """Bytes of a snapshot, or why there are none.
-
-    When the core *sends* one it holds no bytes: it emits an effect that names the place, and the
-    host reads the file.
-    """
+    """Bytes of a snapshot, which the host fills in where the core says, or why there are none."""
 
     error: ErrorCode
     leader_id: NodeId | None

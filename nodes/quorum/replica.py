@@ -8,7 +8,7 @@ one place. Sources: KIP-595, KIP-853, KIP-996, design section 8.
 
 from typing import Final
 
-from splitbrain.nodes.quorum.admission import error_of, refusal
+from splitbrain.nodes.quorum.admission import QuorumRequest, error_of, refusal
 from splitbrain.nodes.quorum.durable_state import DurableState
 from splitbrain.nodes.quorum.effects import CutLogStart, Effect, Halt, Warn
 from splitbrain.nodes.quorum.election_timing import ElectionTiming
@@ -64,7 +64,6 @@ from splitbrain.nodes.quorum.role_changes import RoleOwner
 from splitbrain.nodes.quorum.settings import QuorumSettings
 from splitbrain.nodes.quorum.trace import Story, describe
 from splitbrain.nodes.quorum.transitions import RoleName
-from splitbrain.nodes.quorum.vote_rule import may_grant
 from splitbrain.nodes.quorum.voters import ReplicaKey, VoterSet
 
 #: Errors whose epoch and leader are to be believed; the others come from strangers.
@@ -98,10 +97,7 @@ class Replica:
     ) -> None:
         """Take what recovery found on disk; send nothing before ``Started``.
 
-        Raises:
-            StorageMismatch: state and log cannot belong together (a log of a later epoch than the
-                quorum state knows: the vote of that epoch is lost).
-            ValueError: the voter set is empty or names a node twice.
+        Raises StorageMismatch for a log of a later epoch than the state: its vote is lost.
         """
         members = VoterSet(voters, me)
         positions = LogPositions(log, high_watermark_hint)
@@ -111,12 +107,7 @@ class Replica:
                 f" epoch {state.epoch}"
             )
         outbox = Outbox()
-        requests = RequestLedger(
-            outbox,
-            incarnation,
-            request_timeout_ms=settings.request_timeout_ms,
-            retry_back_off_ms=settings.retry_back_off_ms,
-        )
+        requests = RequestLedger(outbox, incarnation, settings)
         self._context = RoleContext(
             settings=settings,
             voters=members,
@@ -196,10 +187,8 @@ class Replica:
     def step(self, now: Microseconds, event: Event) -> tuple[Effect, ...]:
         """Handles one event and returns what is to be done, in order.
 
-        ``now`` is in microseconds of a monotonic clock; a step back is taken for a standstill.
-
-        Raises:
-            InvariantViolation: a bug of ours, with the events that led to it. Do not go on.
+        ``now``: microseconds of a monotonic clock; a step back is taken for a standstill. Raises
+        InvariantViolation for a bug of ours, with the events that led to it: do not go on.
         """
         if self._halted:
             return ()
@@ -220,11 +209,7 @@ class Replica:
         return effects
 
     def validate(self) -> None:
-        """Check the replica against itself; for tests and simulation, after every step.
-
-        Raises:
-            InvariantViolation: with the events that led to it.
-        """
+        """Raise InvariantViolation with its story where the replica contradicts itself."""
         try:
             self._context.log.validate()
             self._owner.validate()
@@ -307,7 +292,7 @@ class Replica:
             return
         context = self._context
         error = error_of(request, context.voters, context.cluster_id, self.epoch)
-        if error is ErrorCode.NONE and self._refuses_epoch(request.epoch, describe(request)):
+        if error is ErrorCode.NONE and self._refuses_epoch(request):
             error = ErrorCode.INVALID_REQUEST
         if error is not ErrorCode.NONE:
             self._role.answer(event, refusal(request, error, self.leader_id, self.epoch))
@@ -324,12 +309,15 @@ class Replica:
             case EndQuorumEpochRequest():
                 self._handle_end(event, request)
 
-    def _refuses_epoch(self, epoch: Epoch, told_by: str) -> bool:
+    def _refuses_epoch(self, message: QuorumRequest | Answer, peer: NodeId | None = None) -> bool:
         """Whether a message names an epoch that may not be entered; the operator is told."""
         highest = highest_from(self.epoch)
-        if epoch <= highest:
+        if message.epoch <= highest:
             return False
-        reason = f"no epoch above {highest} is entered from {self.epoch}: {told_by} names {epoch}"
+        source = describe(message) if peer is None else f"{type(message).__name__} of {peer}"
+        reason = (
+            f"no epoch above {highest} is entered from {self.epoch}: {source} names {message.epoch}"
+        )
         self._context.outbox.emit(Warn("epoch refused", reason))
         return True
 
@@ -337,7 +325,7 @@ class Replica:
         if request.epoch > self.epoch:
             reason = f"asked for a vote by {request.candidate_id}"
             self._owner.become_unattached(request.epoch, reason)
-        granted = may_grant(self._context, self._role, request)
+        granted = self._role.may_grant(request)
         if granted and not request.pre_vote:
             candidate = ReplicaKey(request.candidate_id, request.candidate_directory_id)
             self._context.durable.vote(candidate)
@@ -358,19 +346,15 @@ class Replica:
         self._role.answer(event, EndQuorumEpochAnswer(ErrorCode.NONE, self.leader_id, self.epoch))
         self._role.epoch_ended(request)
 
-    def _learn_leader(self, epoch: Epoch, leader_id: NodeId, told_by: str) -> None:
-        """The leader itself says that it leads (or led) this epoch, which is not below ours.
-
-        Raises:
-            HaltRequested: this node knows another leader of the same epoch.
-        """
+    def _learn_leader(self, epoch: Epoch, leader_id: NodeId, source: str) -> None:
+        """Take the leader's own word; raises HaltRequested if another one led this epoch."""
         if epoch == self.epoch:
             known = self._context.durable.leader_id
             if known is not None and known != leader_id:
                 self._context.durable.set_leader(leader_id)
             if self.leader_id == leader_id:
                 return
-        self._owner.become_follower(epoch, leader_id, f"{told_by} from {leader_id}")
+        self._owner.become_follower(epoch, leader_id, f"{source} from {leader_id}")
 
     def _handle_answer(self, event: AnswerReceived) -> None:
         context = self._context
@@ -379,7 +363,7 @@ class Replica:
             return
         answer = event.answer
         role = self._role
-        if self._refuses_epoch(answer.epoch, f"{type(answer).__name__} of {event.peer}"):
+        if self._refuses_epoch(answer, event.peer):
             if not outstanding.orphaned:
                 role.request_failed(event.peer, outstanding, refused=False)
             return

@@ -11,6 +11,7 @@ from splitbrain.nodes.quorum.effects import AbandonRequest, SendRequest
 from splitbrain.nodes.quorum.identifiers import CorrelationId, Incarnation, Microseconds, NodeId
 from splitbrain.nodes.quorum.messages import Request
 from splitbrain.nodes.quorum.outbox import Outbox
+from splitbrain.nodes.quorum.settings import QuorumSettings
 
 
 class Outstanding(msgspec.Struct):
@@ -25,18 +26,11 @@ class Outstanding(msgspec.Struct):
 class RequestLedger:
     """Sends requests, at most one at a time per peer, and matches what comes back."""
 
-    def __init__(
-        self,
-        outbox: Outbox,
-        incarnation: Incarnation,
-        *,
-        request_timeout_ms: int,
-        retry_back_off_ms: int,
-    ) -> None:
+    def __init__(self, outbox: Outbox, incarnation: Incarnation, settings: QuorumSettings) -> None:
         self._outbox = outbox
         self._incarnation = incarnation
-        self._request_timeout_ms = request_timeout_ms
-        self._retry_back_off = retry_back_off_ms * 1000
+        self._request_timeout_ms = settings.request_timeout_ms
+        self._retry_back_off = settings.retry_back_off_ms * 1000
         self._next_correlation = 0
         self._outstanding: dict[NodeId, Outstanding] = {}
         self._not_before: dict[NodeId, Microseconds] = {}

@@ -55,27 +55,21 @@ class RoleChanges(Protocol):
 
     def become_unattached(self, epoch: Epoch, reason: str) -> None:
         """No leader of this epoch is known."""
-        ...
 
     def become_follower(self, epoch: Epoch, leader_id: NodeId, reason: str) -> None:
         """Note that this leader of this epoch is known."""
-        ...
 
     def become_prospective(self, reason: str) -> None:
         """No leader is heard: pre-votes."""
-        ...
 
     def become_candidate(self, reason: str) -> None:
         """A majority of pre-votes: the next epoch."""
-        ...
 
     def become_leader(self, granting_voters: tuple[NodeId, ...], reason: str) -> None:
         """A majority of votes."""
-        ...
 
     def become_resigned(self, preferred: tuple[ReplicaKey, ...], reason: str) -> None:
         """No leader any more; ``preferred`` successors, best first."""
-        ...
 
 
 @dataclass(kw_only=True)
@@ -96,11 +90,12 @@ class RoleContext:
     cause: int = 0
     #: Whom a role asks for its successor; set by that owner itself.
     roles: RoleChanges = field(init=False)
+    #: This node on this disk.
+    me: ReplicaKey = field(init=False)
 
-    @property
-    def me(self) -> ReplicaKey:
-        """This node on this disk."""
-        return self.voters.me
+    def __post_init__(self) -> None:
+        """Note once what is read at each message."""
+        self.me = self.voters.me
 
     def after(self, wait_ms: int) -> Microseconds:
         """Return the moment so many milliseconds from now."""
@@ -135,6 +130,24 @@ class Role:
     def grants_pre_votes(self) -> bool:
         """Whether an up-to-date peer gets a pre-vote; not while a leader is known to be alive."""
         return True
+
+    def may_grant(self, request: VoteRequest) -> bool:
+        """Whether the candidate's log is at least as up to date, and the vote is free.
+
+        Last epoch first, then end offset. A pre-vote needs no free vote, but a role that hears no
+        live leader; a vote needs an epoch in which no leader is known and nobody else has the vote.
+        Sources: Raft paper 5.4.1, KIP-996.
+        """
+        log, durable = self.context.log, self.context.durable
+        theirs = (request.last_epoch, request.end_offset)
+        mine = (log.last_epoch, log.end_offset)
+        if theirs < mine:
+            return False
+        if request.pre_vote:
+            return self.grants_pre_votes
+        candidate = ReplicaKey(request.candidate_id, request.candidate_directory_id)
+        is_free = durable.voted in (None, candidate)
+        return durable.leader_id is None and is_free
 
     def enter(self) -> None:
         """Begins; the epoch and the leader are already submitted to the disk."""

@@ -43,11 +43,7 @@ class QuorumSettings(msgspec.Struct, frozen=True, kw_only=True):
     stands_when_leader_is_gone: bool = True
 
     def __post_init__(self) -> None:
-        """Refuses settings that cannot work together.
-
-        Raises:
-            ValueError: names the two settings that disagree.
-        """
+        """Raise ValueError, with the names, for settings that cannot work together."""
         if min(
             self.fetch_timeout_ms, self.election_timeout_ms_min, self.request_timeout_ms,
             self.retry_back_off_ms, self.fetch_max_wait_ms, self.fetch_max_bytes,

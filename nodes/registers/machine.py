@@ -51,15 +51,10 @@ class RegisterMachine:
         return self._end_offset
 
     def apply(self, offset: int, epoch: int, payload: bytes) -> Applied:
-        """Apply one committed record.
-
-        Args:
-            offset: position in the log; above all applied before, gaps are control records.
-            epoch: epoch of the record; part of the story of an error only.
-            payload: as made by ``encode_command``.
+        """Apply one committed record; ``epoch`` is part of the story of an error only.
 
         Raises:
-            OutOfOrderError: the offset was applied already.
+            OutOfOrderError: the offset was applied already; gaps are control records.
             UnknownCommandError: the payload is no command; nothing changed.
         """
         if offset < self._end_offset:
@@ -82,12 +77,9 @@ class RegisterMachine:
         return Applied(succeeded, self._remember(command.operation, offset))
 
     def apply_batch(self, batch: RecordBatch, listener: Callable[[int, int, Any], None]) -> None:
-        """Apply the records of a committed batch that are not applied yet.
+        """Apply what is not applied of a committed batch; raises UnknownCommandError.
 
         ``listener`` is told of each: its offset, its epoch, and ``Applied`` or None.
-
-        Raises:
-            UnknownCommandError: a record is no command; those before it are applied.
         """
         for record in batch.records:
             if record.offset < self._end_offset:

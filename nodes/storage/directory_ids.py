@@ -14,8 +14,7 @@ _TEXT_LENGTH = 22
 def to_kafka_text(directory_id: DirectoryId) -> str:
     """Return the id as Kafka's files spell it (22 characters).
 
-    Raises:
-        ValueError: it is not 32 hex digits.
+    Raises ValueError: it is not 32 hex digits.
     """
     raw = bytes.fromhex(directory_id)
     if len(raw) != 16 or raw.hex() != directory_id:
@@ -26,8 +25,7 @@ def to_kafka_text(directory_id: DirectoryId) -> str:
 def from_kafka_text(text: str) -> DirectoryId:
     """Return the id that Kafka's spelling names.
 
-    Raises:
-        ValueError: it is not the spelling of a 128-bit id.
+    Raises ValueError: it is not the spelling of a 128-bit id.
     """
     try:
         raw = urlsafe_b64decode(text + "==") if len(text) == _TEXT_LENGTH else b""

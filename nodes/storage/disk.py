@@ -19,9 +19,9 @@ _WHOLE_FILE: Final = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
 class DiskFile:
     """An open file of the real file system; reads and writes are safe from several threads."""
 
-    def __init__(self, path: Path, descriptor: int) -> None:
+    def __init__(self, path: Path, flags: int) -> None:
         self._path = path
-        self._descriptor: int | None = descriptor
+        self._descriptor: int | None = os.open(path, flags | os.O_CLOEXEC, 0o644)
 
     @property
     def path(self) -> Path:
@@ -95,8 +95,7 @@ class DiskFileSystem:
 
     def open(self, path: Path, *, create: bool = False) -> DiskFile:
         """Open for reading and writing."""
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        return DiskFile(path, os.open(path, flags, 0o644))
+        return DiskFile(path, os.O_RDWR | (os.O_CREAT if create else 0))
 
     def read(self, path: Path) -> bytes:
         """Return the whole content."""
@@ -133,8 +132,7 @@ class DiskFileSystem:
     def lock(self, path: Path) -> DiskFolderLock:
         """Hold the lock file.
 
-        Raises:
-            StorageInUseError: another process (or another opener here) holds it.
+        Raises StorageInUseError: another process (or another opener here) holds it.
         """
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
@@ -145,14 +143,10 @@ class DiskFileSystem:
         return DiskFolderLock(descriptor)
 
 
-class ReadOnlyDiskFile(DiskFile):
-    """A file opened for reading alone; the kernel refuses every write."""
-
-
 class ReadOnlyDiskFileSystem(DiskFileSystem):
     """Files of the machine, for tools that look at a stopped node's folder and change nothing."""
 
     def open(self, path: Path, *, create: bool = False) -> DiskFile:
-        """Open for reading; never creates."""
+        """Open for reading; never creates, and the kernel refuses every write."""
         del create
-        return ReadOnlyDiskFile(path, os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+        return DiskFile(path, os.O_RDONLY)

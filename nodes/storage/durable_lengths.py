@@ -22,7 +22,7 @@ from typing import Final
 
 import msgspec
 
-from splitbrain.nodes.storage.filesystem import DataFile, FileSystem, FolderLock
+from splitbrain.nodes.storage.disk import DiskFile, DiskFileSystem
 
 #: A divisor of the page size: a line is copied into the page cache in one go.
 LINE_BYTES: Final = 512
@@ -42,15 +42,10 @@ class DurableLengths:
     def __init__(
         self, table: Path, folder: Path, lock: AbstractContextManager[object] | None = None
     ) -> None:
-        """Open the table, or make it; lines of files that are gone are freed.
+        """Open the table of the folder's files, or make it; lines of files that are gone are freed.
 
-        Args:
-            table: where it is kept.
-            folder: whose files it tells of.
-            lock: held during every change; needed where files are used by several threads.
-
-        Raises:
-            OSError: it cannot be opened.
+        ``lock`` is held during every change; needed where files are used by several threads. Raises
+        OSError: it cannot be opened.
         """
         self._folder = folder
         self._lock = nullcontext() if lock is None else lock
@@ -79,7 +74,10 @@ class DurableLengths:
 
     def synced(self, path: Path, length: int) -> None:
         """A sync that began when the file had this length is complete."""
-        self._change(path, length=length)
+        with self._lock:
+            line = self._lines.get(self._name(path))
+            if line is not None and line[1].length != length:
+                self._put(msgspec.structs.replace(line[1], length=length))
 
     def truncated(self, path: Path, length: int) -> None:
         """Note that the file was cut (or grown) to this length."""
@@ -113,12 +111,6 @@ class DurableLengths:
         """Close the table."""
         os.close(self._descriptor)
 
-    def _change(self, path: Path, *, length: int) -> None:
-        with self._lock:
-            line = self._lines.get(self._name(path))
-            if line is not None and line[1].length != length:
-                self._put(msgspec.structs.replace(line[1], length=length))
-
     def _name(self, path: Path) -> str:
         return path.relative_to(self._folder).as_posix()
 
@@ -146,92 +138,50 @@ class DurableLengths:
         self._free.append(number)
 
 
-class CountingFile:
+class CountingFile(DiskFile):
     """A file whose syncs are told to the table."""
 
-    def __init__(self, file: DataFile, lengths: DurableLengths) -> None:
-        self._file = file
+    def __init__(self, path: Path, flags: int, lengths: DurableLengths) -> None:
+        super().__init__(path, flags)
         self._lengths = lengths
-
-    @property
-    def path(self) -> Path:
-        """Where it was opened."""
-        return self._file.path
-
-    def size(self) -> int:
-        """Bytes in the file."""
-        return self._file.size()
-
-    def read_at(self, position: int, size_bytes: int) -> bytes:
-        """Up to ``size_bytes`` from ``position``; fewer only at the end of the file."""
-        return self._file.read_at(position, size_bytes)
-
-    def write_at(self, position: int, data: bytes) -> None:
-        """Write all of ``data``; not durable before ``sync``."""
-        self._file.write_at(position, data)
 
     def truncate(self, size_bytes: int) -> None:
         """Cut or extend to ``size_bytes``."""
-        self._file.truncate(size_bytes)
+        super().truncate(size_bytes)
         self._lengths.truncated(self.path, size_bytes)
 
     def sync(self) -> None:
         """Make content and size durable, and say so."""
         # Before the sync: what is appended meanwhile may or may not be covered.
-        length = self._file.size()
-        self._file.sync()
+        length = self.size()
+        super().sync()
         self._lengths.synced(self.path, length)
 
-    def close(self) -> None:
-        """Close without syncing."""
-        self._file.close()
 
+class CountingFileSystem(DiskFileSystem):
+    """The machine's file system, which keeps the table of one data folder."""
 
-class CountingFileSystem:
-    """A file system that keeps the table of one data folder."""
-
-    def __init__(self, filesystem: FileSystem, lengths: DurableLengths) -> None:
-        self._filesystem = filesystem
+    def __init__(self, lengths: DurableLengths) -> None:
         self._lengths = lengths
 
-    def open(self, path: Path, *, create: bool = False) -> DataFile:
+    def open(self, path: Path, *, create: bool = False) -> DiskFile:
         """Open for reading and writing."""
-        is_new = create and not self._filesystem.exists(path)
-        file = self._filesystem.open(path, create=create)
+        is_new = create and not self.exists(path)
+        file = CountingFile(path, os.O_RDWR | (os.O_CREAT if create else 0), self._lengths)
         self._lengths.opened(path, is_new=is_new)
-        return CountingFile(file, self._lengths)
-
-    def read(self, path: Path) -> bytes:
-        """Return the whole content."""
-        return self._filesystem.read(path)
-
-    def exists(self, path: Path) -> bool:
-        """Whether a file or folder has this name."""
-        return self._filesystem.exists(path)
-
-    def list(self, folder: Path) -> list[str]:
-        """Names in the folder, sorted."""
-        return self._filesystem.list(folder)
-
-    def make_folder(self, folder: Path) -> None:
-        """Make the folder and its parents."""
-        self._filesystem.make_folder(folder)
+        return file
 
     def rename(self, old: Path, new: Path) -> None:
         """Rename atomically, replacing ``new``."""
-        self._filesystem.rename(old, new)
+        super().rename(old, new)
         self._lengths.renamed(old, new)
 
     def remove(self, path: Path) -> None:
         """Remove a file's name."""
-        self._filesystem.remove(path)
+        super().remove(path)
         self._lengths.removed(path)
 
     def sync_folder(self, folder: Path) -> None:
         """Make the names in the folder durable."""
-        self._filesystem.sync_folder(folder)
+        super().sync_folder(folder)
         self._lengths.folder_synced(folder)
-
-    def lock(self, path: Path) -> FolderLock:
-        """Hold the named lock file."""
-        return self._filesystem.lock(path)

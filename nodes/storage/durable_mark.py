@@ -54,7 +54,8 @@ class DurableMarkFile:
 
     def __init__(self, file: DataFile, mark: DurableMark) -> None:
         self._file = file
-        self._mark = mark
+        #: The last mark written.
+        self.mark = mark
         self._synced = True
 
     @property
@@ -62,28 +63,15 @@ class DurableMarkFile:
         """Where the mark is kept."""
         return self._file.path
 
-    @property
-    def mark(self) -> DurableMark:
-        """The last mark written."""
-        return self._mark
-
     def write(self, position: LogPosition, end_offset: int) -> None:
-        """State a new mark; it may stay in the page cache until ``sync``.
-
-        Raises:
-            OSError: the disk refused.
-        """
-        self._mark = DurableMark(self._mark.sequence + 1, position, end_offset)
-        slot = self._mark.sequence % _SLOTS
+        """State a new mark; it may stay in the page cache until ``sync``; raises OSError."""
+        self.mark = DurableMark(self.mark.sequence + 1, position, end_offset)
+        slot = self.mark.sequence % _SLOTS
         self._synced = False
-        self._file.write_at(slot * _SECTOR_BYTES, _encode(self._mark))
+        self._file.write_at(slot * _SECTOR_BYTES, _encode(self.mark))
 
     def sync(self) -> None:
-        """Make the last mark durable; does nothing if it is.
-
-        Raises:
-            OSError: the disk refused.
-        """
+        """Make the last mark durable; does nothing if it is; raises OSError: the disk refused."""
         if not self._synced:
             self._file.sync()
             self._synced = True
@@ -96,8 +84,7 @@ class DurableMarkFile:
 def write_new_mark(filesystem: FileSystem, path: Path, mark: DurableMark) -> None:
     """Make the file with ``mark`` in both slots; durable but for its name in the folder.
 
-    Raises:
-        OSError: the disk refused.
+    Raises OSError: the disk refused.
     """
     file = filesystem.open(path, create=True)
     try:
@@ -111,8 +98,7 @@ def write_new_mark(filesystem: FileSystem, path: Path, mark: DurableMark) -> Non
 def read_mark(filesystem: FileSystem, path: Path) -> DurableMark:
     """Return the newest mark in the file.
 
-    Raises:
-        CorruptStorageError: the file is missing, or neither slot can be read.
+    Raises CorruptStorageError: the file is missing, or neither slot can be read.
     """
     try:
         content = filesystem.read(path)
@@ -128,8 +114,7 @@ def read_mark(filesystem: FileSystem, path: Path) -> DurableMark:
 def open_mark(filesystem: FileSystem, path: Path) -> DurableMarkFile:
     """Open the mark of an existing log for writing.
 
-    Raises:
-        CorruptStorageError: as ``read_mark``.
+    Raises CorruptStorageError: as ``read_mark``.
     """
     mark = read_mark(filesystem, path)
     return DurableMarkFile(filesystem.open(path), mark)

@@ -27,19 +27,14 @@ def encode_epochs(epochs: tuple[EpochStart, ...]) -> bytes:
 
 
 def write_epochs(filesystem: FileSystem, path: Path, epochs: tuple[EpochStart, ...]) -> None:
-    """Replace the file, atomically and durably.
-
-    Raises:
-        OSError: the disk refused.
-    """
+    """Replace the file, atomically and durably; raises OSError: the disk refused."""
     replace_file(filesystem, path, encode_epochs(epochs))
 
 
 def read_epochs(filesystem: FileSystem, path: Path) -> tuple[EpochStart, ...]:
     """Return the entries, ascending in both fields.
 
-    Raises:
-        CorruptStorageError: the file is missing, unreadable or out of order.
+    Raises CorruptStorageError: the file is missing, unreadable or out of order.
     """
     try:
         lines = filesystem.read(path).decode("ascii").splitlines()

@@ -16,7 +16,6 @@ class NotFormattedError(StorageError):
     """The folder is missing or holds no formatted storage."""
 
     def __init__(self, folder: Path, problem: str) -> None:
-        self.folder = folder
         super().__init__(
             f"data folder {folder} {problem}; format it first, or mount the right folder"
         )
@@ -26,7 +25,6 @@ class AlreadyFormattedError(StorageError):
     """The folder to be formatted is in use already."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
         super().__init__(
             f"data folder {folder} is formatted already; remove it first if its data may be lost"
         )
@@ -36,7 +34,6 @@ class DynamicVotersError(StorageError):
     """The folder's log names its voters, which then are not those of the configuration."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
         super().__init__(
             f"the log in {folder} names its voters (kraft.version 1), and a node here has those of "
             "its configuration; adopt a folder of a quorum with static voters"
@@ -47,7 +44,6 @@ class ForeignStorageError(StorageError):
     """The folder belongs to another cluster or another node."""
 
     def __init__(self, path: Path, what: str, found: str, wanted: str) -> None:
-        self.path = path
         super().__init__(
             f"{path} names {what} {found}, this node wants {wanted}; mount the folder that belongs "
             "to this node"
@@ -58,7 +54,6 @@ class StorageInUseError(StorageError):
     """Another process holds the folder."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
         super().__init__(f"another process holds {path}; stop it before starting a second one")
 
 
@@ -66,12 +61,7 @@ class CorruptStorageError(StorageError):
     """A file holds what this node cannot have written, below what was flushed."""
 
     def __init__(
-        self,
-        path: Path,
-        problem: str,
-        *,
-        offset: int | None = None,
-        position: int | None = None,
+        self, path: Path, problem: str, *, offset: int | None = None, position: int | None = None
     ) -> None:
         self.path = path
         self.problem = problem
@@ -91,8 +81,6 @@ class StorageFailed(StorageError):
     """A write or an fsync failed; the node must stop, and nothing may be retried."""
 
     def __init__(self, action: str, path: Path, reason: str) -> None:
-        self.action = action
-        self.path = path
         self.reason = reason
         super().__init__(
             f"could not {action} {path}: {reason}; the node stops because it can no longer tell "

@@ -56,17 +56,12 @@ class FileSystem(Protocol):
     def open(self, path: Path, *, create: bool = False) -> DataFile:
         """Open for reading and writing.
 
-        Raises:
-            FileNotFoundError: it does not exist and ``create`` is off.
+        Raises FileNotFoundError: it does not exist and ``create`` is off.
         """
         ...
 
     def read(self, path: Path) -> bytes:
-        """Return the whole content.
-
-        Raises:
-            FileNotFoundError: it does not exist.
-        """
+        """Return the whole content; raises FileNotFoundError: it does not exist."""
         ...
 
     def exists(self, path: Path) -> bool:
@@ -74,11 +69,7 @@ class FileSystem(Protocol):
         ...
 
     def list(self, folder: Path) -> list[str]:
-        """Names in the folder, sorted.
-
-        Raises:
-            FileNotFoundError: there is no such folder.
-        """
+        """Names in the folder, sorted; raises FileNotFoundError: there is no such folder."""
         ...
 
     def make_folder(self, folder: Path) -> None:
@@ -100,8 +91,7 @@ class FileSystem(Protocol):
     def lock(self, path: Path) -> FolderLock:
         """Hold the named lock file until released or the process ends.
 
-        Raises:
-            StorageInUseError: another process holds it.
+        Raises StorageInUseError: another process holds it.
         """
         ...
 
@@ -109,8 +99,7 @@ class FileSystem(Protocol):
 def replace_file(filesystem: FileSystem, path: Path, content: bytes) -> None:
     """Give ``path`` a new content, atomically and durably: old or new after a crash, never a mix.
 
-    Raises:
-        OSError: something failed; the old content may or may not still be there after a crash.
+    Raises OSError: something failed; the old content may or may not still be there after a crash.
     """
     temporary = path.with_name(path.name + ".tmp")
     file = filesystem.open(temporary, create=True)

@@ -5,8 +5,6 @@ checkpoint, then the segments, then the folder if a segment is new; then the new
 be synced later. So the checkpoint knows an epoch before its first batch counts as flushed, and the
 mark lags by at most one flush group. Works on a ``FlushPoint``, a snapshot that later appends do
 not touch, and publishes its result by single assignments.
-
-Must never call bytes flushed that were not synced, nor go on after a failure.
 """
 
 from collections.abc import Sequence
@@ -47,26 +45,18 @@ class FailureLatch:
         self._failure: StorageFailed | None = None
 
     def check(self) -> None:
-        """Raise the failure, if there was one.
-
-        Raises:
-            StorageFailed: something failed before.
-        """
+        """Raise the failure, if there was one."""
         if self._failure is not None:
             raise self._failure
 
     def fail(self, action: str, path: Path, error: OSError) -> NoReturn:
-        """Note a failure and raise it.
-
-        Raises:
-            StorageFailed: always.
-        """
+        """Note a failure and raise it."""
         self._failure = StorageFailed(action, path, str(error))
         raise self._failure from error
 
 
 class Flusher:
-    """Knows what of one log is durable, and makes it more."""
+    """Knows what of one log is durable, and makes it more; StorageFailed where the disk refuses."""
 
     def __init__(
         self,
@@ -79,41 +69,30 @@ class Flusher:
         """``folder`` is the log's own; ``durable`` is what recovery has made durable."""
         self._filesystem = filesystem
         self._folder = folder
+        self._checkpoint = folder / EPOCH_CHECKPOINT
         self._mark = mark
         self._latch = latch
-        self._flushed = durable.tail
+        #: Up to where the log is durable.
+        self.flushed = durable.tail
         self._durable_epochs = durable.epochs
         #: Base offset of the newest segment whose name is durable.
         self._newest_name = durable.tail.position.segment
 
-    @property
-    def flushed(self) -> Tail:
-        """Up to where the log is durable."""
-        return self._flushed
-
     def unflushed(self, segments: Sequence[Segment]) -> tuple[Segment, ...]:
         """Those of a log's segments that may hold unflushed bytes."""
-        first = self._flushed.position.segment
+        first = self.flushed.position.segment
         return tuple(segment for segment in segments if segment.base_offset >= first)
 
     def flush(self, point: FlushPoint) -> None:
-        """Make everything up to ``point`` durable; nothing happens if it is.
-
-        Raises:
-            StorageFailed: the disk refused.
-        """
-        if point.tail.end_offset <= self._flushed.end_offset:
+        """Make everything up to ``point`` durable; nothing happens if it is."""
+        if point.tail.end_offset <= self.flushed.end_offset:
             return
         self.persist_mark()
         self._make_durable(point)
         self._state_mark()
 
     def persist_mark(self) -> None:
-        """Make the mark of the last flush durable.
-
-        Raises:
-            StorageFailed: the disk refused.
-        """
+        """Make the mark of the last flush durable."""
         try:
             self._mark.sync()
         except OSError as error:
@@ -123,43 +102,28 @@ class Flusher:
         """Lower the mark to ``target``, durably, before the log is truncated to it.
 
         A mark above the file's end would pass for corruption after a crash.
-
-        Raises:
-            StorageFailed: the disk refused.
         """
         if self._mark.mark.position > target.position:
             self._write_mark(target)
             self.persist_mark()
-        self._flushed = min(self._flushed, target)
+        self.flushed = min(self.flushed, target)
 
     def forget(self) -> None:
-        """Let the mark say nothing, durably, before a snapshot takes the place of the log.
-
-        Raises:
-            StorageFailed: the disk refused.
-        """
+        """Let the mark say nothing, durably, before a snapshot takes the place of the log."""
         self._write_mark(Tail(Offset(0), NOTHING))
         self.persist_mark()
-        self._flushed = Tail(Offset(0), NOTHING)
+        self.flushed = Tail(Offset(0), NOTHING)
         self._durable_epochs = ()
         self._newest_name = 0
 
     def write_epochs(self, epochs: tuple[EpochStart, ...]) -> None:
-        """Make the checkpoint of a log that has lost its beginning durable.
-
-        Raises:
-            OSError: the disk refused.
-        """
+        """Make the checkpoint of a log that has lost its beginning durable; raises OSError."""
         if epochs != self._durable_epochs:
-            write_epochs(self._filesystem, self._folder / EPOCH_CHECKPOINT, epochs)
+            write_epochs(self._filesystem, self._checkpoint, epochs)
             self._durable_epochs = epochs
 
     def settle(self, point: FlushPoint) -> None:
-        """Make a truncated log durable: checkpoint, content, names, mark.
-
-        Raises:
-            StorageFailed: the disk refused.
-        """
+        """Make a truncated log durable: checkpoint, content, names, mark."""
         self._newest_name = min(self._newest_name, point.tail.position.segment)
         self._make_durable(point)
         # Also where no segment is new: the names of the dropped ones must be gone for good.
@@ -172,7 +136,7 @@ class Flusher:
         self._mark.close()
 
     def _make_durable(self, point: FlushPoint) -> None:
-        path = self._folder / EPOCH_CHECKPOINT
+        path = self._checkpoint
         try:
             if point.epochs != self._durable_epochs:
                 write_epochs(self._filesystem, path, point.epochs)
@@ -185,7 +149,7 @@ class Flusher:
         if point.tail.position.segment > self._newest_name:
             self._sync_names()
             self._newest_name = point.tail.position.segment
-        self._flushed = point.tail
+        self.flushed = point.tail
 
     def _sync_names(self) -> None:
         try:
@@ -194,8 +158,8 @@ class Flusher:
             self._latch.fail("sync", self._folder, error)
 
     def _state_mark(self) -> None:
-        if self._mark.mark.position != self._flushed.position:
-            self._write_mark(self._flushed)
+        if self._mark.mark.position != self.flushed.position:
+            self._write_mark(self.flushed)
 
     def _write_mark(self, tail: Tail) -> None:
         try:

@@ -7,9 +7,11 @@ folder means a new directory id, by which the voter set no longer counts the nod
 Kafka's file has no checksum, so ours carries one over both: a bit that rots in a directory id makes
 another voter set, or another voter, and must not pass for one. Version 1 of ours had none.
 
-Source: Kafka's MetaProperties (version 1), KIP-858 (directory ids), KIP-853 (voters).
+Source: Kafka's MetaProperties (version 1) and ControlRecordType; KIP-858 (directory ids), KIP-853
+(voters).
 """
 
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -41,13 +43,18 @@ from splitbrain.nodes.storage.layout import (
     segment_base_offset,
     segment_name,
 )
-from splitbrain.nodes.storage.logged_voters import has_logged_voters
-from splitbrain.nodes.storage.recovery import scan_log
+from splitbrain.nodes.storage.recovery import LogScan, scan_log
+from splitbrain.nodes.storage.segment import decoded_batches
+from splitbrain.nodes.storage.snapshots import read_snapshot
+from splitbrain.nodes.wire.batches import RecordBatch
+from splitbrain.nodes.wire.control import VOTERS_TYPE, control_type
 
 _VERSION: Final = "1"
 #: Of the voter set's file; the first without a checksum, and the present one.
 _VOTERS_VERSION_BARE: Final = 1
 _VOTERS_VERSION: Final = 2
+#: Of a log of which nothing was flushed.
+_NO_MARK: Final = DurableMark(sequence=0, position=LogPosition(0, 0), end_offset=0)
 
 
 class StorageIdentity(msgspec.Struct, frozen=True):
@@ -96,11 +103,7 @@ def format_storage(filesystem: FileSystem, folder: Path, identity: StorageIdenti
     segment.sync()
     segment.close()
     write_epochs(filesystem, log / EPOCH_CHECKPOINT, ())
-    write_new_mark(
-        filesystem,
-        log / DURABLE_LENGTH,
-        DurableMark(sequence=0, position=LogPosition(0, 0), end_offset=0),
-    )
+    write_new_mark(filesystem, log / DURABLE_LENGTH, _NO_MARK)
     filesystem.sync_folder(log)
     replace_file(filesystem, folder / VOTERS, voters)
     replace_file(filesystem, folder / META_PROPERTIES, properties)
@@ -122,12 +125,8 @@ def adopt_storage(
     wholly adopted, whenever a crash came. Kafka itself passes over what was added. A folder that is
     refused is left as it was, but for its lock file and, once its log was looked at, the mark.
 
-    Args:
-        filesystem: where the folder is.
-        folder: the data folder.
-        voters: whom the node shall take for its quorum.
-        cluster_id: whose it must be; None: any cluster's.
-        node_id: likewise.
+    ``voters``: whom the node shall take for its quorum; ``cluster_id`` and ``node_id``: whose the
+    folder must be, None for anybody's.
 
     Raises:
         AlreadyFormattedError: it is one already.
@@ -149,11 +148,10 @@ def adopt_storage(
         raise NotFormattedError(folder, f"has no {log.name}")
     lock = filesystem.lock(folder / LOCK)
     try:
-        mark = DurableMark(sequence=0, position=LogPosition(0, 0), end_offset=0)
-        write_new_mark(filesystem, log / DURABLE_LENGTH, mark)
+        write_new_mark(filesystem, log / DURABLE_LENGTH, _NO_MARK)
         filesystem.sync_folder(log)
         with closing(scan_log(filesystem, folder)) as scan:
-            if has_logged_voters(filesystem, folder, scan):
+            if _names_voters(_batches(filesystem, folder, scan)):
                 raise DynamicVotersError(folder)
         replace_file(filesystem, folder / VOTERS, _voters_text(identity))
     finally:
@@ -230,6 +228,27 @@ def _identity(properties: dict[str, str], path: Path, voters: tuple[Voter, ...])
         raise CorruptStorageError(path, str(error)) from error
 
 
+def _names_voters(batches: Iterator[RecordBatch]) -> bool:
+    """Whether a log says itself who its voters are, as Kafka's does from ``kraft.version`` 1 on.
+
+    Nodes of ours have static voters and pass such records over: on such a log two of them could
+    take two sets of voters for the quorum's.
+    """
+    return any(
+        control_type(record) == VOTERS_TYPE
+        for batch in batches
+        if batch.is_control
+        for record in batch.records
+    )
+
+
+def _batches(filesystem: FileSystem, folder: Path, scan: LogScan) -> Iterator[RecordBatch]:
+    for segment in scan.segments:
+        yield from decoded_batches(segment)
+    for snapshot_id in scan.snapshots:
+        yield from read_snapshot(filesystem, folder, snapshot_id)
+
+
 def _holds_log(filesystem: FileSystem, folder: Path) -> bool:
     """Whether a node has lived here; what a crash while formatting leaves does not count."""
     log = log_folder(folder)
@@ -294,8 +313,8 @@ def _stored_voters(identity: StorageIdentity) -> list[_StoredVoter]:
 
 def _checksum(identity: StorageIdentity) -> int:
     """Of what both files say, not of how they say it."""
-    said = _properties_text(identity) + msgspec.json.encode(_stored_voters(identity))
-    return crc32c.crc32c(said)
+    content = _properties_text(identity) + msgspec.json.encode(_stored_voters(identity))
+    return crc32c.crc32c(content)
 
 
 def _read_voters(filesystem: FileSystem, path: Path) -> _StoredVoters:

@@ -1,6 +1,6 @@
 """The log of a node: append to the page cache, flush in groups, truncate, read.
 
-All file work is blocking and done in the caller's thread. These may run at the same time:
+All file work blocks the caller's thread. These may run at the same time:
 
 - One *owner* (the server's loop) calls ``append_*``, ``read``, ``batches``, ``prepare_flush`` and
   the properties.
@@ -14,8 +14,7 @@ After the first failed write or sync every call raises ``StorageFailed``: nothin
 A log may have lost its beginning: it starts where a snapshot ends. Its first segment may begin
 below that; what lies there is read by nobody.
 
-Must never truncate before the durable-length mark is rolled back, nor hand out half a batch. The
-module is longer than 400 lines because all of it is one owner's view of one list of segments.
+The module is longer than 400 lines because all of it is one owner's view of one list of segments.
 """
 
 from bisect import bisect_right
@@ -31,12 +30,7 @@ from splitbrain.nodes.storage.durable_mark import DurableMarkFile, LogPosition, 
 from splitbrain.nodes.storage.errors import CorruptStorageError, NotFormattedError, StorageFailed
 from splitbrain.nodes.storage.filesystem import FileSystem, FolderLock
 from splitbrain.nodes.storage.flushing import FailureLatch, Flusher, FlushPoint, Tail
-from splitbrain.nodes.storage.layout import (
-    DURABLE_LENGTH,
-    LOCK,
-    log_folder,
-    segment_name,
-)
+from splitbrain.nodes.storage.layout import DURABLE_LENGTH, LOCK, log_folder, segment_name
 from splitbrain.nodes.storage.log_restart import begin_anew
 from splitbrain.nodes.storage.recovery import LogScan, repair_log, scan_log
 from splitbrain.nodes.storage.segment import Segment
@@ -62,7 +56,10 @@ def _nobody(_: str) -> None:
 
 
 class LogStore:
-    """The open log of one node; see the module for what may run at the same time."""
+    """The open log of one node; see the module for what may run at the same time.
+
+    All that works on the disk raises StorageFailed where that refuses, now or earlier.
+    """
 
     def __init__(
         self,
@@ -78,8 +75,10 @@ class LogStore:
         self._data_folder = folder
         self._folder = log_folder(folder)
         self._segments = list(scan.segments)
-        self._epochs = scan.epochs
-        self._start_offset = scan.start_offset
+        #: First offset of every epoch, appended ones included.
+        self.epochs = scan.epochs
+        #: First offset that the log holds.
+        self.start_offset = scan.start_offset
         #: Of the record before the start.
         self._start_epoch = scan.start_epoch
         self._lock = lock
@@ -101,19 +100,13 @@ class LogStore:
     ) -> tuple[Self, LogShape]:
         """Recover the log of a formatted data folder; blocks. All that it returns is durable.
 
-        Args:
-            filesystem: where the folder is.
-            folder: the data folder.
-            segment_bytes: a segment is closed before an append would make it longer.
-            load: given snapshots, newest first, until one is whole; ``LogShape`` names that one
-                last.
-            ignored: told in a sentence of each snapshot that is not.
+        ``load`` is given snapshots, newest first, until one is whole, which ``LogShape`` names
+        last; ``ignored`` is told in a sentence of each that is not.
 
         Raises:
             NotFormattedError: the folder holds no log.
             StorageInUseError: another process holds the folder.
             CorruptStorageError: what was flushed is not intact; nothing was changed.
-            StorageFailed: the disk refused.
         """
         if not filesystem.exists(log_folder(folder)):
             raise NotFormattedError(folder, f"has no {log_folder(folder).name}")
@@ -145,11 +138,6 @@ class LogStore:
         return store, shape
 
     @property
-    def start_offset(self) -> Offset:
-        """First offset that the log holds."""
-        return self._start_offset
-
-    @property
     def end_offset(self) -> Offset:
         """One past the last appended record."""
         return self._tail.end_offset
@@ -160,28 +148,15 @@ class LogStore:
         return self._tail.position
 
     @property
-    def flushed_offset(self) -> Offset:
-        """One past the last record that is durable."""
-        return self._flusher.flushed.end_offset
-
-    @property
     def last_epoch(self) -> Epoch:
         """Epoch of the last record; NO_EPOCH where there never was one."""
-        return self._epochs[-1].epoch if self._epochs else self._start_epoch
-
-    @property
-    def epochs(self) -> tuple[EpochStart, ...]:
-        """First offset of every epoch, appended ones included."""
-        return self._epochs
+        return self.epochs[-1].epoch if self.epochs else self._start_epoch
 
     def append_raw(self, raw: bytes, headers: tuple[BatchHeader, ...]) -> None:
         """Append whole batches byte for byte; they are readable at once, and not durable.
 
-        ``headers`` come from ``split_batches`` of the same bytes, which has checked them.
-
-        Raises:
-            ValueError: they do not follow the log's end; nothing was written.
-            StorageFailed: the disk refused.
+        ``headers`` come from ``split_batches`` of the same bytes, which has checked them. Raises
+        ValueError: they do not follow the log's end; nothing was written.
         """
         self._latch.check()
         epochs = self._epochs_with(raw, headers)
@@ -192,7 +167,7 @@ class LogStore:
             segment.append(raw, headers)
         except OSError as error:
             self._latch.fail("append to", segment.path, error)
-        self._epochs = epochs
+        self.epochs = epochs
         # Last: a flush that starts now sees all of the append or nothing.
         self._tail = self._tail_of_last_segment()
 
@@ -201,9 +176,7 @@ class LogStore:
     ) -> BatchHeader:
         """Append one batch with these keys and values; ``base_offset`` is the log's end.
 
-        Raises:
-            ValueError: it does not follow the log's end, is empty or too long.
-            StorageFailed: the disk refused.
+        Raises ValueError: it does not follow the log's end, is empty or too long.
         """
         raw = encode_payloads(base_offset, epoch, timestamp_ms, payloads)
         return self._append_encoded(raw, base_offset, epoch, len(payloads))
@@ -213,9 +186,7 @@ class LogStore:
     ) -> BatchHeader:
         """Append the control batch that opens a leader's epoch.
 
-        Raises:
-            ValueError: it does not follow the log's end.
-            StorageFailed: the disk refused.
+        Raises ValueError: it does not follow the log's end.
         """
         payload = encode_leader_change(change)
         raw = encode_payloads(base_offset, epoch, timestamp_ms, [payload], is_control=True)
@@ -223,14 +194,10 @@ class LogStore:
 
     def prepare_flush(self) -> FlushPoint:
         """Return the extent of a flush that starts now; called by the owner."""
-        return FlushPoint(self._tail, self._epochs, self._flusher.unflushed(self._segments))
+        return FlushPoint(self._tail, self.epochs, self._flusher.unflushed(self._segments))
 
     def flush(self, point: FlushPoint | None = None) -> Offset:
-        """Make everything up to ``point`` (default: now) durable; blocks; the flushed end offset.
-
-        Raises:
-            StorageFailed: the disk refused, now or earlier.
-        """
+        """Make everything up to ``point`` (default: now) durable; return the flushed end."""
         self._latch.check()
         self._flusher.flush(self.prepare_flush() if point is None else point)
         return self._flusher.flushed.end_offset
@@ -240,9 +207,6 @@ class LogStore:
 
         Call it on the flushing thread after the flush was reported, so that nobody waits for it;
         the next flush does it first if nobody has.
-
-        Raises:
-            StorageFailed: the disk refused, now or earlier.
         """
         self._latch.check()
         self._flusher.persist_mark()
@@ -250,11 +214,8 @@ class LogStore:
     def truncate(self, end_offset: Offset) -> None:
         """Drop every record at or above ``end_offset``; durable, all before it too, on return.
 
-        Runs alone. ``end_offset`` is the first offset of a batch, or the log's end.
-
-        Raises:
-            ValueError: it is outside the log or within a batch; nothing was changed.
-            StorageFailed: the disk refused.
+        Runs alone. ``end_offset`` is the first offset of a batch, or the log's end. Raises
+        ValueError: it is outside the log or within a batch; nothing was changed.
         """
         self._latch.check()
         if not self.start_offset <= end_offset <= self.end_offset:
@@ -270,7 +231,7 @@ class LogStore:
             segment.cut(end_offset, position)
         except OSError as error:
             self._latch.fail("truncate", segment.path, error)
-        self._epochs = tuple(entry for entry in self._epochs if entry.start_offset < end_offset)
+        self.epochs = tuple(entry for entry in self.epochs if entry.start_offset < end_offset)
         self._tail = self._tail_of_last_segment()
         self._flusher.settle(self.prepare_flush())
 
@@ -278,25 +239,21 @@ class LogStore:
         """Drop the whole log: it is empty and starts where this snapshot ends; durable on return.
 
         Runs alone. The snapshot is durable; older ones go.
-
-        Raises:
-            StorageFailed: the disk refused.
         """
         self._latch.check()
         self._flusher.forget()
         old, offset = self._segments, snapshot_id.end_offset
         try:
-            segment = begin_anew(
-                self._filesystem, self._folder, [dropped.path for dropped in old], offset
-            )
+            paths = [dropped.path for dropped in old]
+            segment = begin_anew(self._filesystem, self._folder, paths, offset)
             for dropped in old:
                 dropped.close()
             remove_snapshots(self._filesystem, self._data_folder, snapshot_id)
         except OSError as error:
             self._latch.fail("replace", self._folder, error)
         self._segments = [segment]
-        self._epochs = ()
-        self._start_offset, self._start_epoch = offset, snapshot_id.epoch
+        self.epochs = ()
+        self.start_offset, self._start_epoch = offset, snapshot_id.epoch
         self._tail = self._tail_of_last_segment()
         self._flusher.settle(self.prepare_flush())
 
@@ -304,11 +261,11 @@ class LogStore:
         """Let the log start where this snapshot ends, which is durable; called by the owner.
 
         Returns what then frees the disk, on the flushing thread: older snapshots first, then the
-        checkpoint's entries, then segments that lie below the start. It raises StorageFailed.
+        checkpoint's entries, then segments that lie below the start.
         """
         offset = snapshot_id.end_offset
-        self._start_offset, self._start_epoch = offset, snapshot_id.epoch
-        self._epochs = epochs = starts_from(self._epochs, offset)
+        self.start_offset, self._start_epoch = offset, snapshot_id.epoch
+        self.epochs = epochs = starts_from(self.epochs, offset)
         kept = next(
             (n for n, segment in enumerate(self._segments) if segment.end_offset > offset),
             len(self._segments) - 1,
@@ -339,7 +296,6 @@ class LogStore:
         Raises:
             ValueError: ``from_offset`` is below the log's start.
             CorruptStorageError: the way to it was intact and is not any more.
-            StorageFailed: the disk refused.
         """
         self._latch.check()
         tail = self._tail
@@ -366,9 +322,7 @@ class LogStore:
     def batches(self, from_offset: Offset, end_offset: Offset) -> Iterator[RecordBatch]:
         """Decoded batches, from the one that holds ``from_offset``, all below ``end_offset``.
 
-        Raises:
-            CorruptStorageError: a batch was intact when it was written and is not any more.
-            StorageFailed: the disk refused.
+        Raises CorruptStorageError: a batch was intact when it was written and is not any more.
         """
         while raw := self.read(from_offset, end_offset, _READ_BYTES):
             position = 0
@@ -392,18 +346,16 @@ class LogStore:
     def _append_encoded(
         self, raw: bytes, base_offset: Offset, epoch: Epoch, record_count: int
     ) -> BatchHeader:
+        last_offset = Offset(base_offset + record_count - 1)
         header = BatchHeader(
-            base_offset=base_offset,
-            last_offset=Offset(base_offset + record_count - 1),
-            epoch=epoch,
-            size_bytes=len(raw),
+            base_offset=base_offset, last_offset=last_offset, epoch=epoch, size_bytes=len(raw)
         )
         self.append_raw(raw, (header,))
         return header
 
     def _epochs_with(self, raw: bytes, headers: tuple[BatchHeader, ...]) -> tuple[EpochStart, ...]:
         expected = self._tail.end_offset
-        epochs = self._epochs
+        epochs = self.epochs
         last_epoch = self.last_epoch
         size_bytes = 0
         for header in headers:
@@ -446,11 +398,7 @@ class LogStore:
         return index, position
 
     def _check_headers(self, raw: bytes, offset: Offset, path: Path) -> None:
-        """Hold what no checksum covers against what the node knows of its log.
-
-        Raises:
-            CorruptStorageError: a batch's base offset or epoch is not what was written.
-        """
+        """Hold base offset and epoch, which no checksum covers, to what the node knows."""
         cursor = 0
         while cursor < len(raw):
             header = peek_header(raw, cursor)
@@ -458,7 +406,7 @@ class LogStore:
                 raise CorruptStorageError(
                     path, f"a batch says that it begins at {header.base_offset}", offset=offset
                 )
-            known = self._epochs[bisect_right(self._epochs, offset, key=_start_offset) - 1].epoch
+            known = self.epochs[bisect_right(self.epochs, offset, key=_start_offset) - 1].epoch
             if header.epoch != known:
                 raise CorruptStorageError(
                     path, f"a batch of epoch {known} says {header.epoch}", offset=offset

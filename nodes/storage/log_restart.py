@@ -41,10 +41,8 @@ def lower_mark(filesystem: FileSystem, log: Path) -> None:
 def begin_anew(filesystem: FileSystem, log: Path, old: Iterable[Path], offset: Offset) -> Segment:
     """Make an empty segment that starts at ``offset`` and remove the old ones, durably.
 
-    ``old`` in the order of the log. The mark says nothing by now, and keeps to be written.
-
-    Raises:
-        OSError: the disk refused.
+    ``old`` in the order of the log. The mark says nothing by now, and keeps to be written. Raises
+    OSError: the disk refused.
     """
     path = log / segment_name(offset)
     file = filesystem.open(path, create=True)

@@ -2,8 +2,7 @@
 
 A batch is held to the one before it, to its checksum, and from the log's start on to the
 leader-epoch checkpoint. Below the start, of which the checkpoint tells nothing, the last batch is
-held to the snapshot that the log was cut at. Must never decide what a damage means: ``recovery``
-does, which knows how much was flushed.
+held to the snapshot that the log was cut at. ``recovery`` decides what a damage means.
 """
 
 from pathlib import Path
@@ -43,12 +42,8 @@ class LogScanner:
     ) -> None:
         """No segment is scanned yet.
 
-        Args:
-            filesystem: of the segments.
-            checkpoint: begins at ``start_offset``.
-            base_offset: of the first segment.
-            start_offset: of the log.
-            cut_at: the snapshot that the log agreed with when it was cut to its start, if any.
+        ``base_offset`` is the first segment's; ``start_offset`` the log's, where ``checkpoint``
+        begins; ``cut_at`` the snapshot that the log agreed with when it was cut there, if any.
         """
         self._filesystem = filesystem
         self._checkpoint = checkpoint

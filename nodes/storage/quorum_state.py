@@ -1,8 +1,8 @@
 """The ``quorum-state`` file: the epoch a node is in, its leader and its vote.
 
 One line of JSON in Kafka's own form (data version 1; version 0 of older Kafka is read). Written to
-a temporary file, synced, renamed, and the folder synced: after a crash it is the old or the new
-state, never a mix. Must never report a state as written before all of that is done.
+a temporary file, synced, renamed, and the folder synced, before it counts as written: after a crash
+it is the old or the new state, never a mix.
 
 Source: Kafka's FileQuorumStateStore and QuorumStateData; KIP-595, KIP-853.
 """
@@ -39,38 +39,32 @@ class QuorumStateFile:
     def __init__(self, filesystem: FileSystem, folder: Path) -> None:
         """``folder`` is the node's data folder."""
         self._filesystem = filesystem
-        self._path = log_folder(folder) / QUORUM_STATE
+        #: Where the state is kept.
+        self.path = log_folder(folder) / QUORUM_STATE
         self._failed: StorageFailed | None = None
-
-    @property
-    def path(self) -> Path:
-        """Where the state is kept."""
-        return self._path
 
     def read(self) -> QuorumState | None:
         """Return the last state that was made durable; None if the node has never had one.
 
-        Raises:
-            CorruptStorageError: the file is not what this node or Kafka writes.
+        Raises CorruptStorageError: the file is not what this node or Kafka writes.
         """
         try:
-            content = self._filesystem.read(self._path)
+            content = self._filesystem.read(self.path)
         except FileNotFoundError:
             return None
-        return decode_quorum_state(content, self._path)
+        return decode_quorum_state(content, self.path)
 
     def write(self, state: QuorumState) -> None:
         """Make ``state`` durable; blocks until it is.
 
-        Raises:
-            StorageFailed: the disk refused, now or at an earlier call.
+        Raises StorageFailed: the disk refused, now or at an earlier call.
         """
         if self._failed is not None:
             raise self._failed
         try:
-            replace_file(self._filesystem, self._path, encode_quorum_state(state))
+            replace_file(self._filesystem, self.path, encode_quorum_state(state))
         except OSError as error:
-            self._failed = StorageFailed("write", self._path, str(error))
+            self._failed = StorageFailed("write", self.path, str(error))
             raise self._failed from error
 
 
@@ -90,8 +84,7 @@ def encode_quorum_state(state: QuorumState) -> bytes:
 def decode_quorum_state(content: bytes, path: Path) -> QuorumState:
     """Return the state in a file's content.
 
-    Raises:
-        CorruptStorageError: it is not what this node or Kafka writes; names ``path``.
+    Raises CorruptStorageError: it is not what this node or Kafka writes; names ``path``.
     """
     try:
         stored = msgspec.json.decode(content, type=_StoredState)

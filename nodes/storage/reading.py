@@ -34,10 +34,7 @@ class LoggedRecord(msgspec.Struct, frozen=True):
 
 
 def read_committed(
-    folder: Path,
-    end_offset: int | None = None,
-    *,
-    filesystem: FileSystem | None = None,
+    folder: Path, end_offset: int | None = None, *, filesystem: FileSystem | None = None
 ) -> Iterator[LoggedRecord]:
     """Records below ``end_offset`` (None: all that is intact), in order, from the log's start on.
 

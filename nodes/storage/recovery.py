@@ -1,6 +1,6 @@
 """Recovery of a restarted node's log, and how much of it may be cut off.
 
-``scan_log`` reads and judges, and changes nothing. The durable-length mark divides the log: an
+``scan_log`` reads and judges. The durable-length mark divides the log: an
 invalid batch below it was flushed once, so it is corruption, and the node refuses to start; above
 it is a torn tail, and the log ends at the first invalid batch, also when valid ones follow, because
 sectors reach the disk in any order. Invalid is also what the checksum cannot see: a gap in the
@@ -17,7 +17,7 @@ it. Without such a snapshot it is corrupt.
 the mark again first: if an fsync failed in an earlier life, the kernel may believe pages clean
 that never reached the disk, and a bare fsync would confirm them.
 
-Must never cut below the mark. Rot in the last flush group, which the mark may not know of yet,
+Nothing below the mark is ever cut. Rot in the last flush group, which the mark may not know of yet,
 cannot be told from a torn tail.
 """
 
@@ -88,11 +88,7 @@ class LogScan(msgspec.Struct, frozen=True):
 
 
 def scan_log(
-    filesystem: FileSystem,
-    folder: Path,
-    *,
-    foreign: bool = False,
-    load: Load = check_whole,
+    filesystem: FileSystem, folder: Path, *, foreign: bool = False, load: Load = check_whole
 ) -> LogScan:
     """Read the whole log of a data folder and judge it; changes nothing.
 
@@ -118,20 +114,20 @@ def scan_log(
     found = find_snapshots(filesystem, folder, load)
     newest = found.newest
     if base > 0 and not foreign and (newest is None or newest.end_offset < base):
-        raise CorruptStorageError(
-            log,
+        problem = (
             f"its first segment starts at {base}, and no snapshot that can be used ends there or"
-            " later",
-            offset=base,
+            " later"
         )
-    known = [one for one in list_snapshots(filesystem, folder) if newest is not None]
+        raise CorruptStorageError(log, problem, offset=base)
+    known = list_snapshots(filesystem, folder)
     # The checkpoint was cut where the log was: below its first entry nothing can be told.
     floor = max(base, checkpoint[0].start_offset if checkpoint else 0)
-    snapshots = tuple(one for one in known if newest and floor <= one.end_offset and one <= newest)
-    if newest is not None and not snapshots:
-        snapshots = (newest,)
+    usable = [each for each in known if newest and floor <= each.end_offset and each <= newest]
+    snapshots = tuple(usable or ([newest] if newest else []))
     start = snapshots[0].end_offset if snapshots else base
-    cut_at = _cut_at(checkpoint, snapshots)
+    # Where the log was cut at the newest snapshot, it agreed with it then.
+    is_cut = checkpoint and snapshots and checkpoint[0].start_offset == snapshots[-1].end_offset
+    cut_at = snapshots[-1] if is_cut else None
     scanner = LogScanner(filesystem, starts_from(checkpoint, start), base, start, cut_at)
     lost: list[Path] = []
     try:
@@ -158,22 +154,12 @@ def scan_log(
     )
 
 
-def _cut_at(
-    checkpoint: tuple[EpochStart, ...], snapshots: tuple[SnapshotId, ...]
-) -> SnapshotId | None:
-    """Return the newest snapshot, where the log was cut at it: it agreed with it then."""
-    is_cut = checkpoint and snapshots and checkpoint[0].start_offset == snapshots[-1].end_offset
-    return snapshots[-1] if is_cut else None
-
-
 def repair_log(filesystem: FileSystem, folder: Path, scan: LogScan) -> LogScan:
     """Cut the torn tail off and make what stays durable, checkpoint included; not the mark.
 
     Also ends what a crash interrupted: the replacement of the log by a snapshot, the removal of
-    what lies below its start. Returns the scan as it would be now.
-
-    Raises:
-        OSError: the disk refused.
+    what lies below its start. Returns the scan as it would be now. Raises OSError: the disk
+    refused.
     """
     log = log_folder(folder)
     if scan.replaced_by is not None:
@@ -204,7 +190,7 @@ def _without_beginning(filesystem: FileSystem, folder: Path, scan: LogScan) -> L
     """Remove what a crash has left below the log's start."""
     if scan.snapshots:
         remove_snapshots(filesystem, folder, scan.snapshots[0])
-    below = [one for one in scan.segments[:-1] if one.end_offset <= scan.start_offset]
+    below = [each for each in scan.segments[:-1] if each.end_offset <= scan.start_offset]
     for segment in below:
         segment.close()
         filesystem.remove(segment.path)
@@ -237,12 +223,11 @@ def _replace(
 
 
 def _segment_names(filesystem: FileSystem, log: Path) -> list[tuple[int, Path]]:
-    found: list[tuple[int, Path]] = []
-    for name in filesystem.list(log):
-        base_offset = segment_base_offset(name)
-        if base_offset is not None:
-            found.append((base_offset, log / name))
-    return sorted(found)
+    return sorted(
+        (base_offset, log / name)
+        for name in filesystem.list(log)
+        if (base_offset := segment_base_offset(name)) is not None
+    )
 
 
 def _hold_to_mark(scanner: LogScanner, mark: DurableMark) -> None:

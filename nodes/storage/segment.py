@@ -1,8 +1,8 @@
 """One segment file of the log, with a sparse index from offset to byte position in memory.
 
-A segment knows where its batches lie; it decides nothing about durability. The index has an entry
-about every ``INDEX_INTERVAL_BYTES``: finding an offset reads that much at most and walks it. Must
-never hand out bytes past the limit that the caller gives, for the end of the file may be growing.
+The index has an entry about every ``INDEX_INTERVAL_BYTES``: finding an offset reads that much at
+most and walks it. Bytes past the limit that the caller gives are never handed out, for the end of
+the file may be growing.
 """
 
 from array import array
@@ -36,94 +36,70 @@ class Segment:
     """A segment file and where its batches are."""
 
     def __init__(self, base_offset: Offset, file: DataFile) -> None:
-        self._base_offset = base_offset
-        self._file = file
-        self._end_offset = base_offset
-        self._size_bytes = 0
+        #: First offset of the segment, as its name says.
+        self.base_offset = base_offset
+        self.file = file
+        #: One past its last record.
+        self.end_offset = base_offset
+        #: Bytes of the batches that it is known to hold.
+        self.size_bytes = 0
         self._index_offsets = array("q")
         self._index_positions = array("q")
         #: Position of each of the newest batches by its base offset, oldest first.
         self._recent: dict[Offset, int] = {}
 
     @property
-    def base_offset(self) -> Offset:
-        """First offset of the segment, as its name says."""
-        return self._base_offset
-
-    @property
-    def end_offset(self) -> Offset:
-        """One past its last record."""
-        return self._end_offset
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of the batches that it is known to hold."""
-        return self._size_bytes
-
-    @property
-    def file(self) -> DataFile:
-        """The open file."""
-        return self._file
-
-    @property
     def path(self) -> Path:
         """Where the file is."""
-        return self._file.path
+        return self.file.path
 
     def append(self, raw: bytes, headers: tuple[BatchHeader, ...]) -> None:
         """Write batches at the end and note them.
 
-        Raises:
-            OSError: the disk refused; the end of the file is undefined then.
+        Raises OSError: the disk refused; the end of the file is undefined then.
         """
-        self._file.write_at(self._size_bytes, raw)
+        self.file.write_at(self.size_bytes, raw)
         for header in headers:
             self.note(header)
 
     def note(self, header: BatchHeader) -> None:
         """Take a batch that lies at the end into account."""
         positions = self._index_positions
-        if not positions or self._size_bytes - positions[-1] >= INDEX_INTERVAL_BYTES:
+        if not positions or self.size_bytes - positions[-1] >= INDEX_INTERVAL_BYTES:
             self._index_offsets.append(header.base_offset)
-            positions.append(self._size_bytes)
-        self._recent[header.base_offset] = self._size_bytes
+            positions.append(self.size_bytes)
+        self._recent[header.base_offset] = self.size_bytes
         if len(self._recent) > RECENT_BATCHES:
             del self._recent[next(iter(self._recent))]
-        self._size_bytes += header.size_bytes
-        self._end_offset = Offset(header.last_offset + 1)
+        self.size_bytes += header.size_bytes
+        self.end_offset = Offset(header.last_offset + 1)
 
     def cut(self, end_offset: Offset, size_bytes: int) -> None:
-        """Drop all batches from this place on, from the file and from the index.
-
-        Raises:
-            OSError: the disk refused.
-        """
-        self._file.truncate(size_bytes)
+        """Drop all batches from this place on, from the file and from the index; raises OSError."""
+        self.file.truncate(size_bytes)
         keep = bisect_right(self._index_positions, size_bytes - 1)
         del self._index_offsets[keep:]
         del self._index_positions[keep:]
         self._recent.clear()
-        self._size_bytes = size_bytes
-        self._end_offset = end_offset
+        self.size_bytes = size_bytes
+        self.end_offset = end_offset
 
     def find(self, offset: Offset, limit_bytes: int) -> tuple[int, Offset]:
         """Position and base offset of the batch that holds ``offset``.
 
-        ``offset`` is at least the segment's base offset and below its end.
-
-        Raises:
-            CorruptStorageError: the headers before ``limit_bytes`` do not lead there.
+        ``offset`` is at least the segment's base offset and below its end. Raises
+        CorruptStorageError: the headers before ``limit_bytes`` do not lead there.
         """
         recent = self._recent.get(offset)
         if recent is not None and recent < limit_bytes:
             return recent, offset
         entry = bisect_right(self._index_offsets, offset) - 1
         position = self._index_positions[entry] if entry >= 0 else 0
-        window = self._file.read_at(position, min(2 * INDEX_INTERVAL_BYTES, limit_bytes - position))
+        window = self.file.read_at(position, min(2 * INDEX_INTERVAL_BYTES, limit_bytes - position))
         start = position
         while position < limit_bytes:
             if position - start + HEADER_BYTES > len(window):
-                window = self._file.read_at(position, min(HEADER_BYTES, limit_bytes - position))
+                window = self.file.read_at(position, min(HEADER_BYTES, limit_bytes - position))
                 start = position
                 if len(window) < HEADER_BYTES:
                     break
@@ -141,13 +117,10 @@ class Segment:
         """Whole batches from ``position`` on that lie below ``end_offset``.
 
         As many as fit into ``max_bytes``, but one at least if there is one; none from
-        ``limit_bytes`` on.
-
-        Raises:
-            CorruptStorageError: a batch's header cannot be.
+        ``limit_bytes`` on. Raises CorruptStorageError: a batch's header cannot be.
         """
         available = limit_bytes - position
-        raw = self._file.read_at(position, max(min(max_bytes, available), HEADER_BYTES))
+        raw = self.file.read_at(position, max(min(max_bytes, available), HEADER_BYTES))
         cursor = 0
         while len(raw) - cursor >= HEADER_BYTES:
             _, last_offset, size_bytes = peek_batch(raw, cursor)
@@ -159,7 +132,7 @@ class Segment:
                 break
             if cursor + size_bytes > len(raw):
                 if cursor == 0:
-                    return self._file.read_at(position, size_bytes)
+                    return self.file.read_at(position, size_bytes)
                 break
             cursor += size_bytes
         return raw[:cursor]
@@ -167,12 +140,11 @@ class Segment:
     def check(self, position: int, base_offset: Offset, limit_bytes: int) -> None:
         """Check one whole batch, which should begin at ``base_offset``, its checksum too.
 
-        Raises:
-            CorruptStorageError: it is not intact.
+        Raises CorruptStorageError: it is not intact.
         """
-        header = self._file.read_at(position, HEADER_BYTES)
+        header = self.file.read_at(position, HEADER_BYTES)
         size_bytes = peek_batch(header)[2]
-        raw = self._file.read_at(position, max(0, min(size_bytes, limit_bytes - position)))
+        raw = self.file.read_at(position, max(0, min(size_bytes, limit_bytes - position)))
         try:
             found = check_batch(raw).base_offset
         except WireError as error:
@@ -184,7 +156,7 @@ class Segment:
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self.file.close()
 
 
 def scan_batches(file: DataFile, size_bytes: int) -> Iterator[tuple[int, BatchHeader]]:
@@ -215,8 +187,7 @@ def scan_batches(file: DataFile, size_bytes: int) -> Iterator[tuple[int, BatchHe
 def decoded_batches(segment: Segment) -> Iterator[RecordBatch]:
     """Yield a scanned segment's intact batches, in order.
 
-    Raises:
-        CorruptStorageError: one cannot be read any more.
+    Raises CorruptStorageError: one cannot be read any more.
     """
     position = 0
     while position < segment.size_bytes:

@@ -1,9 +1,8 @@
 """Snapshot files: written under another name, synced, checked, renamed; half-written ones ignored.
 
-A file that bears a snapshot's name is whole and durable as far as this module wrote it; rot and
-foreign files are found by reading, and told in a sentence. The records' meaning is not known here.
-Must never give the name to bytes that it has not read back whole, nor report a snapshot as written
-before its name is durable: the log below it may be removed then.
+A file gets a snapshot's name only once its bytes were read back whole, and is reported as written
+only once that name is durable: the log below it may be removed then. Rot and foreign files are
+found by reading, and told in a sentence.
 
 Source: KIP-630; Kafka's names: ``<end offset>-<epoch>.checkpoint``, ``.part`` behind it while it is
 being written, ``.deleted`` once it is to go.
@@ -36,11 +35,7 @@ Load = Callable[[SnapshotId, Iterator[RecordBatch]], None]
 
 
 def check_whole(snapshot_id: SnapshotId, batches: Iterator[RecordBatch]) -> None:
-    """Read a snapshot and keep nothing of it.
-
-    Raises:
-        WireError: it is not whole.
-    """
+    """Read a snapshot and keep nothing of it; raises WireError: it is not whole."""
     deque(SnapshotReader(snapshot_id, batches).records(), maxlen=0)
 
 
@@ -77,93 +72,64 @@ def snapshot_path(folder: Path, snapshot_id: SnapshotId) -> Path:
 
 
 class SnapshotWriter:
-    """Writes one snapshot, whether from the node's own image or from what a leader sends."""
+    """Writes one snapshot, whether from the node's own image or from what a leader sends.
+
+    Each call raises StorageFailed where the disk refuses.
+    """
 
     def __init__(self, filesystem: FileSystem, folder: Path, snapshot_id: SnapshotId) -> None:
-        """Begins anew where an earlier attempt was left; ``folder`` is the data folder.
-
-        Raises:
-            StorageFailed: the disk refused.
-        """
+        """Begins anew where an earlier attempt was left; ``folder`` is the data folder."""
         self._filesystem = filesystem
-        self._snapshot_id = snapshot_id
+        #: Id of the snapshot that this becomes.
+        self.snapshot_id = snapshot_id
         self._path = snapshot_path(folder, snapshot_id)
         self._part = self._path.with_name(self._path.name.removesuffix(SUFFIX) + PART_SUFFIX)
-        self._size_bytes = 0
+        #: Bytes so far; where the next ones of a fetched snapshot belong.
+        self.size_bytes = 0
         try:
             self._file: DataFile = filesystem.open(self._part, create=True)
         except OSError as error:
             raise StorageFailed("write", self._part, str(error)) from error
         self._tried(lambda: self._file.truncate(0))
 
-    @property
-    def snapshot_id(self) -> SnapshotId:
-        """Id of the snapshot that this becomes."""
-        return self._snapshot_id
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes so far; where the next ones of a fetched snapshot belong."""
-        return self._size_bytes
-
     def append(self, data: bytes) -> None:
-        """Add bytes; they need not end with a batch.
-
-        Raises:
-            StorageFailed: the disk refused.
-        """
-        self._tried(lambda: self._file.write_at(self._size_bytes, data))
-        self._size_bytes += len(data)
+        """Add bytes; they need not end with a batch."""
+        self._tried(lambda: self._file.write_at(self.size_bytes, data))
+        self.size_bytes += len(data)
 
     def freeze(self) -> None:
         """Make it a snapshot; blocks until it is durable, name and all.
 
-        Raises:
-            CorruptStorageError: it is not whole; it got no name.
-            StorageFailed: the disk refused.
+        Raises CorruptStorageError: it is not whole; it got no name.
         """
         self.sync()
         try:
-            self._tried(lambda: _read_through(self._file, self._snapshot_id, check_whole))
+            self._tried(lambda: _read_through(self._file, self.snapshot_id, check_whole))
         finally:
             self._file.close()
         self.publish()
 
     def sync(self) -> None:
-        """The first half of ``freeze``, for who reads it back in pieces: the bytes are durable.
-
-        Raises:
-            StorageFailed: the disk refused.
-        """
+        """The first half of ``freeze``, for who reads it back in pieces: the bytes are durable."""
         self._tried(self._file.sync)
 
     def read_back(self) -> Iterator[RecordBatch]:
         """Yield the written batches, each fully checked; the reader checks the rest.
 
-        Raises:
-            CorruptStorageError: at the first batch that is cut short or wrong.
-            StorageFailed: the disk refused.
+        Raises CorruptStorageError: at the first batch that is cut short or wrong.
         """
         batches = _batches(self._file)
         while (batch := self._tried(lambda: next(batches, None))) is not None:
             yield batch
 
     def publish(self) -> None:
-        """The last half of ``freeze``: it gets its name; to be called once it was found whole.
-
-        Raises:
-            StorageFailed: the disk refused.
-        """
+        """The last half of ``freeze``: it gets its name; to be called once it was found whole."""
         self._file.close()
         self._tried(lambda: self._filesystem.rename(self._part, self._path))
         self._tried(lambda: self._filesystem.sync_folder(self._path.parent))
 
     def abandon(self) -> None:
-        """Give it up; what was written goes.
-
-        Raises:
-            StorageFailed: the disk refused.
-        """
+        """Give it up; what was written goes."""
         self._file.close()
         self._tried(lambda: self._filesystem.remove(self._part))
 
@@ -212,8 +178,7 @@ def read_chunk(
 ) -> tuple[bytes, int]:
     """Up to ``max_bytes`` from a position in the file, and the file's size, for a peer's fetch.
 
-    Raises:
-        FileNotFoundError: there is no such snapshot.
+    Raises FileNotFoundError: there is no such snapshot.
     """
     file = filesystem.open(snapshot_path(folder, snapshot_id))
     try:
@@ -236,10 +201,8 @@ def find_snapshots(
     """Return the newest snapshot that is whole, and what is wrong with newer ones.
 
     ``load`` is given the id and the batches of one after the other, newest first, until one is
-    whole: it reads to the end, and what it makes of that one stands.
-
-    Raises:
-        OSError: the disk refused.
+    whole: it reads to the end, and what it makes of that one stands. Raises OSError: the disk
+    refused.
     """
     problems: list[str] = []
     for snapshot_id in reversed(list_snapshots(filesystem, folder)):
@@ -276,8 +239,7 @@ def settle_snapshots(filesystem: FileSystem, folder: Path) -> tuple[str, ...]:
 def remove_snapshots(filesystem: FileSystem, folder: Path, before: SnapshotId) -> None:
     """Remove all that are older than this one, which is durable; their names go for good first.
 
-    Raises:
-        OSError: the disk refused; some may be left, to be removed at the next start.
+    Raises OSError: the disk refused; some may be left, to be removed at the next start.
     """
     log = log_folder(folder)
     marked: list[Path] = []

@@ -1,7 +1,6 @@
 """Kafka frames as a broker's clients send them: what it answers itself, and what it hands on.
 
-A request to be forwarded comes out as the envelope for the controller. Must never hold the state
-of a connection, nor decide anything.
+A request to be forwarded comes out as the envelope for the controller.
 """
 
 from collections.abc import Callable
@@ -32,10 +31,8 @@ class BrokerCodec:
     def decode_request(self, payload: bytes) -> ReceivedCall | bytes:
         """Return a call for the broker, or the frame that answers.
 
-        The message of what is handed on is a ``nodes.broker.forwarding.Forwarding``.
-
-        Raises:
-            WireError: it is malformed or not served; the connection must be closed.
+        The message of what is handed on is a ``nodes.broker.forwarding.Forwarding``. Raises
+        WireError: it is malformed or not served; the connection must be closed.
         """
         head = decode_head(payload)
         header, _ = head

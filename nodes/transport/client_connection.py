@@ -1,7 +1,7 @@
 """A client's end of one connection to one node.
 
 Tells apart what the outcome rules need: nothing was sent (``NotSentError``) or it may have arrived
-(``LostError``). Must never resend anything by itself.
+(``LostError``). Nothing is ever sent again.
 """
 
 import asyncio

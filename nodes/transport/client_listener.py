@@ -1,8 +1,7 @@
 """Listens for clients and hands their requests to the node.
 
-Must never decide an outcome: it frames, and closes connections that do not keep to the protocol.
-A connection with many unanswered requests is not read until some are answered; what connections may
-take of a node is bounded (``nodes.transport.doorkeeper``).
+Connections that do not keep to the protocol are closed. One with many unanswered requests is not
+read until some are answered.
 """
 
 import asyncio
@@ -18,16 +17,13 @@ from splitbrain.nodes.transport.client_protocol import (
     decode_request,
     encode_frame,
 )
-from splitbrain.nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX, Doorkeeper
-from splitbrain.nodes.transport.inbound import InboundConnection
+from splitbrain.nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX
+from splitbrain.nodes.transport.inbound import InboundConnection, PortListener
 
 #: Unanswered requests of one connection above which it is not read.
 UNANSWERED_COUNT_MAX: Final = 1_024
 #: The same for their bytes.
 UNANSWERED_BYTES_MAX: Final = 4 * 1024 * 1024
-#: Turns of the loop in which a connection that was accepted just before is made, aborted and lost;
-#: a loop that ended earlier would leave its socket open.
-_TURNS_TO_CLOSE: Final = 3
 
 
 class _ClientConnection(InboundConnection):
@@ -75,7 +71,7 @@ class _ClientConnection(InboundConnection):
         self.write(frame)
 
 
-class ClientListener:
+class ClientListener(PortListener):
     """The node's listener for clients."""
 
     def __init__(
@@ -85,31 +81,11 @@ class ClientListener:
         refused: Callable[[str], None],
         connections_count_max: int = CONNECTIONS_COUNT_MAX,
     ) -> None:
-        """Prepare, without listening yet.
-
-        Args:
-            hello: greeting sent on every connection.
-            handler: gets each request.
-            refused: told in words why a connection was dropped.
-            connections_count_max: how many there may be at a time.
-        """
+        """Prepare, without listening yet; ``hello`` greets, ``handler`` gets each request."""
+        super().__init__(refused, connections_count_max)
         self.hello = hello
         self.handler = handler
-        self.door = Doorkeeper(refused, connections_count_max=connections_count_max)
-        self._server: asyncio.Server | None = None
 
-    async def listen(self, host: str, port: int) -> int:
-        """Open the port and return its number (of interest for port 0); raises OSError."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _ClientConnection(self), host, port)
-        return self._server.sockets[0].getsockname()[1]
-
-    async def close(self) -> None:
-        """Stop listening and drop all connections."""
-        if self._server is not None:
-            self._server.close()
-        self.door.close()
-        if self._server is not None:
-            await self._server.wait_closed()
-        for _ in range(_TURNS_TO_CLOSE):
-            await asyncio.sleep(0)
+    def new_connection(self) -> InboundConnection:
+        """Return a connection of a client."""
+        return _ClientConnection(self)

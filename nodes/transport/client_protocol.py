@@ -3,12 +3,11 @@
 The server speaks first: a ``Hello`` proves that the node itself answers, where a port's proxy
 accepts connections for a dead one. A client that waits for it before it sends anything knows that
 nothing happened when it does not come. Requests may be sent before earlier ones are answered;
-answers carry the request's id and come in any order. Must never wait or block: this module has
-frames in and frames out only.
+answers carry the request's id and come in any order.
 """
 
 from collections.abc import Callable
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -115,6 +114,7 @@ class ProtocolError(Exception):
     """The other side sent something that this protocol does not have."""
 
 
+_Message = TypeVar("_Message", Hello, ClientRequest, ClientAnswer)
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _REQUEST_DECODER: Final = msgspec.msgpack.Decoder(ClientRequest)
 _ANSWER_DECODER: Final = msgspec.msgpack.Decoder(ClientAnswer)
@@ -124,8 +124,7 @@ _HELLO_DECODER: Final = msgspec.msgpack.Decoder(Hello)
 def encode_frame(message: Hello | ClientRequest | ClientAnswer) -> bytes:
     """Return the message with its length before it.
 
-    Raises:
-        ProtocolError: it has a value that msgpack cannot carry, or it is too long.
+    Raises ProtocolError: it has a value that msgpack cannot carry, or it is too long.
     """
     try:
         body = _ENCODER.encode(message)
@@ -138,31 +137,29 @@ def encode_frame(message: Hello | ClientRequest | ClientAnswer) -> bytes:
 
 def decode_request(body: bytes) -> ClientRequest:
     """Return the request in a frame's body; raises ``ProtocolError``."""
-    try:
-        return _REQUEST_DECODER.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise ProtocolError(f"malformed request: {error}") from error
+    return _decoded(_REQUEST_DECODER, body, "request")
 
 
 def decode_answer(body: bytes) -> ClientAnswer:
     """Return the answer in a frame's body; raises ``ProtocolError``."""
-    try:
-        return _ANSWER_DECODER.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise ProtocolError(f"malformed answer: {error}") from error
+    return _decoded(_ANSWER_DECODER, body, "answer")
 
 
 def decode_hello(body: bytes) -> Hello:
     """Return the greeting in a connection's first frame; raises ``ProtocolError``."""
-    try:
-        hello = _HELLO_DECODER.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise ProtocolError(f"malformed greeting: {error}") from error
+    hello = _decoded(_HELLO_DECODER, body, "greeting")
     if hello.version != PROTOCOL_VERSION:
         raise ProtocolError(
             f"the node speaks version {hello.version}, this client {PROTOCOL_VERSION}"
         )
     return hello
+
+
+def _decoded(decoder: "msgspec.msgpack.Decoder[_Message]", body: bytes, name: str) -> _Message:
+    try:
+        return decoder.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise ProtocolError(f"malformed {name}: {error}") from error
 
 
 def decode_state(answer: ClientAnswer) -> NodeState:
@@ -173,25 +170,19 @@ def decode_state(answer: ClientAnswer) -> NodeState:
         raise ProtocolError(f"malformed status: {error}") from error
 
 
-class FrameSplitter:
+class FrameSplitter(FrameReader):
     """Cuts a byte stream into frame bodies."""
 
     def __init__(self) -> None:
-        self._reader = FrameReader(FRAME_SIZE_BYTES_MAX)
+        super().__init__(FRAME_SIZE_BYTES_MAX)
 
-    @property
-    def pending_bytes(self) -> int:
-        """Bytes held of a frame that is not whole yet."""
-        return self._reader.pending_bytes
-
-    def feed(self, data: bytes) -> list[bytes]:
+    def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
         """Bodies that are whole now.
 
-        Raises:
-            ProtocolError: a frame is announced that is too long; nothing after it can be trusted,
-                and bodies that the same bytes completed before it are lost with the connection.
+        Raises ProtocolError: a frame is announced that is too long; nothing after it can be
+        trusted, and bodies that the same bytes completed before it are lost with the connection.
         """
         try:
-            return self._reader.feed(data)
+            return super().feed(data)
         except FrameTooLargeError as error:
             raise ProtocolError(str(error)) from error

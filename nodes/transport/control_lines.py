@@ -2,7 +2,7 @@
 
 Links of their own, since the quorum's links carry one request at a time and must never wait for
 what is not the quorum's; and as many as there are calls under way, since a heartbeat must not wait
-for a client's request. Must never resend by itself, nor know what carries its links.
+for a client's request.
 """
 
 import heapq

@@ -3,8 +3,7 @@
 Nobody is asked who they are, so what counts is only what a connection does. One that has half a
 frame, or answers that it does not read, and does not go on with it, is dropped. Where all places
 are taken, who has been idle for long makes room for the newcomer. Where all connections together
-hold too much, those go first that have been still for the longest time. Must never look into a
-frame.
+hold too much, those go first that have been still for the longest time.
 
 Time is counted in ticks of the loop, not read from a clock: a node that was paused itself has
 counted one, and drops nobody for its own pause.

@@ -3,19 +3,23 @@
 Frames are taken a few at a time in turns of their own, so that no connection keeps the others
 waiting, and none is taken from within the answer to the one before it: however many are sent in a
 row, the stack stays as it is. While frames wait, or answers that the other end does not read, the
-connection is not read either. Must never look into a frame.
+connection is not read either. The port's doorkeeper bounds how much connections take of a node.
 """
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from typing import Final, Protocol, cast
 
-from splitbrain.nodes.transport.doorkeeper import STUCK_TICKS_MAX, Doorkeeper
+from splitbrain.nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX, STUCK_TICKS_MAX, Doorkeeper
 
 #: Frames of one connection that are taken in one turn.
 FRAMES_PER_TURN_MAX: Final = 64
 #: Answers that one connection leaves unsent; with the next one it is dropped.
 UNSENT_BYTES_MAX: Final = 8 * 1024 * 1024
+#: Turns of the loop in which a connection that was accepted just before is made, aborted and lost;
+#: a loop that ended earlier would leave its socket open.
+_TURNS_TO_CLOSE: Final = 3
 
 
 class Cutter(Protocol):
@@ -215,3 +219,35 @@ class InboundConnection(asyncio.Protocol):
     def _refuse(self, reason: str) -> None:
         self._door.refused(reason)
         self.close()
+
+
+class PortListener:
+    """One port of a node; subclasses say which connections it has."""
+
+    def __init__(
+        self, refused: Callable[[str], None], connections_count_max: int = CONNECTIONS_COUNT_MAX
+    ) -> None:
+        """Prepare, without listening yet; ``refused`` is told why a connection was dropped."""
+        self.door = Doorkeeper(refused, connections_count_max=connections_count_max)
+        self._server: asyncio.Server | None = None
+
+    def new_connection(self) -> InboundConnection:
+        """Return a connection that is about to be made."""
+        raise NotImplementedError
+
+    async def listen(self, host: str, port: int) -> int:
+        """Open the port and return its number (of interest for port 0); raises OSError."""
+        self.door.open()
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(self.new_connection, host, port)
+        return self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """Stop listening and drop all connections."""
+        if self._server is not None:
+            self._server.close()
+        self.door.close()
+        if self._server is not None:
+            await self._server.wait_closed()
+        for _ in range(_TURNS_TO_CLOSE):
+            await asyncio.sleep(0)

@@ -1,8 +1,7 @@
 """Kafka frames as this node sends them: who it is and where voters listen, over ``nodes.wire``.
 
 Requests go out in the version that the link has chosen (``nodes.transport.peer_versions``), in the
-highest that we speak where the peer is known to be of our own release. Must never hold the state of
-a connection.
+highest that we speak where the peer is known to be of our own release.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,13 +40,7 @@ class KafkaCodec:
         voters: tuple[Voter, ...] = (),
         versions: Callable[[], ApiVersionsResponse] = own_versions,
     ) -> None:
-        """A codec for this node.
-
-        Args:
-            node_id: its number.
-            voters: where everybody listens.
-            versions: what is served here by now.
-        """
+        """A codec for this node; ``versions`` tells what is served here by now."""
         self._versions = versions
         #: APIs that the peer last said it serves; for the links to one peer.
         self.served: ApiVersionsResponse | None = None
@@ -66,8 +59,7 @@ class KafkaCodec:
     ) -> bytes:
         """Frame of a request; ``version`` None: in the highest that we speak.
 
-        Raises:
-            ValueError: the version is not one of ours or cannot say what the request says.
+        Raises ValueError: the version is not one of ours or cannot say what the request says.
         """
         return encode_request(
             request,
@@ -82,8 +74,7 @@ class KafkaCodec:
     ) -> Any:
         """Return the answer to this request, which went out in ``version``.
 
-        Raises:
-            WireError: it is malformed, or answers something else.
+        Raises WireError: it is malformed, or answers something else.
         """
         api_key = api_key_of(request)
         if version is None:
@@ -98,8 +89,7 @@ class KafkaCodec:
     def decode_request(self, payload: bytes) -> ReceivedCall | bytes:
         """Return a request for the replica or for the layer above it, or the frame that answers.
 
-        Raises:
-            WireError: it is malformed or not served; the connection must be closed.
+        Raises WireError: it is malformed or not served; the connection must be closed.
         """
         head = decode_head(payload)
         if self._is_served_above(head[0]):

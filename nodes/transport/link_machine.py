@@ -3,8 +3,8 @@
 After a timeout, an abandoned request or anything malformed the connection is dropped and the next
 request asks for a new one: an answer can never meet another request, and a connection that a
 partition broke is replaced within one request timeout instead of waiting for TCP. Before the first
-request of a connection the link asks which versions the peer serves, unless its codec knows. Must
-never resend by itself: the replica decides.
+request of a connection the link asks which versions the peer serves, unless its codec knows. The
+replica decides what is sent again.
 
 All decisions are here. Events are the methods of ``LinkMachine``, effects those of the ``LinkPort``
 that its driver has (``peer_link`` on an event loop, ``simulation.kraft.peer_link`` in a world): a
@@ -13,13 +13,18 @@ be answered from within its call; of a connection that was dropped nothing is to
 """
 
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
 from splitbrain.nodes.quorum.identifiers import CorrelationId, NodeId
-from splitbrain.nodes.transport.back_off import back_off_us
 from splitbrain.nodes.wire.errors import NoCommonVersionError, WireError
+
+#: Pause before the connection attempt that follows a failed one; doubles up to the second.
+_BACK_OFF_US_MIN: Final = 10_000
+_BACK_OFF_US_MAX: Final = 80_000
+#: More doublings than lead to the limit.
+_DOUBLINGS_MAX: Final = 10
 
 #: Types of the owner's request, of its answer, and of frames.
 Asked = TypeVar("Asked")
@@ -149,14 +154,7 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
         port: LinkPort[Frame],
         owner: LinkOwner[Answered],
     ) -> None:
-        """A link without a connection.
-
-        Args:
-            peer: whom it leads to.
-            codec: reads and writes its frames.
-            port: carries out its effects.
-            owner: told what came of requests.
-        """
+        """A link without a connection; ``owner`` is told what came of requests."""
         self._peer = peer
         self._codec = codec
         self._port = port
@@ -287,3 +285,15 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
         self._is_connected = False
         self._port.drop()
         return outstanding
+
+
+def back_off_us(failed_attempts_count: int, timeout_ms: int) -> int:
+    """Microseconds before the next attempt, after so many failed in a row; 0 where none has.
+
+    Well below the timeout of the request that needs the connection: a pause above it would mean
+    that nothing is ever tried.
+    """
+    if not failed_attempts_count:
+        return 0
+    doubled_us = _BACK_OFF_US_MIN << min(failed_attempts_count - 1, _DOUBLINGS_MAX)
+    return min(doubled_us, _BACK_OFF_US_MAX, timeout_ms * 500)

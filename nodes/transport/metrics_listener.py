@@ -2,7 +2,7 @@
 
 Whoever asks is on this machine (the listener's address says so) and gets text; whatever else is
 asked is refused in one line. A connection lasts seconds, and the oldest makes room where there are
-too many. Must never keep a connection, nor read more than a request's head.
+too many.
 """
 
 import asyncio
@@ -29,12 +29,7 @@ class MetricsListener:
         self._content_type = content_type
         self._server: asyncio.Server | None = None
         #: Oldest first.
-        self._open: dict[asyncio.StreamWriter, None] = {}
-
-    @property
-    def connections_count(self) -> int:
-        """Number of open connections."""
-        return len(self._open)
+        self.open: dict[asyncio.StreamWriter, None] = {}
 
     async def listen(self, host: str, port: int) -> int:
         """Open the port and return its number (of interest for port 0); raises OSError."""
@@ -46,16 +41,16 @@ class MetricsListener:
         if self._server is None:
             return
         self._server.close()
-        for writer in tuple(self._open):
+        for writer in tuple(self.open):
             writer.transport.abort()
         await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._open) >= CONNECTIONS_COUNT_MAX:
-            oldest = next(iter(self._open))
-            del self._open[oldest]
+        if len(self.open) >= CONNECTIONS_COUNT_MAX:
+            oldest = next(iter(self.open))
+            del self.open[oldest]
             oldest.transport.abort()
-        self._open[writer] = None
+        self.open[writer] = None
         try:
             async with asyncio.timeout(EXCHANGE_TIMEOUT_S):
                 await self._exchange(reader, writer)
@@ -64,7 +59,7 @@ class MetricsListener:
         except (TimeoutError, ConnectionError):
             writer.transport.abort()
         finally:
-            self._open.pop(writer, None)
+            self.open.pop(writer, None)
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

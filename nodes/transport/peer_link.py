@@ -1,19 +1,19 @@
-"""A node's own connection to one peer: drives ``link_machine`` on an event loop.
-
-Must never decide anything: it carries out what the machine says, and tells what came of it.
-"""
+"""A node's own connection to one peer: drives ``link_machine``, which decides, on an event loop."""
 
 import asyncio
 from collections.abc import Callable
-from typing import Generic, TypeVar, cast
+from typing import Generic, cast
 
 from splitbrain.nodes.quorum.persistent import Voter
-from splitbrain.nodes.transport.link_machine import LinkCodec, LinkMachine, LinkOwner
+from splitbrain.nodes.transport.link_machine import (
+    Answered,
+    Asked,
+    LinkCodec,
+    LinkMachine,
+    LinkOwner,
+)
 from splitbrain.nodes.wire.errors import WireError
 from splitbrain.nodes.wire.framing import FrameReader
-
-Asked = TypeVar("Asked")
-Answered = TypeVar("Answered")
 
 
 class _Connection(asyncio.Protocol):
@@ -65,18 +65,9 @@ class PeerLink(Generic[Asked, Answered]):
     """Requests to one peer; implements ``link_machine.LinkPort`` for the machine that decides."""
 
     def __init__(
-        self,
-        peer: Voter,
-        codec: LinkCodec[Asked, Answered, bytes],
-        owner: LinkOwner[Answered],
+        self, peer: Voter, codec: LinkCodec[Asked, Answered, bytes], owner: LinkOwner[Answered]
     ) -> None:
-        """A link without a connection, used on the thread of one event loop.
-
-        Args:
-            peer: whom it leads to.
-            codec: reads and writes its frames.
-            owner: told what came of requests.
-        """
+        """A link without a connection; ``owner`` is told what came of requests."""
         self._peer = peer
         self._machine = machine = LinkMachine(peer.node_id, codec, self, owner)
         #: The machine itself hears its owner's calls.

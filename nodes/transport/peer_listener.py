@@ -1,9 +1,7 @@
 """The quorum listener: requests of other nodes (and of Kafka's tools), one at a time each.
 
 The next request of a connection is handed on only after the last was answered; linearizable reads
-depend on it. A malformed or unserved request closes its connection and no other; what connections
-may take of a node is bounded (``nodes.transport.doorkeeper``). Must never look into a request: it
-decodes, and remembers what is needed to answer.
+depend on it. A malformed or unserved request closes its connection and no other.
 """
 
 import asyncio
@@ -15,8 +13,8 @@ import msgspec
 
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId
 from splitbrain.nodes.quorum.messages import Answer, Request
-from splitbrain.nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX, Doorkeeper
-from splitbrain.nodes.transport.inbound import InboundConnection
+from splitbrain.nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX
+from splitbrain.nodes.transport.inbound import InboundConnection, PortListener
 from splitbrain.nodes.wire.apis import RequestHeader
 from splitbrain.nodes.wire.calls import ReceivedCall
 from splitbrain.nodes.wire.errors import WireError
@@ -132,7 +130,7 @@ class _PeerConnection(InboundConnection):
         self.write(frame)
 
 
-class PeerListener:
+class PeerListener(PortListener):
     """The node's listener for its peers."""
 
     def __init__(
@@ -142,27 +140,12 @@ class PeerListener:
         refused: Callable[[str], None],
         connections_count_max: int = CONNECTIONS_COUNT_MAX,
     ) -> None:
-        """Prepare, without listening yet.
-
-        Args:
-            codec: Kafka's frames to messages and back.
-            owner: gets the requests.
-            refused: told in words why a connection was dropped.
-            connections_count_max: how many there may be at a time.
-        """
+        """Prepare, without listening yet; ``owner`` gets the requests."""
+        super().__init__(refused, connections_count_max)
         self.codec = codec
         self.owner = owner
-        self.door = Doorkeeper(refused, connections_count_max=connections_count_max)
         self.connections: dict[ConnectionId, _PeerConnection] = {}
-        self._server: asyncio.Server | None = None
         self._connections_made_count = 0
-
-    async def listen(self, host: str, port: int) -> int:
-        """Open the port and return its number (of interest for port 0); raises OSError."""
-        loop = asyncio.get_running_loop()
-        self.door.open()
-        self._server = await loop.create_server(self._connection, host, port)
-        return self._server.sockets[0].getsockname()[1]
 
     def answer(self, connection: ConnectionId, correlation: CorrelationId, answer: Answer) -> None:
         """Answer a request; dropped if the connection is gone."""
@@ -176,15 +159,8 @@ class PeerListener:
         if inbound is not None:
             inbound.answer(correlation, reply, to_request=False)
 
-    async def close(self) -> None:
-        """Stop listening and drop all connections."""
-        if self._server is not None:
-            self._server.close()
-        self.door.close()
-        if self._server is not None:
-            await self._server.wait_closed()
-
-    def _connection(self) -> _PeerConnection:
+    def new_connection(self) -> InboundConnection:
+        """Return a connection of a peer."""
         self._connections_made_count += 1
         return _PeerConnection(self, ConnectionId(self._connections_made_count))
 

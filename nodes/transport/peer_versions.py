@@ -1,7 +1,7 @@
 """APIs of one connection's peer: asked before the first request, as Kafka's own nodes do.
 
 A peer may be of another release, even another one at each connection, so the answer belongs to the
-connection and goes with it. Must never guess: without an answer no version is known.
+connection and goes with it: without an answer no version is known.
 
 Source: KIP-511; ``NetworkClient`` of Kafka asks in the same order.
 """
@@ -32,16 +32,11 @@ class PeerVersions:
     """The question for one connection, and what the answer allows."""
 
     def __init__(
-        self, client_id: str, told: Callable[[ApiVersionsResponse], None] = lambda _: None
+        self, client_id: str, learned: Callable[[ApiVersionsResponse], None] = lambda _: None
     ) -> None:
-        """Nothing is known yet.
-
-        Args:
-            client_id: goes into the question.
-            told: gets what the peer serves, once it is known.
-        """
+        """Nothing is known yet; ``learned`` gets what the peer serves, once it is known."""
         self._client_id = client_id
-        self._told = told
+        self._learned = learned
         self._asked_version = SUPPORTED_VERSIONS[ApiKey.API_VERSIONS].highest
         self._answer: ApiVersionsResponse | None = None
 
@@ -70,7 +65,7 @@ class PeerVersions:
         error = error_named(answer.error_code)
         if error is ErrorCode.NONE:
             self._answer = answer
-            self._told(answer)
+            self._learned(answer)
             return
         if error is not ErrorCode.UNSUPPORTED_VERSION:
             raise UnsupportedAnswerError(f"the peer does not tell versions: {error.name}")

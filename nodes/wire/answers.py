@@ -11,6 +11,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from splitbrain.nodes.quorum import messages as core
+from splitbrain.nodes.quorum.admission import fetch_refusal, snapshot_refusal
 from splitbrain.nodes.quorum.identifiers import (
     NO_EPOCH,
     UNKNOWN_OFFSET,
@@ -19,24 +21,9 @@ from splitbrain.nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from splitbrain.nodes.quorum.messages import (
-    Answer,
-    BeginQuorumEpochAnswer,
-    DescribeQuorumAnswer,
-    EndQuorumEpochAnswer,
-    ErrorCode,
-    FetchAnswer,
-    FetchSnapshotAnswer,
-    ReplicaProgress,
-    VoteAnswer,
-)
+from splitbrain.nodes.quorum.messages import ErrorCode
 from splitbrain.nodes.quorum.persistent import SnapshotId
-from splitbrain.nodes.wire.apis import (
-    METADATA_PARTITION,
-    METADATA_TOPIC,
-    METADATA_TOPIC_ID,
-    QUORUM_LISTENER,
-)
+from splitbrain.nodes.wire.apis import METADATA_PARTITION, METADATA_TOPIC, METADATA_TOPIC_ID
 from splitbrain.nodes.wire.batches import split_whole_batches
 from splitbrain.nodes.wire.errors import UnsupportedAnswerError, WireError, error_named
 from splitbrain.nodes.wire.families import quorum as kafka
@@ -44,6 +31,7 @@ from splitbrain.nodes.wire.requests import (
     Endpoint,
     OtherPartition,
     Topics,
+    listeners_of,
     named_topics,
     snapshot_id_from_kafka,
     snapshot_id_to_kafka,
@@ -73,14 +61,14 @@ _Answered = TypeVar(
 )
 
 
-def answer_to_kafka(answer: Answer, endpoints: Endpoints) -> msgspec.Struct:
+def answer_to_kafka(answer: core.Answer, endpoints: Endpoints) -> msgspec.Struct:
     """Return the answer as Kafka's response; ``endpoints`` says where voters listen."""
     whole, partial = _errors(answer.error)
     nodes = _node_endpoints(answer.leader_id, endpoints)
     leader_id = _NOBODY if answer.leader_id is None else answer.leader_id
     leader = kafka.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=answer.epoch)
     match answer:
-        case VoteAnswer():
+        case core.VoteAnswer():
             voted = kafka.VotedPartition(
                 partition_index=METADATA_PARTITION,
                 error_code=partial,
@@ -91,17 +79,17 @@ def answer_to_kafka(answer: Answer, endpoints: Endpoints) -> msgspec.Struct:
             return kafka.VoteResponse(
                 error_code=whole, topics=named_topics(voted), node_endpoints=nodes
             )
-        case BeginQuorumEpochAnswer() | EndQuorumEpochAnswer():
+        case core.BeginQuorumEpochAnswer() | core.EndQuorumEpochAnswer():
             led = kafka.LedPartition(
                 partition_index=METADATA_PARTITION,
                 error_code=partial,
                 leader_id=leader_id,
                 leader_epoch=answer.epoch,
             )
-            begins = isinstance(answer, BeginQuorumEpochAnswer)
+            begins = isinstance(answer, core.BeginQuorumEpochAnswer)
             response = kafka.BeginQuorumEpochResponse if begins else kafka.EndQuorumEpochResponse
             return response(error_code=whole, topics=named_topics(led), node_endpoints=nodes)
-        case FetchAnswer():
+        case core.FetchAnswer():
             fetched = _fetched_to_kafka(answer, partial, leader)
             topic = kafka.IdentifiedTopic(topic_id=METADATA_TOPIC_ID, partitions=(fetched,))
             brokers = tuple(
@@ -109,7 +97,7 @@ def answer_to_kafka(answer: Answer, endpoints: Endpoints) -> msgspec.Struct:
                 for node in nodes
             )
             return kafka.FetchResponse(error_code=whole, responses=(topic,), node_endpoints=brokers)
-        case FetchSnapshotAnswer():
+        case core.FetchSnapshotAnswer():
             chunk = kafka.SnapshotChunk(
                 index=METADATA_PARTITION,
                 error_code=partial,
@@ -123,11 +111,11 @@ def answer_to_kafka(answer: Answer, endpoints: Endpoints) -> msgspec.Struct:
             return kafka.FetchSnapshotResponse(
                 error_code=whole, topics=(snapshots,), node_endpoints=nodes
             )
-        case DescribeQuorumAnswer():
+        case core.DescribeQuorumAnswer():
             return _described_to_kafka(answer, endpoints)
 
 
-def answer_from_kafka(message: msgspec.Struct) -> Answer:
+def answer_from_kafka(message: msgspec.Struct) -> core.Answer:
     """Return the answer that Kafka's response makes.
 
     Raises:
@@ -141,12 +129,12 @@ def answer_from_kafka(message: msgspec.Struct) -> Answer:
         case kafka.VoteResponse():
             voted, error = _partition(message.topics, message.error_code)
             if voted is None:
-                return VoteAnswer(error, None, NO_EPOCH, granted=False)
-            return VoteAnswer(error, *_leader_of(voted), voted.vote_granted)
+                return core.VoteAnswer(error, None, NO_EPOCH, granted=False)
+            return core.VoteAnswer(error, *_leader_of(voted), voted.vote_granted)
         case kafka.BeginQuorumEpochResponse():
             led, error = _partition(message.topics, message.error_code)
             ends = isinstance(message, kafka.EndQuorumEpochResponse)
-            answer = EndQuorumEpochAnswer if ends else BeginQuorumEpochAnswer
+            answer = core.EndQuorumEpochAnswer if ends else core.BeginQuorumEpochAnswer
             return answer(error, *((None, NO_EPOCH) if led is None else _leader_of(led)))
         case kafka.FetchSnapshotResponse():
             return _fetch_snapshot_from_kafka(message)
@@ -191,7 +179,7 @@ def _node_endpoints(
 
 
 def _fetched_to_kafka(
-    answer: FetchAnswer, error: ErrorCode, leader: kafka.LeaderIdAndEpoch
+    answer: core.FetchAnswer, error: ErrorCode, leader: kafka.LeaderIdAndEpoch
 ) -> kafka.FetchedPartition:
     epoch, end_offset = answer.diverging or (NO_EPOCH, UNKNOWN_OFFSET)
     return kafka.FetchedPartition(
@@ -206,35 +194,33 @@ def _fetched_to_kafka(
     )
 
 
-def _fetch_from_kafka(message: kafka.FetchResponse) -> FetchAnswer:
+def _fetch_from_kafka(message: kafka.FetchResponse) -> core.FetchAnswer:
     partition, error = _partition(message.responses, message.error_code)
     if partition is None:
-        return FetchAnswer(error, None, NO_EPOCH, UNKNOWN_OFFSET, UNKNOWN_OFFSET, None, (), b"")
+        return fetch_refusal(error, None, NO_EPOCH, UNKNOWN_OFFSET)
     leader_id, epoch = _leader_of(partition.current_leader)
     diverging = partition.diverging_epoch
-    says_diverging = diverging.epoch >= 0 or diverging.end_offset >= 0
+    place = Epoch(diverging.epoch), Offset(diverging.end_offset)
     records, batches = split_whole_batches(partition.records or b"")
-    return FetchAnswer(
+    return core.FetchAnswer(
         error=error,
         leader_id=leader_id,
         epoch=epoch,
         high_watermark=Offset(partition.high_watermark),
         log_start_offset=Offset(partition.log_start_offset),
-        diverging=(Epoch(diverging.epoch), Offset(diverging.end_offset))
-        if says_diverging
-        else None,
+        diverging=place if max(place) >= 0 else None,
         batches=batches,
         records=records,
         snapshot_id=_snapshot_id(partition.snapshot_id),
     )
 
 
-def _fetch_snapshot_from_kafka(message: kafka.FetchSnapshotResponse) -> FetchSnapshotAnswer:
+def _fetch_snapshot_from_kafka(message: kafka.FetchSnapshotResponse) -> core.FetchSnapshotAnswer:
     partition, error = _partition(message.topics, message.error_code)
     if partition is None:
-        return FetchSnapshotAnswer(error, None, NO_EPOCH, None, 0, 0, b"")
+        return snapshot_refusal(error, None, NO_EPOCH)
     leader_id, epoch = _leader_of(partition.current_leader)
-    return FetchSnapshotAnswer(
+    return core.FetchSnapshotAnswer(
         error=error,
         leader_id=leader_id,
         epoch=epoch,
@@ -247,19 +233,17 @@ def _fetch_snapshot_from_kafka(message: kafka.FetchSnapshotResponse) -> FetchSna
 
 def _snapshot_id(message: kafka.SnapshotId) -> SnapshotId | None:
     """None where no snapshot is named; raises UnsupportedAnswerError for half a name."""
-    snapshot_id = snapshot_id_from_kafka(message)
-    if snapshot_id.end_offset < 0 and snapshot_id.epoch < 0:
+    end_offset, epoch = message.end_offset, message.epoch
+    if end_offset < 0 and epoch < 0:
         return None
-    if snapshot_id.end_offset < 0 or snapshot_id.epoch < 0:
-        raise UnsupportedAnswerError(
-            f"a snapshot that ends at offset {snapshot_id.end_offset} in epoch {snapshot_id.epoch}"
-            " cannot be"
-        )
-    return snapshot_id
+    if end_offset < 0 or epoch < 0:
+        problem = f"a snapshot that ends at offset {end_offset} in epoch {epoch} cannot be"
+        raise UnsupportedAnswerError(problem)
+    return snapshot_id_from_kafka(message)
 
 
 def _described_to_kafka(
-    answer: DescribeQuorumAnswer, endpoints: Endpoints
+    answer: core.DescribeQuorumAnswer, endpoints: Endpoints
 ) -> kafka.DescribeQuorumResponse:
     whole, partial = _errors(answer.error)
     partition = kafka.DescribedPartition(
@@ -272,26 +256,21 @@ def _described_to_kafka(
         observers=tuple(_progress_to_kafka(progress) for progress in answer.observers),
     )
     nodes = tuple(
-        kafka.DescribedNode(
-            node_id=progress.node_id,
-            listeners=(
-                kafka.Listener(name=QUORUM_LISTENER, host=endpoint.host, port=endpoint.port),
-            ),
-        )
-        for progress in answer.voters
-        if (endpoint := endpoints.get(progress.node_id)) is not None
+        kafka.DescribedNode(node_id=voter.node_id, listeners=listeners_of(endpoint))
+        for voter in answer.voters
+        if (endpoint := endpoints.get(voter.node_id)) is not None
     )
     return kafka.DescribeQuorumResponse(
         error_code=whole, topics=named_topics(partition), nodes=nodes
     )
 
 
-def _describe_from_kafka(message: kafka.DescribeQuorumResponse) -> DescribeQuorumAnswer:
+def _describe_from_kafka(message: kafka.DescribeQuorumResponse) -> core.DescribeQuorumAnswer:
     partition, error = _partition(message.topics, message.error_code)
     if partition is None:
-        return DescribeQuorumAnswer(error, None, NO_EPOCH, UNKNOWN_OFFSET, (), ())
+        return core.DescribeQuorumAnswer(error, None, NO_EPOCH, UNKNOWN_OFFSET, (), ())
     leader_id, epoch = _leader_of(partition)
-    return DescribeQuorumAnswer(
+    return core.DescribeQuorumAnswer(
         error=error,
         leader_id=leader_id,
         epoch=epoch,
@@ -301,7 +280,7 @@ def _describe_from_kafka(message: kafka.DescribeQuorumResponse) -> DescribeQuoru
     )
 
 
-def _progress_to_kafka(progress: ReplicaProgress) -> kafka.DescribedReplica:
+def _progress_to_kafka(progress: core.ReplicaProgress) -> kafka.DescribedReplica:
     return kafka.DescribedReplica(
         replica_id=progress.node_id,
         replica_directory_id=progress.directory_id,
@@ -311,8 +290,8 @@ def _progress_to_kafka(progress: ReplicaProgress) -> kafka.DescribedReplica:
     )
 
 
-def _progress_from_kafka(replica: kafka.DescribedReplica) -> ReplicaProgress:
-    return ReplicaProgress(
+def _progress_from_kafka(replica: kafka.DescribedReplica) -> core.ReplicaProgress:
+    return core.ReplicaProgress(
         node_id=NodeId(replica.replica_id),
         directory_id=DirectoryId(replica.replica_directory_id),
         end_offset=Offset(replica.log_end_offset),

@@ -7,6 +7,7 @@ Source: Kafka 4.3's message definitions; KIP-511, KIP-584 (features).
 """
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Final
 
@@ -80,12 +81,12 @@ class ApiVersionsResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             api.api_key: VersionRange(api.min_version, api.max_version) for api in self.api_keys
         }
 
-    def as_told_in(self, version: int) -> "ApiVersionsResponse":
+    def for_version(self, version: int) -> "ApiVersionsResponse":
         """Return the response without the features that a version may not tell."""
         if version >= _ZERO_LEVEL_SINCE:
             return self
-        told = tuple(feature for feature in self.supported_features if feature.min_version > 0)
-        return msgspec.structs.replace(self, supported_features=told)
+        features = tuple(feature for feature in self.supported_features if feature.min_version > 0)
+        return msgspec.structs.replace(self, supported_features=features)
 
 
 def served_versions(
@@ -116,6 +117,7 @@ def served_versions(
     )
 
 
+@cache
 def own_versions() -> ApiVersionsResponse:
     """Return the APIs that a node of the quorum serves now, from the table."""
     return served_versions(SUPPORTED_VERSIONS, SUPPORTED_FEATURES)
@@ -128,11 +130,7 @@ def unsupported_version() -> ApiVersionsResponse:
 
 
 def choose_version(answer: ApiVersionsResponse, api_key: ApiKey, own: VersionRange) -> int:
-    """Highest version of an API that the answering node and we both speak.
-
-    Raises:
-        NoCommonVersionError: there is none, or the node does not serve the API.
-    """
+    """Highest version of an API that both nodes speak; raises NoCommonVersionError."""
     for api in answer.api_keys:
         if api.api_key == api_key:
             if max(own.lowest, api.min_version) > min(own.highest, api.max_version):

@@ -10,7 +10,7 @@ Source: Kafka's documentation, "Record Batch"; KIP-98; KIP-595 for the control b
 
 from collections.abc import Sequence
 from struct import Struct
-from typing import Final
+from typing import Any, Final
 
 import crc32c
 import msgspec
@@ -36,6 +36,8 @@ _CHECKSUM_START: Final = 21
 # base offset, length, leader epoch, magic, checksum, attributes, last offset delta,
 # base timestamp, max timestamp, producer id, producer epoch, base sequence, record count
 _HEADER: Final = Struct(">qiibIhiqqqhii")
+#: Of them base offset, length and last offset delta alone.
+_EXTENT: Final = Struct(">qi11xi34x")
 _CHECKED: Final = Struct(">hiqqqhii")
 _UNCHECKED: Final = Struct(">qiibI")
 
@@ -89,11 +91,7 @@ def encode_payloads(
     *,
     is_control: bool = False,
 ) -> bytes:
-    """Bytes of a batch whose records carry these keys and values, all at one time.
-
-    Raises:
-        ValueError: there is no payload, or the batch would be longer than the format allows.
-    """
+    """Bytes of a batch of keys and values, all of one time; raises ValueError if none fits."""
     parts: list[bytes] = []
     for delta, (key, value) in enumerate(payloads):
         # Attributes 0, timestamp delta 0.
@@ -118,12 +116,7 @@ def encode_payloads(
 
 
 def encode_batch(batch: RecordBatch) -> bytes:
-    """Bytes of a decoded batch.
-
-    Raises:
-        ValueError: offsets of the records are not contiguous, there is none, or the batch is too
-            long or compressed.
-    """
+    """Bytes of a decoded batch; raises ValueError for one that is wrong, too long or compressed."""
     if batch.attributes & _COMPRESSION_MASK:
         raise ValueError("compressed batches are not encoded here")
     parts: list[bytes] = []
@@ -188,6 +181,12 @@ def check_batch(buffer: bytes | memoryview, position: int = 0) -> BatchHeader:
     Raises:
         CorruptBatchError: it is cut short (``incomplete``) or wrong.
     """
+    base_offset, length, epoch, _, _, _, last_delta, *_ = _checked_fields(buffer, position)
+    return _header(base_offset, last_delta, epoch, LENGTH_PREFIX_BYTES + length)
+
+
+def _checked_fields(buffer: bytes | memoryview, position: int) -> tuple[Any, ...]:
+    """All fields of a header, as ``check_batch`` checks them."""
     available = len(buffer) - position
     if available < HEADER_BYTES:
         raise CorruptBatchError(
@@ -216,7 +215,7 @@ def check_batch(buffer: bytes | memoryview, position: int = 0) -> BatchHeader:
         raise CorruptBatchError(
             position, f"{record_count} records do not end at offset delta {last_delta}"
         )
-    return _header(base_offset, last_delta, epoch, size_bytes)
+    return fields
 
 
 def peek_batch(buffer: bytes | memoryview, position: int = 0) -> tuple[Offset, Offset, int]:
@@ -224,8 +223,8 @@ def peek_batch(buffer: bytes | memoryview, position: int = 0) -> tuple[Offset, O
 
     Needs the header's ``HEADER_BYTES`` only; checks nothing.
     """
-    base_offset, length, _, _, _, _, last_delta, *_ = _HEADER.unpack_from(buffer, position)
-    return Offset(base_offset), Offset(base_offset + last_delta), LENGTH_PREFIX_BYTES + length
+    base_offset, length, last_delta = _EXTENT.unpack_from(buffer, position)
+    return base_offset, base_offset + last_delta, LENGTH_PREFIX_BYTES + length
 
 
 def peek_header(buffer: bytes | memoryview, position: int = 0) -> BatchHeader:
@@ -264,9 +263,6 @@ def split_whole_batches(raw: bytes) -> tuple[bytes, tuple[BatchHeader, ...]]:
     """As ``split_batches``, but a last batch that is cut short is dropped.
 
     Kafka cuts the records of a fetch response at the byte limit, within a batch if need be.
-
-    Raises:
-        CorruptBatchError: a batch is wrong, or does not follow the one before.
     """
     try:
         return raw, split_batches(raw)
@@ -293,26 +289,26 @@ def decode_batch(buffer: bytes | memoryview, position: int = 0) -> RecordBatch:
         CorruptBatchError: it is cut short or wrong.
         WireError: it is compressed, or its records are malformed although the checksum holds.
     """
-    header = check_batch(buffer, position)
-    fields = _HEADER.unpack_from(buffer, position)
-    attributes, _, base_timestamp, max_timestamp, producer_id, producer_epoch, sequence, count = (
-        fields[5:]
+    base_offset, length, epoch, _, _, attributes, _, base_timestamp, max_timestamp, *rest = (
+        _checked_fields(buffer, position)
     )
+    producer_id, producer_epoch, sequence, count = rest
     if attributes & _COMPRESSION_MASK:
         raise WireError(f"batch at byte {position} is compressed, which is not read here")
-    body = bytes(memoryview(buffer)[position + HEADER_BYTES : position + header.size_bytes])
+    end = position + LENGTH_PREFIX_BYTES + length
+    body = bytes(memoryview(buffer)[position + HEADER_BYTES : end])
     records: list[Record] = []
     cursor = 0
     for delta in range(count):
-        record, cursor = _decode_record(body, cursor, header.base_offset, base_timestamp, delta)
+        record, cursor = _decode_record(body, cursor, base_offset, base_timestamp, delta)
         records.append(record)
     if cursor != len(body):
         raise WireError(
             f"batch at byte {position} has {len(body) - cursor} bytes after its records"
         )
     return RecordBatch(
-        base_offset=header.base_offset,
-        epoch=header.epoch,
+        base_offset=base_offset,
+        epoch=epoch,
         base_timestamp_ms=base_timestamp,
         max_timestamp_ms=max_timestamp,
         records=tuple(records),

@@ -134,12 +134,7 @@ def api_key_of_call(message: msgspec.Struct) -> ApiKey:
 def encode_call(
     message: msgspec.Struct, version: int, correlation_id: int, client_id: str | None
 ) -> bytes:
-    """Return the frame of a request, size included.
-
-    Raises:
-        ValueError: the table has no such version, the version cannot say what the message says, or
-            a number or the client id does not fit.
-    """
+    """Return the frame of a request; raises ValueError for what this version cannot say."""
     api_key = api_key_of_call(message)
     flexible = _table(api_key, version).is_flexible(version)
     name = b"" if client_id is None else client_id.encode()
@@ -182,11 +177,8 @@ def decode_head(payload: bytes) -> Head:
 def decode_call(payload: bytes, head: Head | None = None, *, exact: bool = True) -> ReceivedCall:
     """Return the request in a frame without its size; an envelope's content is one too.
 
-    Args:
-        payload: the frame.
-        head: its header, where it was read before.
-        exact: whether bytes that follow the message make it malformed. Kafka does not look at them,
-            and librdkafka sends some behind its question for metadata.
+    Kafka does not look at bytes that follow the message, and librdkafka sends some behind its
+    question for metadata: they are malformed only where ``exact``.
 
     Raises:
         UnsupportedApiError: the table has no such API or version.
@@ -205,11 +197,7 @@ def decode_call(payload: bytes, head: Head | None = None, *, exact: bool = True)
 
 
 def encode_reply(message: msgspec.Struct, header: RequestHeader) -> bytes:
-    """Return the frame of the response to the request with this header, in the request's version.
-
-    Raises:
-        ValueError: it is not a response of that API, or the version cannot say what it says.
-    """
+    """Return the frame of a response, in the request's version; raises ValueError if it is none."""
     version = header.api_version
     api_key = ApiKey(header.api_key)
     table = _table(api_key, version)
@@ -231,11 +219,7 @@ def read_correlation_id(payload: bytes) -> int:
 
 
 def decode_reply(payload: bytes, api_key: ApiKey, version: int) -> ReceivedReply:
-    """Return the response in a frame; the asker knows what it asked, the frame does not say.
-
-    Raises:
-        WireError: it is malformed.
-    """
+    """Return the response in a frame, which does not say what was asked; raises WireError."""
     table = _table(api_key, version)
     flexible = table.is_flexible(version)
     correlation_id, position = read_correlation_id(payload), _CORRELATION.size

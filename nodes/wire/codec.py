@@ -24,7 +24,6 @@ class Kind(Protocol):
 
     def write(self, value: Any, version: int, parts: list[bytes]) -> None:
         """Append the encoded value to ``parts``."""
-        ...
 
     def read(self, buffer: bytes, position: int, version: int) -> tuple[Any, int]:
         """Return the value at ``position``, and the position after it; raises WireError."""

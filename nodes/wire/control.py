@@ -82,11 +82,7 @@ def control_type(record: Record) -> int:
 
 
 def decode_control(record: Record) -> LeaderChange | None:
-    """Return the leader change in a record of a control batch; None for every other type.
-
-    Raises:
-        WireError: the key or a leader change's value is malformed.
-    """
+    """Return the leader change in a control record; None for every other type. Raises WireError."""
     if control_type(record) != LEADER_CHANGE_TYPE:
         return None
     if record.value is None:

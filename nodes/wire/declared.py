@@ -97,11 +97,7 @@ class Column(NamedTuple):
 
 @cache
 def columns(message: type[msgspec.Struct]) -> tuple[Column, ...]:
-    """Return the fields of a message in the order of the wire.
-
-    Raises:
-        TypeError: a field that some version lacks, or a tagged one, has no default.
-    """
+    """Return a message's fields in the wire's order; raises TypeError if one lacks its default."""
     struct = get_origin(message) or message
     hints = type_hints(struct, include_extras=True)
     fields = {field.name: field for field in msgspec.structs.fields(struct)}
@@ -115,12 +111,12 @@ def columns(message: type[msgspec.Struct]) -> tuple[Column, ...]:
 
 def lowest_version(message: msgspec.Struct) -> int:
     """Return the first version that has a place for all that the message says."""
-    said = (
+    needed = (
         column.since
         for column in columns(type(message))
         if getattr(message, column.name) != column.default
     )
-    return max(said, default=0)
+    return max(needed, default=0)
 
 
 @cache

@@ -83,12 +83,9 @@ class EnvelopeRefusedError(WireError):
 def envelope_of(
     payload: bytes, principal: Principal, client_address: bytes, head: Head | None = None
 ) -> EnvelopeRequest:
-    """Return the envelope around a client's request: its frame without the size.
+    """Return the envelope around a client's request, a frame without its size.
 
-    ``head``: the frame's header, where it was read before.
-
-    Raises:
-        ValueError: the API is not to be forwarded, or the address is none.
+    ``head``: its header, where it was read before. Raises ValueError if it is not to be forwarded.
     """
     api_key = (head or _head(payload))[0].api_key
     if api_key not in FORWARDABLE:
@@ -143,12 +140,9 @@ def seal_reply(
     *,
     endpoints: Mapping[NodeId, Endpoint] = _NO_ENDPOINTS,
 ) -> EnvelopeResponse:
-    """Return the envelope around the answer to the request with this header.
+    """Return the envelope around the answer to the request with this header; raises ValueError.
 
     ``endpoints``: where voters listen, for the answer to a DescribeQuorum.
-
-    Raises:
-        ValueError: it is not a response of that API, or the version cannot say what it says.
     """
     if isinstance(message, DescribeQuorumAnswer):
         is_others = message.error is ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -34,9 +34,7 @@ class FrameReader:
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
         """Take the next bytes of the stream; return the frames that they complete, in order.
 
-        Raises:
-            FrameTooLargeError: a frame announces a negative size or one over the limit; frames
-                that the same bytes completed before it are lost with the connection.
+        Raises FrameTooLargeError for an impossible size; frames before it are lost, too.
         """
         buffer = self._buffer
         buffer += data

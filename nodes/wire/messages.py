@@ -74,9 +74,7 @@ def encode_request(
     """Return the frame of a request, in ``version`` (None: the highest that we speak).
 
     ``leader``: own quorum listener; BeginQuorumEpoch and EndQuorumEpoch tell it to the receiver.
-
-    Raises:
-        ValueError: the version is not in the table or cannot say what the request says.
+    Raises ValueError for what the version cannot say.
     """
     if version is None:
         version = TABLES[api_key_of(request)].versions.highest
@@ -128,9 +126,6 @@ def encode_answer(
     """Return the frame of the answer to the request with this header, in the request's version.
 
     ``endpoints``: where voters listen; the answer names the leader's, so that the asker finds it.
-
-    Raises:
-        ValueError: the answer is not one to a request of that API.
     """
     message = answer_to_kafka(answer, endpoints) if isinstance(answer, Answer) else answer
     return encode_reply(message, header)
@@ -144,7 +139,7 @@ def encode_api_versions(header: RequestHeader, serves: ApiVersionsResponse | Non
     if header.api_version not in SUPPORTED_VERSIONS[ApiKey.API_VERSIONS]:
         in_first = msgspec.structs.replace(header, api_version=0)
         return encode_reply(unsupported_version(), in_first)
-    return encode_reply((serves or own_versions()).as_told_in(header.api_version), header)
+    return encode_reply((serves or own_versions()).for_version(header.api_version), header)
 
 
 def encode_refusal(header: RequestHeader, error: ErrorCode) -> bytes:

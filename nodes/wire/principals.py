@@ -43,11 +43,7 @@ def encode_principal(principal: Principal) -> bytes:
 
 
 def decode_principal(content: bytes) -> Principal:
-    """Return the principal in these bytes; as in Kafka, what follows it is not looked at.
-
-    Raises:
-        WireError: they are no principal of a known version.
-    """
+    """Return the principal that the bytes begin with, as Kafka does; raises WireError."""
     if len(content) < _VERSION.size:
         raise WireError("a principal ends before its version")
     (version,) = _VERSION.unpack_from(content)

@@ -8,6 +8,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
+from splitbrain.nodes.quorum import messages as core
 from splitbrain.nodes.quorum.identifiers import (
     NO_EPOCH,
     UNKNOWN_OFFSET,
@@ -16,16 +17,7 @@ from splitbrain.nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from splitbrain.nodes.quorum.messages import (
-    BeginQuorumEpochRequest,
-    DescribeQuorumRequest,
-    EndQuorumEpochRequest,
-    ErrorCode,
-    FetchRequest,
-    FetchSnapshotRequest,
-    Request,
-    VoteRequest,
-)
+from splitbrain.nodes.quorum.messages import ErrorCode
 from splitbrain.nodes.quorum.persistent import SnapshotId
 from splitbrain.nodes.wire.apis import (
     METADATA_PARTITION,
@@ -54,15 +46,15 @@ class OtherPartition(Exception):
         super().__init__(code.name)
 
 
-def request_to_kafka(request: Request, leader: Endpoint | None) -> msgspec.Struct:
+def request_to_kafka(request: core.Request, leader: Endpoint | None) -> msgspec.Struct:
     """Return the request as Kafka's message.
 
     ``leader``: own listener, which BeginQuorumEpoch and EndQuorumEpoch tell.
     """
     match request:
-        case VoteRequest():
+        case core.VoteRequest():
             return _vote_to_kafka(request)
-        case BeginQuorumEpochRequest():
+        case core.BeginQuorumEpochRequest():
             begun = kafka.BegunPartition(
                 partition_index=METADATA_PARTITION,
                 voter_directory_id=request.voter_directory_id,
@@ -73,26 +65,21 @@ def request_to_kafka(request: Request, leader: Endpoint | None) -> msgspec.Struc
                 cluster_id=request.cluster_id,
                 voter_id=request.voter_id,
                 topics=named_topics(begun),
-                leader_endpoints=_leader_endpoints(leader),
+                leader_endpoints=listeners_of(leader),
             )
-        case EndQuorumEpochRequest():
+        case core.EndQuorumEpochRequest():
             return _end_to_kafka(request, leader)
-        case FetchRequest():
+        case core.FetchRequest():
             return _fetch_to_kafka(request)
-        case FetchSnapshotRequest():
+        case core.FetchSnapshotRequest():
             return _fetch_snapshot_to_kafka(request)
-        case DescribeQuorumRequest():
+        case core.DescribeQuorumRequest():
             described = kafka.PartitionNumber(partition_index=METADATA_PARTITION)
             return kafka.DescribeQuorumRequest(topics=named_topics(described))
 
 
-def request_from_kafka(message: msgspec.Struct) -> Request:
-    """Return the request that Kafka's message makes.
-
-    Raises:
-        OtherPartition: it is not about the metadata partition alone.
-        TypeError: it is no request of the quorum.
-    """
+def request_from_kafka(message: msgspec.Struct) -> core.Request:
+    """Return the request that Kafka's message makes; raises OtherPartition."""
     match message:
         case kafka.FetchRequest():
             return _fetch_from_kafka(message)
@@ -100,7 +87,7 @@ def request_from_kafka(message: msgspec.Struct) -> Request:
             return _vote_from_kafka(message)
         case kafka.BeginQuorumEpochRequest():
             begun = sole_partition(message.topics)
-            return BeginQuorumEpochRequest(
+            return core.BeginQuorumEpochRequest(
                 cluster_id=message.cluster_id,
                 voter_id=NodeId(message.voter_id),
                 voter_directory_id=DirectoryId(begun.voter_directory_id),
@@ -113,7 +100,7 @@ def request_from_kafka(message: msgspec.Struct) -> Request:
             return _fetch_snapshot_from_kafka(message)
         case kafka.DescribeQuorumRequest():
             sole_partition(message.topics)
-            return DescribeQuorumRequest()
+            return core.DescribeQuorumRequest()
         case _:
             raise TypeError(f"{type(message).__name__} is no request of the quorum")
 
@@ -131,14 +118,10 @@ def sole_partition(topics: Topics[P]) -> P:
     ours, unknown = METADATA_TOPIC, ErrorCode.INVALID_REQUEST
     if isinstance(topic, kafka.IdentifiedTopic):
         ours, unknown = METADATA_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_ID
-    partitions = topic.partitions
-    if (
-        _first_field(topic) != ours
-        or len(partitions) != 1
-        or _first_field(partitions[0]) != METADATA_PARTITION
-    ):
+    numbers = [_first_field(partition) for partition in topic.partitions]
+    if (_first_field(topic), numbers) != (ours, [METADATA_PARTITION]):
         raise OtherPartition(unknown)
-    return partitions[0]
+    return topic.partitions[0]
 
 
 def _first_field(message: msgspec.Struct) -> str | int:
@@ -146,14 +129,14 @@ def _first_field(message: msgspec.Struct) -> str | int:
     return getattr(message, message.__struct_fields__[0])
 
 
-def _vote_to_kafka(request: VoteRequest) -> kafka.VoteRequest:
+def _vote_to_kafka(request: core.VoteRequest) -> kafka.VoteRequest:
     partition = kafka.VotePartition(
         partition_index=METADATA_PARTITION,
         replica_epoch=request.epoch,
         replica_id=request.candidate_id,
         replica_directory_id=request.candidate_directory_id,
         voter_directory_id=request.voter_directory_id,
-        last_offset_epoch=_told_epoch(request.last_epoch),
+        last_offset_epoch=_epoch_to_kafka(request.last_epoch),
         last_offset=request.end_offset,
         pre_vote=request.pre_vote,
     )
@@ -162,19 +145,19 @@ def _vote_to_kafka(request: VoteRequest) -> kafka.VoteRequest:
     )
 
 
-def _told_epoch(epoch: Epoch) -> int:
+def _epoch_to_kafka(epoch: Epoch) -> int:
     """Kafka's nodes refuse one below 0 as malformed: an empty log's is 0, as their own is."""
     return max(epoch, 0)
 
 
-def _last_epoch(told: int, end_offset: int) -> Epoch:
+def _last_epoch(epoch: int, end_offset: int) -> Epoch:
     """Return the epoch of the last record before an offset, which is none of an empty log."""
-    return NO_EPOCH if told == end_offset == 0 else Epoch(told)
+    return NO_EPOCH if epoch == end_offset == 0 else Epoch(epoch)
 
 
-def _vote_from_kafka(message: kafka.VoteRequest) -> VoteRequest:
+def _vote_from_kafka(message: kafka.VoteRequest) -> core.VoteRequest:
     partition = sole_partition(message.topics)
-    return VoteRequest(
+    return core.VoteRequest(
         cluster_id=message.cluster_id,
         voter_id=NodeId(message.voter_id),
         voter_directory_id=DirectoryId(partition.voter_directory_id),
@@ -188,7 +171,7 @@ def _vote_from_kafka(message: kafka.VoteRequest) -> VoteRequest:
 
 
 def _end_to_kafka(
-    request: EndQuorumEpochRequest, leader: Endpoint | None
+    request: core.EndQuorumEpochRequest, leader: Endpoint | None
 ) -> kafka.EndQuorumEpochRequest:
     partition = kafka.EndedPartition(
         partition_index=METADATA_PARTITION,
@@ -202,13 +185,13 @@ def _end_to_kafka(
     return kafka.EndQuorumEpochRequest(
         cluster_id=request.cluster_id,
         topics=named_topics(partition),
-        leader_endpoints=_leader_endpoints(leader),
+        leader_endpoints=listeners_of(leader),
     )
 
 
-def _end_from_kafka(message: kafka.EndQuorumEpochRequest) -> EndQuorumEpochRequest:
+def _end_from_kafka(message: kafka.EndQuorumEpochRequest) -> core.EndQuorumEpochRequest:
     partition = sole_partition(message.topics)
-    return EndQuorumEpochRequest(
+    return core.EndQuorumEpochRequest(
         cluster_id=message.cluster_id,
         leader_id=NodeId(partition.leader_id),
         epoch=Epoch(partition.leader_epoch),
@@ -219,12 +202,12 @@ def _end_from_kafka(message: kafka.EndQuorumEpochRequest) -> EndQuorumEpochReque
     )
 
 
-def _fetch_to_kafka(request: FetchRequest) -> kafka.FetchRequest:
+def _fetch_to_kafka(request: core.FetchRequest) -> kafka.FetchRequest:
     partition = kafka.PartitionToFetch(
         partition=METADATA_PARTITION,
         current_leader_epoch=request.epoch,
         fetch_offset=request.fetch_offset,
-        last_fetched_epoch=_told_epoch(request.last_fetched_epoch),
+        last_fetched_epoch=_epoch_to_kafka(request.last_fetched_epoch),
         partition_max_bytes=request.max_bytes,
         replica_directory_id=request.replica_directory_id,
         high_watermark=request.high_watermark,
@@ -238,12 +221,12 @@ def _fetch_to_kafka(request: FetchRequest) -> kafka.FetchRequest:
     )
 
 
-def _fetch_from_kafka(message: kafka.FetchRequest) -> FetchRequest:
+def _fetch_from_kafka(message: kafka.FetchRequest) -> core.FetchRequest:
     partition = sole_partition(message.topics)
     high_watermark = partition.high_watermark
     if high_watermark == kafka.HIGH_WATERMARK_NOT_SUPPORTED:
         high_watermark = UNKNOWN_OFFSET
-    return FetchRequest(
+    return core.FetchRequest(
         cluster_id=message.cluster_id,
         replica_id=NodeId(message.replica_state.replica_id),
         replica_directory_id=DirectoryId(partition.replica_directory_id),
@@ -256,7 +239,7 @@ def _fetch_from_kafka(message: kafka.FetchRequest) -> FetchRequest:
     )
 
 
-def _fetch_snapshot_to_kafka(request: FetchSnapshotRequest) -> kafka.FetchSnapshotRequest:
+def _fetch_snapshot_to_kafka(request: core.FetchSnapshotRequest) -> kafka.FetchSnapshotRequest:
     partition = kafka.SnapshotToFetch(
         partition=METADATA_PARTITION,
         current_leader_epoch=request.epoch,
@@ -272,9 +255,9 @@ def _fetch_snapshot_to_kafka(request: FetchSnapshotRequest) -> kafka.FetchSnapsh
     )
 
 
-def _fetch_snapshot_from_kafka(message: kafka.FetchSnapshotRequest) -> FetchSnapshotRequest:
+def _fetch_snapshot_from_kafka(message: kafka.FetchSnapshotRequest) -> core.FetchSnapshotRequest:
     partition = sole_partition(message.topics)
-    return FetchSnapshotRequest(
+    return core.FetchSnapshotRequest(
         cluster_id=message.cluster_id,
         replica_id=NodeId(message.replica_id),
         replica_directory_id=DirectoryId(partition.replica_directory_id),
@@ -295,7 +278,8 @@ def snapshot_id_from_kafka(message: kafka.SnapshotId) -> SnapshotId:
     return SnapshotId(Offset(message.end_offset), Epoch(message.epoch))
 
 
-def _leader_endpoints(leader: Endpoint | None) -> tuple[kafka.Listener, ...]:
-    if leader is None:
+def listeners_of(node: Endpoint | None) -> tuple[kafka.Listener, ...]:
+    """Return the quorum listener of a node; nothing for one that is not known."""
+    if node is None:
         return ()
-    return (kafka.Listener(name=QUORUM_LISTENER, host=leader.host, port=leader.port),)
+    return (kafka.Listener(name=QUORUM_LISTENER, host=node.host, port=node.port),)

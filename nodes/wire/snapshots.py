@@ -34,10 +34,7 @@ def encode_snapshot(
 ) -> Iterator[bytes]:
     """Return the snapshot, batch by batch.
 
-    Args:
-        snapshot_id: its epoch is that of all batches.
-        timestamp_ms: of the last record of the log that is in it, in milliseconds since 1970.
-        values: the state machine's records in order.
+    ``timestamp_ms``: of the last record of the log that is in it, in milliseconds since 1970.
     """
     header = (_KEY.pack(0, HEADER_TYPE), _HEADER.pack(0, timestamp_ms) + _NO_TAGS)
     footer = (_KEY.pack(0, FOOTER_TYPE), _VERSION.pack(0) + _NO_TAGS)
@@ -90,9 +87,7 @@ class SnapshotReader:
     def records(self) -> Iterator[Record]:
         """The state machine's records in order; once, and to the end, or it vouches for nothing.
 
-        Raises:
-            SnapshotError: batches do not follow each other, or the footer is missing, or something
-                comes after it.
+        Raises SnapshotError where batches do not follow each other, or the footer is not the end.
         """
         has_footer = False
         for batch in self._batches:

@@ -35,11 +35,7 @@ def encode_signed(value: int) -> bytes:
 
 
 def decode_unsigned(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
-    """Return the unsigned integer at ``position`` and the position after it.
-
-    Raises:
-        WireError: the buffer ends within it, or it is longer than 64 bits.
-    """
+    """Return the unsigned integer at ``position`` and the position after it; raises WireError."""
     # Nearly all are one byte long.
     if position < len(buffer) and (byte := buffer[position]) < 128:
         return byte, position + 1
@@ -60,11 +56,7 @@ def decode_unsigned(buffer: bytes | memoryview, position: int) -> tuple[int, int
 
 
 def decode_signed(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
-    """Return the zig-zag integer at ``position`` and the position after it.
-
-    Raises:
-        WireError: the buffer ends within it, or it is longer than 64 bits.
-    """
+    """Return the zig-zag integer at ``position`` and the position after it; raises WireError."""
     if position < len(buffer) and (byte := buffer[position]) < 128:
         return (byte >> 1) ^ -(byte & 1), position + 1
     value, position = decode_unsigned(buffer, position)
@@ -72,11 +64,7 @@ def decode_signed(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
 
 
 def skip_tagged_fields(buffer: bytes, position: int) -> int:
-    """Return the position after a section of tagged fields, whatever they are.
-
-    Raises:
-        WireError: the section runs past the end of the buffer.
-    """
+    """Return the position after a section of tagged fields, whatever they are; raises WireError."""
     count, position = decode_unsigned(buffer, position)
     for _ in range(count):
         _, position = decode_unsigned(buffer, position)

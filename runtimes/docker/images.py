@@ -125,7 +125,6 @@ class Images:
         return True
 
     def _made(self, source: ImageSource) -> str:
-        """Tag of the image, which is there when this returns."""
         tag, base = self._tag(source), self._base_tag(source)
         if self.is_there(tag):
             return tag
@@ -165,7 +164,6 @@ def _cache_of(root: Path) -> Path:
 
 @contextmanager
 def _announced(tag: str) -> Generator[None]:
-    """Say what is being made, and how long it took."""
     print(f"making image {tag}", flush=True)
     began = time.monotonic()
     try:

@@ -8,7 +8,7 @@ project's.
 import hashlib
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -54,19 +54,6 @@ def write_lock(folder: Path) -> str:
     return "".join(f"{digest}  {name}\n" for name, digest in sorted(_digests(folder).items()))
 
 
-def differences(locked: Mapping[str, str], found: Mapping[str, str]) -> list[str]:
-    """Return the problems of the jars found, a clause each, sorted by name."""
-    clauses: list[str] = []
-    for name in sorted({*locked, *found}):
-        if name not in found:
-            clauses.append(f"{name} is missing")
-        elif name not in locked:
-            clauses.append(f"{name} is not in the lock file")
-        elif locked[name] != found[name]:
-            clauses.append(f"{name} has another hash than the locked one")
-    return clauses
-
-
 def _digests(folder: Path) -> dict[str, str]:
     return {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.jar")
@@ -74,7 +61,14 @@ def _digests(folder: Path) -> dict[str, str]:
 
 
 def _check(folder: Path, lock: Path) -> None:
-    wrong = differences(read_lock(lock.read_text()), _digests(folder))
+    locked, found = read_lock(lock.read_text()), _digests(folder)
+    wrong = [f"{name} is missing" for name in sorted(locked.keys() - found)]
+    wrong += [f"{name} is not in the lock file" for name in sorted(found.keys() - locked)]
+    wrong += [
+        f"{name} has another hash than the locked one"
+        for name in sorted(locked.keys() & found)
+        if locked[name] != found[name]
+    ]
     if wrong:
         raise HarnessError(
             _ACTION,

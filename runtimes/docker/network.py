@@ -97,7 +97,6 @@ def create_network(client: DockerClient, mark: RunMark) -> tuple[Network, ipaddr
 
 
 def _taken(client: DockerClient) -> list[ipaddress.IPv4Network]:
-    """Subnets of the engine's networks and of this machine's routes."""
     found: list[ipaddress.IPv4Network] = []
     api: Any = client.api
     descriptions: list[dict[str, dict[str, list[dict[str, str]]]]] = api.networks()

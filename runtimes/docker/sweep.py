@@ -1,7 +1,6 @@
 """Removing what dead runs left in the engine: containers, networks, volumes with our labels."""
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from tenacity import Retrying, retry_if_not_result, stop_after_delay
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
-from splitbrain.history.border import refuse_strays
+from splitbrain.history.border import refuse_foreign_entries
 from splitbrain.history.run_folder import RunFolder, is_plain_name
 from splitbrain.runtimes.dead_runs import Swept, claimed
 from splitbrain.runtimes.docker import archives
@@ -27,8 +26,8 @@ from splitbrain.runtimes.docker.names import (
     RunMark,
     mark_of_labels,
 )
+from splitbrain.runtimes.waiting import on_all
 
-_REMOVALS_AT_ONCE = 8
 #: A loaded engine may still be making what a dead harness asked for, or be removing it for another
 #: sweep.
 _REMOVAL_PATIENCE_S = 20.0
@@ -164,14 +163,13 @@ def _each(
         except docker.errors.APIError as error:
             refusals.append(error)
 
-    with ThreadPoolExecutor(_REMOVALS_AT_ONCE, thread_name_prefix="remove") as pool:
-        list(pool.map(attempt, identifiers))
+    on_all(identifiers, attempt)
 
 
 def _salvage(client: DockerClient, mark: RunMark) -> None:
     """Copy output and data of a dead run's nodes into its folder, as far as that can be done."""
     run = RunFolder(Path(mark.lock).parent)
-    refuse_strays(run.root)
+    refuse_foreign_entries(run.root)
     handles: Any = client.containers
     with engine_action("list a dead run's nodes", mark.run_id):
         nodes: list[Container] = handles.list(

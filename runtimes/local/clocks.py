@@ -184,7 +184,6 @@ class _Ticker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Return when nothing more is written."""
         self._is_over.set()
         self._thread.join()
 

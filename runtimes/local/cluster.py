@@ -18,7 +18,6 @@ class Cluster:
     """The nodes, and what the harness may ask; each method is one call."""
 
     def __init__(self, plan: HostPlan, network: Network | None) -> None:
-        """Start nothing yet."""
         self._network = network
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="starter")
         self._nodes = {

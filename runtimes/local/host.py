@@ -62,17 +62,16 @@ class Host:
         reader, writer = await asyncio.open_connection(sock=self._control)
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             plan = msgspec.msgpack.decode(await _frame(reader), type=HostPlan)
+            calls: Mapping[str, Callable[..., Any]] = {}
+            problem: str | None = None
             try:
                 calls = await self._prepare(plan)
             except (CannotError, OSError) as error:
                 problem = str(error)
-                calls = None
-            else:
-                problem = None
             decoder = msgspec.msgpack.Decoder(Call)
             while True:
                 call = decoder.decode(await _frame(reader))
-                if calls is None:
+                if problem is not None:
                     writer.write(encoded(Answer(call.number, problem=problem)))
                     continue
                 task = asyncio.create_task(self._answer(call, calls, writer))

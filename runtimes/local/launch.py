@@ -12,11 +12,11 @@ from typing import Final
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.runtime import Address, DeploymentSpec, NodeSpec, Placement
+from splitbrain.contracts.runtime import Address, DeploymentSpec, Placement
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.runtimes.local import sweep
 from splitbrain.runtimes.local.control import HostLink, HostPlan, PlannedNode
-from splitbrain.runtimes.local.mode import PROJECT, Way, program_environment
+from splitbrain.runtimes.local.mode import Way, program_environment
 from splitbrain.runtimes.owners import this_process
 
 #: Name of the file in a node's folder that its output is appended to.
@@ -60,8 +60,21 @@ def start_host(
             opened.enter_context(host_end)
             descriptors = [each.fileno() for each in (host_end, *listeners.values())]
             link = HostLink(_spawn(way, spec, folder, descriptors), our_end)
+            path = program_environment()["PYTHONPATH"]
             nodes = tuple(
-                _planned(node, places[node.name][1], listeners, groups.get(node.name, ()))
+                PlannedNode(
+                    name=node.name,
+                    command=node.command,
+                    environment={"PYTHONPATH": path, **node.environment},
+                    folder=str(places[node.name][1]),
+                    output=str(places[node.name][1] / OUTPUT),
+                    relays={
+                        listener.fileno(): node.ports[port]
+                        for (name, port), listener in listeners.items()
+                        if name == node.name
+                    },
+                    groups=groups.get(node.name, ()),
+                )
                 for node in spec.nodes
             )
             link.send(HostPlan(way == "namespaces", str(folder), nodes))
@@ -100,28 +113,6 @@ def _spawn(
         )
 
 
-def _planned(
-    node: NodeSpec,
-    folder: Path,
-    listeners: Mapping[tuple[NodeName, str], socket.socket],
-    groups: tuple[str, ...],
-) -> PlannedNode:
-    path = os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")]))
-    return PlannedNode(
-        name=node.name,
-        command=node.command,
-        environment={"PYTHONPATH": path, **node.environment},
-        folder=str(folder),
-        output=str(folder / OUTPUT),
-        relays={
-            listener.fileno(): node.ports[port]
-            for (name, port), listener in listeners.items()
-            if name == node.name
-        },
-        groups=groups,
-    )
-
-
 def take_address(ports: Iterable[int]) -> tuple[str, socket.socket]:
     """Return a loopback address on which nobody listens at these ports, and what holds it.
 
@@ -140,8 +131,12 @@ def take_address(ports: Iterable[int]) -> tuple[str, socket.socket]:
         holder = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             holder.bind(f"\0splitbrain/{host}")
-            if all(_is_free(host, port) for port in wanted):
-                return host, holder
+            for port in wanted:
+                with socket.socket() as probe:
+                    # As servers do it: what an earlier life's connections left keeps nobody away.
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    probe.bind((host, port))
+            return host, holder
         except OSError:
             pass
         holder.close()
@@ -151,14 +146,3 @@ def take_address(ports: Iterable[int]) -> tuple[str, socket.socket]:
         f"something listens at port {' or '.join(map(str, wanted))} on every address tried",
         "Stop it, or use --runtime docker.",
     )
-
-
-def _is_free(host: str, port: int) -> bool:
-    with socket.socket() as probe:
-        # As servers do it: what an earlier life's connections left must not keep anybody away.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return False
-    return True

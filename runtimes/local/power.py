@@ -98,7 +98,7 @@ class Canaries:
     def __init__(self, data: Path, table: Path) -> None:
         self._data = data
         self._table = table
-        self._song = os.urandom(_SECTOR_BYTES)
+        self._token = os.urandom(_SECTOR_BYTES)
         self._table_bytes = 0
 
     def write(self) -> None:
@@ -110,11 +110,11 @@ class Canaries:
             for name in (SYNCED, _UNSYNCED):
                 is_synced = name == SYNCED
                 with (self._data / name).open("wb") as file:
-                    file.write(self._song)
+                    file.write(self._token)
                     if is_synced:
                         file.flush()
                         os.fsync(file.fileno())
-                length = _DurableLength(name, len(self._song) if is_synced else 0, is_synced)
+                length = _DurableLength(name, len(self._token) if is_synced else 0, is_synced)
                 with self._table.open("ab") as lines:
                     lines.write(msgspec.json.encode(length) + b"\n")
 
@@ -127,7 +127,7 @@ class Canaries:
         return found[0], found[1]
 
     def _is_there(self, path: Path) -> bool:
-        is_there = path.exists() and path.read_bytes() == self._song
+        is_there = path.exists() and path.read_bytes() == self._token
         path.unlink(missing_ok=True)
         return is_there
 

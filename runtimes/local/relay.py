@@ -60,7 +60,6 @@ class _End(asyncio.Protocol):
         self.has_ended = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Wait for the other side."""
         self._transport = cast("asyncio.Transport", transport)
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._opened is not None:
@@ -78,7 +77,6 @@ class _End(asyncio.Protocol):
             other.end()
 
     def data_received(self, data: bytes) -> None:
-        """Pass it on."""
         if self._other is None:
             self._early.append(data)
         else:
@@ -108,17 +106,14 @@ class _End(asyncio.Protocol):
             self._other.hold(True)
 
     def resume_writing(self) -> None:
-        """Go on."""
         if self._other is not None:
             self._other.hold(False)
 
     def send(self, data: bytes) -> None:
-        """Write to this side's peer."""
         if self._transport is not None:
             self._transport.write(data)
 
     def hold(self, is_held: bool) -> None:
-        """Read nothing for a while, or go on."""
         if self._transport is None or self._transport.is_closing():
             return
         if is_held:
@@ -127,7 +122,6 @@ class _End(asyncio.Protocol):
             self._transport.resume_reading()
 
     def end(self) -> None:
-        """Say that no more will come."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write_eof()
 

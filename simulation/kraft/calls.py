@@ -1,7 +1,7 @@
 """Calls of a simulated node to the controllers: ``nodes.transport.control_lines`` in a world.
 
 A small broker calls less, and sooner, than a real one, so a broker's machine adds what a real one
-does: proposals wait on it (:class:`HeldCalls`), and requests come again (:class:`Strays`). The
+does: proposals wait on it (``HeldCalls``), and requests come again (``StrayRequests``). The
 calls of a life are never sent again by themselves.
 """
 
@@ -123,7 +123,7 @@ class HeldCalls:
         return self._world.between(self._purpose, least_us, 2 * least_us)
 
 
-class Strays:
+class StrayRequests:
     """Requests that one broker's machine sends besides those of its present life.
 
     Two things that small brokers do not do, and real ones do. Requests arrive a second time, later:

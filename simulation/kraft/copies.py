@@ -17,7 +17,7 @@ from splitbrain.nodes.storage.layout import log_folder
 from splitbrain.nodes.storage.reading import LoggedRecord, records_in
 from splitbrain.simulation.disk.file_system import MemoryFileSystem
 from splitbrain.simulation.kraft.disk_past import DiskPast
-from splitbrain.simulation.kraft.shadow import segments_of
+from splitbrain.simulation.kraft.mirrored_log import segments_of
 
 
 class Copies:

@@ -7,6 +7,7 @@ A job's syncs become durable when it is done; a crash before that keeps some of 
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from splitbrain.contracts.names import NodeName
@@ -107,7 +108,7 @@ class SimulatedDiskJobs:
         self._is_busy = True
         job, done = self._queue.popleft()
         # In a turn of its own, as a thread would take it.
-        self._world.after(0, lambda: self._enter(lambda: self._run(job, done)))
+        self._world.after(0, partial(self._enter, partial(self._run, job, done)))
 
     def _run(self, job: DiskJob, done: DiskJobDone) -> None:
         if self._is_over:
@@ -120,11 +121,10 @@ class SimulatedDiskJobs:
             failure = error
         finally:
             self._filesystem.end_job()
-        latency_us = self._speed.complete_later(lambda: self._complete(failure, done))
-        steps = self._filesystem.job_steps
+        latency_us = self._speed.complete_later(partial(self._complete, failure, done))
         if self._world.is_recording:
-            self._tell(steps, latency_us, failure)
-        if steps:
+            self._tell(self._filesystem.job_steps, latency_us, failure)
+        if self._world.is_watched and (steps := self._filesystem.job_steps):
             # A crash at this leaves the job half done. Nobody waits for a snapshot either.
             name = _name_of(steps).replace("snapshot", "mark")
             self._world.happened(NodeName(self._name), f"disk-{name}")
@@ -173,10 +173,14 @@ class SimulatedDiskJobs:
 
 def _name_of(steps: Sequence[tuple[str, str]]) -> str:
     """Return a job's operation in one word."""
-    if any(action == "truncate" and path.endswith(".log") for action, path in steps):
-        return "truncate"
-    if any(".checkpoint" in path for _, path in steps):
-        return "snapshot"
-    if any(path.endswith(QUORUM_STATE) for _, path in steps):
-        return "persist"
-    return "flush" if any(path.endswith(".log") for _, path in steps) else "mark"
+    name = "mark"
+    for action, path in steps:
+        if path.endswith(".log"):
+            if action == "truncate":
+                return "truncate"
+            name = "flush" if name == "mark" else name
+        elif ".checkpoint" in path:
+            name = "snapshot"
+        elif path.endswith(QUORUM_STATE) and name != "snapshot":
+            name = "persist"
+    return name

@@ -25,7 +25,7 @@ from splitbrain.simulation.kraft.host import Host
 from splitbrain.simulation.kraft.layers import state_machine_of
 from splitbrain.simulation.kraft.ledger import Ledger
 from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
-from splitbrain.simulation.kraft.shadow import Codec, Entry, ShadowLog
+from splitbrain.simulation.kraft.mirrored_log import Codec, Entry, MirroredLog
 from splitbrain.simulation.world.world import SimulatedWorld
 
 #: Counts of a run.
@@ -47,7 +47,7 @@ class Machine:
         self.copies = Copies(host.disk, host.folder, self.disk_past)
         self._codec = codec
         #: While a life has begun: what its log holds.
-        self.log: ShadowLog | None = None
+        self.log: MirroredLog | None = None
         #: Known high watermark of the present life; -1: unknown.
         self.high_watermark = -1
         #: Records below it were said to be durable here, and not truncated since.
@@ -57,7 +57,7 @@ class Machine:
         #: Content of the log when the last life ended.
         self.left: list[Entry] = []
         #: The same with its places; None before the first life has ended.
-        self._log_left: ShadowLog | None = None
+        self._log_left: MirroredLog | None = None
         #: The promise that the formats can keep when bytes rot: up to the durable mark.
         self.promised_below_mark = 0
         #: The latest quorum state that was durable when the node spoke.
@@ -69,7 +69,7 @@ class Machine:
         self._states: dict[bytes, QuorumState | None] = {}
         self._state_path = log_folder(host.folder) / QUORUM_STATE
         self._directory_id = host.directory_ids[-1]
-        self._held: ShadowLog | None = None
+        self._held: MirroredLog | None = None
         self._held_after = -1
 
     @property
@@ -89,16 +89,16 @@ class Machine:
                 self._states[content] = None
         return self._states[content]
 
-    def durable_log(self) -> ShadowLog:
+    def durable_log(self) -> MirroredLog:
         """Return the disk content of a machine that is down."""
         notes = self.disk_past.count
         if self._held is None or notes != self._held_after:
             self._held, self._held_after = self.read_log(), notes
         return self._held
 
-    def read_log(self) -> ShadowLog:
+    def read_log(self) -> MirroredLog:
         """Return the disk's content, read anew from its bytes."""
-        log = ShadowLog(self.host.folder, self._codec)
+        log = MirroredLog(self.host.folder, self._codec)
         log.read_disk(self.host.disk, self._committed)
         return log
 
@@ -271,7 +271,7 @@ class Ghost:
         """Whether it asks what a broker has in its image, which may be behind."""
         return request.kind == "describe-topic" and machine.host.node_id not in self.voters
 
-    def agreement(self, log: ShadowLog) -> int:
+    def agreement(self, log: MirroredLog) -> int:
         """How many records from the start equal the committed ones."""
         entries, committed = log.entries, self.committed
         agreed, limit = log.agreed, min(len(entries), len(committed))
@@ -286,7 +286,7 @@ class Ghost:
         for offset in range(base_offset, base_offset + count):
             self._proposals.setdefault((epoch, offset), now)
 
-    def commit(self, log: ShadowLog, end_offset: int, epoch: int) -> None:
+    def commit(self, log: MirroredLog, end_offset: int, epoch: int) -> None:
         """Note that a leader's high watermark passed these records in its epoch."""
         first = len(self.committed)
         if end_offset <= first:

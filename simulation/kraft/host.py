@@ -7,6 +7,7 @@ never let the oracle or a fault change what the node does, but for ending its li
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +33,7 @@ from splitbrain.nodes.storage.identity import StorageIdentity
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.nodes.wire.calls import ReceivedCall
 from splitbrain.simulation.disk.file_system import MemoryFileSystem
-from splitbrain.simulation.kraft.calls import Strays
+from splitbrain.simulation.kraft.calls import StrayRequests
 from splitbrain.simulation.kraft.disk_jobs import DiskSpeed
 from splitbrain.simulation.kraft.drawn_stream import DrawnStream
 from splitbrain.simulation.kraft.happenings import NAMES
@@ -98,7 +99,7 @@ class Host:
         self._is_running = 0
         is_broker = layer is not None and all(key.node_id != each.node_id for each in voters)
         places = {voter.node_id: f"n{voter.node_id}" for voter in voters}
-        self._strays = Strays(world, key.node_id, places) if is_broker else None
+        self._stray_requests = StrayRequests(world, key.node_id, places) if is_broker else None
         #: Calls that wait for a frozen node.
         self._backlog: list[Callable[[], None]] = []
         self.disk.make_folder(self.folder)
@@ -251,6 +252,8 @@ class Host:
 
     def happen(self, done: Effect | Event) -> None:
         """Tell the world what the node has just done, where a fault may wait for it."""
+        if not self.world.is_watched:
+            return
         naming = NAMES.get(type(done))
         if naming is not None:
             name = naming(done, self.node.replica)
@@ -262,8 +265,8 @@ class Host:
     def calls(self, peer: NodeId, message: msgspec.Struct) -> None:
         """Note that the node is about to call a controller."""
         self.oracle.calls(self, message)
-        if self._strays is not None:
-            self._strays.sent(peer, message)
+        if self._stray_requests is not None:
+            self._stray_requests.sent(peer, message)
 
     def called(self, call: ReceivedCall) -> object:
         """Return a call reached the node; what is returned comes back with its answer."""
@@ -299,9 +302,7 @@ class Host:
         self.incarnation = int(begun.incarnation)
         self.state_events.begin(self.incarnation)
 
-        def enter(action: Callable[[], None]) -> None:
-            self._enter(number, action)
-
+        enter = partial(self._enter, number)
         return make_life(
             self, materials, begun, enter, ended=self._end_by_itself, is_alone=layer is None
         )

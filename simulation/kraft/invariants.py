@@ -13,9 +13,10 @@ from typing import Any, ClassVar, NamedTuple
 from splitbrain.contracts.scenario import ViolationError
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
+from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
 
 
-class Asked(NamedTuple):
+class Arrival(NamedTuple):
     """When a call reached a controller."""
 
     #: By the controller's own clock, microseconds.
@@ -71,8 +72,17 @@ class Invariant:
     def called(self, machine: Machine, message: Any) -> None:
         """Note that a controller is asked something by a broker."""
 
-    def told(self, machine: Machine, message: Any, answer: Any, asked: "Asked") -> None:
+    def told(self, machine: Machine, message: Any, answer: Any, arrival: "Arrival") -> None:
         """Note that it was answered."""
 
     def finished(self) -> None:
         """Note that the run is over."""
+
+
+class MetadataInvariant(Invariant):
+    """Watches worlds of metadata alone."""
+
+    def __init__(self, ghost: Ghost) -> None:
+        super().__init__(ghost)
+        assert isinstance(ghost.ledger, MetadataLedger)
+        self.ledger = ghost.ledger

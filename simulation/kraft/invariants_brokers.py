@@ -22,8 +22,7 @@ from splitbrain.nodes.wire.families.partitions import (
     PartitionToAlter,
 )
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
-from splitbrain.simulation.kraft.invariants import Asked, Invariant
-from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
+from splitbrain.simulation.kraft.invariants import Arrival, MetadataInvariant
 
 #: Requests that only a registered broker may make, each with the epoch that it was given.
 _OF_BROKERS: Final = (
@@ -36,16 +35,14 @@ _OF_BROKERS: Final = (
 _ANY_EPOCH: Final = -1
 
 
-class Answers(Invariant):
+class Answers(MetadataInvariant):
     """Knows what was committed while a call was answered."""
 
-    def images(self, asked: Asked) -> Iterator[MetadataImage]:
+    def images(self, arrival: Arrival) -> Iterator[MetadataImage]:
         """Yield the committed metadata that whoever answered may have seen, oldest first."""
-        ledger = self.ghost.ledger
-        if isinstance(ledger, MetadataLedger):
-            end = len(self.ghost.committed)
-            for end_offset in range(min(asked.applied, end), end + 1):
-                yield ledger.image_at(end_offset)
+        end = len(self.ghost.committed)
+        for end_offset in range(min(arrival.applied, end), end + 1):
+            yield self.ledger.image_at(end_offset)
 
 
 class StrangersAreRefused(Answers):
@@ -53,13 +50,13 @@ class StrangersAreRefused(Answers):
 
     id = "INV-50"
 
-    def told(self, machine: Machine, message: Any, answer: Any, asked: Asked) -> None:
+    def told(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if not isinstance(message, _OF_BROKERS) or answer.error_code != ApiError.NONE:
             return
         if isinstance(message, AlterPartitionRequest) and not message.topics:
             return
         broker_id, epoch = message.broker_id, message.broker_epoch
-        for image in self.images(asked):
+        for image in self.images(arrival):
             broker = image.brokers.get(broker_id)
             if broker is not None and broker.broker_epoch == epoch:
                 return
@@ -76,7 +73,7 @@ class ProposalsAreOfThePresent(Answers):
 
     id = "INV-51"
 
-    def told(self, machine: Machine, message: Any, answer: Any, asked: Asked) -> None:
+    def told(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if not isinstance(message, AlterPartitionRequest):
             return
         assert isinstance(answer, AlterPartitionResponse)
@@ -89,14 +86,14 @@ class ProposalsAreOfThePresent(Answers):
         for topic in message.topics:
             for proposal in topic.partitions:
                 if (topic.topic_id, proposal.partition_index) in accepted:
-                    self._check(machine, topic.topic_id, proposal, asked)
+                    self._check(machine, topic.topic_id, proposal, arrival)
 
     def _check(
-        self, machine: Machine, topic_id: str, proposal: PartitionToAlter, asked: Asked
+        self, machine: Machine, topic_id: str, proposal: PartitionToAlter, arrival: Arrival
     ) -> None:
         number = proposal.partition_index
         seen: list[int] = []
-        for image in self.images(asked):
+        for image in self.images(arrival):
             state = image.topics.partition(topic_id, number)
             if state is None:
                 continue
@@ -119,7 +116,7 @@ class ProposalsAreOfThePresent(Answers):
         )
 
 
-class ProducerIdsAreToldOnce(Invariant):
+class ProducerIdsAreToldOnce(MetadataInvariant):
     """No producer id is in two blocks that controllers have given."""
 
     id = "INV-52"
@@ -129,7 +126,7 @@ class ProducerIdsAreToldOnce(Invariant):
         #: First id of each block -> whose it is.
         self._given: dict[int, int] = {}
 
-    def told(self, machine: Machine, message: Any, answer: Any, asked: Asked) -> None:
+    def told(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if not isinstance(answer, brokers.AllocateProducerIdsResponse) or answer.error_code:
             return
         assert isinstance(message, brokers.AllocateProducerIdsRequest)
@@ -152,10 +149,10 @@ class ToldIsCommitted(Answers):
 
     id = "INV-53"
 
-    def told(self, machine: Machine, message: Any, answer: Any, asked: Asked) -> None:
+    def told(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if getattr(answer, "error_code", ApiError.NONE) != ApiError.NONE:
             return
-        images = self.images(asked)
+        images = self.images(arrival)
         match answer:
             case brokers.BrokerRegistrationResponse():
                 broker_id = message.broker_id
@@ -188,7 +185,7 @@ class ToldIsCommitted(Answers):
             )
 
 
-class FencedShowNothing(Invariant):
+class FencedShowNothing(MetadataInvariant):
     """A broker shows only metadata in which it is not fenced itself."""
 
     id = "INV-56"
@@ -196,13 +193,10 @@ class FencedShowNothing(Invariant):
     def replied(
         self, machine: Machine, request: ClientRequest, answer: ClientAnswer, floor: int
     ) -> None:
-        ledger = self.ghost.ledger
         is_shown = answer.outcome == "ok" and answer.offset is not None
-        if not is_shown or not isinstance(ledger, MetadataLedger):
+        if not is_shown or not self.ghost.is_view(machine, request):
             return
-        if not self.ghost.is_view(machine, request):
-            return
-        own = ledger.image_at(answer.offset or 0).brokers.get(int(machine.host.node_id))
+        own = self.ledger.image_at(answer.offset or 0).brokers.get(int(machine.host.node_id))
         if own is None or own.fenced:
             raise self.violated(
                 f"n{machine.host.node_id} shows {request.key} as of offset {answer.offset}, where"
@@ -211,7 +205,7 @@ class FencedShowNothing(Invariant):
             )
 
 
-class CleanStopsAreToldOnce(Invariant):
+class CleanStopsAreToldOnce(MetadataInvariant):
     """The epoch of a clean stop is told by the next life, and by no later one."""
 
     id = "INV-57"
@@ -222,15 +216,13 @@ class CleanStopsAreToldOnce(Invariant):
         self._incarnations: dict[int, list[str]] = {}
 
     def calls(self, machine: Machine, message: Any) -> None:
-        ledger = self.ghost.ledger
         if not isinstance(message, brokers.BrokerRegistrationRequest):
             return
-        assert isinstance(ledger, MetadataLedger)
         mine = message.incarnation_id
         known = self._incarnations.setdefault(message.broker_id, [])
         if not known or known[-1] != mine:
             known.append(mine)
-        last = ledger.image.brokers.get(message.broker_id)
+        last = self.ledger.image.brokers.get(message.broker_id)
         if message.previous_broker_epoch < 0 or last is None or len(known) == 1:
             return
         is_last_life_s = last.incarnation_id == known[-2]

@@ -24,6 +24,7 @@ from splitbrain.simulation.kraft.invariants import Invariant
 from splitbrain.simulation.kraft.wording import state_in_words
 
 _LEADER: Final = "leader"
+_GIVES_NO_VOTE: Final = (AnswerFetch, AnswerFetchSnapshot)
 
 
 class ElectionSafety(Invariant):
@@ -204,7 +205,7 @@ class DurableBeforeSaid(Invariant):
                 f" {state_in_words(state)}",
                 machine,
             )
-        has_none = isinstance(effect, AnswerFetch | AnswerFetchSnapshot)
+        has_none = isinstance(effect, _GIVES_NO_VOTE)
         vote = None if has_none else cast_vote(machine, effect)
         if vote is not None and vote[0] == state.epoch and state.voted_id != vote[1].node_id:
             raise self.violated(

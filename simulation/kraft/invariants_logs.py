@@ -23,10 +23,11 @@ from splitbrain.nodes.quorum.identifiers import NO_EPOCH
 from splitbrain.nodes.quorum.messages import FetchAnswer, FetchRequest
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
 from splitbrain.simulation.kraft.invariants import Invariant
-from splitbrain.simulation.kraft.shadow import Entry
+from splitbrain.simulation.kraft.mirrored_log import Entry
 from splitbrain.simulation.kraft.wording import class_of_end, record_in_words
 
 _LEADER: Final = "leader"
+_FETCHES: Final = (FetchAnswer, FetchRequest)
 
 
 class LogMatching(Invariant):
@@ -238,9 +239,7 @@ class OnlyCommittedIsTold(Invariant):
 
     def before(self, machine: Machine, effect: AnswerFetch | SendAnswer | SendRequest) -> None:
         message = effect.request if isinstance(effect, SendRequest) else effect.answer
-        if isinstance(message, FetchAnswer | FetchRequest) and message.high_watermark > len(
-            self.ghost.committed
-        ):
+        if isinstance(message, _FETCHES) and message.high_watermark > len(self.ghost.committed):
             raise self.violated(
                 f"n{machine.host.node_id} names the high watermark {message.high_watermark}, only"
                 f" {len(self.ghost.committed)} records are committed",

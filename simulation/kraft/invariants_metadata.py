@@ -20,12 +20,10 @@ from splitbrain.nodes.metadata.records import (
     MetadataRecord,
     RegisterBrokerRecord,
 )
-from splitbrain.nodes.metadata.serde import decode_record
 from splitbrain.nodes.quorum.effects import AdvanceHighWatermark, AppendRecords, ReplaceLog
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
-from splitbrain.simulation.kraft.invariants import Invariant
-from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
+from splitbrain.simulation.kraft.invariants import MetadataInvariant
 
 #: ``fenced`` of a record that unfences.
 _UNFENCED = -1
@@ -42,7 +40,7 @@ class _Batch(NamedTuple):
     after: MetadataImage
 
 
-class CommittedBatches(Invariant):
+class CommittedBatches(MetadataInvariant):
     """Looks at every batch of metadata once it is committed."""
 
     after_effects = (AdvanceHighWatermark,)
@@ -52,26 +50,27 @@ class CommittedBatches(Invariant):
         self._looked_at = 0
 
     def after(self, machine: Machine, effect: Any) -> None:
-        ledger, first = self.ghost.ledger, self._looked_at
+        first = self._looked_at
         end = self._looked_at = len(self.ghost.committed)
         # The committing node is a leader, and the records lie in its log.
-        if end == first or not isinstance(ledger, MetadataLedger) or machine.log is None:
+        if end == first or machine.log is None:
             return
         bounds = [first, *machine.log.batch_ends(first, end)]
         for base_offset, batch_end in pairwise(bounds):
-            batch = self._batch(ledger, base_offset, batch_end)
+            batch = self._batch(base_offset, batch_end)
             if batch.records:
                 self.look(machine, batch)
 
     def look(self, machine: Machine, batch: _Batch) -> None:
         """Note that a batch is committed, and all before it."""
 
-    def _batch(self, ledger: MetadataLedger, base_offset: int, end: int) -> _Batch:
+    def _batch(self, base_offset: int, end: int) -> _Batch:
+        ledger = self.ledger
         entries = self.ghost.committed[base_offset:end]
         return _Batch(
             base_offset,
             entries[0].epoch,
-            [decode_record(entry.payload) for entry in entries if entry.payload is not None],
+            [ledger.decode(entry.payload) for entry in entries if entry.payload is not None],
             ledger.image_at(base_offset),
             ledger.image_at(end),
         )
@@ -83,12 +82,12 @@ class RecordsMakeMetadata(CommittedBatches):
     id = "INV-43"
 
     def after(self, machine: Machine, effect: Any) -> None:
-        ledger = self.ghost.ledger
-        if isinstance(ledger, MetadataLedger) and ledger.problem is not None:
-            raise self.violated(f"the committed metadata contradicts itself: {ledger.problem}")
+        problem = self.ledger.problem
+        if problem is not None:
+            raise self.violated(f"the committed metadata contradicts itself: {problem}")
 
 
-class TransactionsEndWithTheirLeader(Invariant):
+class TransactionsEndWithTheirLeader(MetadataInvariant):
     """The first record that a leader writes aborts the transaction that an earlier one left open.
 
     And the first of all opens one: what the cluster can have is said before anything else is. That
@@ -116,7 +115,7 @@ class TransactionsEndWithTheirLeader(Invariant):
         # A deposed leader knows nothing of a later one's transaction, nor need it.
         if self._open_since is None or effect.epoch <= max(self._open_since, self._aborted_in):
             return
-        first = decode_record(effect.payloads[0])
+        first = self.ledger.decode(effect.payloads[0])
         if not isinstance(first, AbortTransactionRecord):
             raise self.violated(
                 f"the leader of epoch {effect.epoch} begins with a {type(first).__name__} at"
@@ -127,13 +126,11 @@ class TransactionsEndWithTheirLeader(Invariant):
         self._aborted_in = int(effect.epoch)
 
     def _check_committed(self, machine: Machine) -> None:
-        ledger, committed = self.ghost.ledger, self.ghost.committed
-        if not isinstance(ledger, MetadataLedger):
-            return
+        ledger, committed = self.ledger, self.ghost.committed
         for offset in range(self._looked_at, len(committed)):
             entry = committed[offset]
             if entry.payload is not None:
-                record = decode_record(entry.payload)
+                record = ledger.decode(entry.payload)
                 self._check(machine, offset, entry.epoch, record, ledger.image_at(offset))
         self._looked_at = len(committed)
 
@@ -232,7 +229,7 @@ class FencedHoldNothing(CommittedBatches):
                 )
 
 
-class UnfencedOnceCaughtUp(Invariant):
+class UnfencedOnceCaughtUp(MetadataInvariant):
     """A broker is unfenced once its node has applied its own registration, and not before.
 
     Looked at when the controller writes it down: until that is committed the broker may catch up.
@@ -252,15 +249,14 @@ class UnfencedOnceCaughtUp(Invariant):
     def after(self, machine: Machine, effect: Any) -> None:
         match effect:
             case AppendRecords():
-                if isinstance(self.ghost.ledger, MetadataLedger):
-                    self._check(machine, effect)
+                self._check(machine, effect)
             case ReplaceLog():
                 self._note(machine, effect.snapshot_id.end_offset)
             case _:
                 self._note(machine, effect.offset)
 
     def _check(self, machine: Machine, effect: AppendRecords) -> None:
-        for record in map(decode_record, effect.payloads):
+        for record in map(self.ledger.decode, effect.payloads):
             if not isinstance(record, BrokerRegistrationChangeRecord) or record.fenced != _UNFENCED:
                 continue
             applied = self._applied.get(record.broker_id, 0)
@@ -276,7 +272,7 @@ class UnfencedOnceCaughtUp(Invariant):
         self._applied[node_id] = max(self._applied.get(node_id, 0), end_offset)
 
 
-class OneAnswerPerRequest(Invariant):
+class OneAnswerPerRequest(MetadataInvariant):
     """A change of a topic is told to one client, once; one that was not made had no need.
 
     So no record is acknowledged twice. Where a topic is said to have been there, or not, it was at
@@ -293,14 +289,12 @@ class OneAnswerPerRequest(Invariant):
     def replied(
         self, machine: Machine, request: ClientRequest, answer: ClientAnswer, floor: int
     ) -> None:
-        ledger = self.ghost.ledger
-        is_change = request.kind in _CHANGES and answer.outcome == "ok"
-        if not is_change or not isinstance(ledger, MetadataLedger):
+        if request.kind not in _CHANGES or answer.outcome != "ok":
             return
         if answer.offset is None:
             # There now, or found there; gone now, or found missing.
             is_there = request.kind == "create-topic"
-            if not ledger.was(request.key, floor, present=is_there):
+            if not self.ledger.was(request.key, floor, present=is_there):
                 raise self.violated(
                     f"n{machine.host.node_id} tells {request.operation} that the topic"
                     f" {request.key} is {'there' if is_there else 'not there'}, which it never was"
@@ -317,7 +311,7 @@ class OneAnswerPerRequest(Invariant):
             )
 
 
-class ViewsNeverGoBack(Invariant):
+class ViewsNeverGoBack(MetadataInvariant):
     """A broker never shows older metadata than before, in this life or another."""
 
     id = "INV-48"

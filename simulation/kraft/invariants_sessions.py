@@ -8,15 +8,13 @@ has answered and by the records that it writes. Must never ask a controller, nor
 from typing import Any, Final, NamedTuple
 
 from splitbrain.nodes.metadata.records import BrokerRegistrationChangeRecord, RegisterBrokerRecord
-from splitbrain.nodes.metadata.serde import decode_record
 from splitbrain.nodes.quorum.effects import AppendRecords
 from splitbrain.nodes.server.start.metadata_settings import controller_settings
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.brokers import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
-from splitbrain.simulation.kraft.invariants import Asked
+from splitbrain.simulation.kraft.invariants import Arrival
 from splitbrain.simulation.kraft.invariants_brokers import Answers
-from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
 
 #: Of a session: clocks drift, and what was heard was heard before it was decided.
 _SURELY_LIVES: Final = 9, 10
@@ -51,19 +49,18 @@ class OneLeadership(Answers):
         #: By broker id.
         self._heard: dict[_Leadership, dict[int, _Heard]] = {}
 
-    def told(self, machine: Machine, message: Any, answer: Any, asked: Asked) -> None:
+    def told(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if isinstance(message, BrokerHeartbeatRequest) and answer.error_code == ApiError.NONE:
             leadership = self.leadership(machine)
-            self.heartbeat(machine, leadership, message, answer, asked)
+            self.heartbeat(machine, leadership, message, answer, arrival)
             heard = self._heard.setdefault(leadership, {})
-            heard[message.broker_id] = _Heard(message.broker_epoch, asked.time_us)
+            heard[message.broker_id] = _Heard(message.broker_epoch, arrival.time_us)
 
     def after(self, machine: Machine, effect: AppendRecords) -> None:
-        if isinstance(self.ghost.ledger, MetadataLedger):
-            leadership = self.leadership(machine)
-            last_offset = int(effect.base_offset) + len(effect.payloads) - 1
-            for payload in effect.payloads:
-                self.appended(machine, leadership, decode_record(payload), last_offset)
+        leadership = self.leadership(machine)
+        last_offset = int(effect.base_offset) + len(effect.payloads) - 1
+        for payload in effect.payloads:
+            self.appended(machine, leadership, self.ledger.decode(payload), last_offset)
 
     def leadership(self, machine: Machine) -> _Leadership:
         """That in which the machine works now."""
@@ -85,7 +82,7 @@ class OneLeadership(Answers):
         leadership: _Leadership,
         message: BrokerHeartbeatRequest,
         answer: BrokerHeartbeatResponse,
-        asked: Asked,
+        arrival: Arrival,
     ) -> None:
         """One was answered without an error."""
 
@@ -125,7 +122,7 @@ class LeaversAreMissed(OneLeadership):
         leadership: _Leadership,
         message: BrokerHeartbeatRequest,
         answer: BrokerHeartbeatResponse,
-        asked: Asked,
+        arrival: Arrival,
     ) -> None:
         broker_id, epoch = message.broker_id, message.broker_epoch
         awaited = self._begun.get((leadership, broker_id))
@@ -133,7 +130,7 @@ class LeaversAreMissed(OneLeadership):
         lives = self.lives(leadership, broker_id, epoch, machine.host.clock.now())
         if not answer.should_shut_down or awaited is None or not lives:
             return
-        images = list(self.images(asked))
+        images = list(self.images(arrival))
         leaving = images[0].brokers.get(broker_id)
         if leaving is None or leaving.fenced or not leaving.in_controlled_shutdown:
             return
@@ -159,8 +156,7 @@ class LiveBrokersStay(OneLeadership):
     ) -> None:
         if not isinstance(record, RegisterBrokerRecord):
             return
-        assert isinstance(self.ghost.ledger, MetadataLedger)
-        known = self.ghost.ledger.image.brokers.get(record.broker_id)
+        known = self.ledger.image.brokers.get(record.broker_id)
         if known is None or known.incarnation_id == record.incarnation_id:
             return
         now = machine.host.clock.now()

@@ -15,7 +15,7 @@ from splitbrain.nodes.wire.errors import WireError
 from splitbrain.simulation.kraft.disk_snapshots import state_in
 from splitbrain.simulation.kraft.ghost import Machine
 from splitbrain.simulation.kraft.invariants import Invariant
-from splitbrain.simulation.kraft.shadow import Entry, ShadowLog, segments_of
+from splitbrain.simulation.kraft.mirrored_log import Entry, MirroredLog, segments_of
 from splitbrain.simulation.kraft.wording import state_in_words
 
 
@@ -93,7 +93,7 @@ class PromisedIsKept(Invariant):
             )
 
 
-def _is_replaced(log: ShadowLog, left: Sequence[Entry]) -> bool:
+def _is_replaced(log: MirroredLog, left: Sequence[Entry]) -> bool:
     """Whether the log is empty behind a snapshot that the one before it did not go on from.
 
     The recovery has done it by now: only what the last life left tells such a log from one that

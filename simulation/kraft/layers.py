@@ -12,8 +12,7 @@ from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.nodes.controller.roles.active import Identity
 from splitbrain.nodes.quorum.identifiers import NodeId
-from splitbrain.nodes.server.broker.broker_materials import BrokerMaterials
-from splitbrain.nodes.server.broker.broker_service import broker_layer
+from splitbrain.nodes.server.broker.broker_service import BrokerMaterials, broker_layer
 from splitbrain.nodes.server.broker.clean_stop import CleanStop
 from splitbrain.nodes.server.controller.controller_service import metadata_layer
 from splitbrain.nodes.server.host.layer import Layer

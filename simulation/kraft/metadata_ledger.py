@@ -34,6 +34,7 @@ class MetadataLedger:
 
     def __init__(self) -> None:
         self._machine = MetadataMachine()
+        self._decoded: dict[bytes, MetadataRecord] = {}
         #: As of each offset: after all below it.
         self._images = [MetadataImage()]
         #: By name: how many partitions a topic has, None for no topic.
@@ -57,6 +58,13 @@ class MetadataLedger:
         """After all below ``end_offset``."""
         return self._images[min(end_offset, len(self._images) - 1)]
 
+    def decode(self, payload: bytes) -> MetadataRecord:
+        """Return the record of a payload, decoded once for all who look; raises RecordError."""
+        record = self._decoded.get(payload)
+        if record is None:
+            record = self._decoded[payload] = decode_record(payload)
+        return record
+
     @staticmethod
     def make_machine() -> MetadataMachine:
         """Return a machine without a state, as nodes have it."""
@@ -76,7 +84,7 @@ class MetadataLedger:
             self.problem = str(error)
             return
         self._images.append(self._machine.image)
-        self._note(decode_record(payload))
+        self._note(self.decode(payload))
         self._settle(offset)
 
     def known_keys(self) -> list[str]:
@@ -91,7 +99,7 @@ class MetadataLedger:
 
     def is_of(self, request: ClientRequest, offset: int, payload: bytes) -> bool:
         """Whether the committed record at this offset is the one that the request asks for."""
-        record = decode_record(payload)
+        record = self.decode(payload)
         if isinstance(record, TopicRecord):
             return request.kind == "create-topic" and record.name == request.key
         if isinstance(record, RemoveTopicRecord):

@@ -21,10 +21,11 @@ from splitbrain.simulation.kraft.all_invariants import INVARIANTS
 from splitbrain.simulation.kraft.disk_snapshots import newest_whole
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
 from splitbrain.simulation.kraft.host import Host
-from splitbrain.simulation.kraft.invariants import Asked, Invariant
+from splitbrain.simulation.kraft.invariants import Arrival, Invariant, MetadataInvariant
 from splitbrain.simulation.kraft.invariants_clients import READS
 from splitbrain.simulation.kraft.invariants_elections import cast_vote
-from splitbrain.simulation.kraft.shadow import Entry
+from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
+from splitbrain.simulation.kraft.mirrored_log import Entry
 from splitbrain.simulation.world.world import SimulatedWorld
 
 _Check = Callable[[Machine, Any], None]
@@ -37,7 +38,12 @@ class Oracle:
         """An oracle of no machines yet; ``muted`` invariants, by id, do not watch."""
         self.ghost = Ghost(world)
         self._world = world
-        self.invariants = [kind(self.ghost) for kind in INVARIANTS if kind.id not in muted]
+        is_metadata = isinstance(self.ghost.ledger, MetadataLedger)
+        self.invariants = [
+            kind(self.ghost)
+            for kind in INVARIANTS
+            if kind.id not in muted and (is_metadata or not issubclass(kind, MetadataInvariant))
+        ]
         self._notes_before: dict[type, _Check] = {
             effects.AdvanceHighWatermark: self._note_high_watermark,
             effects.ReportState: self._note_report,
@@ -186,11 +192,11 @@ class Oracle:
         machine = self.ghost.machines[host.node_id]
         for invariant in self._called:
             invariant(machine, call.message)
-        return Asked(host.clock.now(), host.node.parts.applier.machine.end_offset)
+        return Arrival(host.clock.now(), host.node.parts.applier.machine.end_offset)
 
     def told(self, host: Host, call: ReceivedCall, answer: msgspec.Struct, token: object) -> None:
         """Note that the node answered it."""
-        assert isinstance(token, Asked)
+        assert isinstance(token, Arrival)
         machine = self.ghost.machines[host.node_id]
         for told in self._told:
             told(machine, call.message, answer, token)

@@ -1,6 +1,7 @@
 """A node's clocks in a simulated world: one that drifts, and a wall clock that jumps."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from splitbrain.nodes.quorum.identifiers import Microseconds
@@ -20,9 +21,9 @@ class NodeClock:
         self._rate = _MILLION + drift_ppm
         self._wall_shift_us = 0
 
-    def now(self) -> int:
+    def now(self) -> Microseconds:
         """Microseconds of its monotonic clock."""
-        return self._world.now * self._rate // _MILLION
+        return Microseconds(self._world.now * self._rate // _MILLION)
 
     def wall_clock_ms(self) -> int:
         """Milliseconds since 1970 on its wall clock."""
@@ -47,24 +48,17 @@ class LifeTimers:
         self._world = world
         self._clock = clock
         self._enter = enter
-
-    def now(self) -> Microseconds:
-        """Microseconds of the node's monotonic clock."""
-        return Microseconds(self._clock.now())
-
-    def wall_clock_ms(self) -> int:
-        """Milliseconds since 1970 on the node's wall clock."""
-        return self._clock.wall_clock_ms()
+        self.now, self.wall_clock_ms = clock.now, clock.wall_clock_ms
 
     def call_soon(self, action: Callable[[], None]) -> None:
         """After everything that is due at this instant already."""
-        self._world.after(0, lambda: self._enter(action))
+        self._world.after(0, partial(self._enter, action))
 
     def call_later(self, delay_us: int, action: Callable[[], None]) -> "LifeTimer":
         """After the delay on the node's clock; never once it was cancelled, frozen or not."""
         timer = LifeTimer(action)
         timer.pending = self._world.after(
-            self._clock.true_delay(delay_us), lambda: self._enter(timer.ring)
+            self._clock.true_delay(delay_us), partial(self._enter, timer.ring)
         )
         return timer
 

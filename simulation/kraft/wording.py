@@ -12,7 +12,7 @@ import msgspec
 from splitbrain.nodes.quorum.persistent import QuorumState
 from splitbrain.nodes.registers.commands import UnknownCommandError, command_fields, decode_command
 from splitbrain.nodes.server.host.exit_codes import HALTED
-from splitbrain.simulation.kraft.shadow import Entry
+from splitbrain.simulation.kraft.mirrored_log import Entry
 
 #: Of a sentence: what differs between two ends that have the same cause.
 _CHANGING: Final = re.compile(r"/\S+|\b0x[0-9a-f]+|(?<!INV-)(?<![\w-])n?-?\d+\b")

@@ -241,7 +241,8 @@ class SimulatedNetwork:
         late_us = self._delay() + self._clogs.get(link, 0)
         when = max(sent_at + late_us, direction.arrives_at)
         direction.arrives_at = when
-        told = -1 if message is None else self._tell(connection, message, forth=forth)
+        is_told = message is not None and world.is_recording
+        told = self._tell(connection, message, forth=forth) if is_told else -1
 
         def travel() -> None:
             if connection.is_lost:
@@ -252,7 +253,9 @@ class SimulatedNetwork:
                 land()
 
         def land() -> None:
-            if connection.is_lost or self._is_answered_with_a_reset(connection, forth=forth):
+            if connection.is_lost:
+                return
+            if self._resetting and self._is_answered_with_a_reset(connection, forth=forth):
                 return
             self.delivered_count += 1
             if told >= 0:

@@ -9,6 +9,8 @@ import heapq
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import Scenario, Violation, ViolationError
 from splitbrain.contracts.simulation import SimulatedCluster, SimulatedSystem
@@ -21,13 +23,10 @@ ACTIONS_AT_ONCE_MAX: Final = 20_000
 SPINNING: Final = "INV-30"
 
 
-class Pending:
+class Pending(msgspec.Struct, eq=False):
     """An action that waits for its time."""
 
-    __slots__ = ("action",)
-
-    def __init__(self, action: Callable[[], None]) -> None:
-        self.action: Callable[[], None] | None = action
+    action: Callable[[], None] | None
 
     @property
     def is_pending(self) -> bool:
@@ -137,6 +136,8 @@ class SimulatedWorld(Scheduler):
         self._hash = hashlib.blake2b(digest_size=16)
         #: Records of ``history.timeline_records``, in the order in which they began.
         self.story: list[object] = []
+        #: Whether anybody waits for a happening.
+        self.is_watched = False
         self._watchers: dict[str, list[Watcher]] = {}
         system = system.planted(scenario)
         self.network = SimulatedNetwork(self, scenario.network, system.describe)
@@ -153,10 +154,12 @@ class SimulatedWorld(Scheduler):
 
     def watch(self, name: str, watcher: Watcher) -> None:
         """Tell ``watcher`` of every happening of this name."""
+        self.is_watched = True
         self._watchers.setdefault(name, []).append(watcher)
 
     def forget_watchers(self) -> None:
         """Nobody waits for a happening any more."""
+        self.is_watched = False
         self._watchers.clear()
 
     def happened(self, node: NodeName, name: str) -> None:

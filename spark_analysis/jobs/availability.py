@@ -51,14 +51,16 @@ def fault_windows(
     load = operations.where(~sql.col("final"))
     acknowledged = load.where((sql.col("type") == "ok") & is_write()).select(
         "run_id",
-        sql.col("start_ns").alias("asked"),
-        sql.col("end_ns").alias("told"),
+        sql.col("start_ns").alias("write_start"),
+        sql.col("end_ns").alias("write_end"),
         sql.col("position_epoch").alias("epoch"),
     )
     # Few rows each at any length of the history, needed in several places: computed once.
-    asked = _asked_by_slot(load, slot_ns).localCheckpoint(eager=False)
-    by_slot = _by_slot(asked, acknowledged, slot_ns).localCheckpoint(eager=False)
-    earliest = asked.where(sql.col("told").isNotNull()).select("run_id", "slot", "told", "epoch")
+    invocations = _invocations_by_slot(load, slot_ns).localCheckpoint(eager=False)
+    by_slot = _by_slot(invocations, acknowledged, slot_ns).localCheckpoint(eager=False)
+    earliest = invocations.where(sql.col("write_end").isNotNull()).select(
+        "run_id", "slot", "write_end", "epoch"
+    )
     windows = _windows(by_slot, faults).localCheckpoint(eager=False)
     served = _served(by_slot, _spans(windows, slot_ns, context_ns))
     moved = _failover_and_recovery(acknowledged, earliest, windows, slot_ns)
@@ -174,7 +176,7 @@ def _spans(windows: DataFrame, slot_ns: int, context_ns: int) -> DataFrame:
     ).where(sql.col("first_slot") < sql.col("end_slot"))
 
 
-def _asked_by_slot(load: DataFrame, slot_ns: int) -> DataFrame:
+def _invocations_by_slot(load: DataFrame, slot_ns: int) -> DataFrame:
     """Count invocations by slot, with the first acknowledgement of the writes of each epoch.
 
     One reading of the history for all of it; ``epoch`` is null for all but placed writes.
@@ -190,21 +192,21 @@ def _asked_by_slot(load: DataFrame, slot_ns: int) -> DataFrame:
         .agg(
             sql.count(sql.lit(1)).alias("invoked"),
             sql.count_if(sql.col("type") == "ok").alias("ok"),
-            sql.min(sql.when(sql.col("acknowledged"), sql.col("end_ns"))).alias("told"),
+            sql.min(sql.when(sql.col("acknowledged"), sql.col("end_ns"))).alias("write_end"),
             sql.min("start_ns").alias("load_start"),
             sql.max(sql.coalesce("end_ns", "start_ns")).alias("load_end"),
         )
     )
 
 
-def _by_slot(asked: DataFrame, acknowledged: DataFrame, slot_ns: int) -> DataFrame:
+def _by_slot(invocations: DataFrame, acknowledged: DataFrame, slot_ns: int) -> DataFrame:
     """Return invocations and acknowledged writes by slot, and the load's bounds."""
     nothing, nowhere = sql.lit(0).cast("long"), sql.lit(None).cast("long")
-    invoked = asked.select(
+    invoked = invocations.select(
         *("run_id", "slot", "invoked", "ok", nothing.alias("serving"), "load_start", "load_end")
     )
     served = (
-        acknowledged.select("run_id", _slot("told", slot_ns))
+        acknowledged.select("run_id", _slot("write_end", slot_ns))
         .distinct()
         .select("run_id", "slot", nothing, nothing, sql.lit(1).cast("long"), nowhere, nowhere)
     )
@@ -258,12 +260,12 @@ def _failover_and_recovery(
     epochs = (
         earliest.where(sql.col("epoch").isNotNull())
         .groupBy("run_id", "epoch")
-        .agg(sql.min("told").alias("first_told"))
+        .agg(sql.min("write_end").alias("first_end"))
     )
     known = (
         sql.broadcast(windows.select("run_id", "index", "start_ns"))
         .join(epochs, "run_id")
-        .where(sql.col("first_told") <= sql.col("start_ns"))
+        .where(sql.col("first_end") <= sql.col("start_ns"))
         .groupBy("run_id", "index")
         .agg(sql.max("epoch").alias("known_epoch"))
     )
@@ -276,19 +278,19 @@ def _failover_and_recovery(
         "run_id", sql.explode(sql.array("start_ns", "removed_ns")).alias("moment")
     ).select("run_id", _slot("moment", slot_ns))
     single = (
-        acknowledged.withColumn("slot", _slot("asked", slot_ns))
+        acknowledged.withColumn("slot", _slot("write_start", slot_ns))
         .join(sql.broadcast(moments.distinct()), ["run_id", "slot"], "left_semi")
-        .select("run_id", "asked", "told", "epoch")
+        .select("run_id", "write_start", "write_end", "epoch")
     )
-    whole = earliest.select("run_id", sql.col("slot") * sql.lit(slot_ns), "told", "epoch")
-    asked, told = sql.col("asked"), sql.col("told")
+    whole = earliest.select("run_id", sql.col("slot") * sql.lit(slot_ns), "write_end", "epoch")
+    write_start, write_end = sql.col("write_start"), sql.col("write_end")
     failed_over = (
-        (asked > sql.col("start_ns"))
+        (write_start > sql.col("start_ns"))
         & (sql.col("epoch") > sql.col("known_epoch"))
-        & sql.coalesce(told < sql.col("next_after_start"), sql.lit(True))
+        & sql.coalesce(write_end < sql.col("next_after_start"), sql.lit(True))
     )
-    recovered = (asked >= sql.col("removed_ns")) & sql.coalesce(
-        told < sql.col("next_after_end"), sql.lit(True)
+    recovered = (write_start >= sql.col("removed_ns")) & sql.coalesce(
+        write_end < sql.col("next_after_end"), sql.lit(True)
     )
     found = (
         single.unionAll(whole)
@@ -296,14 +298,14 @@ def _failover_and_recovery(
         .where(failed_over | recovered)
         .groupBy("run_id", "index", "start_ns", "removed_ns")
         .agg(
-            sql.min(sql.when(failed_over, sql.struct("told", "epoch"))).alias("failover"),
-            sql.min(sql.when(recovered, told)).alias("recovered"),
+            sql.min(sql.when(failed_over, sql.struct("write_end", "epoch"))).alias("failover"),
+            sql.min(sql.when(recovered, write_end)).alias("recovered"),
         )
     )
     return found.select(
         "run_id",
         "index",
-        ((sql.col("failover.told") - sql.col("start_ns")) / _NS_PER_MS).alias("failover_ms"),
+        ((sql.col("failover.write_end") - sql.col("start_ns")) / _NS_PER_MS).alias("failover_ms"),
         ((sql.col("recovered") - sql.col("removed_ns")) / _NS_PER_MS).alias("recovery_ms"),
         sql.col("failover.epoch").alias("new_epoch"),
     )

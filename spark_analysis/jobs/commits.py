@@ -31,8 +31,8 @@ from splitbrain.contracts.analysis.run import LostCommit, PhantomCommit
 from splitbrain.spark_analysis.frames import Counted, conform, few_or_many, has_record, is_write
 from splitbrain.spark_analysis.schemas import table_of
 
-_SAID: Final = ("f", "key", "value")
-_CONTENT: Final = ("run_id", *_SAID)
+_REQUEST: Final = ("f", "key", "value")
+_CONTENT: Final = ("run_id", *_REQUEST)
 _PLACE: Final = ("epoch", "offset", *_CONTENT)
 #: Columns that stand for a row where rows by the million are compared, see ``_keyed``.
 _KEY: Final = ("at", "content", "check")
@@ -72,7 +72,7 @@ def lost_commits(operations: DataFrame, committed: DataFrame, logs: DataFrame) -
     )
     # One key for each run stands for its writes without a position: without an offset it matches no
     # record, so the same reading shows whether there are any.
-    marked = writes.withColumns({name: sql.when(is_placed, sql.col(name)) for name in _SAID})
+    marked = writes.withColumns({name: sql.when(is_placed, sql.col(name)) for name in _REQUEST})
     candidates = _hardly_held(marked, records, _PLACE)
     lost = _not_held(writes.where(is_placed), candidates, nodes, _PLACE)
     # Most systems give positions: then nothing of this is read a second time.
@@ -193,7 +193,7 @@ def _not_held(
 ) -> DataFrame:
     """Return the writes, with ``holders`` and ``unknown``, that no majority can hold."""
     holding = sql.col("holding")
-    met = _same(writes, candidates, columns).join(sql.broadcast(nodes), "run_id")
+    candidates_held = _same(writes, candidates, columns).join(sql.broadcast(nodes), "run_id")
     holders, unknown = _holders(holding), sql.col("not_dumped")
     if "offset" in columns:
         in_snapshots = sql.size(sql.filter("starts", lambda start: start > sql.col("offset")))
@@ -204,7 +204,7 @@ def _not_held(
         unknown += sql.bit_count(sql.col("cut_off").bitwiseAND(sql.bitwise_not(holding)))
         all_holders = holders
     return (
-        met.where(all_holders + unknown < sql.col("majority"))
+        candidates_held.where(all_holders + unknown < sql.col("majority"))
         .withColumns({"holders": all_holders, "unknown": unknown})
         .drop("holding", *nodes.drop("run_id").columns)
     )

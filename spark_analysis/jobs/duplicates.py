@@ -28,12 +28,12 @@ def duplicates(operations: DataFrame, committed: DataFrame) -> DataFrame:
 
 
 def _committed_twice(operations: DataFrame, committed: DataFrame) -> DataFrame:
-    asked = (
+    requests = (
         operations.where(is_write() & (sql.col("type") != "fail"))
         .withColumnRenamed("argument", "value")
         .groupBy(*_CONTENT)
-        .agg(sql.count(sql.lit(1)).alias("asked"))
-        .withColumnsRenamed({name: f"asked_{name}" for name in _CONTENT})
+        .agg(sql.count(sql.lit(1)).alias("requests"))
+        .withColumnsRenamed({name: f"requested_{name}" for name in _CONTENT})
     )
     held = (
         committed.where(sql.col("f").isNotNull())
@@ -42,10 +42,10 @@ def _committed_twice(operations: DataFrame, committed: DataFrame) -> DataFrame:
         # Single records need no lookup.
         .where(sql.col("count") > 1)
     )
-    same = [held[name].eqNullSafe(asked[f"asked_{name}"]) for name in _CONTENT]
+    same = [held[name].eqNullSafe(requests[f"requested_{name}"]) for name in _CONTENT]
     return (
-        held.join(asked, same, "left")
-        .withColumn("expected", sql.greatest(sql.coalesce("asked", sql.lit(0)), sql.lit(1)))
+        held.join(requests, same, "left")
+        .withColumn("expected", sql.greatest(sql.coalesce("requests", sql.lit(0)), sql.lit(1)))
         .where(sql.col("count") > sql.col("expected"))
         .withColumn("kind", sql.lit("committed"))
         .select(*_CONTENT, "kind", "node", "count", "expected", "first_offset")

@@ -35,8 +35,8 @@ from splitbrain.spark_analysis.jobs.availability import CONTEXT_NS
 from splitbrain.spark_analysis.schemas import table_of
 
 #: Kinds of state events that can begin or end a reign.
-_LAST_WORDS: Final = ("stopped", "fatal")
-_BOUNDARIES: Final = ("started", "role", *_LAST_WORDS)
+_SAID_ENDS: Final = ("stopped", "fatal")
+_BOUNDARIES: Final = ("started", "role", *_SAID_ENDS)
 _NS_PER_MS: Final = 1e6
 
 
@@ -127,7 +127,7 @@ def _ended_reigns(state_events: DataFrame, faults: DataFrame, operations: DataFr
     )
     ended = (
         sql.when(sql.col("next_ns").isNull(), "run-ended")
-        .when(sql.col("next_kind").isin(*_LAST_WORDS), sql.col("next_kind"))
+        .when(sql.col("next_kind").isin(*_SAID_ENDS), sql.col("next_kind"))
         .when(sql.col("next_incarnation") > sql.col("incarnation"), "restarted")
         .otherwise("resigned")
     )

@@ -100,16 +100,16 @@ def run_fingerprints(verdicts: DataFrame, runs: DataFrame) -> DataFrame:
 
     An invalid run without an invalid checker counts as a finding of ``run``, as at the gate.
     """
-    told = verdicts.where(sql.col("verdict") == Verdict.INVALID.value).select(
+    invalid = verdicts.where(sql.col("verdict") == Verdict.INVALID.value).select(
         "run_id", "checker", "violations"
     )
-    silent = (
+    unexplained = (
         runs.where(sql.col("outcome") == "invalid")
-        .join(told.select("run_id"), "run_id", "left_anti")
+        .join(invalid.select("run_id"), "run_id", "left_anti")
         .select("run_id", sql.lit("run").alias("checker"), sql.lit("[]").alias("violations"))
     )
     with arrow_functions():
-        found = told.unionByName(silent).mapInArrow(
+        found = invalid.unionByName(unexplained).mapInArrow(
             _fingerprinted, struct_type(table_of(RunFingerprint))
         )
     return found.distinct()
@@ -121,14 +121,14 @@ def _fingerprinted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     for batch in batches:
         rows: list[dict[str, Any]] = []
         for row in batch.to_pylist():
-            one = fingerprint_of_row(row["checker"], row["violations"])
+            fingerprint = fingerprint_of_row(row["checker"], row["violations"])
             rows.append(
                 {
                     "run_id": row["run_id"],
-                    "checker": one.checker,
-                    "fingerprint": one.text,
-                    "kind": one.kind,
-                    "shape": one.shape,
+                    "checker": fingerprint.checker,
+                    "fingerprint": fingerprint.text,
+                    "kind": fingerprint.kind,
+                    "shape": fingerprint.shape,
                 }
             )
         yield pa.RecordBatch.from_pylist(rows, schema)
@@ -169,15 +169,15 @@ def failures_since(fingerprints: DataFrame, runs: DataFrame, since: dt.datetime)
 
 def flakes(fingerprints: DataFrame, runs: DataFrame) -> DataFrame:
     """Return a ``Flake`` of each plan that failed; none for runs without a plan."""
-    told = runs.where(sql.col("outcome").isin("valid", "invalid")).where(
+    judged = runs.where(sql.col("outcome").isin("valid", "invalid")).where(
         sql.col("plan_digest").isNotNull()
     )
     moment = sql.struct("started_at", "run_id")
-    plans = told.groupBy("plan_digest").agg(
+    plans = judged.groupBy("plan_digest").agg(
         sql.count(sql.lit(1)).alias("runs"), sql.min(moment)["run_id"].alias("first_run")
     )
     failed = (
-        told.join(fingerprints, "run_id")
+        judged.join(fingerprints, "run_id")
         .groupBy("plan_digest", "fingerprint", "checker", "kind")
         .agg(
             sql.count_distinct("run_id").alias("failed"),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from splitbrain.history.border import stray
+from splitbrain.history.border import foreign_entry
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.damage import Damage
 from splitbrain.spark_analysis.ingest import refused_rows
@@ -122,7 +122,7 @@ def _candidates(
     chosen: dict[str, _Candidate] = {}
     versions = {(table.name, table.version) for table in LAKE_TABLES}
     for path in sorted(folders):
-        if (found := stray(path)) is not None:
+        if (found := foreign_entry(path)) is not None:
             report.refused.append((path, f"it holds {found}, which no run makes"))
             continue
         folder = RunFolder(path)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 from splitbrain.contracts.committed import CommittedLog
-from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import DeploymentSpec
@@ -38,7 +37,7 @@ from splitbrain.systems.kraft.state_machines import (
     state_machine_of,
 )
 from splitbrain.systems.kraft.status import ask, figures, serves_topics
-from splitbrain.systems.questions import Endpoints, ask_all
+from splitbrain.systems.questions import Endpoints, ask_all, not_yet
 
 #: How long the nodes get to say what they believe when readiness or convergence is asked.
 STATUS_TIMEOUT_S: Final = 2.0
@@ -55,7 +54,6 @@ class KraftSystem:
     state_machines: Sequence[str] = tuple(WORKLOADS)
 
     def __init__(self) -> None:
-        """An adapter for one run."""
         self._run_folder: Path | None = None
         #: Nodes that do not vote.
         self._observers: tuple[NodeName, ...] = ()
@@ -97,20 +95,20 @@ class KraftSystem:
 
     def ready(self, runtime: Endpoints) -> None:
         """Return when all nodes answer and follow one leader that can commit."""
+        action = "wait for the cluster to serve"
         states = self._states(runtime, runtime.nodes())
-        self._require_all(runtime, states, "wait for the cluster to serve")
+        self._require_all(runtime, states, action)
         leaders = [node for node, state in states.items() if state.role == "leader"]
         beliefs = {(state.leader_id, state.epoch) for state in states.values()}
         if len(leaders) != 1 or len(beliefs) != 1:
-            raise _not_yet("wait for the cluster to serve", "no leader that all nodes follow yet")
+            raise not_yet(self.name, action, "no leader that all nodes follow yet")
         if states[leaders[0]].high_watermark < 0:
-            raise _not_yet(
-                "wait for the cluster to serve",
-                f"leader {leaders[0]} has not committed in its own epoch yet",
+            raise not_yet(
+                self.name, action, f"leader {leaders[0]} has not committed in its own epoch yet"
             )
         for node in self._observers:
             if not serves_topics(runtime.endpoint(node, CLIENT_PORT), STATUS_TIMEOUT_S):
-                raise _not_yet("wait for the cluster to serve", f"broker {node} is fenced yet")
+                raise not_yet(self.name, action, f"broker {node} is fenced yet")
 
     def leader(self, runtime: Endpoints, timeout_s: float) -> LeaderView:
         """Ask the nodes; of several that claim to lead the highest epoch wins."""
@@ -151,7 +149,7 @@ class KraftSystem:
                 f"{node} has committed {committed_end} and applied {applied} of {end}"
                 for node, (committed_end, end, applied) in sorted(ends.items())
             )
-            raise _not_yet(action, ends_text)
+            raise not_yet(self.name, action, ends_text)
         self._converged_ends = {node: state.high_watermark for node, state in states.items()}
 
     def metrics(
@@ -235,7 +233,7 @@ class KraftSystem:
     ) -> None:
         missing = [node for node in runtime.nodes() if node not in states]
         if missing:
-            raise _not_yet(action, f"no answer from {', '.join(missing)}")
+            raise not_yet(self.name, action, f"no answer from {', '.join(missing)}")
 
 
 def _claim(states: Mapping[NodeName, NodeState]) -> NodeName | None:
@@ -249,9 +247,3 @@ def _last_claim(states: Mapping[NodeName, NodeState]) -> NodeName | None:
     """Return the node that claims to lead the highest epoch of all that are claimed."""
     claims = [(state.epoch, node) for node, state in states.items() if state.role == "leader"]
     return max(claims)[1] if claims else None
-
-
-def _not_yet(action: str, problem: str) -> HarnessError:
-    return HarnessError(
-        action, "kraft", problem, "Look at the nodes' output in the run folder, nodes/<n>/."
-    )

@@ -80,7 +80,6 @@ class Aim:
         return True
 
     def _next_of(self, choice: list[NodeName]) -> NodeName:
-        """Return the first of these after the target, in turn."""
         place = self._nodes.index(self.target)
         turned = self._nodes[place + 1 :] + self._nodes[: place + 1]
         return next(node for node in turned if node in choice)

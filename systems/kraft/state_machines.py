@@ -26,6 +26,7 @@ BROKERS: Final = "brokers"
 BROKERS_DEFAULT: Final = 2
 #: Replicas of a topic whose creator does not say, where there are to be so many brokers.
 REPLICAS_MAX: Final = 3
+_CORRECT: Final = "Correct the bug or the setting"
 #: Kafka's name of the setting, and the nodes' own.
 _REPLICAS: Final = ("default.replication.factor", "default_replication_factor")
 
@@ -75,13 +76,6 @@ def with_replicas(settings: Mapping[str, str], brokers: int) -> dict[str, str]:
     return {**settings, _REPLICAS[0]: str(max(1, min(REPLICAS_MAX, brokers)))}
 
 
-def _check_replicas(settings: Mapping[str, str], brokers: int) -> None:
-    """Refuse a number of replicas that no topic could ever have."""
-    replicas = controller_settings(settings).default_replication_factor
-    if replicas > brokers:
-        raise ValueError(f"{_REPLICAS[0]} {replicas} cannot be met by {brokers} brokers")
-
-
 def check_options(options: Experiment) -> None:
     """Refuse what the nodes would refuse, before anything is made.
 
@@ -97,8 +91,12 @@ def check_options(options: Experiment) -> None:
     try:
         patches_of(options.bugs, machine)
         if machine == "metadata":
-            _check_replicas(settings, len(broker_ids(options)))
+            brokers = len(broker_ids(options))
+            replicas = controller_settings(settings).default_replication_factor
+            if replicas > brokers:
+                problem = f"{_REPLICAS[0]} {replicas} cannot be met by {brokers} brokers"
+                raise UsageError(problem, _CORRECT)
             settings = quorums_part(settings)
         quorum_settings(settings)
     except ValueError as error:
-        raise UsageError(str(error), "Correct the bug or the setting") from error
+        raise UsageError(str(error), _CORRECT) from error

@@ -44,7 +44,6 @@ def serves_topics(address: Address, timeout_s: float) -> bool:
 
 
 def _answer(address: Address, kind: RequestKind, timeout_s: float) -> ClientAnswer | None:
-    """Answer of one node, None if it says nothing proper within the time."""
     deadline = time.monotonic() + timeout_s
     try:
         with socket.create_connection((address.host, address.port), timeout_s) as connection:

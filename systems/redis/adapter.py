@@ -15,7 +15,7 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import DeploymentSpec, ImageSource
 from splitbrain.contracts.system import LeaderView, Place, ReadsSpeakFor, Route
-from splitbrain.systems.questions import Endpoints, ask_all
+from splitbrain.systems.questions import Endpoints, ask_all, not_yet
 from splitbrain.systems.redis import deployment as deploy
 from splitbrain.systems.redis.client import RedisClient
 from splitbrain.systems.redis.settings import Membership, Settings, settings
@@ -40,7 +40,6 @@ class RedisSystem:
     state_machines: Sequence[str] = ()
 
     def __init__(self) -> None:
-        """An adapter for one run."""
         self._membership = Membership(())
         self._settings: Settings = settings({}, 3)
 
@@ -82,9 +81,9 @@ class RedisSystem:
             assert seen is not None, "a node without one is refused above"
             if not seen.primary_is_fine or seen.fine_replicas != len(views) - 1:
                 problem = f"the Sentinel of {node} sees {seen.fine_replicas} replicas in order"
-                raise _not_yet(action, problem)
+                raise not_yet(self.name, action, problem)
             if not seen.quorum.startswith(_ALL_USABLE.format(count=len(views))):
-                raise _not_yet(action, f"the Sentinel of {node} says: {seen.quorum}")
+                raise not_yet(self.name, action, f"the Sentinel of {node} says: {seen.quorum}")
 
     def leader(self, runtime: Endpoints, timeout_s: float) -> LeaderView:
         """Ask the nodes; of several primaries that of the highest epoch of the Sentinels wins."""
@@ -116,7 +115,7 @@ class RedisSystem:
         offsets = {node: view.server.offset for node, view in views.items() if view.server}
         if len(set(offsets.values())) != 1:
             positions = ", ".join(f"{node} at {offset}" for node, offset in sorted(offsets.items()))
-            raise _not_yet(action, f"the replicas are not in step: {positions}")
+            raise not_yet(self.name, action, f"the replicas are not in step: {positions}")
 
     def metrics(
         self, runtime: Endpoints, node: NodeName, timeout_s: float
@@ -174,16 +173,20 @@ class RedisSystem:
             view = views.get(node)
             if view is None or view.server is None or view.sentinel is None:
                 part = "Sentinel" if view is not None and view.server is not None else "server"
-                raise _not_yet(action, f"no answer from the {part} of {node}")
+                raise not_yet(self.name, action, f"no answer from the {part} of {node}")
         named = {self._named(view) for view in views.values()}
         primaries = [node for node, view in views.items() if view.server and view.server.is_primary]
         if len(primaries) != 1 or len(named) != 1:
             claims = ", ".join(primaries) or "nobody"
             names = ", ".join(sorted(f"{name} (epoch {epoch})" for epoch, name in named))
-            raise _not_yet(action, f"{claims} claims to be primary, the Sentinels name {names}")
+            raise not_yet(
+                self.name, action, f"{claims} claims to be primary, the Sentinels name {names}"
+            )
         ((_, name),) = named
         if name != primaries[0]:
-            raise _not_yet(action, f"{primaries[0]} is primary, the Sentinels name {name}")
+            raise not_yet(
+                self.name, action, f"{primaries[0]} is primary, the Sentinels name {name}"
+            )
         return {node: views[node] for node in nodes}, primaries[0]
 
     def _require_replicas(
@@ -194,11 +197,13 @@ class RedisSystem:
             assert server is not None, "a node without one is refused before"
             if node == primary:
                 if server.online_replicas != len(views) - 1:
-                    raise _not_yet(action, f"{primary} has {server.online_replicas} replicas")
+                    raise not_yet(
+                        self.name, action, f"{primary} has {server.online_replicas} replicas"
+                    )
             elif not server.link_is_up:
-                raise _not_yet(action, f"{node} has no link to its primary")
+                raise not_yet(self.name, action, f"{node} has no link to its primary")
             elif self._membership.node_at(server.primary_host, server.primary_port) != primary:
-                raise _not_yet(action, f"{node} is a replica of {server.primary_host}")
+                raise not_yet(self.name, action, f"{node} is a replica of {server.primary_host}")
 
     def _named(self, view: NodeView) -> tuple[int, str]:
         """Configuration epoch and name of the primary, as this node's Sentinel has them."""
@@ -226,10 +231,4 @@ class RedisSystem:
 def _newest_epoch(views: Mapping[NodeName, NodeView]) -> int | None:
     return max(
         (view.sentinel.config_epoch for view in views.values() if view.sentinel), default=None
-    )
-
-
-def _not_yet(action: str, problem: str) -> HarnessError:
-    return HarnessError(
-        action, "redis", problem, "Look at the nodes' output in the run folder, nodes/<n>/."
     )

@@ -188,7 +188,6 @@ class RedisClient:
             await asyncio.sleep(PAUSE_S)  # back-off: nothing here can be waited on
 
     async def _attempt(self, operation: Operation, node: NodeName, deadline: float) -> Completion:
-        """Ask one node once."""
         loop = asyncio.get_running_loop()
         try:
             connection = await self._connect(node, deadline)

@@ -72,7 +72,6 @@ class ReplyParser:
         return replies
 
     def _reply(self, start: int) -> tuple[Reply, int]:
-        """Return the reply that begins at ``start``, and where it ends."""
         end = self._buffer.find(_LINE_END, start)
         if end < 0:
             raise _IncompleteError

@@ -75,7 +75,6 @@ class Node:
     """The two programs of one node."""
 
     def __init__(self, data: Path) -> None:
-        """Start nothing yet."""
         self._data = data
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 

@@ -79,19 +79,18 @@ def exchange(
     """Return a reply to each question, None if they do not come before the deadline (monotonic)."""
     parser = resp.ReplyParser()
     replies: list[resp.Reply] = []
+
+    def remaining_s() -> float:
+        if (remaining := deadline - time.monotonic()) <= 0:
+            raise TimeoutError
+        return remaining
+
     try:
-        remaining_s = deadline - time.monotonic()
-        if remaining_s <= 0:
-            return None
-        with socket.create_connection((address.host, address.port), remaining_s) as connection:
+        with socket.create_connection((address.host, address.port), remaining_s()) as connection:
             connection.sendall(b"".join(resp.encode_command(question) for question in questions))
             while len(replies) < len(questions):
-                remaining_s = deadline - time.monotonic()
-                if remaining_s <= 0:
-                    return None
-                connection.settimeout(remaining_s)
-                data = connection.recv(65_536)
-                if not data:
+                connection.settimeout(remaining_s())
+                if not (data := connection.recv(65_536)):
                     return None
                 replies += parser.feed(data)
     except (OSError, resp.ProtocolError):

@@ -1,6 +1,6 @@
 """One way to be wrong, as data, and the place where it is tried."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -24,7 +24,6 @@ class Scene:
 
 
 Arrange = Callable[[Scene], object]
-QUOTE = "'"
 
 
 def nothing(scene: Scene) -> None:
@@ -54,12 +53,34 @@ class Cause(msgspec.Struct, frozen=True):
     as_process: bool = False
 
 
-def impossible(command: str, advice: str, *rows: tuple[str, str, str]) -> tuple[Cause, ...]:
-    """Values that the last option of a command cannot have: name, what is wrong, value as said."""
-    option = command.rpartition(" ")[2]
+def causes(text: str, arranged: Mapping[str, Arrange] = {}) -> tuple[Cause, ...]:
+    """Causes as text: ``name | what is wrong | command``, and the sentence below it, indented.
+
+    Further columns: an exit code other than 64, and ``process`` for what is tried as one too. A
+    long command may stand below them, behind ``$``. ``arranged`` goes by the names.
+    """
+    heads: list[list[str]] = []
+    sentences: list[list[str]] = []
+    for line in text.strip("\n").splitlines():
+        if not line.startswith(" "):
+            heads.append(line.split(" | "))
+            sentences.append([])
+        elif line.startswith("  $ "):
+            heads[-1] += line.removeprefix("  $ ").split(" | ")
+        else:
+            sentences[-1].append(line.strip())
+    assert arranged.keys() <= {name for name, *_ in heads}
     return tuple(
-        Cause(name, wrong, f"{command} {said.strip(QUOTE)}", f"{option} cannot be {said}. {advice}")
-        for name, wrong, said in rows
+        Cause(
+            name,
+            wrong,
+            command,
+            " ".join(sentence),
+            next((int(word) for word in more if word.isdecimal()), 64),
+            arranged.get(name, nothing),
+            "process" in more,
+        )
+        for (name, wrong, command, *more), sentence in zip(heads, sentences, strict=True)
     )
 
 

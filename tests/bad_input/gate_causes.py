@@ -1,8 +1,7 @@
 """Policies that are none, and runs and baselines that are not there."""
 
-from tests.bad_input.cause import Arrange, Cause, Chapter, Scene, file
+from tests.bad_input.cause import Arrange, Chapter, Scene, causes, file
 
-GATE = "gate --policy gate.toml runs"
 SCHEMA = "schema = 1\n"
 
 
@@ -33,152 +32,82 @@ def baseline(content: bytes) -> Arrange:
 
 GATES = Chapter(
     "The release gate",
-    (
-        Cause(
-            "gate-without-policy",
-            "a gate without a policy",
-            "gate runs",
-            "the POLICY is missing. `splitbrain gate --help` shows what there is",
-        ),
-        Cause(
-            "policy-missing",
-            "a policy that is not there",
-            GATE,
-            "the policy gate.toml cannot be read: No such file or directory. Name a file that "
-            "exists",
-        ),
-        Cause(
-            "policy-no-utf-8",
-            "a policy that is no UTF-8",
-            GATE,
-            "the policy gate.toml is no TOML: it is not UTF-8: it holds the byte 0xff. Correct "
-            "the file; docs/gate.md says what may stand in it",
-            arrange=file("gate.toml", b'schema = 1\nname = "\xff"\n'),
-        ),
-        Cause(
-            "policy-deep",
-            "a policy nested without end",
-            GATE,
-            "the policy gate.toml is no TOML: it is nested too deeply. Correct the file; "
-            "docs/gate.md says what may stand in it",
-            arrange=file("gate.toml", f"require = {'[' * 3000}{']' * 3000}\n"),
-        ),
-        Cause(
-            "suite-no-utf-8",
-            "a suite that is no UTF-8",
-            "suite suite.toml",
-            "the suite file suite.toml is no TOML: it is not UTF-8: it holds the byte 0xff. "
-            "Correct the file; docs/suite.md says what may stand in it",
-            arrange=file("suite.toml", b'name = "\xff"\n'),
-        ),
-        Cause(
-            "suite-deep",
-            "a suite nested without end",
-            "suite suite.toml",
-            "the suite file suite.toml is no TOML: it is nested too deeply. Correct the file; "
-            "docs/suite.md says what may stand in it",
-            arrange=file("suite.toml", f"matrix = {'[' * 3000}{']' * 3000}\n"),
-        ),
-        Cause(
-            "nightly-no-utf-8",
-            "a nightly file that is no UTF-8",
-            "nightly night.toml",
-            "the nightly file night.toml is no TOML: it is not UTF-8: it holds the byte 0xff. "
-            "Correct the file; docs/nightly.md says what may stand in it",
-            arrange=file("night.toml", b'suite = "\xff"\n'),
-        ),
-        Cause(
-            "baseline-no-utf-8",
-            "a baseline that is no UTF-8",
-            "gate --policy gate.toml --baseline base.json runs",
-            "the baseline base.json is no gate's JSON: it is not UTF-8: it holds the byte "
-            "0xff. Name a folder of runs, a ledger, a gate's JSON, REF:PATH of one in git, or "
-            "none for none",
-            arrange=baseline(b'{"schema": 1, "policy": "\xff"}'),
-        ),
-        Cause(
-            "policy-without-schema",
-            "a policy that says no schema",
-            GATE,
-            "the policy gate.toml: it says no schema, and this version reads 1. Begin it with "
-            "schema = 1",
-            arrange=file("gate.toml", "require = []\n"),
-        ),
-        Cause(
-            "policy-demands-nothing",
-            "a policy without any threshold",
-            GATE,
-            "the policy gate.toml: it demands nothing. Give it a threshold, such as require = "
-            "['violations == 0']",
-            arrange=policy(SCHEMA),
-        ),
-        Cause(
-            "policy-unknown-key",
-            "a misspelt key in a policy",
-            GATE,
-            "the policy gate.toml, line 2: there is no key 'requires'. Did you mean 'require'?",
-            arrange=policy(f'{SCHEMA}requires = ["violations == 0"]\n'),
-        ),
-        Cause(
-            "policy-unknown-figure",
-            "a misspelt figure in a policy",
-            GATE,
-            "the policy gate.toml, line 3: there is no figure called 'lost_comits'. Did you "
-            "mean 'lost_commits'?",
-            arrange=demands("lost_comits == 0"),
-            as_process=True,
-        ),
-        Cause(
-            "policy-unknown-system",
-            "a threshold on a system that is not there",
-            GATE,
-            "the policy gate.toml, line 3: there is no system called 'krat'. Did you mean 'kraft'?",
-            arrange=demands("violations{system=krat} == 0"),
-        ),
-        Cause(
-            "policy-wrong-way",
-            "a threshold that demands what is worse",
-            GATE,
-            "the policy gate.toml, line 3: 'availability_min < 0.9' demands what is worse: of "
-            "availability_min higher is better. Write it with >",
-            arrange=demands("availability_min < 0.9"),
-        ),
-        Cause(
-            "policy-no-tier",
-            "a tier that the policy does not have",
-            f"{GATE} --tier nightly",
-            "the policy gate.toml has no tier 'nightly'. There is only 'gate'",
-            arrange=demands("violations == 0"),
-        ),
-        Cause(
-            "gate-no-runs-named",
-            "a gate without runs",
-            "gate --policy gate.toml",
-            "no runs are named. Name run folders, a folder of them, or a ledger",
-            arrange=demands("violations == 0"),
-        ),
-        Cause(
-            "gate-runs-missing",
-            "runs that are not there",
-            "gate --policy gate.toml rusn",
-            "there are no runs at rusn. Name a run folder, a folder of them such as runs/, a "
-            "ledger.jsonl, or a lake",
-            arrange=demands("violations == 0"),
-        ),
-        Cause(
-            "gate-baseline-missing",
-            "a baseline that is not there",
-            f"{GATE} --baseline before.json",
-            "there is no baseline before.json. Name a folder of runs, a ledger, a gate's JSON, "
-            "REF:PATH of one in git, or none for none",
-            arrange=demands("violations == 0"),
-        ),
-        Cause(
-            "gate-self-test-with-runs",
-            "a self-test of runs",
-            f"{GATE} --self-test",
-            "--self-test looks at the policy alone. Leave out runs, --baseline and --output",
-            arrange=demands("violations == 0"),
-        ),
+    causes(
+        """
+gate-without-policy | a gate without a policy | gate runs
+  missing argument POLICY. `splitbrain gate --help` shows what there is
+policy-missing | a policy that is not there | gate --policy gate.toml runs
+  the policy gate.toml cannot be read: No such file or directory. Name a file that exists
+policy-no-utf-8 | a policy that is no UTF-8 | gate --policy gate.toml runs
+  the policy gate.toml is no TOML: it is not UTF-8: it holds the byte 0xff. Correct the file;
+  docs/gate.md says what may stand in it
+policy-deep | a policy nested without end | gate --policy gate.toml runs
+  the policy gate.toml is no TOML: it is nested too deeply. Correct the file; docs/gate.md says what
+  may stand in it
+suite-no-utf-8 | a suite that is no UTF-8 | suite suite.toml
+  the suite file suite.toml is no TOML: it is not UTF-8: it holds the byte 0xff. Correct the file;
+  docs/suite.md says what may stand in it
+suite-deep | a suite nested without end | suite suite.toml
+  the suite file suite.toml is no TOML: it is nested too deeply. Correct the file; docs/suite.md
+  says what may stand in it
+nightly-no-utf-8 | a nightly file that is no UTF-8 | nightly night.toml
+  the nightly file night.toml is no TOML: it is not UTF-8: it holds the byte 0xff. Correct the file;
+  docs/nightly.md says what may stand in it
+baseline-no-utf-8 | a baseline that is no UTF-8 | gate --policy gate.toml --baseline base.json runs
+  the baseline base.json is no gate's JSON: it is not UTF-8: it holds the byte 0xff. Name a folder
+  of runs, a ledger, a gate's JSON, REF:PATH of one in git, or none for none
+policy-without-schema | a policy that says no schema | gate --policy gate.toml runs
+  the policy gate.toml: it says no schema, and this version reads 1. Begin it with schema = 1
+policy-demands-nothing | a policy without any threshold | gate --policy gate.toml runs
+  the policy gate.toml: it demands nothing. Give it a threshold, such as require = ['violations ==
+  0']
+policy-unknown-key | a misspelt key in a policy | gate --policy gate.toml runs
+  the policy gate.toml, line 2: there is no key 'requires'. Did you mean 'require'?
+policy-unknown-figure | a misspelt figure in a policy | gate --policy gate.toml runs | process
+  the policy gate.toml, line 3: there is no figure called 'lost_comits'. Did you mean
+  'lost_commits'?
+policy-unknown-system | a threshold on a system that is not there | gate --policy gate.toml runs
+  the policy gate.toml, line 3: there is no system called 'krat'. Did you mean 'kraft'?
+policy-wrong-way | a threshold that demands what is worse | gate --policy gate.toml runs
+  the policy gate.toml, line 3: 'availability_min < 0.9' demands what is worse: of availability_min
+  higher is better. Write it with >
+policy-no-tier | a tier that the policy does not have | gate --policy gate.toml runs --tier nightly
+  the policy gate.toml has no tier 'nightly'. There is only 'gate'
+gate-no-runs-named | a gate without runs | gate --policy gate.toml
+  no runs are named. Name run folders, a folder of them, or a ledger
+gate-runs-missing | runs that are not there | gate --policy gate.toml rusn
+  there are no runs at rusn. Name a run folder, a folder of them such as runs/, a ledger.jsonl, or a
+  lake
+gate-baseline-missing | a baseline that is not there
+  $ gate --policy gate.toml runs --baseline before.json
+  there is no baseline before.json. Name a folder of runs, a ledger, a gate's JSON, REF:PATH of one
+  in git, or none for none
+gate-self-test-with-runs | a self-test of runs | gate --policy gate.toml runs --self-test
+  --self-test looks at the policy alone. Leave out runs, --baseline and --output
+""",
+        {
+            "policy-no-utf-8": file("gate.toml", b'schema = 1\nname = "\xff"\n'),
+            "policy-deep": file("gate.toml", f"require = {'[' * 3000}{']' * 3000}\n"),
+            "suite-no-utf-8": file("suite.toml", b'name = "\xff"\n'),
+            "suite-deep": file("suite.toml", f"matrix = {'[' * 3000}{']' * 3000}\n"),
+            "nightly-no-utf-8": file("night.toml", b'suite = "\xff"\n'),
+            "baseline-no-utf-8": baseline(b'{"schema": 1, "policy": "\xff"}'),
+            "policy-without-schema": file("gate.toml", "require = []\n"),
+            "policy-demands-nothing": policy(SCHEMA),
+            "policy-unknown-key": policy(f'{SCHEMA}requires = ["violations == 0"]\n'),
+            "policy-unknown-figure": demands("lost_comits == 0"),
+            "policy-unknown-system": demands("violations{system=krat} == 0"),
+            "policy-wrong-way": demands("availability_min < 0.9"),
+            **dict.fromkeys(
+                (
+                    "policy-no-tier",
+                    "gate-no-runs-named",
+                    "gate-runs-missing",
+                    "gate-baseline-missing",
+                    "gate-self-test-with-runs",
+                ),
+                demands("violations == 0"),
+            ),
+        },
     ),
 )

@@ -1,12 +1,9 @@
-"""Histories that say nothing about any system.
-
-It is longer than 400 lines because it is a table, one entry for each way to be wrong.
-"""
+"""Histories that say nothing about any system."""
 
 import gzip
 
 from splitbrain.checker.names import history_models
-from tests.bad_input.cause import Arrange, Cause, Chapter, Scene, file
+from tests.bad_input.cause import Arrange, Chapter, Scene, causes, file
 
 REPAIR = "Repair the line, or remove it with its whole operation; --skip-broken leaves it out"
 KNOWN = "jsonl, edn, jepsen-log, kv, parquet, etcd-robustness"
@@ -18,8 +15,6 @@ TIMES = (
 )
 INVOKE = '{"process": 0, "type": "invoke", "f": "write", "value": 1}'
 OK = '{"process": 0, "type": "ok", "f": "write", "value": 1}'
-CHECK = "check history.jsonl"
-EDN = "check history.edn"
 MODELS = ", ".join(history_models())
 EDN_INVOKE = "{:process 0 :type :invoke :f :write :value 1}"
 
@@ -34,399 +29,230 @@ def bomb(scene: Scene) -> None:
     scene.write("history.jsonl.gz", gzip.compress(f"{INVOKE}\n{OK}\n".encode(), mtime=0))
 
 
-def unreadable(
-    name: str,
-    wrong: str,
-    problem: str,
-    arrange: Arrange,
-    *,
-    where: str = "history.jsonl, line 1 at byte 0",
-    options: str = "",
-    advice: str = REPAIR,
-) -> Cause:
-    """A history that cannot be read; ``where``: its file, and the place in it."""
-    command = f"check {where.partition(',')[0]}{options}"
-    says = f"could not read the history ({where}): {problem}. {advice}"
-    return Cause(name, wrong, command, says, arrange=arrange)
-
-
 HISTORIES = Chapter(
     "Bare histories",
-    (
-        Cause(
-            "history-missing",
-            "a history that is not there",
-            CHECK,
-            "there is no history.jsonl. Name a run folder or a history file",
-        ),
-        Cause(
-            "history-folder",
-            "a folder that is no run folder",
-            "check folder",
-            "folder is no run folder: it has no plan.json. Name a folder below runs/, or "
-            "runs/latest",
-            arrange=file("folder/file", ""),
-        ),
-        Cause(
-            "history-binary",
-            "bytes that are no text",
-            CHECK,
-            "could not read the history (history.jsonl): it looks like none of the known "
-            f"formats. Name its format with --format: {KNOWN}",
-            arrange=file("history.jsonl", bytes(range(1, 256))),
-            as_process=True,
-        ),
-        unreadable(
-            "history-text",
-            "some text",
-            "it looks like none of the known formats",
-            lines("Dear diary,", "nothing happened."),
-            where="history.jsonl",
-            advice=f"Name its format with --format: {KNOWN}",
-        ),
-        unreadable(
-            "history-gzip",
-            "a packed history that ends too early",
-            "its gzip packing ends too early",
-            file("history.jsonl.gz", gzip.compress(INVOKE.encode(), mtime=0)[:-9]),
-            where="history.jsonl.gz",
-            advice="Copy it again, or judge what is left: gzip -dc FILE > REST",
-        ),
-        unreadable(
-            "history-utf-16",
-            "another encoding",
-            "it is UTF-16",
-            file("history.jsonl", INVOKE.encode("utf-16")),
-            where="history.jsonl",
-            advice="Save it as UTF-8",
-        ),
-        unreadable(
-            "history-byte-order-mark",
-            "a byte order mark",
-            "it begins with a byte order mark",
-            lines("\ufeff" + INVOKE),
-            where="history.jsonl",
-            advice="Save it as UTF-8 without one",
-        ),
-        unreadable(
-            "history-one-list",
-            "one list of events",
-            "it is one JSON list, not one event a line",
-            lines(f"[{INVOKE},{OK}]"),
-            where="history.jsonl",
-            advice="Write one event a line: jq -c '.[]' FILE",
-        ),
-        unreadable(
-            "history-broken-middle",
-            "a broken line in the middle",
-            "it ends in the middle of a value",
-            lines(INVOKE, '{"process": 0, "type"', OK),
-            where="history.jsonl, line 2 at byte 59",
-        ),
-        unreadable(
-            "history-garbled-line",
-            "a line that is no JSON",
-            "it is no JSON: invalid character at byte 0",
-            lines(INVOKE, "what?", OK),
-            where="history.jsonl, line 2 at byte 59",
-        ),
-        unreadable(
-            "history-unknown-type",
-            "an event of no known type",
-            "type cannot be 'okay'",
-            lines(INVOKE, OK.replace("ok", "okay")),
-            where="history.jsonl, line 2 at byte 59",
-        ),
-        unreadable(
-            "history-no-f",
-            "an event without f",
-            "it has no field 'f'",
-            lines('{"process": 0, "type": "invoke"}'),
-        ),
-        unreadable(
-            "history-no-process",
-            "an event of nobody",
-            "it has no field 'process'",
-            lines('{"f": "read", "type": "invoke"}'),
-        ),
-        unreadable(
-            "history-no-utf-8",
-            "invalid UTF-8 in a value",
-            "it is not UTF-8: it holds the byte 0xff",
-            file("history.jsonl", INVOKE.replace("1", '"\u00ff"').encode("latin-1") + b"\n"),
-        ),
-        unreadable(
-            "history-huge-number",
-            "a time too large for any clock",
-            "it holds a number that is too large",
-            lines(INVOKE.replace("}", ', "time": 1e999}')),
-        ),
-        unreadable(
-            "history-nan",
-            "a value that JSON does not have",
-            "it is no JSON: invalid character at byte 56",
-            lines(INVOKE.replace("1}", "NaN}")),
-        ),
-        unreadable(
-            "history-deep",
-            "a value nested without end",
-            "it is nested too deeply",
-            lines(INVOKE.replace("1}", "[" * 50_000), OK),
-        ),
-        unreadable(
-            "history-deep-and-whole",
-            "a value nested deeper than anybody can look at",
-            "it is nested too deeply",
-            lines(INVOKE.replace("1}", "[" * 900 + "]" * 900 + "}"), OK),
-        ),
-        unreadable(
-            "history-gzip-bomb",
-            "a packed history that takes more memory than there is for it",
-            "unpacked, it takes more than the memory budget of 1 MiB",
-            bomb,
-            where="history.jsonl.gz",
-            advice="Look what it holds, and judge it unpacked: gzip -dc FILE > HISTORY",
-        ),
-        unreadable(
-            "history-endless-time",
-            "a time that no clock tells",
-            "its time is too large",
-            lines(INVOKE.replace("}", f', "time": {10**25}}}')),
-        ),
-        unreadable(
-            "edn-endless-time",
-            "a time that no clock tells, in EDN",
-            "its time is too large",
-            lines(EDN_INVOKE.replace("}", f" :time {10**25}}}"), name="history.edn"),
-            where="history.edn, line 1 at byte 0",
-        ),
-        unreadable(
-            "history-some-times",
-            "times in some lines only",
-            "only some of the lines have a field 'time'",
-            lines(INVOKE.replace("}", ', "time": 5}'), OK),
-            where="history.jsonl, line 2 at byte 70",
-        ),
-        unreadable(
-            "history-no-invocation",
-            "an answer that nobody asked for",
-            "process 0 completes write but has invoked nothing",
-            lines(OK),
-            where="history.jsonl, line 1 at byte 0, event 0",
-            advice=PAIRS,
-        ),
-        unreadable(
-            "history-two-open",
-            "two operations of one process at a time",
-            "process 0 invokes write while its write of index 0 is open",
-            lines(INVOKE, INVOKE),
-            where="history.jsonl, line 2 at byte 59, event 1",
-            advice=PAIRS,
-        ),
-        unreadable(
-            "history-process-back",
-            "a process that goes on before its last answer",
-            "process 0 invokes write at 5 ns, and its last operation was over at 9 ns",
-            lines(
+    causes(
+        f"""
+history-missing | a history that is not there | check history.jsonl
+  there is no history.jsonl. Name a run folder or a history file
+history-folder | a folder that is no run folder | check folder
+  folder is no run folder: it has no plan.json. Name a folder below runs/, or runs/latest
+history-binary | bytes that are no text | check history.jsonl | process
+  could not read the history (history.jsonl): it looks like none of the known formats. Name its
+  format with --format: {KNOWN}
+history-text | some text | check history.jsonl
+  could not read the history (history.jsonl): it looks like none of the known formats. Name its
+  format with --format: {KNOWN}
+history-gzip | a packed history that ends too early | check history.jsonl.gz
+  could not read the history (history.jsonl.gz): its gzip packing ends too early. Copy it again, or
+  judge what is left: gzip -dc FILE > REST
+history-utf-16 | another encoding | check history.jsonl
+  could not read the history (history.jsonl): it is UTF-16. Save it as UTF-8
+history-byte-order-mark | a byte order mark | check history.jsonl
+  could not read the history (history.jsonl): it begins with a byte order mark. Save it as UTF-8
+  without one
+history-one-list | one list of events | check history.jsonl
+  could not read the history (history.jsonl): it is one JSON list, not one event a line. Write one
+  event a line: jq -c '.[]' FILE
+history-broken-middle | a broken line in the middle | check history.jsonl
+  could not read the history (history.jsonl, line 2 at byte 59): it ends in the middle of a value.
+  {REPAIR}
+history-garbled-line | a line that is no JSON | check history.jsonl
+  could not read the history (history.jsonl, line 2 at byte 59): it is no JSON: invalid character at
+  byte 0. {REPAIR}
+history-unknown-type | an event of no known type | check history.jsonl
+  could not read the history (history.jsonl, line 2 at byte 59): type cannot be 'okay'. {REPAIR}
+history-no-f | an event without f | check history.jsonl
+  could not read the history (history.jsonl, line 1 at byte 0): it has no field 'f'. {REPAIR}
+history-no-process | an event of nobody | check history.jsonl
+  could not read the history (history.jsonl, line 1 at byte 0): it has no field 'process'. {REPAIR}
+history-no-utf-8 | invalid UTF-8 in a value | check history.jsonl
+  could not read the history (history.jsonl, line 1 at byte 0): it is not UTF-8: it holds the byte
+  0xff. {REPAIR}
+history-huge-number | a time too large for any clock | check history.jsonl
+  could not read the history (history.jsonl, line 1 at byte 0): it holds a number that is too large.
+  {REPAIR}
+history-nan | a value that JSON does not have | check history.jsonl
+  could not read the history (history.jsonl, line 1 at byte 0): it is no JSON: invalid character at
+  byte 56. {REPAIR}
+history-deep | a value nested without end | check history.jsonl
+  could not read the history (history.jsonl, line 1 at byte 0): it is nested too deeply. {REPAIR}
+history-deep-and-whole | a value nested deeper than anybody can look at | check history.jsonl
+  could not read the history (history.jsonl, line 1 at byte 0): it is nested too deeply. {REPAIR}
+history-gzip-bomb | a packed history that takes more memory than there is for it
+  $ check history.jsonl.gz
+  could not read the history (history.jsonl.gz): unpacked, it takes more than the memory budget of 1
+  MiB. Look what it holds, and judge it unpacked: gzip -dc FILE > HISTORY
+history-endless-time | a time that no clock tells | check history.jsonl
+  could not read the history (history.jsonl, line 1 at byte 0): its time is too large. {REPAIR}
+edn-endless-time | a time that no clock tells, in EDN | check history.edn
+  could not read the history (history.edn, line 1 at byte 0): its time is too large. {REPAIR}
+history-some-times | times in some lines only | check history.jsonl
+  could not read the history (history.jsonl, line 2 at byte 70): only some of the lines have a field
+  'time'. {REPAIR}
+history-no-invocation | an answer that nobody asked for | check history.jsonl
+  could not read the history (history.jsonl, line 1 at byte 0, event 0): process 0 completes write
+  but has invoked nothing. {PAIRS}
+history-two-open | two operations of one process at a time | check history.jsonl
+  could not read the history (history.jsonl, line 2 at byte 59, event 1): process 0 invokes write
+  while its write of index 0 is open. {PAIRS}
+history-process-back | a process that goes on before its last answer | check history.jsonl
+  could not read the history (history.jsonl, line 3 at byte 136, event 2): process 0 invokes write
+  at 5 ns, and its last operation was over at 9 ns. {PAIRS}
+edn-process-back | the same in EDN | check history.edn
+  could not read the history (history.edn, line 3 at byte 104, event 2): process 0 invokes write at
+  5 ns, and its last operation was over at 9 ns. {PAIRS}
+history-late-answer | an answer that comes after its process gave it up | check history.jsonl
+  could not read the history (history.jsonl, line 3 at byte 116, event 2): process 0 completes write
+  but has invoked nothing. {PAIRS}
+history-fraction-time | times in seconds | check history.jsonl
+  could not read the history (history.jsonl, line 1 at byte 0): its time is 0.25, which is no whole
+  number. {TIMES}
+history-rounded-time | a time in nanoseconds since 1970 with a point, which is rounded
+  $ check history.jsonl
+  could not read the history (history.jsonl, line 1 at byte 0): its time is 1.7e+18, which is
+  rounded. {TIMES}
+history-time-text | a time in a text | check history.jsonl
+  could not read the history (history.jsonl, line 1 at byte 0): time must be a whole number or a
+  number or null, not text. {REPAIR}
+edn-fraction-time | EDN with times in seconds | check history.edn
+  could not read the history (history.edn, line 1 at byte 0): its time is 0.25, which is no whole
+  number. {TIMES}
+history-half-process | a process with a fraction | check history.jsonl
+  could not read the history (history.jsonl, line 1 at byte 0): its process is 0.5, which is no
+  whole number. {REPAIR}
+history-null-process | no process | check history.jsonl
+  could not read the history (history.jsonl, line 1 at byte 0): process must be a whole number or a
+  number or text, not null. {REPAIR}
+history-negative-and-names | names of processes beside numbers below zero, which names are given
+  $ check history.jsonl
+  could not read the history (history.jsonl, line 2 at byte 60): some processes have names, and
+  others a number below zero. {REPAIR}
+history-other-answer | the answer to another question | check history.jsonl
+  could not read the history (history.jsonl, line 2 at byte 59, event 1): process 0 completes read,
+  but invoked write at index 0. {PAIRS}
+history-time-back | an answer before its question | check history.jsonl
+  could not read the history (history.jsonl, line 2 at byte 70, event 1): completed at 3 ns, before
+  its invocation at 9 ns. {PAIRS}
+history-index-back | an index that goes back | check history.jsonl
+  could not read the history (history.jsonl, line 2 at byte 71, event 3): index 3 does not come
+  after index 9. {PAIRS}
+edn-truncated | EDN that ends too early | check history.edn
+  could not read the history (history.edn, line 2 at byte 46): '{{' at character 0 is never closed.
+  {REPAIR}
+edn-no-map | EDN that is no map | check history.edn
+  could not read the history (history.edn, line 2 at byte 46): it is no map, as an operation is.
+  {REPAIR}
+edn-no-process | EDN without a process | check history.edn
+  could not read the history (history.edn, line 1 at byte 0): the map has no :process. {REPAIR}
+edn-bad-time | EDN with a time in words | check history.edn
+  could not read the history (history.edn, line 1 at byte 0): its time is no number. {REPAIR}
+edn-unknown-type | EDN of no known type | check history.edn
+  could not read the history (history.edn, line 1 at byte 0): :type cannot be 'ask'. {REPAIR}
+jepsen-log-broken | a broken line of a Jepsen log | check jepsen.log
+  could not read the history (jepsen.log, line 1 at byte 0): '[' at character 0 is never closed.
+  {REPAIR}
+unknown-model | no such model | check history.jsonl --model registr
+  there is no model called 'registr' for a bare history. Choose one of: {MODELS}
+model-needs-more | a checker that needs more than a history
+  $ check history.jsonl --model split-brain
+  there is no model called 'split-brain' for a bare history. Choose one of: {MODELS}
+own-model-missing | a model of one's own that is not there
+  $ check history.jsonl --model models/mine.py:Mine
+  there is no file models/mine.py. Name a Python file that holds a model
+own-model-broken | a model of one's own that is no Python
+  $ check history.jsonl --model history.py:Mine
+  history.py cannot be run: SyntaxError: '(' was never closed (history.py, line 1). Repair the file;
+  it is Python
+bank-total | a total that is no number | check history.jsonl --model bank:total=ten
+  the total in 'bank:total=ten' is no whole number. Write it as in bank:total=100
+check-jobs-zero | a history judged by nobody | check history.jsonl --jobs 0
+  --jobs cannot be 0. Choose a number between 1 and 256
+unknown-format | no such format | check history.jsonl --format xml
+  there is no history format called 'xml'. Choose one of: {KNOWN}
+wrong-format | another format than the file's | check history.jsonl --format edn
+  could not read the history (history.jsonl, line 1 at byte 0): it is no map, as an operation is.
+  {REPAIR}
+""",
+        {
+            "history-folder": file("folder/file", ""),
+            "history-binary": file("history.jsonl", bytes(range(1, 256))),
+            "history-text": lines("Dear diary,", "nothing happened."),
+            "history-gzip": file("history.jsonl.gz", gzip.compress(INVOKE.encode(), mtime=0)[:-9]),
+            "history-utf-16": file("history.jsonl", INVOKE.encode("utf-16")),
+            "history-byte-order-mark": lines("\ufeff" + INVOKE),
+            "history-one-list": lines(f"[{INVOKE},{OK}]"),
+            "history-broken-middle": lines(INVOKE, '{"process": 0, "type"', OK),
+            "history-garbled-line": lines(INVOKE, "what?", OK),
+            "history-unknown-type": lines(INVOKE, OK.replace("ok", "okay")),
+            "history-no-f": lines('{"process": 0, "type": "invoke"}'),
+            "history-no-process": lines('{"f": "read", "type": "invoke"}'),
+            "history-no-utf-8": file(
+                "history.jsonl", INVOKE.replace("1", '"\u00ff"').encode("latin-1") + b"\n"
+            ),
+            "history-huge-number": lines(INVOKE.replace("}", ', "time": 1e999}')),
+            "history-nan": lines(INVOKE.replace("1}", "NaN}")),
+            "history-deep": lines(INVOKE.replace("1}", "[" * 50_000), OK),
+            "history-deep-and-whole": lines(INVOKE.replace("1}", "[" * 900 + "]" * 900 + "}"), OK),
+            "history-gzip-bomb": bomb,
+            "history-endless-time": lines(INVOKE.replace("}", f', "time": {10**25}}}')),
+            "edn-endless-time": lines(
+                EDN_INVOKE.replace("}", f" :time {10**25}}}"), name="history.edn"
+            ),
+            "history-some-times": lines(INVOKE.replace("}", ', "time": 5}'), OK),
+            "history-no-invocation": lines(OK),
+            "history-two-open": lines(INVOKE, INVOKE),
+            "history-process-back": lines(
                 *(
                     event.replace("}", f', "time": {time}}}')
                     for event, time in ((INVOKE, 1), (OK, 9), (INVOKE, 5), (OK, 10))
                 )
             ),
-            where="history.jsonl, line 3 at byte 136, event 2",
-            advice=PAIRS,
-        ),
-        unreadable(
-            "edn-process-back",
-            "the same in EDN",
-            "process 0 invokes write at 5 ns, and its last operation was over at 9 ns",
-            lines(
+            "edn-process-back": lines(
                 *(
                     EDN_INVOKE.replace("invoke", type_).replace("}", f" :time {time}}}")
                     for type_, time in (("invoke", 1), ("ok", 9), ("invoke", 5), ("ok", 10))
                 ),
                 name="history.edn",
             ),
-            where="history.edn, line 3 at byte 104, event 2",
-            advice=PAIRS,
-        ),
-        unreadable(
-            "history-late-answer",
-            "an answer that comes after its process gave it up",
-            "process 0 completes write but has invoked nothing",
-            lines(INVOKE, OK.replace("ok", "info"), OK),
-            where="history.jsonl, line 3 at byte 116, event 2",
-            advice=PAIRS,
-        ),
-        unreadable(
-            "history-fraction-time",
-            "times in seconds",
-            "its time is 0.25, which is no whole number",
-            lines(INVOKE.replace("}", ', "time": 0.25}')),
-            advice=TIMES,
-        ),
-        unreadable(
-            "history-rounded-time",
-            "a time in nanoseconds since 1970 with a point, which is rounded",
-            "its time is 1.7e+18, which is rounded",
-            lines(INVOKE.replace("}", ', "time": 1700000000000000000.0}')),
-            advice=TIMES,
-        ),
-        unreadable(
-            "history-time-text",
-            "a time in a text",
-            "time must be a whole number or a number or null, not text",
-            lines(INVOKE.replace("}", ', "time": "1.5"}')),
-        ),
-        unreadable(
-            "edn-fraction-time",
-            "EDN with times in seconds",
-            "its time is 0.25, which is no whole number",
-            lines(EDN_INVOKE.replace("}", " :time 0.25}"), name="history.edn"),
-            where="history.edn, line 1 at byte 0",
-            advice=TIMES,
-        ),
-        unreadable(
-            "history-half-process",
-            "a process with a fraction",
-            "its process is 0.5, which is no whole number",
-            lines(INVOKE.replace("0", "0.5")),
-        ),
-        unreadable(
-            "history-null-process",
-            "no process",
-            "process must be a whole number or a number or text, not null",
-            lines(INVOKE.replace("0", "null")),
-        ),
-        unreadable(
-            "history-negative-and-names",
-            "names of processes beside numbers below zero, which names are given",
-            "some processes have names, and others a number below zero",
-            lines(INVOKE.replace("0", "-1"), INVOKE.replace("0", '"client-7"')),
-            where="history.jsonl, line 2 at byte 60",
-        ),
-        unreadable(
-            "history-other-answer",
-            "the answer to another question",
-            "process 0 completes read, but invoked write at index 0",
-            lines(INVOKE, OK.replace("write", "read")),
-            where="history.jsonl, line 2 at byte 59, event 1",
-            advice=PAIRS,
-        ),
-        unreadable(
-            "history-time-back",
-            "an answer before its question",
-            "completed at 3 ns, before its invocation at 9 ns",
-            lines(INVOKE.replace("}", ', "time": 9}'), OK.replace("}", ', "time": 3}')),
-            where="history.jsonl, line 2 at byte 70, event 1",
-            advice=PAIRS,
-        ),
-        unreadable(
-            "history-index-back",
-            "an index that goes back",
-            "index 3 does not come after index 9",
-            lines(INVOKE.replace("}", ', "index": 9}'), OK.replace("}", ', "index": 3}')),
-            where="history.jsonl, line 2 at byte 71, event 3",
-            advice=PAIRS,
-        ),
-        unreadable(
-            "edn-truncated",
-            "EDN that ends too early",
-            "'{' at character 0 is never closed",
-            lines(EDN_INVOKE, "{:process 0 :type :ok", name="history.edn"),
-            where="history.edn, line 2 at byte 46",
-        ),
-        unreadable(
-            "edn-no-map",
-            "EDN that is no map",
-            "it is no map, as an operation is",
-            lines(EDN_INVOKE, "(1 2 3)", name="history.edn"),
-            where="history.edn, line 2 at byte 46",
-        ),
-        unreadable(
-            "edn-no-process",
-            "EDN without a process",
-            "the map has no :process",
-            lines("{:type :invoke :f :read}", name="history.edn"),
-            where="history.edn, line 1 at byte 0",
-        ),
-        unreadable(
-            "edn-bad-time",
-            "EDN with a time in words",
-            "its time is no number",
-            lines(EDN_INVOKE.replace("}", ' :time "noon"}'), name="history.edn"),
-            where="history.edn, line 1 at byte 0",
-        ),
-        unreadable(
-            "edn-unknown-type",
-            "EDN of no known type",
-            ":type cannot be 'ask'",
-            lines(EDN_INVOKE.replace(":invoke", ":ask"), name="history.edn"),
-            where="history.edn, line 1 at byte 0",
-        ),
-        unreadable(
-            "jepsen-log-broken",
-            "a broken line of a Jepsen log",
-            "'[' at character 0 is never closed",
-            lines("INFO jepsen.util - 3\t:invoke\t:write\t[", name="jepsen.log"),
-            where="jepsen.log, line 1 at byte 0",
-        ),
-        Cause(
-            "unknown-model",
-            "no such model",
-            f"{CHECK} --model registr",
-            f"there is no model called 'registr' for a bare history. Choose one of: {MODELS}",
-            arrange=lines(INVOKE, OK),
-        ),
-        Cause(
-            "model-needs-more",
-            "a checker that needs more than a history",
-            f"{CHECK} --model split-brain",
-            f"there is no model called 'split-brain' for a bare history. Choose one of: {MODELS}",
-            arrange=lines(INVOKE, OK),
-        ),
-        Cause(
-            "own-model-missing",
-            "a model of one's own that is not there",
-            f"{CHECK} --model models/mine.py:Mine",
-            "there is no file models/mine.py. Name a Python file that holds a model",
-            arrange=lines(INVOKE, OK),
-        ),
-        Cause(
-            "own-model-broken",
-            "a model of one's own that is no Python",
-            f"{CHECK} --model history.py:Mine",
-            "history.py cannot be run: SyntaxError: '(' was never closed (history.py, line 1). "
-            "Repair the file; it is Python",
-            arrange=lines("class Mine(", name="history.py"),
-        ),
-        Cause(
-            "bank-total",
-            "a total that is no number",
-            f"{CHECK} --model bank:total=ten",
-            "the total in 'bank:total=ten' is no whole number. Write it as in bank:total=100",
-            arrange=lines(INVOKE, OK),
-        ),
-        Cause(
-            "check-jobs-zero",
-            "a history judged by nobody",
-            f"{CHECK} --jobs 0",
-            "--jobs cannot be 0. Choose a number between 1 and 256",
-            arrange=lines(INVOKE, OK),
-        ),
-        Cause(
-            "unknown-format",
-            "no such format",
-            f"{CHECK} --format xml",
-            f"there is no history format called 'xml'. Choose one of: {KNOWN}",
-            arrange=lines(INVOKE, OK),
-        ),
-        unreadable(
-            "wrong-format",
-            "another format than the file's",
-            "it is no map, as an operation is",
-            lines("hello", name="history.jsonl"),
-            options=" --format edn",
-        ),
+            "history-late-answer": lines(INVOKE, OK.replace("ok", "info"), OK),
+            "history-fraction-time": lines(INVOKE.replace("}", ', "time": 0.25}')),
+            "history-rounded-time": lines(INVOKE.replace("}", ', "time": 1700000000000000000.0}')),
+            "history-time-text": lines(INVOKE.replace("}", ', "time": "1.5"}')),
+            "edn-fraction-time": lines(EDN_INVOKE.replace("}", " :time 0.25}"), name="history.edn"),
+            "history-half-process": lines(INVOKE.replace("0", "0.5")),
+            "history-null-process": lines(INVOKE.replace("0", "null")),
+            "history-negative-and-names": lines(
+                INVOKE.replace("0", "-1"), INVOKE.replace("0", '"client-7"')
+            ),
+            "history-other-answer": lines(INVOKE, OK.replace("write", "read")),
+            "history-time-back": lines(
+                INVOKE.replace("}", ', "time": 9}'), OK.replace("}", ', "time": 3}')
+            ),
+            "history-index-back": lines(
+                INVOKE.replace("}", ', "index": 9}'), OK.replace("}", ', "index": 3}')
+            ),
+            "edn-truncated": lines(EDN_INVOKE, "{:process 0 :type :ok", name="history.edn"),
+            "edn-no-map": lines(EDN_INVOKE, "(1 2 3)", name="history.edn"),
+            "edn-no-process": lines("{:type :invoke :f :read}", name="history.edn"),
+            "edn-bad-time": lines(EDN_INVOKE.replace("}", ' :time "noon"}'), name="history.edn"),
+            "edn-unknown-type": lines(EDN_INVOKE.replace(":invoke", ":ask"), name="history.edn"),
+            "jepsen-log-broken": lines(
+                "INFO jepsen.util - 3\t:invoke\t:write\t[", name="jepsen.log"
+            ),
+            **dict.fromkeys(
+                (
+                    "unknown-model",
+                    "model-needs-more",
+                    "own-model-missing",
+                    "bank-total",
+                    "check-jobs-zero",
+                    "unknown-format",
+                ),
+                lines(INVOKE, OK),
+            ),
+            "own-model-broken": lines("class Mine(", name="history.py"),
+            "wrong-format": lines("hello", name="history.jsonl"),
+        },
     ),
 )

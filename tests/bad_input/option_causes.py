@@ -1,443 +1,206 @@
-"""Wrong commands, options and combinations of them.
-
-It is longer than 400 lines because it is a table, one entry for each way to be wrong.
-"""
+"""Wrong commands, options and combinations of them."""
 
 from splitbrain.harness.cli.main import app
 from splitbrain.nodes.server.start import quorum_settings
 from splitbrain.runtimes.registry import runtime_names
-from tests.bad_input.cause import Cause, Chapter, impossible
+from tests.bad_input.cause import Chapter, causes
 
-COMMAND_NAMES = sorted(name for name in app if not name.startswith("-"))
-KNOWN_SETTINGS = sorted(quorum_settings._OURS | set(quorum_settings._KAFKA))
+COMMAND_NAMES = ", ".join(sorted(name for name in app if not name.startswith("-")))
+KNOWN_SETTINGS = ", ".join(sorted(quorum_settings._OURS | set(quorum_settings._KAFKA)))
+RUNTIMES = ", ".join(runtime_names())
 
 COMMANDS = Chapter(
     "The command",
-    (
-        Cause(
-            "unknown-command",
-            "no such command",
-            "tset",
-            "there is no command 'tset'. Did you mean 'test'?",
-            as_process=True,
-        ),
-        Cause(
-            "empty-command",
-            "an empty command",
-            "''",
-            f"there is no command ''. The commands are: {', '.join(COMMAND_NAMES)}",
-        ),
-        Cause(
-            "option-without-command",
-            "an option without a command",
-            "--verbose",
-            "the option --verbose stands where a command is expected. `splitbrain --help` "
-            "shows what there is",
-        ),
-        Cause(
-            "unknown-option",
-            "a misspelt option",
-            "test --sed 3",
-            "`splitbrain test` has no option --sed. Did you mean --seed?",
-            as_process=True,
-        ),
-        Cause(
-            "outlandish-option",
-            "an option like no other",
-            "clean --zzz",
-            "`splitbrain clean` has no option --zzz. `splitbrain clean --help` shows what there is",
-        ),
-        Cause(
-            "missing-value",
-            "an option without its value",
-            "test --seed",
-            "--seed has no value. `splitbrain test --help` shows what there is",
-        ),
-        Cause(
-            "extra-word",
-            "one word too many",
-            "clean now",
-            "'now' is one word too many. `splitbrain clean --help` shows what there is",
-        ),
-        Cause(
-            "missing-path",
-            "nothing to be judged",
-            "check",
-            "the PATH is missing. `splitbrain check --help` shows what there is",
-        ),
-        Cause(
-            "missing-run",
-            "nothing to be replayed",
-            "replay",
-            "the RUN is missing. Name a run folder, such as runs/latest, or a --scenario FILE",
-        ),
-        Cause(
-            "repeated-option",
-            "an option given twice",
-            "test --seed 1 --seed 2",
-            "--seed is given twice. Give it once",
-        ),
-        Cause(
-            "value-for-switch",
-            "a switch with a value",
-            "test --keep-data=maybe",
-            "--keep-data cannot be 'maybe'. `splitbrain test --help` shows what there is",
-        ),
-        Cause(
-            "no-suite-file",
-            "a suite without its file",
-            "suite",
-            "no suite file is named. Name one, such as bench/suites/nightly.toml",
-        ),
-        Cause(
-            "missing-nightly-file",
-            "a nightly file that is not there",
-            "nightly missing.toml",
-            "the nightly file missing.toml cannot be read: No such file or directory. Name a "
-            "file that exists",
-        ),
+    causes(
+        f"""
+unknown-command | no such command | tset | process
+  there is no command 'tset'. Did you mean 'test'?
+empty-command | an empty command | ''
+  there is no command ''. The commands are: {COMMAND_NAMES}
+option-without-command | an option without a command | --verbose
+  the option --verbose stands where a command is expected. `splitbrain --help` shows what there is
+unknown-option | a misspelt option | test --sed 3 | process
+  `splitbrain test` has no option --sed. Did you mean --seed?
+outlandish-option | an option like no other | clean --zzz
+  `splitbrain clean` has no option --zzz. `splitbrain clean --help` shows what there is
+missing-value | an option without its value | test --seed
+  --seed has no value. `splitbrain test --help` shows what there is
+extra-word | one word too many | clean now
+  'now' is one word too many. `splitbrain clean --help` shows what there is
+missing-path | nothing to be judged | check
+  missing argument PATH. `splitbrain check --help` shows what there is
+missing-run | nothing to be replayed | replay
+  missing argument RUN. Name a run folder, such as runs/latest, or a --scenario FILE
+repeated-option | an option given twice | test --seed 1 --seed 2
+  --seed is given twice. Give it once
+value-for-switch | a switch with a value | test --keep-data=maybe
+  --keep-data cannot be 'maybe'. `splitbrain test --help` shows what there is
+no-suite-file | a suite without its file | suite
+  no suite file is named. Name one, such as bench/suites/nightly.toml
+missing-nightly-file | a nightly file that is not there | nightly missing.toml
+  the nightly file missing.toml cannot be read: No such file or directory. Name a file that exists
+"""
     ),
 )
 
 NUMBERS = Chapter(
     "Numbers",
-    (
-        *impossible(
-            "test --nodes",
-            "Choose a whole number",
-            ("nodes-word", "a word for a number", "'three'"),
-            ("nodes-fraction", "half a node", "'2.5'"),
-        ),
-        *impossible(
-            "test --nodes",
-            "Choose a number between 1 and 9",
-            ("nodes-zero", "no node", "0"),
-            ("nodes-ten", "more nodes than names", "10"),
-        ),
-        Cause(
-            "time-limit-unit",
-            "a time with a unit",
-            "test --time-limit 10m",
-            "--time-limit cannot be '10m'. Choose a number without a unit, such as 60 or 0.5",
-        ),
-        *impossible(
-            "test --time-limit",
-            "Choose a number above 0 and at most 604,800",
-            ("time-limit-zero", "no time at all", "0"),
-            ("time-limit-negative", "a time before it began", "-5"),
-            ("time-limit-nan", "a time that is no number", "nan"),
-            ("time-limit-infinite", "a time without end", "inf"),
-        ),
-        Cause(
-            "time-limit-huge",
-            "thirty years",
-            "test --time-limit 1e9",
-            "--time-limit cannot be 1e+09. Choose a number above 0 and at most 604,800",
-        ),
-        Cause(
-            "seed-word",
-            "a seed that is no number",
-            "test --seed lucky",
-            "--seed cannot be 'lucky'. Choose a whole number",
-        ),
-        *impossible(
-            "test --seed",
-            "Choose a number between 0 and 9,223,372,036,854,775,807",
-            ("seed-negative", "a seed below 0", "-1"),
-            ("seed-huge", "a seed beyond 64 bits", "99999999999999999999"),
-        ),
-        *impossible(
-            "test --concurrency",
-            "Choose a number between 1 and 10,000",
-            ("concurrency-zero", "nobody to work", "0"),
-            ("concurrency-huge", "too many to work", "1000000"),
-        ),
-        *impossible(
-            "test --rate",
-            "Choose a number above 0 and at most 10,000,000",
-            ("rate-zero", "no operation a second", "0"),
-            ("rate-negative", "operations taken back", "-5"),
-            ("rate-nan", "a rate that is no number", "nan"),
-            ("rate-infinite", "a rate without end", "inf"),
-        ),
-        *impossible(
-            "test --operation-timeout",
-            "Choose a number above 0 and at most 3,600",
-            ("timeout-zero", "no patience", "0"),
-            ("timeout-infinite", "endless patience", "inf"),
-        ),
-        Cause(
-            "times-zero",
-            "no replay",
-            "replay runs/latest --times 0",
-            "--times cannot be 0. Choose a number of at least 1",
-        ),
-        Cause(
-            "times-word",
-            "replays in words",
-            "replay runs/latest --times twice",
-            "--times cannot be 'twice'. Choose a whole number",
-        ),
+    causes(
+        """
+nodes-word | a word for a number | test --nodes three
+  --nodes cannot be 'three'. Choose a whole number
+nodes-fraction | half a node | test --nodes 2.5
+  --nodes cannot be '2.5'. Choose a whole number
+nodes-zero | no node | test --nodes 0
+  --nodes cannot be 0. Choose a number between 1 and 9
+nodes-ten | more nodes than names | test --nodes 10
+  --nodes cannot be 10. Choose a number between 1 and 9
+time-limit-unit | a time with a unit | test --time-limit 10m
+  --time-limit cannot be '10m'. Choose a number without a unit, such as 60 or 0.5
+time-limit-zero | no time at all | test --time-limit 0
+  --time-limit cannot be 0. Choose a number above 0 and at most 604,800
+time-limit-negative | a time before it began | test --time-limit -5
+  --time-limit cannot be -5. Choose a number above 0 and at most 604,800
+time-limit-nan | a time that is no number | test --time-limit nan
+  --time-limit cannot be nan. Choose a number above 0 and at most 604,800
+time-limit-infinite | a time without end | test --time-limit inf
+  --time-limit cannot be inf. Choose a number above 0 and at most 604,800
+time-limit-huge | thirty years | test --time-limit 1e9
+  --time-limit cannot be 1e+09. Choose a number above 0 and at most 604,800
+seed-word | a seed that is no number | test --seed lucky
+  --seed cannot be 'lucky'. Choose a whole number
+seed-negative | a seed below 0 | test --seed -1
+  --seed cannot be -1. Choose a number between 0 and 9,223,372,036,854,775,807
+seed-huge | a seed beyond 64 bits | test --seed 99999999999999999999
+  --seed cannot be 99999999999999999999. Choose a number between 0 and 9,223,372,036,854,775,807
+concurrency-zero | nobody to work | test --concurrency 0
+  --concurrency cannot be 0. Choose a number between 1 and 10,000
+concurrency-huge | too many to work | test --concurrency 1000000
+  --concurrency cannot be 1000000. Choose a number between 1 and 10,000
+rate-zero | no operation a second | test --rate 0
+  --rate cannot be 0. Choose a number above 0 and at most 10,000,000
+rate-negative | operations taken back | test --rate -5
+  --rate cannot be -5. Choose a number above 0 and at most 10,000,000
+rate-nan | a rate that is no number | test --rate nan
+  --rate cannot be nan. Choose a number above 0 and at most 10,000,000
+rate-infinite | a rate without end | test --rate inf
+  --rate cannot be inf. Choose a number above 0 and at most 10,000,000
+timeout-zero | no patience | test --operation-timeout 0
+  --operation-timeout cannot be 0. Choose a number above 0 and at most 3,600
+timeout-infinite | endless patience | test --operation-timeout inf
+  --operation-timeout cannot be inf. Choose a number above 0 and at most 3,600
+times-zero | no replay | replay runs/latest --times 0
+  --times cannot be 0. Choose a number of at least 1
+times-word | replays in words | replay runs/latest --times twice
+  --times cannot be 'twice'. Choose a whole number
+"""
     ),
 )
 
 NAMES = Chapter(
     "Names",
-    (
-        Cause(
-            "unknown-system",
-            "no such system",
-            "test --system krafft",
-            "there is no system called 'krafft'. Did you mean 'kraft'?",
-            as_process=True,
-        ),
-        Cause(
-            "unknown-workload",
-            "no such workload",
-            "test --workload registr",
-            "there is no workload called 'registr'. Did you mean 'register'?",
-        ),
-        Cause(
-            "unknown-state-machine",
-            "no such state machine",
-            "test --state-machine metdata",
-            "the system 'kraft' has no state machine 'metdata'. Did you mean 'metadata'?",
-        ),
-        Cause(
-            "unknown-fault",
-            "no such fault",
-            "test --nemesis partion",
-            "there is no fault or plan called 'partion'. Did you mean 'partition'?",
-        ),
-        Cause(
-            "unknown-fault-in-list",
-            "no such fault in a list",
-            "test --nemesis kill,paus",
-            "there is no fault called 'paus'. Did you mean 'pause'?",
-        ),
-        Cause(
-            "unknown-plan",
-            "no such plan",
-            "test --nemesis isolate-leadr",
-            "there is no fault or plan called 'isolate-leadr'. Did you mean 'isolate-leader'?",
-        ),
-        Cause(
-            "unknown-target",
-            "no such target",
-            "test --nemesis kill:leeder",
-            "there is no target 'leeder' in a cluster of n1, n2, n3. Use leader, follower, "
-            "last-leader, laggard, random:K, halves, all or a node's name",
-        ),
-        Cause(
-            "unknown-node",
-            "a node that is not there",
-            "test --nemesis kill:n7",
-            "there is no target 'n7' in a cluster of n1, n2, n3. Use leader, follower, "
-            "last-leader, laggard, random:K, halves, all or a node's name",
-        ),
-        Cause(
-            "unknown-bug",
-            "no such planted bug",
-            "test --bug stale-leader-read",
-            "the system 'kraft' has no planted bug 'stale-leader-read'. Did you mean "
-            "'stale-leader-reads'?",
-        ),
-        Cause(
-            "unknown-runtime",
-            "no such runtime",
-            "test --runtime doker",
-            f"there is no runtime 'doker'. Choose one of: {', '.join(runtime_names())}",
-        ),
-        Cause(
-            "setting-without-value",
-            "a setting without =",
-            "test --setting fetch",
-            "--setting 'fetch' is no pair. Write --setting NAME=VALUE",
-        ),
-        Cause(
-            "setting-without-name",
-            "a setting without name",
-            "test --setting =5",
-            "--setting '=5' is no pair. Write --setting NAME=VALUE",
-        ),
-        Cause(
-            "unknown-setting",
-            "no such setting",
-            "test --setting foo=bar",
-            f"unknown setting 'foo'; known are {', '.join(KNOWN_SETTINGS)}. Correct the bug or "
-            "the setting",
-            as_process=True,
-        ),
-        Cause(
-            "setting-word",
-            "a setting of the wrong type",
-            "test --setting fetch_timeout_ms=soon",
-            "setting 'fetch_timeout_ms' is 'soon', not a whole number. Correct the bug or the "
-            "setting",
-        ),
-        Cause(
-            "setting-twice",
-            "a setting given twice",
-            "test --setting fetch_timeout_ms=1 --setting fetch_timeout_ms=2",
-            "--setting sets 'fetch_timeout_ms' twice. Give it once",
-        ),
-        Cause(
-            "workload-option-no-pair",
-            "a workload option without =",
-            "test --workload-option values",
-            "--workload-option 'values' is no pair. Write --workload-option NAME=VALUE",
-        ),
-        Cause(
-            "unknown-workload-option",
-            "no such workload option",
-            "test --workload-option value=small",
-            "the workload 'register' has no option 'value'. Its options are: values",
-        ),
-        Cause(
-            "unknown-workload-option-value",
-            "no such value of a workload option",
-            "test --workload-option values=large",
-            "the option 'values' of the workload 'register' cannot be 'large'. Choose one of: "
-            "small, unique",
-        ),
-        Cause(
-            "workload-option-of-another",
-            "an option of another workload",
-            "test --workload set --workload-option values=small",
-            "the workload 'set' has no option 'values'. Its options are: none",
-        ),
+    causes(
+        f"""
+unknown-system | no such system | test --system krafft | process
+  there is no system called 'krafft'. Did you mean 'kraft'?
+unknown-workload | no such workload | test --workload registr
+  there is no workload called 'registr'. Did you mean 'register'?
+unknown-state-machine | no such state machine | test --state-machine metdata
+  the system 'kraft' has no state machine 'metdata'. Did you mean 'metadata'?
+unknown-fault | no such fault | test --nemesis partion
+  there is no fault or plan called 'partion'. Did you mean 'partition'?
+unknown-fault-in-list | no such fault in a list | test --nemesis kill,paus
+  there is no fault called 'paus'. Did you mean 'pause'?
+unknown-plan | no such plan | test --nemesis isolate-leadr
+  there is no fault or plan called 'isolate-leadr'. Did you mean 'isolate-leader'?
+unknown-target | no such target | test --nemesis kill:leeder
+  there is no target 'leeder' in a cluster of n1, n2, n3. Use leader, follower, last-leader,
+  laggard, random:K, halves, all or a node's name
+unknown-node | a node that is not there | test --nemesis kill:n7
+  there is no target 'n7' in a cluster of n1, n2, n3. Use leader, follower, last-leader, laggard,
+  random:K, halves, all or a node's name
+unknown-bug | no such planted bug | test --bug stale-leader-read
+  the system 'kraft' has no planted bug 'stale-leader-read'. Did you mean 'stale-leader-reads'?
+unknown-runtime | no such runtime | test --runtime doker
+  there is no runtime 'doker'. Choose one of: {RUNTIMES}
+setting-without-value | a setting without = | test --setting fetch
+  --setting 'fetch' is not a pair. Write --setting NAME=VALUE
+setting-without-name | a setting without name | test --setting =5
+  --setting '=5' is not a pair. Write --setting NAME=VALUE
+unknown-setting | no such setting | test --setting foo=bar | process
+  unknown setting 'foo'; known are {KNOWN_SETTINGS}. Correct the bug or the setting
+setting-word | a setting of the wrong type | test --setting fetch_timeout_ms=soon
+  setting 'fetch_timeout_ms' is 'soon', not a whole number. Correct the bug or the setting
+setting-twice | a setting given twice
+  $ test --setting fetch_timeout_ms=1 --setting fetch_timeout_ms=2
+  --setting sets 'fetch_timeout_ms' twice. Give it once
+workload-option-no-pair | a workload option without = | test --workload-option values
+  --workload-option 'values' is not a pair. Write --workload-option NAME=VALUE
+unknown-workload-option | no such workload option | test --workload-option value=small
+  the workload 'register' has no option 'value'. Its options are: values
+unknown-workload-option-value | no such value of a workload option
+  $ test --workload-option values=large
+  the option 'values' of the workload 'register' cannot be 'large'. Choose one of: small, unique
+workload-option-of-another | an option of another workload
+  $ test --workload set --workload-option values=small
+  the workload 'set' has no option 'values'. Its options are: none
+"""
     ),
 )
 
 COMBINATIONS = Chapter(
     "Combinations that cannot be",
-    (
-        Cause(
-            "no-state-machines",
-            "a state machine of a system that has no choice",
-            "test --system redis --state-machine registers",
-            "the system 'redis' has no choice of state machines. Leave --state-machine out",
-        ),
-        Cause(
-            "workload-of-another-state-machine",
-            "topics without metadata",
-            "test --workload topics",
-            "the workload 'topics' does not fit the state machine 'registers'. Choose "
-            "--state-machine metadata, or the workload register or set",
-        ),
-        Cause(
-            "registers-on-metadata",
-            "registers on metadata",
-            "test --state-machine metadata --workload register",
-            "the workload 'register' does not fit the state machine 'metadata'. Choose "
-            "--state-machine registers, or the workload topics",
-        ),
-        Cause(
-            "workload-of-another-system",
-            "a workload that the system does not serve",
-            "test --system redis --workload topics",
-            "the system 'redis' does not serve the workload 'topics'. Choose the workload "
-            "register or set",
-        ),
-        Cause(
-            "brokers-many",
-            "more brokers than names",
-            "test --state-machine metadata --setting brokers=9",
-            "the setting 'brokers' is '9' beside 3 nodes that vote. Choose between 1 and 6 brokers",
-        ),
-        Cause(
-            "replicas-many",
-            "more replicas than brokers",
-            "test --state-machine metadata --setting default.replication.factor=3",
-            "default.replication.factor 3 cannot be met by 2 brokers. Correct the bug or the "
-            "setting",
-        ),
-        Cause(
-            "bug-twice",
-            "a bug named twice",
-            "test --bug vote-not-persisted --bug vote-not-persisted",
-            "the bug 'vote-not-persisted' is named twice. Name each --bug once",
-        ),
-        Cause(
-            "partition-all",
-            "a partition of all nodes",
-            "test --nemesis partition:all",
-            "the fault 'partition' cannot have the target 'all'. Use one of: leader, follower, "
-            "random:1, halves",
-        ),
-        Cause(
-            "partition-random-all",
-            "a partition with no other side",
-            "test --nemesis partition:random:3",
-            "the target 'random:3' asks for 3 of 3 nodes. Ask for at most 2",
-        ),
-        Cause(
-            "kill-random-many",
-            "more nodes than there are",
-            "test --nemesis kill:random:5",
-            "the target 'random:5' asks for 5 of 3 nodes. Ask for at most 3",
-        ),
-        Cause(
-            "kill-halves",
-            "a target of another fault",
-            "test --nemesis kill:halves",
-            "the fault 'kill' cannot have the target 'halves'. Use one of: leader, follower, "
-            "random:1",
-        ),
-        Cause(
-            "partition-of-one",
-            "a partition of one node",
-            "test --nodes 1 --nemesis partition",
-            "the target 'leader' needs another node beside it, and the cluster is one node. "
-            "Choose at least --nodes 2, or another fault",
-        ),
-        Cause(
-            "follower-of-one",
-            "a follower of nobody",
-            "test --nodes 1 --nemesis kill:follower",
-            "the target 'follower' needs another node beside it, and the cluster is one node. "
-            "Choose at least --nodes 2, or another fault",
-        ),
-        Cause(
-            "none-and-kill",
-            "no fault and a fault",
-            "test --nemesis none,kill",
-            "'none' stands beside other faults in 'none,kill'. Name the faults, or none alone",
-        ),
-        Cause(
-            "hole-in-list",
-            "a hole in the list of faults",
-            "test --nemesis kill,,pause",
-            "something is missing in the list of faults 'kill,,pause'. Write it as "
-            "kind[:target],..., such as partition:leader,kill",
-        ),
-        Cause(
-            "empty-target",
-            "a colon without a target",
-            "test --nemesis partition:",
-            "something is missing in the list of faults 'partition:'. Write it as "
-            "kind[:target],..., such as partition:leader,kill",
-        ),
-        Cause(
-            "plan-in-list",
-            "a plan among faults",
-            "test --nemesis isolate-leader,kill",
-            "the plan 'isolate-leader' stands in a list, and a plan is a whole schedule. Name "
-            "the plan alone, or a list of fault kinds",
-        ),
-        Cause(
-            "no-room-for-faults",
-            "less time than one fault takes",
-            "test --nemesis kill --time-limit 5",
-            "no fault fits into a time limit of 5 s. Choose a --time-limit of at least 8, or "
-            "--nemesis none",
-        ),
-        Cause(
-            "no-room-for-plan",
-            "less time than a plan takes",
-            "test --nemesis leader-kill --time-limit 5",
-            "no fault of the plan 'leader-kill' fits into a time limit of 5 s. Choose a "
-            "--time-limit of at least 9, or --nemesis none",
-        ),
+    causes(
+        """
+no-state-machines | a state machine of a system that has no choice
+  $ test --system redis --state-machine registers
+  the system 'redis' has no choice of state machines. Leave --state-machine out
+workload-of-another-state-machine | topics without metadata | test --workload topics
+  the workload 'topics' does not fit the state machine 'registers'. Choose --state-machine metadata,
+  or the workload register or set
+registers-on-metadata | registers on metadata | test --state-machine metadata --workload register
+  the workload 'register' does not fit the state machine 'metadata'. Choose --state-machine
+  registers, or the workload topics
+workload-of-another-system | a workload that the system does not serve
+  $ test --system redis --workload topics
+  the system 'redis' does not serve the workload 'topics'. Choose the workload register or set
+brokers-many | more brokers than names | test --state-machine metadata --setting brokers=9
+  the setting 'brokers' is '9' beside 3 nodes that vote. Choose between 1 and 6 brokers
+replicas-many | more replicas than brokers
+  $ test --state-machine metadata --setting default.replication.factor=3
+  default.replication.factor 3 cannot be met by 2 brokers. Correct the bug or the setting
+bug-twice | a bug named twice | test --bug vote-not-persisted --bug vote-not-persisted
+  the bug 'vote-not-persisted' is named twice. Name each --bug once
+partition-all | a partition of all nodes | test --nemesis partition:all
+  the fault 'partition' cannot have the target 'all'. Use one of: leader, follower, random:1, halves
+partition-random-all | a partition with no other side | test --nemesis partition:random:3
+  the target 'random:3' asks for 3 of 3 nodes. Ask for at most 2
+kill-random-many | more nodes than there are | test --nemesis kill:random:5
+  the target 'random:5' asks for 5 of 3 nodes. Ask for at most 3
+kill-halves | a target of another fault | test --nemesis kill:halves
+  the fault 'kill' cannot have the target 'halves'. Use one of: leader, follower, random:1
+partition-of-one | a partition of one node | test --nodes 1 --nemesis partition
+  the target 'leader' needs another node beside it, and the cluster is one node. Choose at least
+  --nodes 2, or another fault
+follower-of-one | a follower of nobody | test --nodes 1 --nemesis kill:follower
+  the target 'follower' needs another node beside it, and the cluster is one node. Choose at least
+  --nodes 2, or another fault
+none-and-kill | no fault and a fault | test --nemesis none,kill
+  'none' stands beside other faults in 'none,kill'. Name the faults, or none alone
+hole-in-list | a hole in the list of faults | test --nemesis kill,,pause
+  something is missing in the list of faults 'kill,,pause'. Write it as kind[:target],..., such as
+  partition:leader,kill
+empty-target | a colon without a target | test --nemesis partition:
+  something is missing in the list of faults 'partition:'. Write it as kind[:target],..., such as
+  partition:leader,kill
+plan-in-list | a plan among faults | test --nemesis isolate-leader,kill
+  the plan 'isolate-leader' stands in a list, and a plan is a whole schedule. Name the plan alone,
+  or a list of fault kinds
+no-room-for-faults | less time than one fault takes | test --nemesis kill --time-limit 5
+  no fault fits into a time limit of 5 s. Choose a --time-limit of at least 8, or --nemesis none
+no-room-for-plan | less time than a plan takes | test --nemesis leader-kill --time-limit 5
+  no fault of the plan 'leader-kill' fits into a time limit of 5 s. Choose a --time-limit of at
+  least 9, or --nemesis none
+"""
     ),
 )

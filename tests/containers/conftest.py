@@ -1,19 +1,17 @@
 """The engine, and a cluster that the tests of one module share, whole again after each of them."""
 
-import fcntl
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from docker import DockerClient
 
-from splitbrain.history.run_folder import RunFolder
 from splitbrain.runtimes.docker.engine import connect
 from splitbrain.runtimes.docker.runtime import DockerRuntime
 from tests.awaiting import await_true
 from tests.containers.leftovers.engine_relay import EngineRelay
 from tests.containers.web_servers import NAMES
-from tests.runtimes.node_programs import link
+from tests.runtimes.node_programs import link, living
 
 
 @pytest.fixture(scope="session")
@@ -33,9 +31,7 @@ def relay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineRelay]:
 @pytest.fixture(scope="module")
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A run folder whose lock is held, as a living run holds it."""
-    folder = tmp_path_factory.mktemp("run")
-    with RunFolder(folder).lock.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with living(tmp_path_factory.mktemp("run")) as folder:
         yield folder
 
 

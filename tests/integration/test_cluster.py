@@ -36,16 +36,8 @@ def test_all_operations_do_what_they_say(cluster: Cluster) -> None:
         read("s"),
     )
     assert [completion.type for completion in completions] == ["ok"] * 8
-    assert [completion.value for completion in completions] == [
-        None,
-        1,
-        [1, 2, True],
-        [1, 3, False],
-        2,
-        7,
-        8,
-        [7, 8],
-    ]
+    values = [completion.value for completion in completions]
+    assert values == [None, 1, [1, 2, True], [1, 3, False], 2, 7, 8, [7, 8]]
     positions = [c.position for c in completions if c.position is not None]
     assert len(positions) == 5  # everything but reads has a place in the log
     assert positions == sorted(positions)
@@ -157,12 +149,10 @@ def test_state_events_are_whole_ordered_and_numbered_by_life(cluster: Cluster) -
 
 def test_a_write_is_acknowledged_only_by_a_majority(cluster: Cluster) -> None:
     leader = cluster.leader()
-    for node in cluster.runtime.nodes():
-        if node != leader:
-            cluster.runtime.pause(node)
+    others = cluster.paused_others(leader)
     completion = cluster.pinned(leader, write("r", 1), timeout_s=1.0)
     assert completion.type == "info"
-    for node in cluster.runtime.nodes():
+    for node in others:
         cluster.runtime.resume(node)
     cluster.await_ready()
 
@@ -172,9 +162,7 @@ def test_ack_before_commit_acknowledges_what_no_majority_holds(
 ) -> None:
     cluster = make_cluster("ack-before-commit")
     leader = cluster.leader()
-    others = [node for node in cluster.runtime.nodes() if node != leader]
-    for node in others:
-        cluster.runtime.pause(node)
+    others = cluster.paused_others(leader)
     # The first may still reach the others: it answers the fetches that wait at the leader. The
     # second answers nobody's fetch.
     for key in ("first", "second"):
@@ -192,9 +180,7 @@ def test_stale_leader_reads_answers_from_a_deposed_leader(
     cluster = make_cluster("stale-leader-reads")
     cluster.invoke(write("r", 1))
     leader = cluster.leader()
-    for node in cluster.runtime.nodes():
-        if node != leader:
-            cluster.runtime.pause(node)
+    cluster.paused_others(leader)
     alone = cluster.pinned(leader, read("r"))
     assert (alone.type, alone.value) == ("ok", 1)  # nobody was there to confirm that it leads
 
@@ -202,9 +188,7 @@ def test_stale_leader_reads_answers_from_a_deposed_leader(
 def test_a_correct_leader_that_is_alone_answers_no_read(cluster: Cluster) -> None:
     cluster.invoke(write("r", 1))
     leader = cluster.leader()
-    for node in cluster.runtime.nodes():
-        if node != leader:
-            cluster.runtime.pause(node)
+    cluster.paused_others(leader)
     assert cluster.pinned(leader, read("r")).type == "fail"
 
 

@@ -1,4 +1,8 @@
-"""The failures of all planted bugs by fingerprint: met again by another seed, told from others."""
+"""The failures of all planted bugs by fingerprint: met again by another seed, told from others.
+
+The seeds are those of ``test_planted_bugs_are_found``, which gates each change; the rules of a
+fingerprint are held by ``tests/properties/checker/test_fingerprints.py``.
+"""
 
 from collections import defaultdict
 
@@ -13,7 +17,7 @@ from splitbrain.harness.folder.simulation_outcome import JudgedOutcome
 from splitbrain.harness.judge.simulated_outcomes import judged
 from tests.integration.test_planted_bugs_are_found import FOUND_BY, SEEDS_MAX
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.nightly, pytest.mark.timeout(600)]
 
 #: Failures of each bug that are looked at.
 FAILURES = 2

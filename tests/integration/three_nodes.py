@@ -55,6 +55,13 @@ class Cluster:
 
         return awaited(found)
 
+    def paused_others(self, leader: NodeName) -> list[NodeName]:
+        """Pause every node but this one."""
+        others = [node for node in self.runtime.nodes() if node != leader]
+        for node in others:
+            self.runtime.pause(node)
+        return others
+
     def follower(self) -> NodeName:
         """A node that does not lead now."""
         leader = self.leader()

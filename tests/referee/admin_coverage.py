@@ -24,10 +24,7 @@ MET: Final[Mapping[ApiKey, frozenset[ApiError]]] = {
         {_E.NONE, _E.UNKNOWN_TOPIC_OR_PARTITION, _E.INVALID_REQUEST, _E.UNKNOWN_TOPIC_ID}
     ),
     ApiKey.DESCRIBE_CONFIGS: frozenset(
-        {
-            *(_E.NONE, _E.UNKNOWN_TOPIC_OR_PARTITION, _E.INVALID_TOPIC_EXCEPTION),
-            _E.INVALID_REQUEST,
-        }
+        {*(_E.NONE, _E.UNKNOWN_TOPIC_OR_PARTITION, _E.INVALID_TOPIC_EXCEPTION), _E.INVALID_REQUEST}
     ),
     ApiKey.ALTER_CONFIGS: frozenset(
         {
@@ -79,10 +76,7 @@ MET: Final[Mapping[ApiKey, frozenset[ApiError]]] = {
         }
     ),
     ApiKey.DESCRIBE_CLUSTER: frozenset(
-        {
-            *(_E.NONE, _E.INVALID_REQUEST, _E.MISMATCHED_ENDPOINT_TYPE),
-            _E.UNSUPPORTED_ENDPOINT_TYPE,
-        }
+        {*(_E.NONE, _E.INVALID_REQUEST, _E.MISMATCHED_ENDPOINT_TYPE), _E.UNSUPPORTED_ENDPOINT_TYPE}
     ),
     ApiKey.BROKER_REGISTRATION: frozenset(
         {
@@ -108,5 +102,5 @@ EXCUSED: Final[Mapping[ApiError, str]] = {
     _E.UNKNOWN_SERVER_ERROR: (
         "ours refuses so what makes a real controller fail, and lead no more: recovery states and "
         "security protocols that there are not; or what no log of a controller's holds"
-    ),
+    )
 }

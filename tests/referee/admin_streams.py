@@ -49,7 +49,6 @@ class Question:
 
     @property
     def api_key(self) -> ApiKey:
-        """API key."""
         return api_key_of_call(self.request)
 
 
@@ -160,7 +159,6 @@ class Side:
 
     @property
     def known(self) -> Known:
-        """View of a generator."""
         return Known(self.cluster_id, self.image)
 
     def begin(self) -> None:
@@ -260,7 +258,6 @@ def compare(one: Side, other: Side, seed: int, count: int) -> Comparison:
 
 
 def differing(path: str, one: Any, other: Any) -> Iterator[str]:
-    """Every place in which two values of plain structures differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in {**one, **other}:
             nothing = "nothing"
@@ -273,7 +270,6 @@ def differing(path: str, one: Any, other: Any) -> Iterator[str]:
 
 
 def codes(value: Any) -> Iterator[int]:
-    """Every error code in an answer."""
     if isinstance(value, dict):
         for key, item in value.items():
             if key == "error_code":

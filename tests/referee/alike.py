@@ -117,10 +117,7 @@ class Alike:
     def answer(self, message: msgspec.Struct, active: int, asked_of: int) -> dict[str, Any]:
         """An answer as every such cluster gives it; ``see`` the image after it first.
 
-        Args:
-            message: the answer.
-            active: node id of the active controller.
-            asked_of: broker id in the request; -1 without one.
+        ``active``: the active controller; ``asked_of``: broker id in the request, -1 without one.
         """
         fields: dict[str, Any] = msgspec.to_builtins(message)
         name = type(message).__name__

@@ -26,12 +26,7 @@ class Audit:
 
 
 def audit(acknowledged: Collection[int], found: Mapping[int, Sequence[int]]) -> Audit:
-    """Compare.
-
-    Args:
-        acknowledged: numbers of the records that the producer was told are safe.
-        found: numbers in each partition, in the order of their offsets.
-    """
+    """Compare numbers that were acknowledged with those in each partition, by their offsets."""
     times = Counter(number for numbers in found.values() for number in numbers)
     late = {
         later

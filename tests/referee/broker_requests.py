@@ -16,14 +16,7 @@ from splitbrain.nodes.wire.calls import encode_call
 from splitbrain.nodes.wire.controller_apis import CONTROLLER_FEATURES
 from splitbrain.nodes.wire.families import brokers, cluster, controllers, partitions
 from splitbrain.nodes.wire.principals import ANONYMOUS, encode_principal
-from tests.referee.known import (
-    BROKER_IDS,
-    NO_TOPIC_ID,
-    NOBODY,
-    Known,
-    directory,
-    incarnation,
-)
+from tests.referee.known import BROKER_IDS, NO_TOPIC_ID, NOBODY, Known, directory, incarnation
 
 #: A controller that no process stands behind.
 _CONTROLLER_ID: Final = 77

@@ -33,15 +33,16 @@ def admin(bootstrap: str) -> Generator[Any]:
         client.close()
 
 
-def quorum_view(bootstrap: str) -> QuorumView:
-    """The quorum as the brokers describe it now.
-
-    Raises:
-        KafkaError: they cannot.
-    """
+def _described_quorum(bootstrap: str) -> dict[str, Any]:
     with admin(bootstrap) as client:
         described = client.describe_metadata_quorum()
     ((partition,),) = [topic["partitions"] for topic in described["topics"]]
+    return partition
+
+
+def quorum_view(bootstrap: str) -> QuorumView:
+    """The quorum as the brokers describe it now; raises KafkaError: they cannot."""
+    partition = _described_quorum(bootstrap)
     return QuorumView(
         partition["leader_id"],
         partition["leader_epoch"],
@@ -54,12 +55,9 @@ def quorum_view(bootstrap: str) -> QuorumView:
 def lagging_voters(bootstrap: str) -> set[int]:
     """Controllers that do not hold yet what is committed, as the active one knows.
 
-    Raises:
-        KafkaError: the brokers cannot tell.
+    Raises KafkaError: the brokers cannot tell.
     """
-    with admin(bootstrap) as client:
-        described = client.describe_metadata_quorum()
-    ((partition,),) = [topic["partitions"] for topic in described["topics"]]
+    partition = _described_quorum(bootstrap)
     return {
         voter["replica_id"]
         for voter in partition["current_voters"]
@@ -101,11 +99,7 @@ def partitions(bootstrap: str, topic: str) -> list[PartitionView]:
 
 
 def create_topic(bootstrap: str, name: str, partitions: int, replication_factor: int) -> None:
-    """Create a topic; returns when it has leaders.
-
-    Raises:
-        KafkaError: it was refused.
-    """
+    """Create a topic; returns when it has leaders; raises KafkaError: it was refused."""
     options = {"num_partitions": partitions, "replication_factor": replication_factor}
     with admin(bootstrap) as client:
         client.create_topics({name: options}, wait_for_metadata=True)

@@ -79,8 +79,7 @@ def refusable(method: str, *arguments: Any, told: str = "", **options: Any) -> C
 def plain(value: Any) -> Any:
     """As JSON could write it; ids of topics are marked as such.
 
-    Raises:
-        TypeError: nobody has said how.
+    Raises TypeError: nobody has said how.
     """
     match value:
         case Enum():

@@ -30,13 +30,7 @@ NOT_SERVED: Final = frozenset({"30", "31", "38", "39", "40", "49", "51", "80", "
 #: Values that depend on the machine and the hour, wherever told: bytes of its disk, times, and by
 #: which change the features came to be as they are.
 _NUMBERS: Final = frozenset(
-    {
-        "total_bytes",
-        "usable_bytes",
-        "last_timestamp",
-        "finalized_epoch",
-        "finalized_features_epoch",
-    }
+    {"total_bytes", "usable_bytes", "last_timestamp", "finalized_epoch", "finalized_features_epoch"}
 )
 #: How a partition begins that something is told of.
 _PARTITION: Final = '{"topic":'

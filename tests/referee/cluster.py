@@ -107,7 +107,6 @@ class Cluster:
 
     @property
     def inner_controllers(self) -> str:
-        """Where tools find the controllers."""
         return ",".join(f"{voter.host}:{voter.port}" for voter in self.voters)
 
     def address(self, node_id: int, port: str) -> Address:
@@ -115,7 +114,6 @@ class Cluster:
         return self._runtime.endpoint(self.name_of(node_id), port)
 
     def memory_bytes(self, node_id: int) -> int:
-        """Handles of a running node."""
         sample = self._runtime.sample(self.name_of(node_id))
         assert sample is not None
         return sample.memory_bytes
@@ -137,17 +135,14 @@ class Cluster:
         )
 
     def start(self, node_id: int) -> None:
-        """Start one again that was killed or has ended."""
         self._runtime.start(self.name_of(node_id))
         self._killed.discard(self.name_of(node_id))
 
     def pause(self, node_id: int) -> None:
-        """Freeze it."""
         self._frozen.add(self.name_of(node_id))
         self._runtime.pause(self.name_of(node_id))
 
     def resume(self, node_id: int) -> None:
-        """Let a frozen one go on."""
         self._runtime.resume(self.name_of(node_id))
         self._frozen.discard(self.name_of(node_id))
 
@@ -160,7 +155,6 @@ class Cluster:
         self._runtime.cut(links)
 
     def heal(self) -> None:
-        """Undo every isolation."""
         self._runtime.restore(self._cut)
         self._cut.clear()
 
@@ -175,7 +169,6 @@ class Cluster:
         self._killed.clear()
 
     def log(self, node_id: int, lines: int = 100_000) -> str:
-        """Return the last lines of its output."""
         return self._runtime.log_tail(self.name_of(node_id), lines)
 
     def name_of(self, node_id: int) -> NodeName:
@@ -196,7 +189,7 @@ class Cluster:
         Fails at once when a node has exited that nobody killed.
         """
 
-        def asked() -> bool:
+        def checked() -> bool:
             gone = [name for name in self._members() if self._runtime.status(name) == "exited"]
             assert set(gone) <= self._killed, f"{claim}: {gone} exited\n{self.tails()}"
             return condition()
@@ -206,7 +199,7 @@ class Cluster:
                 retry=retry_if_not_result(bool),
                 stop=stop_after_delay(patience_s),
                 wait=wait_fixed(_INTERVAL_S),
-            )(asked)
+            )(checked)
         except RetryError as error:
             raise AssertionError(f"{claim}: not within {patience_s} s\n{self.tails()}") from error
 
@@ -229,11 +222,7 @@ class Cluster:
         return int(done.exit_code), output, errors
 
     def _container(self, name: NodeName) -> Any:
-        labels = [
-            f"{RUN_LABEL}={self._spec.run_id}",
-            f"{NODE_LABEL}={name}",
-            f"{ROLE_LABEL}=node",
-        ]
+        labels = [f"{RUN_LABEL}={self._spec.run_id}", f"{NODE_LABEL}={name}", f"{ROLE_LABEL}=node"]
         containers: Any = self._engine.containers
         (container,) = containers.list(filters={"label": labels})
         return container
@@ -264,7 +253,6 @@ class Cluster:
 
 
 def broker_name(node_id: int) -> NodeName:
-    """Name of the broker with this id in the network."""
     return NodeName(f"b{node_id}")
 
 
@@ -280,13 +268,8 @@ def deployed(
 ) -> Generator[Cluster]:
     """A cluster in a new run folder; removed at the end, its logs kept.
 
-    Args:
-        run_folder: does not exist yet.
-        controllers: their make.
-        brokers: how many.
-        settings: further properties of brokers.
-        environment: of brokers.
-        run_id: of a cluster that is no more, to have its cluster id.
+    ``settings`` and ``environment`` are the brokers'; ``run_id``: of a cluster that is no more, to
+    have its cluster id.
     """
     run_folder.mkdir(parents=True)
     with RunFolder(run_folder).lock.open("w") as lock:

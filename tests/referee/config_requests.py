@@ -124,7 +124,6 @@ def _fitting(random: Random, name: str) -> str | None:
 
 
 def alter_incrementally(random: Random, known: Known) -> msgspec.Struct:
-    """Single configs."""
     return configs.IncrementalAlterConfigsRequest(
         resources=tuple(
             configs.ResourceToChange(
@@ -157,7 +156,6 @@ def _changes(random: Random, kind: int, resource: str) -> tuple[configs.ConfigCh
 
 
 def alter(random: Random, known: Known) -> msgspec.Struct:
-    """All configs of resources."""
     return configs.AlterConfigsRequest(
         resources=tuple(
             configs.ResourceToSet(
@@ -175,7 +173,6 @@ def alter(random: Random, known: Known) -> msgspec.Struct:
 
 
 def describe(random: Random, known: Known) -> msgspec.Struct:
-    """All of them, or some."""
     return configs.DescribeConfigsRequest(
         resources=tuple(
             configs.ResourceToDescribe(

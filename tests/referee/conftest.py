@@ -35,10 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(
     scope="session",
-    params=[
-        pytest.param(KafkaControllers(), id="kafka"),
-        pytest.param(OwnControllers(), id="own"),
-    ],
+    params=[pytest.param(KafkaControllers(), id="kafka"), pytest.param(OwnControllers(), id="own")],
 )
 def shared_cluster(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -53,10 +50,7 @@ def shared_cluster(
 
 @pytest.fixture(
     scope="session",
-    params=[
-        pytest.param(KafkaControllers(), id="kafka"),
-        pytest.param(OwnControllers(), id="own"),
-    ],
+    params=[pytest.param(KafkaControllers(), id="kafka"), pytest.param(OwnControllers(), id="own")],
 )
 def shared_trio(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory

@@ -34,8 +34,6 @@ Seeds = Mapping[int, Path]
 
 @dataclass(frozen=True)
 class Quorum:
-    """Controllers, ready to be deployed."""
-
     nodes: tuple[NodeSpec, ...]
     voters: tuple[Voter, ...]
 
@@ -44,9 +42,7 @@ class Controllers(Protocol):
     """A make of controllers."""
 
     @property
-    def images(self) -> tuple[ImageSource, ...]:
-        """Source that they are started from."""
-        ...
+    def images(self) -> tuple[ImageSource, ...]: ...
 
     def quorum(self, run_id: RunId, run_folder: Path, place: Place) -> Quorum:
         """Write their configurations below the run folder and describe them."""
@@ -93,7 +89,6 @@ def seeded(node: NodeSpec, folder: Path | None, target: str) -> NodeSpec:
 
 
 def configuration_folder(run_folder: Path, name: NodeName) -> Path:
-    """The folder that a node finds its properties in."""
     return RunFolder(run_folder).node(name) / kraft.CONFIGURATION_FOLDER
 
 

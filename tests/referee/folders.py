@@ -39,12 +39,10 @@ def image_in(folder: Path, end_offset: int | None = None) -> MetadataImage:
 
 
 def image_of(folder: Path, snapshot_id: SnapshotId) -> MetadataImage:
-    """Read a snapshot in a folder."""
     return decode_image(snapshot_id, read_snapshot(_FILES, folder, snapshot_id))
 
 
 def snapshots(folder: Path) -> tuple[SnapshotId, ...]:
-    """Those in a folder, the oldest first."""
     return list_snapshots(_FILES, folder)
 
 

@@ -13,52 +13,35 @@ ELECTIONS: Final = "org.apache.kafka.tools.LeaderElectionCommand"
 
 
 def quorum_status(cluster: Cluster) -> dict[str, str]:
-    """Run ``kafka-metadata-quorum describe --status`` at the controllers."""
-    return fields(
-        _answer(
-            cluster,
-            QUORUM,
-            *("--bootstrap-controller", cluster.inner_controllers),
-            *("describe", "--status"),
-        )
-    )
+    return fields(_of_controllers(cluster, QUORUM, "describe", "--status"))
 
 
 def replicas(cluster: Cluster) -> dict[int, str]:
-    """Return replicas of the metadata log and their roles, by ``describe --replication``."""
-    answer = _answer(
-        cluster,
-        QUORUM,
-        *("--bootstrap-controller", cluster.inner_controllers),
-        *("describe", "--replication"),
-    )
+    answer = _of_controllers(cluster, QUORUM, "describe", "--replication")
     rows = [line.split() for line in answer.splitlines()[1:] if line.strip()]
     return {int(row[0]): row[-1] for row in rows}
 
 
 def cluster_id(cluster: Cluster) -> str:
-    """Run ``kafka-cluster cluster-id`` at the controllers."""
-    answer = _answer(
-        cluster, CLUSTER, "cluster-id", "--bootstrap-controller", cluster.inner_controllers
-    )
-    return fields(answer)["Cluster ID"]
+    return fields(_of_controllers(cluster, CLUSTER, "cluster-id"))["Cluster ID"]
 
 
 def topics(cluster: Cluster) -> list[str]:
-    """Run ``kafka-topics --list`` for the users' topics at the brokers."""
-    answer = _answer(
-        cluster,
-        TOPICS,
-        *("--bootstrap-server", cluster.inner_bootstrap),
-        *("--list", "--exclude-internal"),
-    )
-    return answer.split()
+    where = ("--bootstrap-server", cluster.inner_bootstrap)
+    return _answer(cluster, TOPICS, *where, "--list", "--exclude-internal").split()
 
 
 def fields(answer: str) -> dict[str, str]:
     """Names and values of an answer that has one of each a line."""
     pairs = (line.partition(":") for line in answer.splitlines() if ":" in line)
     return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _of_controllers(cluster: Cluster, tool: str, *command: str) -> str:
+    where = ("--bootstrap-controller", cluster.inner_controllers)
+    if tool == CLUSTER:  # a verb comes first
+        return _answer(cluster, tool, *command, *where)
+    return _answer(cluster, tool, *where, *command)
 
 
 def _answer(cluster: Cluster, *command: str) -> str:

@@ -45,12 +45,10 @@ class Known:
 
     @property
     def brokers(self) -> tuple[RegisterBrokerRecord, ...]:
-        """All that are registered, by id."""
         return tuple(broker for _, broker in sorted(self.image.brokers.items()))
 
     @property
     def unfenced(self) -> tuple[int, ...]:
-        """Brokers that may lead."""
         return tuple(
             broker.broker_id
             for broker in self.brokers
@@ -74,10 +72,8 @@ class Known:
 
 
 def directory(broker_id: int, number: int) -> str:
-    """One of a broker's directories."""
     return f"d{broker_id:015x}{number:016x}"
 
 
 def incarnation(broker_id: int, life: int) -> str:
-    """One process of a broker."""
     return f"e{broker_id:015x}{life:016x}"

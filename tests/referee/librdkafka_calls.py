@@ -61,7 +61,6 @@ PRODUCED: Final = "c"
 
 
 def calls() -> tuple[Call, ...]:
-    """While both brokers live."""
     return (*_topics(), *_partitions(), *_elections(), *_configs(), *_cluster(), *_deletions())
 
 

@@ -30,8 +30,7 @@ def split(content: bytes) -> Mapping[int, bytes]:
 def overlap(one: Mapping[int, bytes], other: Mapping[int, bytes]) -> int:
     """How many batches two logs have alike from their beginning on.
 
-    Raises:
-        AssertionError: a batch is another where both logs have one.
+    Raises AssertionError: a batch is another where both logs have one.
     """
     shared = sorted(set(one) & set(other))
     unlike = [offset for offset in shared if one[offset] != other[offset]]

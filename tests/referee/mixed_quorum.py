@@ -207,12 +207,10 @@ def numbered(number: int) -> IncrementalAlterConfigsRequest:
 
 
 def after(first: int, log: Mapping[int, bytes]) -> dict[int, bytes]:
-    """Return the part of a log from an offset on."""
     return {offset: raw for offset, raw in log.items() if offset >= first}
 
 
 def numbers_in(folder: Path) -> set[int]:
-    """All that were written, in a folder's log."""
     records = (
         decode_record(each.value or b"") for each in read_committed(folder) if not each.is_control
     )
@@ -228,7 +226,6 @@ def _written(record: MetadataRecord) -> str | None:
 
 
 def says(raw: bytes, number: int) -> bool:
-    """Whether a batch of the log writes this number."""
     batch = decode_batch(raw)
     if batch.is_control:
         return False
@@ -240,7 +237,6 @@ def says(raw: bytes, number: int) -> bool:
 def mixed(
     run_folder: Path, controllers: MixedControllers = CONTROLLERS, *, brokers: int = 0
 ) -> Generator[MixedQuorum]:
-    """The quorum, with brokers of Kafka's; removed at the end."""
     with deployed(run_folder, controllers, brokers=brokers) as cluster:
         yield MixedQuorum(cluster)
 
@@ -248,7 +244,6 @@ def mixed(
 def further(
     *, kafka: Mapping[str, str] | None = None, own: Mapping[str, str] | None = None
 ) -> MixedControllers:
-    """The same controllers with further settings."""
     kafkas, ours = CONTROLLERS.kafka, CONTROLLERS.own
     return replace(
         CONTROLLERS,

@@ -38,7 +38,6 @@ def format_options() -> tuple[str, ...]:
 def controller_properties(
     voter: Voter, voters: Sequence[Voter], data_path: str, settings: Mapping[str, str]
 ) -> str:
-    """Of a controller that is nothing else."""
     return _lines(
         {
             "process.roles": "controller",
@@ -62,16 +61,7 @@ def broker_properties(
     data_path: str,
     settings: Mapping[str, str],
 ) -> str:
-    """Of a broker that is nothing else.
-
-    Args:
-        node_id: unlike any voter's.
-        host: its name in the network.
-        client_port: where this machine's loopback interface has its port for clients.
-        voters: of the quorum that it belongs to.
-        data_path: a folder, as the broker sees it.
-        settings: further properties, which prevail.
-    """
+    """``client_port``: on this machine; ``data_path``: as the broker sees it; settings prevail."""
     return _lines(
         {
             "process.roles": "broker",

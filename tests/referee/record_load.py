@@ -48,7 +48,6 @@ class RecordLoad:
 
     @property
     def acknowledged(self) -> int:
-        """How many records were acknowledged so far."""
         return len(self._acknowledged)
 
     def produce(self, count: int) -> None:
@@ -58,7 +57,6 @@ class RecordLoad:
         self.flush()
 
     def flush(self) -> None:
-        """Wait until nothing is under way."""
         left = self._producer.flush(_DELIVERY_TIMEOUT_MS / 1000)
         assert left == 0, f"{left} records are neither acknowledged nor given up"
 
@@ -84,23 +82,21 @@ class RecordLoad:
         number = self._sent
         self._sent += 1
 
-        def told(error: KafkaError | None, message: Message) -> None:
+        def delivered(error: KafkaError | None, message: Message) -> None:
             del message
             if error is None:
                 self._acknowledged.add(number)
             else:
                 self._refused[number] = str(error)
 
-        self._producer.produce(self._topic, value=str(number).encode(), on_delivery=told)
+        self._producer.produce(self._topic, value=str(number).encode(), on_delivery=delivered)
         self._producer.poll(0)
 
     @property
     def refusals(self) -> set[str]:
-        """Why records were given up."""
         return set(self._refused.values())
 
     def audit(self) -> Audit:
-        """Read the whole topic, and compare."""
         return audit(self._acknowledged, read_all(self._bootstrap, self._topic))
 
 

@@ -75,7 +75,6 @@ def is_whole(cluster: Cluster) -> bool:
 
 
 def addresses(cluster: Cluster) -> Addresses:
-    """Where its controllers are."""
     found = {node_id: cluster.address(node_id, PEER_PORT) for node_id in range(1, COUNT + 1)}
     return {node_id: (address.host, address.port) for node_id, address in found.items()}
 

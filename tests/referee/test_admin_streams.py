@@ -45,8 +45,8 @@ def _compared(kafka: Side, own: Side, seed: int, count: int) -> Comparison:
     for side in (kafka, own):
         tidy(side)
     comparison = compare(kafka, own, seed, count)
-    told = "\n".join(map(str, comparison.differences))
-    assert not comparison.differences, f"seed {seed}, Kafka's | ours:\n{told}"
+    report = "\n".join(map(str, comparison.differences))
+    assert not comparison.differences, f"seed {seed}, Kafka's | ours:\n{report}"
     assert comparison.asked == count
     return comparison
 

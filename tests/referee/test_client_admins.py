@@ -140,7 +140,6 @@ class Asking:
             return self._ask_all(client, calls)
 
     def of_controllers(self) -> list[str]:
-        """Return the outcome of pointing a client at them."""
         bootstrap = ",".join(self._controllers)
         look = Call("describe_cluster", options={"request_timeout": _SHORT_S})
         with confluent_admin(bootstrap) as client:

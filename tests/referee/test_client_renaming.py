@@ -78,6 +78,10 @@ def _renamed(answer: Any) -> Any:
     return ClientRenaming(_LITERALS)(answer)
 
 
+def _each_of(rows: dict[str, tuple[Any, Change]]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(("answer", "change"), rows.values(), ids=rows)
+
+
 def _changed(answer: Any, change: Change) -> Any:
     other = copy.deepcopy(answer)
     change(other)
@@ -85,92 +89,71 @@ def _changed(answer: Any, change: Change) -> Any:
     return other
 
 
-@pytest.mark.parametrize(
-    ("answer", "change"),
-    [
-        pytest.param(_quorum(), lambda it: it.update(leader_id=2), id="who-leads"),
-        pytest.param(_quorum(), lambda it: it.update(leader_epoch=8), id="epoch"),
-        pytest.param(_quorum(), lambda it: it.update(high_watermark=77), id="mark"),
-        pytest.param(_quorum(), lambda it: it["observers"].reverse(), id="who-was-heard-first"),
-        pytest.param(_quorum(), lambda it: it["current_voters"].reverse(), id="who-is-told-first"),
-        pytest.param(
+@_each_of(
+    {
+        "who-leads": (_quorum(), lambda it: it.update(leader_id=2)),
+        "epoch": (_quorum(), lambda it: it.update(leader_epoch=8)),
+        "mark": (_quorum(), lambda it: it.update(high_watermark=77)),
+        "who-was-heard-first": (_quorum(), lambda it: it["observers"].reverse()),
+        "who-is-told-first": (_quorum(), lambda it: it["current_voters"].reverse()),
+        "progress-and-disk": (
             _quorum(),
             lambda it: it["observers"][0].update(
                 log_end_offset=-1, last_fetch_timestamp=-1, replica_directory_id=TopicId(_OTHER)
             ),
-            id="progress-and-disk",
         ),
-        pytest.param(_cluster(), lambda it: it.update(controller_id=12), id="any-broker"),
-        pytest.param(_topic(), lambda it: it.update(topic_id=TopicId(_OTHER)), id="topic-id"),
-        pytest.param(
-            _features(), lambda it: it["metadata.version"].update(finalized_epoch=10), id="features"
-        ),
-        pytest.param(_directories(), lambda it: it.update(usable_bytes=6), id="disk"),
-        pytest.param(
-            _directories(), lambda it: it["topics"].reverse(), id="which-topic-lies-first"
-        ),
-        pytest.param(
+        "any-broker": (_cluster(), lambda it: it.update(controller_id=12)),
+        "topic-id": (_topic(), lambda it: it.update(topic_id=TopicId(_OTHER))),
+        "features": (_features(), lambda it: it["metadata.version"].update(finalized_epoch=10)),
+        "disk": (_directories(), lambda it: it.update(usable_bytes=6)),
+        "which-topic-lies-first": (_directories(), lambda it: it["topics"].reverse()),
+        "which-partition-lies-first": (
             _directories(),
             lambda it: it["topics"][0].update(partitions=it["topics"][0]["partitions"][::-1]),
-            id="which-partition-lies-first",
         ),
-        pytest.param(_versions(), lambda it: it["api_versions"].pop("30"), id="no-acls"),
-        pytest.param(_versions(), lambda it: it["api_versions"].pop("81"), id="no-voters-go"),
-        pytest.param(_listed(), lambda it: it.update(orig_broker_id=12), id="who-answered"),
-    ],
+        "no-acls": (_versions(), lambda it: it["api_versions"].pop("30")),
+        "no-voters-go": (_versions(), lambda it: it["api_versions"].pop("81")),
+        "who-answered": (_listed(), lambda it: it.update(orig_broker_id=12)),
+    }
 )
 def test_what_is_declared_is_hidden(answer: Any, change: Change) -> None:
     assert _renamed(answer) == _renamed(_changed(answer, change))
 
 
-@pytest.mark.parametrize(
-    ("answer", "change"),
-    [
-        pytest.param(_quorum(), lambda it: it.update(leader_id=-1), id="nobody-leads"),
-        pytest.param(_quorum(), lambda it: it.update(leader_id=11), id="no-voter-leads"),
-        pytest.param(_quorum(), lambda it: it.update(leader_epoch=-1), id="no-epoch"),
-        pytest.param(_quorum(), lambda it: it.update(high_watermark=-1), id="no-mark"),
-        pytest.param(_quorum(), lambda it: it["observers"].pop(), id="an-observer-less"),
-        pytest.param(_quorum(), lambda it: it["current_voters"].pop(), id="a-voter-less"),
-        pytest.param(
+@_each_of(
+    {
+        "nobody-leads": (_quorum(), lambda it: it.update(leader_id=-1)),
+        "no-voter-leads": (_quorum(), lambda it: it.update(leader_id=11)),
+        "no-epoch": (_quorum(), lambda it: it.update(leader_epoch=-1)),
+        "no-mark": (_quorum(), lambda it: it.update(high_watermark=-1)),
+        "an-observer-less": (_quorum(), lambda it: it["observers"].pop()),
+        "a-voter-less": (_quorum(), lambda it: it["current_voters"].pop()),
+        "a-voter-by-its-disk": (
             _quorum(),
             lambda it: it["current_voters"][0].update(replica_directory_id=TopicId(_ID)),
-            id="a-voter-by-its-disk",
         ),
-        pytest.param(
+        "an-observer-without-disk": (
             _quorum(),
             lambda it: it["observers"][0].update(replica_directory_id=TopicId(_NONE)),
-            id="an-observer-without-disk",
         ),
-        pytest.param(_cluster(), lambda it: it.update(controller_id=1), id="no-broker"),
-        pytest.param(_cluster(), lambda it: it.update(controller_id=-1), id="no-controller"),
-        pytest.param(_cluster(), lambda it: it.update(cluster_id="other"), id="cluster"),
-        pytest.param(_cluster(), lambda it: it["brokers"][0].update(port=1), id="port"),
-        pytest.param(_cluster(), lambda it: it["brokers"][1].update(is_fenced=False), id="fenced"),
-        pytest.param(_topic(), lambda it: it.update(topic_id=TopicId(_NONE)), id="no-topic-id"),
-        pytest.param(
-            _topic(), lambda it: it["partitions"][0].update(leader_id=12), id="a-partitions-leader"
-        ),
-        pytest.param(
-            _topic(), lambda it: it["partitions"][0].update(leader_epoch=5), id="a-partitions-epoch"
-        ),
-        pytest.param(
-            _topic(), lambda it: it["partitions"][0]["isr_nodes"].reverse(), id="order-of-replicas"
-        ),
-        pytest.param(
-            _features(), lambda it: it["metadata.version"].update(finalized=[29, 30]), id="level"
-        ),
-        pytest.param(
+        "no-broker": (_cluster(), lambda it: it.update(controller_id=1)),
+        "no-controller": (_cluster(), lambda it: it.update(controller_id=-1)),
+        "cluster": (_cluster(), lambda it: it.update(cluster_id="other")),
+        "port": (_cluster(), lambda it: it["brokers"][0].update(port=1)),
+        "fenced": (_cluster(), lambda it: it["brokers"][1].update(is_fenced=False)),
+        "no-topic-id": (_topic(), lambda it: it.update(topic_id=TopicId(_NONE))),
+        "a-partitions-leader": (_topic(), lambda it: it["partitions"][0].update(leader_id=12)),
+        "a-partitions-epoch": (_topic(), lambda it: it["partitions"][0].update(leader_epoch=5)),
+        "order-of-replicas": (_topic(), lambda it: it["partitions"][0]["isr_nodes"].reverse()),
+        "level": (_features(), lambda it: it["metadata.version"].update(finalized=[29, 30])),
+        "no-epoch-of-features": (
             _features(),
             lambda it: it["metadata.version"].update(finalized_epoch=None),
-            id="no-epoch-of-features",
         ),
-        pytest.param(_directories(), lambda it: it.update(usable_bytes=-1), id="disk-unknown"),
-        pytest.param(_directories(), lambda it: it.update(log_dir="/other"), id="directory"),
-        pytest.param(
-            _listed(), lambda it: it["topics"]["a"].update(topic="b"), id="what-is-listed"
-        ),
-    ],
+        "disk-unknown": (_directories(), lambda it: it.update(usable_bytes=-1)),
+        "directory": (_directories(), lambda it: it.update(log_dir="/other")),
+        "what-is-listed": (_listed(), lambda it: it["topics"]["a"].update(topic="b")),
+    }
 )
 def test_everything_else_is_seen(answer: Any, change: Change) -> None:
     assert _renamed(answer) != _renamed(_changed(answer, change))

@@ -37,9 +37,7 @@ def await_in_sync(cluster: Cluster, topic: str, members: frozenset[int]) -> None
 
 def await_caught_up(cluster: Cluster) -> None:
     cluster.await_true(
-        "all controllers have caught up",
-        lambda: not lagging_voters(cluster.bootstrap),
-        _PATIENCE_S,
+        "all controllers have caught up", lambda: not lagging_voters(cluster.bootstrap), _PATIENCE_S
     )
 
 
@@ -69,9 +67,7 @@ def test_a_broker_that_is_asked_to_end_leads_nothing_when_it_does(trio: Cluster)
             trio.terminate(leaving, _PATIENCE_S)
             # One that crashed would lead until its session is over, three times as long.
             trio.await_true(
-                "others lead",
-                lambda: leads_nothing(trio, leaving, "leaving"),
-                _SESSION_S / 3,
+                "others lead", lambda: leads_nothing(trio, leaving, "leaving"), _SESSION_S / 3
             )
             await_in_sync(trio, "leaving", everyone - {leaving})
             trio.start(leaving)
@@ -79,9 +75,7 @@ def test_a_broker_that_is_asked_to_end_leads_nothing_when_it_does(trio: Cluster)
         assert_kept(load)
 
 
-def test_brokers_and_controllers_are_restarted_one_after_another_under_load(
-    trio: Cluster,
-) -> None:
+def test_brokers_and_controllers_are_restarted_one_after_another_under_load(trio: Cluster) -> None:
     everyone = frozenset(trio.brokers)
     create_topic(trio.bootstrap, "rolling", _PARTITIONS, replication_factor=3)
     with RecordLoad(trio.bootstrap, "rolling") as load:

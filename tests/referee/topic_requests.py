@@ -25,7 +25,6 @@ _TOO_MANY: Final = 10_001
 
 
 def create_topics(random: Random, known: Known) -> msgspec.Struct:
-    """One topic or two."""
     count = random.choice((1, 1, 1, 2, 3))
     return topics.CreateTopicsRequest(
         topics=tuple(_new_topic(random, known) for _ in range(count)),
@@ -110,7 +109,6 @@ def enlarge_chosen_topic(random: Random, known: Known) -> msgspec.Struct:
 
 
 def delete_chosen_topics(random: Random, known: Known) -> msgspec.Struct:
-    """All of them."""
     del random
     return topics.DeleteTopicsRequest(
         topics=tuple(
@@ -148,7 +146,6 @@ def _doomed(random: Random, known: Known) -> topics.TopicToDelete:
 
 
 def delete_topics_by_name(random: Random, known: Known) -> msgspec.Struct:
-    """As versions before ids ask."""
     topic = some_topic(random, known)
     name = "none" if topic is None else topic.name
     return topics.DeleteTopicsRequest(
@@ -158,7 +155,6 @@ def delete_topics_by_name(random: Random, known: Known) -> msgspec.Struct:
 
 
 def create_partitions(random: Random, known: Known) -> msgspec.Struct:
-    """More partitions, where the asker chooses."""
     count = random.choice((1, 1, 1, 2))
     return topics.CreatePartitionsRequest(
         topics=tuple(_larger(random, known) for _ in range(count)),
@@ -194,7 +190,6 @@ def _even(among: Sequence[TopicImage]) -> list[TopicImage]:
 
 
 def elect_leaders(random: Random, known: Known) -> msgspec.Struct:
-    """Preferred ones or unclean ones."""
     return partitions.ElectLeadersRequest(
         election_type=random.choice((0, 0, 0, 1, 1, 2))
         if random.random() < 0.3
@@ -210,7 +205,6 @@ def elect_leaders(random: Random, known: Known) -> msgspec.Struct:
 
 
 def alter_reassignments(random: Random, known: Known) -> msgspec.Struct:
-    """Moves, and ends of moves."""
     return partitions.AlterPartitionReassignmentsRequest(
         timeout_ms=_TIMEOUT_MS,
         allow_replication_factor_change=random.random() < 0.8,
@@ -237,7 +231,6 @@ def _target(random: Random, known: Known) -> tuple[int, ...] | None:
 
 
 def list_reassignments(random: Random, known: Known) -> msgspec.Struct:
-    """Of all topics or of some."""
     return partitions.ListPartitionReassignmentsRequest(
         timeout_ms=_TIMEOUT_MS,
         topics=None

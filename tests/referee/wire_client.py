@@ -52,8 +52,7 @@ class DeposedError(Exception):
 class Connection:
     """One connection to one controller: a question, then its answer.
 
-    Raises:
-        OSError: it cannot be made, or the controller closes it.
+    Raises OSError: it cannot be made, or the controller closes it.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -68,7 +67,6 @@ class Connection:
         self._socket.close()
 
     def ask(self, request: msgspec.Struct, version: int) -> msgspec.Struct:
-        """The answer to a request of the control plane."""
         self._asked += 1
         payload = self._exchange(encode_call(request, version, self._asked, _CLIENT_ID))
         reply = decode_reply(payload, api_key_of_call(request), version)
@@ -87,19 +85,16 @@ class Connection:
         return opened(answer, request, version)
 
     def describe_quorum(self) -> DescribeQuorumAnswer:
-        """The quorum as this controller knows it."""
         answer = self._ask_quorum(DescribeQuorumRequest())
         assert isinstance(answer, DescribeQuorumAnswer)
         return answer
 
     def fetch(self, request: FetchRequest) -> FetchAnswer:
-        """Fetch the next part of the log."""
         answer = self._ask_quorum(request)
         assert isinstance(answer, FetchAnswer)
         return answer
 
     def fetch_snapshot(self, request: FetchSnapshotRequest) -> FetchSnapshotAnswer:
-        """Fetch the next part of a snapshot."""
         answer = self._ask_quorum(request)
         assert isinstance(answer, FetchSnapshotAnswer)
         return answer
@@ -228,7 +223,6 @@ class Follower:
 
 
 def batches_in(content: bytes) -> Iterator[RecordBatch]:
-    """Each batch of concatenated ones."""
     position = 0
     while position < len(content):
         yield decode_batch(content, position)

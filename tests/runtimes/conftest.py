@@ -9,7 +9,7 @@ from splitbrain.contracts.runtime import DeploymentSpec
 from tests.runtimes.node_programs import (
     NAMES,
     RUNTIMES,
-    ObservableRuntime,
+    AnyRuntime,
     await_serving,
     living,
     specification,
@@ -31,7 +31,7 @@ def deployed(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
     dress: Callable[[DeploymentSpec], DeploymentSpec],
-) -> Iterator[ObservableRuntime]:
+) -> Iterator[AnyRuntime]:
     """Three nodes in the runtime that the parameter names; a test may leave some out."""
     runtime = RUNTIMES[request.param]()
     with living(tmp_path_factory.mktemp("run")) as folder:
@@ -44,7 +44,7 @@ def deployed(
 
 
 @pytest.fixture
-def cluster(deployed: ObservableRuntime) -> Iterator[ObservableRuntime]:
+def cluster(deployed: AnyRuntime) -> Iterator[AnyRuntime]:
     """The module's cluster, whole again after each test."""
     yield deployed
     deployed.heal_all()
@@ -54,7 +54,7 @@ def cluster(deployed: ObservableRuntime) -> Iterator[ObservableRuntime]:
 
 
 @pytest.fixture(params=[DOCKER, NAMESPACES, PROCESSES])
-def runtime(request: pytest.FixtureRequest) -> Iterator[ObservableRuntime]:
+def runtime(request: pytest.FixtureRequest) -> Iterator[AnyRuntime]:
     """A runtime that has deployed nothing yet; the test need not take it down."""
     made = RUNTIMES[request.param]()
     yield made

@@ -95,14 +95,14 @@ server.serve_forever()
 """
 
 
-class ObservableRuntime(Runtime, Protocol):
+class AnyRuntime(Runtime, Protocol):
     """A runtime that can cut links shows the cuts, too."""
 
     def cut_links(self) -> Collection[Link]: ...
 
 
 #: How each runtime under test is made.
-RUNTIMES: dict[str, Callable[[], ObservableRuntime]] = {
+RUNTIMES: dict[str, Callable[[], AnyRuntime]] = {
     "docker": DockerRuntime,
     "namespaces": lambda: LocalRuntime("namespaces"),
     "processes": lambda: LocalRuntime("processes"),

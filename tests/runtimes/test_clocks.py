@@ -2,7 +2,7 @@
 
 import platform
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -11,7 +11,7 @@ import pytest
 from splitbrain.contracts.arms import ClockWarp
 from splitbrain.contracts.errors import CapabilityError
 from splitbrain.contracts.fault import US_PER_MS
-from splitbrain.contracts.runtime import Mount
+from splitbrain.contracts.runtime import DeploymentSpec, Mount
 from tests.awaiting import await_true
 from tests.runtimes.conftest import DOCKER, NAMESPACES, PROCESSES
 from tests.runtimes.node_programs import (
@@ -20,11 +20,9 @@ from tests.runtimes.node_programs import (
     NAMES,
     PROGRAM,
     RUNTIMES,
-    ObservableRuntime,
+    AnyRuntime,
     ask,
-    await_serving,
     link,
-    living,
     specification,
 )
 
@@ -38,47 +36,43 @@ AN_HOUR_MS = 3_600_000
 SLACK_MS = 500
 
 
-@pytest.fixture(scope="module", params=[DOCKER, NAMESPACES])
-def deployed(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ObservableRuntime]:
+have_clocks = pytest.mark.parametrize("deployed", [DOCKER, NAMESPACES], indirect=True)
+
+
+def clocked(spec: DeploymentSpec) -> DeploymentSpec:
     """As everywhere here, with clocks of their own."""
-    runtime = RUNTIMES[request.param]()
-    with living(tmp_path_factory.mktemp("run")) as folder:
-        spec = specification(runtime, Path(folder))
-        nodes = tuple(
-            msgspec.structs.replace(
-                node,
-                command=tuple(CLOCKS if word == PROGRAM else word for word in node.command),
-            )
-            for node in spec.nodes
+    nodes = tuple(
+        msgspec.structs.replace(
+            node, command=tuple(CLOCKS if word == PROGRAM else word for word in node.command)
         )
-        runtime.deploy(msgspec.structs.replace(spec, nodes=nodes, clocks="own"))
-        try:
-            await_serving(runtime)
-            yield runtime
-        finally:
-            runtime.teardown()
+        for node in spec.nodes
+    )
+    return msgspec.structs.replace(spec, nodes=nodes, clocks="own")
 
 
-def clocks(cluster: ObservableRuntime) -> tuple[float, float]:
+@pytest.fixture(scope="module")
+def dress() -> Callable[[DeploymentSpec], DeploymentSpec]:
+    return clocked
+
+
+def clocks(cluster: AnyRuntime) -> tuple[float, float]:
     wall, monotonic = ask(cluster, N1, "beat").split()
     return float(wall), float(monotonic)
 
 
-def is_ahead(cluster: ObservableRuntime, offset_ms: int) -> bool:
+def is_ahead(cluster: AnyRuntime, offset_ms: int) -> bool:
     return abs(cluster.clocks.offset_ms(N1) - offset_ms) < SLACK_MS
 
 
-def test_a_clock_that_nobody_touched_is_right(cluster: ObservableRuntime) -> None:
+@have_clocks
+def test_a_clock_that_nobody_touched_is_right(cluster: AnyRuntime) -> None:
     assert "clock" in cluster.capabilities()
     assert all(abs(cluster.clocks.offset_ms(node)) < SLACK_MS for node in NAMES)
 
 
+@have_clocks
 @pytest.mark.parametrize("offset_ms", [AN_HOUR_MS, -AN_HOUR_MS, -1_500])
-def test_a_jump_is_seen_by_the_program_at_once_and_its_monotonic_clock_goes_on(
-    cluster: ObservableRuntime, offset_ms: int
-) -> None:
+def test_a_jump_is_seen_and_monotonic_time_goes_on(cluster: AnyRuntime, offset_ms: int) -> None:
     wall, monotonic = clocks(cluster)
     cluster.clocks.warp(N1, ClockWarp(offset_us=offset_ms * US_PER_MS))
     cluster.clocks.warp(N1, ClockWarp(offset_us=offset_ms * US_PER_MS))
@@ -93,8 +87,9 @@ def test_a_jump_is_seen_by_the_program_at_once_and_its_monotonic_clock_goes_on(
     assert is_ahead(cluster, 0)
 
 
+@have_clocks
 @pytest.mark.parametrize("drift_ppm", [500_000, -500_000])
-def test_a_drift_grows_and_is_gone_when_undone(cluster: ObservableRuntime, drift_ppm: int) -> None:
+def test_a_drift_grows_and_is_gone_when_undone(cluster: AnyRuntime, drift_ppm: int) -> None:
     wall, monotonic = clocks(cluster)
     cluster.clocks.warp(N1, ClockWarp(drift_ppm=drift_ppm))
 
@@ -110,9 +105,8 @@ def test_a_drift_grows_and_is_gone_when_undone(cluster: ObservableRuntime, drift
     assert is_ahead(cluster, 0)
 
 
-def test_a_wrong_clock_outlasts_the_nodes_life_and_can_be_read_meanwhile(
-    cluster: ObservableRuntime,
-) -> None:
+@have_clocks
+def test_a_wrong_clock_outlasts_its_node_and_can_be_read(cluster: AnyRuntime) -> None:
     cluster.clocks.warp(N1, ClockWarp(offset_us=AN_HOUR_MS * US_PER_MS))
     cluster.kill(N1)
     assert is_ahead(cluster, AN_HOUR_MS)
@@ -123,7 +117,8 @@ def test_a_wrong_clock_outlasts_the_nodes_life_and_can_be_read_meanwhile(
     assert wall - float(ask(cluster, N2, "beat").split()[0]) > AN_HOUR_MS / 2000
 
 
-def test_healing_all_sets_every_clock_right(cluster: ObservableRuntime) -> None:
+@have_clocks
+def test_healing_all_sets_every_clock_right(cluster: AnyRuntime) -> None:
     cluster.clocks.warp(N1, ClockWarp(offset_us=AN_HOUR_MS * US_PER_MS, drift_ppm=100_000))
     cluster.heal_all()
     assert is_ahead(cluster, 0)
@@ -163,9 +158,7 @@ def static_program() -> bytes:
 
 
 @pytest.mark.parametrize("name", [DOCKER, NAMESPACES])
-def test_a_static_program_is_refused_before_the_run_with_the_reason(
-    name: str, run_folder: Path
-) -> None:
+def test_a_static_program_is_refused_with_the_reason(name: str, run_folder: Path) -> None:
     runtime = RUNTIMES[name]()
     folder = run_folder.absolute() / "programs"
     folder.mkdir()

@@ -9,7 +9,7 @@ from splitbrain.contracts.arms import FileChange
 from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.runtime import DISK_CAPABILITIES, DeploymentSpec
 from tests.awaiting import await_true
-from tests.runtimes.node_programs import N1, N2, NAMES, PORT, ObservableRuntime, ask, link
+from tests.runtimes.node_programs import N1, N2, NAMES, PORT, AnyRuntime, ask, link
 
 LOOK_S = 10.0
 
@@ -20,13 +20,13 @@ def dress() -> Callable[[DeploymentSpec], DeploymentSpec]:
     return lambda spec: msgspec.structs.replace(spec, disks="own", disk_mib=32)
 
 
-def started_again(cluster: ObservableRuntime) -> str:
+def started_again(cluster: AnyRuntime) -> str:
     cluster.start(N1)
     await_true(lambda: cluster.reachable(link(N1, N1), PORT, 1.0))
     return ask(cluster, N1, "starts")
 
 
-def test_a_flipped_byte_is_met_by_the_node_and_put_back_again(cluster: ObservableRuntime) -> None:
+def test_a_flipped_byte_is_met_by_the_node_and_put_back_again(cluster: AnyRuntime) -> None:
     cluster.disks.keep(N1)
     before = ask(cluster, N1, "starts").encode()
     cluster.kill(N1)
@@ -41,7 +41,7 @@ def test_a_flipped_byte_is_met_by_the_node_and_put_back_again(cluster: Observabl
     assert started_again(cluster).encode() == before + b"started\n"
 
 
-def test_a_truncated_file_is_met_by_the_node(cluster: ObservableRuntime) -> None:
+def test_a_truncated_file_is_met_by_the_node(cluster: AnyRuntime) -> None:
     cluster.kill(N1)
     cut = cluster.disks.change(N1, FileChange("truncate", "sta*", draw=1, offset=3))
     assert cut is not None
@@ -49,13 +49,13 @@ def test_a_truncated_file_is_met_by_the_node(cluster: ObservableRuntime) -> None
     assert started_again(cluster) == "stastarted\n"
 
 
-def test_a_wiped_node_knows_nothing_of_its_past(cluster: ObservableRuntime) -> None:
+def test_a_wiped_node_knows_nothing_of_its_past(cluster: AnyRuntime) -> None:
     cluster.kill(N1)
     assert "1 files" in cluster.disks.wipe(N1)
     assert started_again(cluster) == "started\n"
 
 
-def test_files_of_a_running_node_are_left_alone(cluster: ObservableRuntime) -> None:
+def test_files_of_a_running_node_are_left_alone(cluster: AnyRuntime) -> None:
     with pytest.raises(HarnessError, match="the node is running"):
         cluster.disks.wipe(N2)
     with pytest.raises(HarnessError, match="the node is running"):
@@ -63,13 +63,11 @@ def test_files_of_a_running_node_are_left_alone(cluster: ObservableRuntime) -> N
     assert "started" in ask(cluster, N2, "starts")
 
 
-def test_a_disk_that_nobody_harms_is_writable(cluster: ObservableRuntime) -> None:
+def test_a_disk_that_nobody_harms_is_writable(cluster: AnyRuntime) -> None:
     assert [cluster.disks.state(node, LOOK_S) for node in NAMES] == ["writable"] * 3
 
 
-def test_what_a_runtime_lacks_it_refuses_and_what_it_has_it_undoes(
-    cluster: ObservableRuntime,
-) -> None:
+def test_missing_disk_faults_are_refused_and_others_undone(cluster: AnyRuntime) -> None:
     able = cluster.capabilities() & DISK_CAPABILITIES
     assert {"power", "file-change", "wipe"} <= able
     for capability, act, undo in (

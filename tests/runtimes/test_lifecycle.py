@@ -3,10 +3,7 @@
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 import textwrap
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,21 +19,20 @@ from splitbrain.runtimes.local.sweep import RUN_VARIABLE
 from splitbrain.runtimes.registry import sweep_all
 from tests.awaiting import await_true
 from tests.runtimes.conftest import NAMESPACES, PROCESSES
+from tests.runtimes.killed_harness import killed_at_the_end
 from tests.runtimes.node_programs import (
     N1,
     N2,
     NAMES,
     PORT,
     RUNTIMES,
-    ObservableRuntime,
+    AnyRuntime,
     ask,
     await_serving,
     link,
     living,
     specification,
 )
-
-ROOT = Path(__file__).parents[2]
 
 #: A harness that deploys, breaks what it can, says so, and waits to be killed.
 HARNESS = """
@@ -77,27 +73,11 @@ def links_and_mounts() -> tuple[set[str], list[str]]:
     return links, Path("/proc/self/mounts").read_text().splitlines()
 
 
-@contextlib.contextmanager
-def harness(kind: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], RunId]]:
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(HARNESS), kind, str(folder)],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        run_id = RunId(process.stdout.readline().strip())
-        assert run_id
-        try:
-            yield process, run_id
-        finally:
-            process.kill()
+def harness(kind: str, folder: Path) -> contextlib.AbstractContextManager[RunId]:
+    return killed_at_the_end(textwrap.dedent(HARNESS), kind, str(folder))
 
 
-def test_teardown_leaves_nothing_and_may_be_repeated(
-    runtime: ObservableRuntime, run_folder: Path
-) -> None:
+def test_teardown_leaves_nothing_also_twice(runtime: AnyRuntime, run_folder: Path) -> None:
     spec = specification(runtime, run_folder)
     runtime.deploy(spec)
     assert list(runtime.nodes()) == list(NAMES)
@@ -106,7 +86,7 @@ def test_teardown_leaves_nothing_and_may_be_repeated(
     assert not anything_left(runtime, spec.run_id)
 
 
-def anything_left(runtime: ObservableRuntime, run_id: RunId) -> bool:
+def anything_left(runtime: AnyRuntime, run_id: RunId) -> bool:
     if runtime.name == "local":
         return bool(processes_of(run_id))
     client = connect()
@@ -117,9 +97,7 @@ def anything_left(runtime: ObservableRuntime, run_id: RunId) -> bool:
 
 
 @pytest.mark.parametrize("runtime", [NAMESPACES, PROCESSES], indirect=True)
-def test_teardown_leaves_no_process_no_link_and_no_mount(
-    runtime: ObservableRuntime, run_folder: Path
-) -> None:
+def test_teardown_leaves_no_process_link_or_mount(runtime: AnyRuntime, run_folder: Path) -> None:
     # Things that other runs make and remove meanwhile are not ours to count.
     spec = specification(runtime, run_folder)
     runtime.deploy(spec)
@@ -166,8 +144,8 @@ def test_two_clusters_side_by_side_do_not_meet(kind: str, tmp_path: Path) -> Non
         assert ask(second, N2, "starts").count("started") == 1
 
 
-def test_a_program_that_does_not_exist_is_one_sentence_and_leaves_nothing(
-    runtime: ObservableRuntime, run_folder: Path
+def test_a_missing_program_is_one_sentence_and_leaves_nothing(
+    runtime: AnyRuntime, run_folder: Path
 ) -> None:
     spec = specification(runtime, run_folder, command=("no-such-program",))
     with pytest.raises(HarnessError, match="no-such-program"):
@@ -177,17 +155,13 @@ def test_a_program_that_does_not_exist_is_one_sentence_and_leaves_nothing(
 
 @pytest.mark.parametrize("kind", [NAMESPACES, PROCESSES])
 def test_a_killed_harness_leaves_no_process(kind: str, tmp_path: Path) -> None:
-    with harness(kind, tmp_path / "run") as (process, run_id):
+    with harness(kind, tmp_path / "run") as run_id:
         assert len(processes_of(run_id)) >= 4
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        await_true(lambda: processes_of(run_id) == [], patience_s=10)
+    await_true(lambda: processes_of(run_id) == [], patience_s=10)
 
 
 @pytest.mark.parametrize("kind", [NAMESPACES, PROCESSES])
-def test_a_killed_host_takes_its_nodes_along_and_is_told_in_one_sentence(
-    kind: str, run_folder: Path
-) -> None:
+def test_a_killed_host_takes_its_nodes_along_and_is_told(kind: str, run_folder: Path) -> None:
     runtime = LocalRuntime("namespaces" if kind == "namespaces" else "processes")
     spec = specification(runtime, run_folder)
     runtime.deploy(spec)
@@ -203,10 +177,8 @@ def test_a_killed_host_takes_its_nodes_along_and_is_told_in_one_sentence(
 
 
 @pytest.mark.parametrize("kind", [PROCESSES])
-def test_a_sweep_ends_what_escaped_a_dead_run_and_spares_living_ones(
-    kind: str, tmp_path: Path
-) -> None:
-    with harness(kind, tmp_path / "dead") as (process, run_id):
+def test_a_sweep_ends_escaped_processes_and_spares_living_runs(kind: str, tmp_path: Path) -> None:
+    with harness(kind, tmp_path / "dead") as run_id:
         # Not even the keepers get to end their nodes: everything above them dies at one moment.
         members = processes_of(run_id)
         children = {each.number: each.parent for each in all_processes()}
@@ -214,19 +186,17 @@ def test_a_sweep_ends_what_escaped_a_dead_run_and_spares_living_ones(
         for number in keepers:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(number, signal.SIGSTOP)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        for number in keepers:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(number, signal.SIGKILL)
-        runtime = RUNTIMES[kind]()
-        with living(tmp_path / "living") as folder:
-            spec = specification(runtime, folder)
-            # The start of a run sweeps, as ``splitbrain clean`` does.
-            runtime.deploy(spec)
-            try:
-                sweep_all(tmp_path / "dead" / "lock")
-                await_true(lambda: processes_of(run_id) == [], patience_s=10)
-                assert len(processes_of(spec.run_id)) >= 4
-            finally:
-                runtime.teardown()
+    for number in keepers:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
+    runtime = RUNTIMES[kind]()
+    with living(tmp_path / "living") as folder:
+        spec = specification(runtime, folder)
+        # The start of a run sweeps, as ``splitbrain clean`` does.
+        runtime.deploy(spec)
+        try:
+            sweep_all(tmp_path / "dead" / "lock")
+            await_true(lambda: processes_of(run_id) == [], patience_s=10)
+            assert len(processes_of(spec.run_id)) >= 4
+        finally:
+            runtime.teardown()

@@ -17,7 +17,7 @@ from splitbrain.contracts.errors import CapabilityError, HarnessError, UsageErro
 from splitbrain.contracts.fault import Link
 from splitbrain.runtimes.local.process_table import descendants
 from tests.runtimes.conftest import DOCKER, NAMESPACES, PROCESSES
-from tests.runtimes.node_programs import N1, N2, PORT, ObservableRuntime, ask, link
+from tests.runtimes.node_programs import N1, N2, PORT, AnyRuntime, ask, link
 
 THERE, BACK, ASIDE = link("n1", "n2"), link("n2", "n1"), link("n1", "n3")
 BOTH = [THERE, BACK]
@@ -45,12 +45,12 @@ SHAPES = {
 }
 
 
-def reset_links(cluster: ObservableRuntime) -> set[Link]:
+def reset_links(cluster: AnyRuntime) -> set[Link]:
     links: Any = cluster.links
     return set(links.reset_links())
 
 
-def measured(cluster: ObservableRuntime, probes: int = 400) -> LinkQuality:
+def measured(cluster: AnyRuntime, probes: int = 400) -> LinkQuality:
     return cluster.links.measure(THERE, probes, PATIENCE_S)
 
 
@@ -85,14 +85,14 @@ def bites(shape: Shape, seen: LinkQuality) -> bool:
 
 
 @have_networks
-def test_a_link_without_a_shape_is_clean(cluster: ObservableRuntime) -> None:
+def test_a_link_without_a_shape_is_clean(cluster: AnyRuntime) -> None:
     assert is_clean(measured(cluster))
     assert cluster.links.shaped() == {}
 
 
 @have_networks
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_shape_bites_and_heals(cluster: ObservableRuntime, name: str) -> None:
+def test_a_shape_bites_and_heals(cluster: AnyRuntime, name: str) -> None:
     shape = SHAPES[name]
     assert cluster.links.shape([THERE], shape) != "nothing"
     assert cluster.links.shaped() == {THERE: shape}
@@ -105,7 +105,7 @@ def test_a_shape_bites_and_heals(cluster: ObservableRuntime, name: str) -> None:
 
 
 @have_networks
-def test_a_shape_is_of_one_direction_and_of_one_link_alone(cluster: ObservableRuntime) -> None:
+def test_a_shape_is_of_one_direction_and_of_one_link_alone(cluster: AnyRuntime) -> None:
     cluster.links.shape([THERE], Shape(loss=1.0))
     for other in (BACK, ASIDE):
         # Answers go the other way, so the way back shows at the far end alone.
@@ -118,7 +118,7 @@ def test_a_shape_is_of_one_direction_and_of_one_link_alone(cluster: ObservableRu
 
 
 @have_networks
-def test_figures_are_those_that_were_asked_for(cluster: ObservableRuntime) -> None:
+def test_figures_are_those_that_were_asked_for(cluster: AnyRuntime) -> None:
     cluster.links.shape([THERE, BACK], Shape(loss=0.05, delay_us=40_000, rate_kbit=8000))
     seen = measured(cluster)
     assert seen.median_ms is not None
@@ -127,7 +127,7 @@ def test_figures_are_those_that_were_asked_for(cluster: ObservableRuntime) -> No
 
 
 @have_networks
-def test_a_later_shape_replaces_an_earlier_one(cluster: ObservableRuntime) -> None:
+def test_a_later_shape_replaces_an_earlier_one(cluster: AnyRuntime) -> None:
     cluster.links.shape(BOTH, Shape(delay_us=500_000, loss=0.5, rate_kbit=100))
     cluster.links.shape([THERE], LOSSY)
     cluster.links.shape([THERE], LOSSY)
@@ -141,7 +141,7 @@ def test_a_later_shape_replaces_an_earlier_one(cluster: ObservableRuntime) -> No
 
 
 @have_networks
-def test_a_shape_and_a_cut_go_on_beside_each_other(cluster: ObservableRuntime) -> None:
+def test_a_shape_and_a_cut_go_on_beside_each_other(cluster: AnyRuntime) -> None:
     cluster.links.shape([THERE], LATE)
     cluster.cut([THERE])
     assert (set(cluster.cut_links()), cluster.links.shaped()) == ({THERE}, {THERE: LATE})
@@ -158,9 +158,7 @@ def test_a_shape_and_a_cut_go_on_beside_each_other(cluster: ObservableRuntime) -
 @pytest.mark.parametrize(
     ("shape", "outcome"), [(Shape(delay_us=3_000_000), "stalled"), (Shape(loss=1.0), "stalled")]
 )
-def test_an_open_connection_feels_a_shape_and_its_end(
-    cluster: ObservableRuntime, shape: Shape, outcome: str
-) -> None:
+def test_open_connections_feel_a_shape(cluster: AnyRuntime, shape: Shape, outcome: str) -> None:
     assert ask(cluster, N1, "open", N2) == "open"
     cluster.links.shape([THERE], shape)
     assert ask(cluster, N1, "ask", N2) == outcome
@@ -170,9 +168,7 @@ def test_an_open_connection_feels_a_shape_and_its_end(
 
 
 @have_networks
-def test_a_black_hole_swallows_what_a_connection_sends_in_large_packets(
-    cluster: ObservableRuntime,
-) -> None:
+def test_a_black_hole_swallows_large_packets_of_connections(cluster: AnyRuntime) -> None:
     # Small requests and answers pass; a large answer never does, in whatever pieces it was sent.
     assert ask(cluster, N2, "fetch", N1, "20") == "20"
     cluster.links.shape([THERE], BLACK_HOLE)
@@ -183,18 +179,14 @@ def test_a_black_hole_swallows_what_a_connection_sends_in_large_packets(
 
 
 @have_networks
-def test_packets_are_as_large_as_a_wires_while_a_link_has_a_shape(
-    cluster: ObservableRuntime,
-) -> None:
+def test_packets_are_as_large_as_on_a_wire(cluster: AnyRuntime) -> None:
     # A virtual network would hand over much at once, and this limit would swallow it.
     cluster.links.shape([THERE], Shape(bytes_max=1500))
     assert ask(cluster, N2, "fetch", N1, "300000") == "300000"
 
 
 @have_networks
-def test_a_reset_ends_open_connections_at_both_ends_until_it_is_undone(
-    cluster: ObservableRuntime,
-) -> None:
+def test_a_reset_ends_open_connections_at_both_ends(cluster: AnyRuntime) -> None:
     assert ask(cluster, N1, "open", N2) == "open"
     assert ask(cluster, N2, "open", N1) == "open"
     cluster.links.reset(BOTH)
@@ -214,7 +206,7 @@ def test_a_reset_ends_open_connections_at_both_ends_until_it_is_undone(
 
 
 @have_networks
-def test_a_reset_of_one_direction_leaves_the_other_links_alone(cluster: ObservableRuntime) -> None:
+def test_a_reset_of_one_direction_leaves_the_other_links_alone(cluster: AnyRuntime) -> None:
     cluster.links.reset([THERE])
     assert reset_links(cluster) == {THERE}
     cluster.links.reset([ASIDE])
@@ -224,7 +216,7 @@ def test_a_reset_of_one_direction_leaves_the_other_links_alone(cluster: Observab
 
 
 @have_networks
-def test_heal_all_lets_every_link_be_as_it_was(cluster: ObservableRuntime) -> None:
+def test_heal_all_lets_every_link_be_as_it_was(cluster: AnyRuntime) -> None:
     cluster.links.shape([THERE], UNSTEADY)
     cluster.links.shape([ASIDE], SLOW)
     cluster.links.reset([BACK])
@@ -237,7 +229,7 @@ def test_heal_all_lets_every_link_be_as_it_was(cluster: ObservableRuntime) -> No
 
 
 @have_networks
-def test_shapes_outlive_kill_and_start_of_a_node(cluster: ObservableRuntime) -> None:
+def test_shapes_outlive_kill_and_start_of_a_node(cluster: AnyRuntime) -> None:
     cluster.links.shape([THERE], LATE)
     cluster.kill(N2)
     cluster.start(N2)
@@ -246,7 +238,7 @@ def test_shapes_outlive_kill_and_start_of_a_node(cluster: ObservableRuntime) -> 
 
 
 @pytest.fixture
-def idle_tools(cluster: ObservableRuntime, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def idle_tools(cluster: AnyRuntime, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Tools that do nothing when they are told to change something, from the call on."""
     tools: Any = cluster.links._tools  # type: ignore[attr-defined]
 
@@ -261,7 +253,7 @@ def idle_tools(cluster: ObservableRuntime, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 @have_networks
-def test_a_shape_that_was_not_made_is_noticed(cluster: ObservableRuntime, idle_tools: Any) -> None:
+def test_a_shape_that_was_not_made_is_noticed(cluster: AnyRuntime, idle_tools: Any) -> None:
     idle_tools()
     for shape in SHAPES.values():
         cluster.links.shape([THERE], shape)
@@ -271,9 +263,7 @@ def test_a_shape_that_was_not_made_is_noticed(cluster: ObservableRuntime, idle_t
 
 
 @have_networks
-def test_a_shape_that_was_not_undone_is_noticed(
-    cluster: ObservableRuntime, idle_tools: Any
-) -> None:
+def test_a_shape_not_undone_is_noticed(cluster: AnyRuntime, idle_tools: Any) -> None:
     cluster.links.shape([THERE], Shape(loss=0.5, delay_us=50_000))
     idle_tools()
     cluster.links.unshape([THERE])
@@ -282,7 +272,7 @@ def test_a_shape_that_was_not_undone_is_noticed(
 
 
 @have_networks
-def test_a_dead_delayer_lets_everything_pass_and_is_noticed(cluster: ObservableRuntime) -> None:
+def test_a_dead_delayer_lets_everything_pass_and_is_noticed(cluster: AnyRuntime) -> None:
     cluster.links.shape([THERE], LATE)
     ended = kill_the_delayer(cluster)
     assert ended
@@ -292,7 +282,7 @@ def test_a_dead_delayer_lets_everything_pass_and_is_noticed(cluster: ObservableR
     assert bites(LATE, measured(cluster, 100))
 
 
-def kill_the_delayer(cluster: ObservableRuntime) -> bool:
+def kill_the_delayer(cluster: AnyRuntime) -> bool:
     """In the network of n2, by the process that it names itself."""
     tools: Any = cluster.links._tools  # type: ignore[attr-defined]
     if cluster.name == "docker":
@@ -319,22 +309,20 @@ def kill_the_delayer(cluster: ObservableRuntime) -> bool:
         (Shape(bytes_max=0), "bytes_max"),
     ],
 )
-def test_a_shape_that_means_nothing_is_refused(
-    cluster: ObservableRuntime, shape: Shape, sign: str
-) -> None:
+def test_a_senseless_shape_is_refused(cluster: AnyRuntime, shape: Shape, sign: str) -> None:
     with pytest.raises(UsageError, match=sign):
         cluster.links.shape([THERE], shape)
     assert cluster.links.shaped() == {}
 
 
 @have_networks
-def test_a_link_of_a_node_that_was_not_deployed_is_refused(cluster: ObservableRuntime) -> None:
+def test_a_link_of_a_node_that_was_not_deployed_is_refused(cluster: AnyRuntime) -> None:
     with pytest.raises(HarnessError, match="not deployed"):
         cluster.links.shape([link("n1", "n9")], LOSSY)
 
 
 @pytest.mark.parametrize("deployed", [PROCESSES], indirect=True)
-def test_plain_processes_refuse_by_name(cluster: ObservableRuntime) -> None:
+def test_plain_processes_refuse_by_name(cluster: AnyRuntime) -> None:
     assert cluster.capabilities().isdisjoint({"loss", "delay", "rate", "black-hole", "reset"})
     with pytest.raises(CapabilityError, match="plain processes"):
         cluster.links.shape([THERE], LOSSY)

@@ -1,9 +1,6 @@
 """Acts of runtimes on a node's processes besides killing and freezing them."""
 
 import http.client
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +12,8 @@ from splitbrain.contracts.errors import CapabilityError
 from splitbrain.contracts.runtime import DeploymentSpec
 from splitbrain.runtimes.local.sweep import sweep_machine
 from tests.awaiting import await_true
-from tests.runtimes.node_programs import N1, N2, N3, NAMES, PROGRAM, ObservableRuntime, ask, serves
+from tests.runtimes.killed_harness import killed_at_the_end
+from tests.runtimes.node_programs import N1, N2, N3, NAMES, PROGRAM, AnyRuntime, ask, serves
 
 #: Of one processor; so little that any slack of the kernel's is far off.
 SHARE = 0.2
@@ -41,8 +39,7 @@ def programmed(spec: DeploymentSpec) -> DeploymentSpec:
     """As everywhere here, with limits where they must be prepared."""
     nodes = [
         msgspec.structs.replace(
-            node,
-            command=tuple(text + GREEDY if word == PROGRAM else word for word in node.command),
+            node, command=tuple(text + GREEDY if word == PROGRAM else word for word in node.command)
         )
         for node, text in zip(spec.nodes, (ORDERLY, STUBBORN, BUSY), strict=True)
     ]
@@ -54,7 +51,7 @@ def dress() -> Callable[[DeploymentSpec], DeploymentSpec]:
     return programmed
 
 
-def test_a_terminated_node_ends_by_itself_and_tells_how(cluster: ObservableRuntime) -> None:
+def test_a_terminated_node_ends_by_itself_and_tells_how(cluster: AnyRuntime) -> None:
     assert cluster.processes.terminate(N1, 20.0) == 7
     assert cluster.status(N1) == "exited"
     assert cluster.exit_code(N1) == 7
@@ -62,26 +59,26 @@ def test_a_terminated_node_ends_by_itself_and_tells_how(cluster: ObservableRunti
     assert cluster.processes.terminate(N1, 20.0) == 7
 
 
-def test_a_node_that_does_not_end_in_time_is_left_alone(cluster: ObservableRuntime) -> None:
+def test_a_node_that_does_not_end_in_time_is_left_alone(cluster: AnyRuntime) -> None:
     assert cluster.processes.terminate(N2, 0.5) is None
     assert cluster.status(N2) == "running"
     assert serves(cluster, N2)
 
 
-def used_cpu(cluster: ObservableRuntime) -> float:
+def used_cpu(cluster: AnyRuntime) -> float:
     sample = cluster.sample(N3)
     assert sample is not None
     return sample.cpu_seconds_total
 
 
-def has_share(cluster: ObservableRuntime, share: float | None) -> bool:
+def has_share(cluster: AnyRuntime, share: float | None) -> bool:
     there = cluster.processes.throttled(N3)
     if share is None or there is None:
         return there is share
     return abs(there - share) < 0.01
 
 
-def test_a_throttled_node_gets_its_share_until_it_is_let_go(cluster: ObservableRuntime) -> None:
+def test_a_throttled_node_gets_its_share_until_it_is_let_go(cluster: AnyRuntime) -> None:
     if "cpu" not in cluster.capabilities():
         with pytest.raises(CapabilityError, match=r"control group"):
             cluster.processes.throttle(N3, SHARE)
@@ -105,7 +102,7 @@ def test_a_throttled_node_gets_its_share_until_it_is_let_go(cluster: ObservableR
     assert has_share(cluster, None)
 
 
-def test_healing_all_ends_a_throttle(cluster: ObservableRuntime) -> None:
+def test_healing_all_ends_a_throttle(cluster: AnyRuntime) -> None:
     if "cpu" not in cluster.capabilities():
         return
     cluster.processes.throttle(N3, SHARE)
@@ -113,7 +110,7 @@ def test_healing_all_ends_a_throttle(cluster: ObservableRuntime) -> None:
     assert has_share(cluster, None)
 
 
-def refused_memory(cluster: ObservableRuntime) -> bool:
+def refused_memory(cluster: AnyRuntime) -> bool:
     if "memory" in cluster.capabilities():
         return False
     with pytest.raises(CapabilityError, match=r"control group"):
@@ -121,9 +118,7 @@ def refused_memory(cluster: ObservableRuntime) -> bool:
     return True
 
 
-def test_a_node_that_needs_more_memory_is_killed_by_the_kernel(
-    cluster: ObservableRuntime,
-) -> None:
+def test_a_node_that_needs_more_memory_is_killed_by_the_kernel(cluster: AnyRuntime) -> None:
     if refused_memory(cluster):
         return
     assert cluster.processes.memory(N1) == MemoryState(None, was_ended=False)
@@ -143,9 +138,7 @@ def test_a_node_that_needs_more_memory_is_killed_by_the_kernel(
     assert ask(cluster, N1, "greeting") == str(48 << 20)
 
 
-def test_a_node_that_uses_more_than_its_new_limit_is_killed_at_once(
-    cluster: ObservableRuntime,
-) -> None:
+def test_a_node_that_uses_more_than_its_new_limit_is_killed_at_once(cluster: AnyRuntime) -> None:
     if refused_memory(cluster):
         return
     assert ask(cluster, N2, "greeting") == str(48 << 20)
@@ -158,7 +151,7 @@ def test_a_node_that_uses_more_than_its_new_limit_is_killed_at_once(
     assert ask(cluster, N2, "greeting") == str(48 << 20)
 
 
-def test_limits_of_one_node_are_no_others(cluster: ObservableRuntime) -> None:
+def test_limits_of_one_node_are_no_others(cluster: AnyRuntime) -> None:
     if refused_memory(cluster):
         return
     # Memory taken in another test is gone with its life.
@@ -193,14 +186,9 @@ signal.pause()
 
 @pytest.mark.slow
 def test_control_groups_of_a_dead_harness_are_swept(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HARNESS, str(tmp_path)],
-        stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2],
-    ) as harness:  # fmt: skip
-        assert harness.stdout is not None
-        groups = [Path(word) for word in harness.stdout.readline().split()]
+    with killed_at_the_end(HARNESS, str(tmp_path)) as line:
+        groups = [Path(word) for word in line.split()]
         there = [group.is_dir() for group in groups]
-        harness.send_signal(signal.SIGKILL)
     assert all(there)
 
     def is_swept() -> bool:

@@ -1,6 +1,6 @@
 """The gate's figures in plain Python, from their definitions in ``figure_catalogue``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from statistics import mean
 from typing import Any
 
@@ -40,18 +40,9 @@ def figure(subject: Subject, runs: Sequence[Chosen]) -> Figure:
         return _window(name, chosen, subject.conditions_on("fault"))
     if name.startswith("throughput"):
         return _throughput(name, chosen)
-    if name == "phantom_commits":
-        told = [run for run in chosen if run.logs]
-        return (
-            (float(sum(len(reference.phantom_commits(run)) for run in told)), len(told))
-            if (told)
-            else (None, 0)
-        )
-    if name in _FINDINGS:
-        return _FINDINGS[name](chosen)
     if name.startswith("operations_"):
         return _outcome(name, chosen, subject.conditions_on("operation"))
-    return _leadership(name, chosen)
+    return _found(name, chosen)
 
 
 def _quantile_ms(values: Sequence[float], p: float) -> float:
@@ -118,24 +109,8 @@ def _throughput(name: str, runs: Sequence[Run]) -> Figure:
     return (min(rates) if name == "throughput_min" else mean(rates)), len(rates)
 
 
-def _leadership(name: str, runs: Sequence[Run]) -> Figure:
-    told = [run for run in runs if any(run.state_events.values())]
-    if not told:
-        return None, 0
-    overlaps = [(number, one) for number, run in enumerate(told)
-                for one in reference.leader_overlaps(run)]  # fmt: skip
-    if name == "split_brain_epochs":
-        return float(len({(number, one[0]) for number, one in overlaps if one[6]})), len(told)
-    lengths = [(one[5] - one[4]) / 1e6 for _, one in overlaps if not one[6]]
-    return max(lengths, default=0.0), len(told)
-
-
-def _over(
-    runs: Sequence[Run], told: Callable[[Run], bool], found: Callable[[Run], float], of_all: Any
-) -> Figure:
-    """Sum the findings of the runs that tell."""
-    telling = [run for run in runs if told(run)]
-    return (float(of_all(map(found, telling))), len(telling)) if telling else (None, 0)
+def _has_log(run: Run) -> bool:
+    return bool(run.logs)
 
 
 def _has_events(run: Run) -> bool:
@@ -149,34 +124,47 @@ def _reads(*writes: str) -> Callable[[Run], bool]:
     )
 
 
-def _oldest(run: Run) -> float:
-    return max((age for age, _ in findings.stale_reads(run.operations).values()), default=0.0)
+def _stale(run: Run) -> list[float]:
+    return [age for age, _ in findings.stale_reads(run.operations).values()]
 
 
-def _leaderless(run: Run) -> float:
-    return max((row[5] or 0.0 for row in findings.election_timeline(run)), default=0.0)
-
-
-def _unprovoked(run: Run) -> int:
-    return len({row[0] for row in findings.without_fault(run)})
+def _overlaps(run: Run) -> list[float]:
+    return [(row[5] - row[4]) / 1e6 for row in reference.leader_overlaps(run) if not row[6]]
 
 
 _REGISTERS = _reads("write", "cas")
-_FINDINGS: dict[str, Callable[[Sequence[Run]], Figure]] = {
-    "diverged_logs": lambda runs: _over(
-        runs, lambda run: len(run.logs) > 1, lambda run: len(findings.first_divergences(run)), sum
+#: Whether a run can have any, its findings, and the figure: how many of all runs, or the greatest.
+_FINDINGS: dict[str, tuple[Callable[[Run], bool], Callable[[Run], Collection[Any]], str]] = {
+    "phantom_commits": (_has_log, reference.phantom_commits, "count"),
+    "split_brain_epochs": (
+        *(_has_events, lambda run: {row[0] for row in reference.leader_overlaps(run) if row[6]}),
+        "count",
     ),
-    "duplicated_commits": lambda runs: _over(
-        runs, lambda run: bool(run.logs), lambda run: len(findings.committed_twice(run)), sum
+    "leader_overlap_max_ms": (_has_events, _overlaps, "greatest"),
+    "diverged_logs": (lambda run: len(run.logs) > 1, findings.first_divergences, "count"),
+    "duplicated_commits": (_has_log, findings.committed_twice, "count"),
+    "duplicated_elements": (_reads("add"), findings.read_twice, "count"),
+    "stale_reads": (_REGISTERS, _stale, "count"),
+    "stale_read_max_ms": (_REGISTERS, _stale, "greatest"),
+    "elections_without_fault": (
+        *(_has_events, lambda run: {row[0] for row in findings.without_fault(run)}),
+        "count",
     ),
-    "duplicated_elements": lambda runs: _over(runs, _reads("add"), findings.read_twice, sum),
-    "stale_reads": lambda runs: _over(
-        runs, _REGISTERS, lambda run: len(findings.stale_reads(run.operations)), sum
+    "leaderless_max_ms": (
+        *(_has_events, lambda run: [row[5] or 0.0 for row in findings.election_timeline(run)]),
+        "greatest",
     ),
-    "stale_read_max_ms": lambda runs: _over(runs, _REGISTERS, _oldest, max),
-    "elections_without_fault": lambda runs: _over(runs, _has_events, _unprovoked, sum),
-    "leaderless_max_ms": lambda runs: _over(runs, _has_events, _leaderless, max),
 }
+
+
+def _found(name: str, runs: Sequence[Run]) -> Figure:
+    can_have, find, kind = _FINDINGS[name]
+    found = [find(run) for run in runs if can_have(run)]
+    if not found:
+        return None, 0
+    if kind == "count":
+        return float(sum(map(len, found))), len(found)
+    return max((value for of_run in found for value in of_run), default=0.0), len(found)
 
 
 def _outcome(name: str, runs: Sequence[Run], conditions: Sequence[Condition]) -> Figure:

@@ -155,16 +155,17 @@ def committed_twice(run: Run) -> dict[tuple[Any, ...], tuple[int, int, int]]:
     return found
 
 
-def read_twice(run: Run) -> int:
+def read_twice(run: Run) -> list[str]:
     """Elements that one read of a set returned more than once."""
     sets = {one.key for one in run.operations if one.f == "add"}
     reads = [one for one in run.operations if one.f == "read" and one.type == "ok"]
-    return sum(
-        count > 1
+    return [
+        element
         for one in reads
         if one.key in sets
-        for count in Counter(map(repr, one.result)).values()
-    )
+        for element, count in Counter(map(repr, one.result)).items()
+        if count > 1
+    ]
 
 
 def client_errors(run: Run) -> dict[tuple[Any, ...], tuple[int, int, int]]:

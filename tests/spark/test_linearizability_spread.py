@@ -18,7 +18,8 @@ from splitbrain.history.importers import load
 from splitbrain.history.records import PairedOperation
 from splitbrain.spark_analysis.jobs.linearizability import part_verdicts
 from tests.spark.operation_frames import OperationFrames
-from tests.unit.checker.small_histories import SPOILED, random_history
+from tests.unit.checker.small_histories import random_history
+from tests.unit.checker.small_operations import OBJECTS
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -63,7 +64,7 @@ def under_key(operations: list[PairedOperation], key: str) -> list[PairedOperati
     return [msgspec.structs.replace(one, key=key) for one in operations]
 
 
-@pytest.mark.parametrize("model", sorted(SPOILED.keys() & MODELS.keys()))
+@pytest.mark.parametrize("model", sorted(OBJECTS.keys() & MODELS.keys()))
 def test_verdicts_on_random_runs_are_the_checkers(frame_of: OperationFrames, model: str) -> None:
     draw = random.Random(f"spread {model}")
     runs = {f"run-{number}": random_history(draw, model) for number in range(40)}

@@ -1,4 +1,7 @@
-"""One anomaly in a million records, or in a thousand elections, is found, and nothing else is."""
+"""One anomaly in a million records, or in a thousand elections, is found, and nothing else is.
+
+A change is gated by a tenth of the million.
+"""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,12 +32,11 @@ from splitbrain.spark_analysis.schemas import (
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-WRITES = 1_000_000
+#: Acknowledged writes.
+SIZES = (100_000, pytest.param(1_000_000, marks=pytest.mark.nightly))
 ELECTIONS = 1_000
 NODES = ("n1", "n2", "n3")
 MS = 1_000_000
-#: Offsets, in the middle of everything.
-LOST, DIVERGENT = 612_345, 345_678
 #: Epoch that a second node leads too.
 SHARED = 617
 
@@ -43,6 +45,10 @@ class Planted(NamedTuple):
     operations: DataFrame
     committed: DataFrame
     logs: DataFrame
+    writes: int
+    #: Offsets, in the middle of everything.
+    lost: int
+    divergent: int
 
 
 def stored(session: SparkSession, folder: Path, table: Table, columns: dict[str, Any]) -> DataFrame:
@@ -59,11 +65,15 @@ def stored(session: SparkSession, folder: Path, table: Table, columns: dict[str,
     return session.read.schema(struct_type(table)).parquet(str(path))
 
 
-@pytest.fixture(scope="module")
-def planted(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Planted:
-    """A million acknowledged writes and three logs; two records are not what they should be."""
+@pytest.fixture(scope="module", params=SIZES)
+def planted(
+    request: pytest.FixtureRequest, session: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Planted:
+    """Acknowledged writes and three logs; two records are not what they should be."""
+    writes: int = request.param
+    lost, divergent = (writes * share // 1_000_000 for share in (612_345, 345_678))
     folder = tmp_path_factory.mktemp("planted")
-    offset = np.arange(WRITES)
+    offset = np.arange(writes)
     text = pa.array(offset).cast(pa.string())
     key = pa.array([f"k{number}" for number in range(100)]).take(pa.array(offset % 100))
     epoch = 1 + offset // 1000
@@ -74,22 +84,22 @@ def planted(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
         {
             "index": offset,
             "process": offset % 10,
-            "f": pa.repeat("write", WRITES),
+            "f": pa.repeat("write", writes),
             "key": key,
             "argument": text,
             "result": text,
-            "type": pa.repeat("ok", WRITES),
+            "type": pa.repeat("ok", writes),
             "start_ns": offset * MS,
             "end_ns": offset * MS + MS // 2,
             "position_epoch": epoch,
             "position_offset": offset,
-            "final": np.zeros(WRITES, dtype=bool),
+            "final": np.zeros(writes, dtype=bool),
         },
     )
-    held = np.delete(offset, LOST)
+    held = np.delete(offset, lost)
     count = len(held)
     digests = np.tile(held, len(NODES))
-    digests[count : 2 * count][held == DIVERGENT] = -1
+    digests[count : 2 * count][held == divergent] = -1
     node = np.repeat(np.arange(len(NODES)), count)
     tiled = pa.array(np.tile(held, len(NODES)))
     committed = stored(
@@ -106,27 +116,29 @@ def planted(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
             "digest": pa.array(digests).cast(pa.string()),
         },
     )
-    extents = {"node": NODES, "start_offset": [0] * 3, "end_offset": [WRITES] * 3}
-    return Planted(operations, committed, stored(session, folder, LOGS, extents))
+    extents = {"node": NODES, "start_offset": [0] * 3, "end_offset": [writes] * 3}
+    logs = stored(session, folder, LOGS, extents)
+    return Planted(operations, committed, logs, writes, lost, divergent)
 
 
-def test_one_lost_commit_in_a_million_is_found_and_nothing_else(planted: Planted) -> None:
-    operations, committed, logs = planted
-    assert acknowledged_writes(operations).count() == WRITES
+def test_one_lost_commit_among_many_is_found_and_nothing_else(planted: Planted) -> None:
+    operations, committed, logs, writes, lost, _ = planted
+    assert acknowledged_writes(operations).count() == writes
     (row,) = lost_commits(operations, committed, logs).collect()
-    assert (row["position_epoch"], row["position_offset"]) == (1 + LOST // 1000, LOST)
+    assert (row["position_epoch"], row["position_offset"]) == (1 + lost // 1000, lost)
     assert (row["holders"], row["unknown"]) == (0, 0)
     assert phantom_commits(operations, committed).isEmpty()
     assert duplicates(operations, committed).isEmpty()
 
 
-def test_one_divergent_record_in_a_million_is_found_and_nothing_else(planted: Planted) -> None:
-    epoch = 1 + DIVERGENT // 1000
-    theirs = (epoch, str(DIVERGENT))
+def test_one_divergent_record_among_many_is_found_and_nothing_else(planted: Planted) -> None:
+    divergent = planted.divergent
+    epoch = 1 + divergent // 1000
+    theirs = (epoch, str(divergent))
     found = {tuple(row) for row in first_divergences(planted.committed, planted.logs).collect()}
     assert found == {
-        ("run", "n1", "n2", DIVERGENT, *theirs, epoch, "-1"),
-        ("run", "n2", "n3", DIVERGENT, epoch, "-1", *theirs),
+        ("run", "n1", "n2", divergent, *theirs, epoch, "-1"),
+        ("run", "n2", "n3", divergent, epoch, "-1", *theirs),
     }
 
 

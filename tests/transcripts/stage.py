@@ -12,38 +12,8 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.nodes.quorum.effects import (
-    AbandonRequest,
-    AdvanceHighWatermark,
-    AnswerFetch,
-    AnswerRead,
-    AppendBatches,
-    AppendLeaderChange,
-    AppendRecords,
-    Effect,
-    PersistQuorumState,
-    ReportState,
-    SendAnswer,
-    SendRequest,
-    TruncateLog,
-)
+from splitbrain.nodes.quorum import effects, events
 from splitbrain.nodes.quorum.errors import InvariantViolation
-from splitbrain.nodes.quorum.events import (
-    AnswerReceived,
-    ConnectionClosed,
-    Event,
-    LogFlushed,
-    ProposalId,
-    QuorumStatePersisted,
-    ReadId,
-    ReadRequested,
-    RecordsProposed,
-    RequestFailed,
-    RequestReceived,
-    ResignRequested,
-    Started,
-    TimerElapsed,
-)
 from splitbrain.nodes.quorum.identifiers import (
     ConnectionId,
     CorrelationId,
@@ -92,7 +62,7 @@ class Player:
         self.incarnation = Incarnation(0)
         self.replica: Replica | None = None
         self.state = QuorumState(Epoch(0), None, None, None)
-        self.states: list[PersistQuorumState] = []
+        self.states: list[effects.PersistQuorumState] = []
         self.log: list[Entry] = []
         self.durable_log: list[Entry] = []
         self.last_submission = 0
@@ -121,9 +91,11 @@ class Stage:
         self._players: dict[NodeId, Player] = {}
         self._messages: deque[Message] = deque()
         self._cut: list[NodeId] = []
+        #: Pairs that do not hear each other.
+        self.closed: set[frozenset[int]] = set()
         self._committed: list[Entry] = []
         #: Read -> how much was committed when it was asked.
-        self._reads: dict[ReadId, int] = {}
+        self._reads: dict[events.ReadId, int] = {}
         self._leaders: dict[Epoch, tuple[NodeId, int]] = {}
         self._count = 0
         self._batches_max = 100
@@ -131,12 +103,12 @@ class Stage:
     def perform(self, command: str) -> list[str]:
         """Runs one command line and returns its trace."""
         self.lines = []
-        name, *words = command.split()
+        name, *arguments = command.split()
         self._quiet = name == "quietly"
         if self._quiet:
-            name, *words = words
+            name, *arguments = arguments
         try:
-            getattr(self, f"do_{name}")(*words)
+            getattr(self, f"do_{name}")(*arguments)
         except InvariantViolation as violation:
             self.went_wrong = True
             self.lines.append(f"VIOLATION {violation.invariant}: {violation.problem}")
@@ -193,7 +165,7 @@ class Stage:
                 random=Middle(),
                 now=Microseconds(self.now),
             )
-            self._step(player, Started())
+            self._step(player, events.Started())
 
     def do_crash(self, node: str) -> None:
         """crash N: unsynced work is lost, its connections are gone."""
@@ -213,7 +185,7 @@ class Stage:
         deadline = self._replica(player).deadline
         self._say(f"n{node} deadline {'never' if deadline is None else f'{deadline / 1000:g} ms'}")
         self.now = max(self.now, deadline or 0)
-        self._step(player, TimerElapsed())
+        self._step(player, events.TimerElapsed())
 
     def do_persist(self, *nodes: str) -> None:
         for node in nodes:
@@ -222,7 +194,7 @@ class Stage:
                 newest = player.states[-1]
                 player.states.clear()
                 player.state = newest.state
-                self._step(player, QuorumStatePersisted(newest.version))
+                self._step(player, events.QuorumStatePersisted(newest.version))
 
     def do_flush(self, *nodes: str) -> None:
         for node in nodes:
@@ -230,7 +202,7 @@ class Stage:
             if player.last_submission:
                 submission, player.last_submission = player.last_submission, 0
                 player.durable_log = list(player.log)
-                self._step(player, LogFlushed(submission))
+                self._step(player, events.LogFlushed(submission))
 
     def do_cut(self, *nodes: str) -> None:
         """cut N: what goes to or from it waits."""
@@ -268,8 +240,10 @@ class Stage:
         player.connections.pop(target, None)
         other = self._players[target]
         if other.replica is not None:
-            self._step(other, ConnectionClosed(connection))
-        failed = RequestFailed(target, correlation, player.incarnation, reason, refused=refused)
+            self._step(other, events.ConnectionClosed(connection))
+        failed = events.RequestFailed(
+            target, correlation, player.incarnation, reason, refused=refused
+        )
         self._step(player, failed)
 
     def do_settle(self) -> None:
@@ -295,15 +269,17 @@ class Stage:
     def do_propose(self, node: str, *payloads: str) -> None:
         self._count += 1
         records = tuple(payload.encode() for payload in payloads)
-        self._step(self._player(node), RecordsProposed(ProposalId(self._count), records))
+        self._step(
+            self._player(node), events.RecordsProposed(events.ProposalId(self._count), records)
+        )
 
     def do_read(self, node: str) -> None:
         self._count += 1
-        self._reads[ReadId(self._count)] = len(self._committed)
-        self._step(self._player(node), ReadRequested(ReadId(self._count)))
+        self._reads[events.ReadId(self._count)] = len(self._committed)
+        self._step(self._player(node), events.ReadRequested(events.ReadId(self._count)))
 
     def do_resign(self, node: str) -> None:
-        self._step(self._player(node), ResignRequested())
+        self._step(self._player(node), events.ResignRequested())
 
     def do_show(self, *nodes: str) -> None:
         """show N: role, epoch, leader, high watermark, flushed end and the log as epochs."""
@@ -322,7 +298,7 @@ class Stage:
     def do_ask(self, node: str, kind: str, *fields: str) -> None:
         """ask N VoteRequest epoch=3 ...: a request out of nowhere, on connection 900."""
         request = message_defaults.request(kind, NodeId(int(node)), _fields(fields))
-        event = RequestReceived(ConnectionId(900), CorrelationId(0), request)
+        event = events.RequestReceived(ConnectionId(900), CorrelationId(0), request)
         self._step(self._player(node), event)
 
     def do_reply(self, node: str, peer: str, correlation: str, kind: str, *fields: str) -> None:
@@ -333,7 +309,7 @@ class Stage:
         incarnation = Incarnation(values.pop("incarnation", player.incarnation))
         answer = message_defaults.answer(kind, values)
         number = CorrelationId(int(correlation))
-        self._step(player, AnswerReceived(NodeId(int(peer)), number, incarnation, answer))
+        self._step(player, events.AnswerReceived(NodeId(int(peer)), number, incarnation, answer))
 
     # --- the machinery --------------------------------------------------------------------
 
@@ -348,48 +324,48 @@ class Stage:
         if not self._quiet:
             self.lines.append(line)
 
-    def _step(self, player: Player, event: Event) -> None:
+    def _step(self, player: Player, event: events.Event) -> None:
         replica = self._replica(player)
         self._say(f"n{player.key.node_id} < {describe(event)}")
-        effects = replica.step(Microseconds(self.now), event)
-        for effect in effects:
+        steps = replica.step(Microseconds(self.now), event)
+        for effect in steps:
             self._say(f"     {describe(effect)}")
             self._perform(player, effect)
         replica.validate()
 
-    def _perform(self, player: Player, effect: Effect) -> None:
+    def _perform(self, player: Player, effect: effects.Effect) -> None:
         match effect:
-            case PersistQuorumState():
+            case effects.PersistQuorumState():
                 player.states.append(effect)
-            case AppendLeaderChange():
+            case effects.AppendLeaderChange():
                 self._write(player, effect.submission, effect.base_offset, [(effect.epoch, b"")])
-            case AppendRecords():
+            case effects.AppendRecords():
                 entries = [(effect.epoch, payload) for payload in effect.payloads]
                 self._write(player, effect.submission, effect.base_offset, entries)
-            case AppendBatches():
+            case effects.AppendBatches():
                 entries = msgspec.msgpack.decode(effect.records, type=list[Entry])
                 self._write(player, effect.submission, effect.base_offset, entries)
-            case TruncateLog():
+            case effects.TruncateLog():
                 self._write(player, effect.submission, effect.end_offset, [])
-            case SendRequest():
+            case effects.SendRequest():
                 self._send_request(player, effect)
-            case AbandonRequest():
+            case effects.AbandonRequest():
                 player.outbound.pop(effect.peer, None)
                 player.connections.pop(effect.peer, None)
-            case SendAnswer():
+            case effects.SendAnswer():
                 self._send_answer(player, effect.connection, effect.correlation, effect.answer)
-            case AnswerFetch():
+            case effects.AnswerFetch():
                 answer = self._fill(player, effect)
                 self._send_answer(player, effect.connection, effect.correlation, answer)
-            case AdvanceHighWatermark():
+            case effects.AdvanceHighWatermark():
                 self._check_commit(player, effect.offset)
-            case AnswerRead():
+            case effects.AnswerRead():
                 if effect.offset < self._reads[effect.read_id]:
                     self._wrong(
                         f"read {effect.read_id} misses what was committed before it was asked: it"
                         f" sees {effect.offset} records of {self._reads[effect.read_id]}"
                     )
-            case ReportState(kind="role", role="leader"):
+            case effects.ReportState(kind="role", role="leader"):
                 who = (player.key.node_id, int(player.incarnation))
                 if self._leaders.setdefault(effect.epoch, who) != who:
                     self._wrong(f"n{who[0]} leads epoch {effect.epoch}, and another does, too")
@@ -420,7 +396,7 @@ class Stage:
         self.went_wrong = True
         self.lines.append(f"WRONG {problem}")
 
-    def _send_request(self, player: Player, effect: SendRequest) -> None:
+    def _send_request(self, player: Player, effect: effects.SendRequest) -> None:
         if effect.peer not in player.connections:
             self._count += 1
             player.connections[effect.peer] = ConnectionId(self._count)
@@ -444,20 +420,21 @@ class Stage:
         return (
             message.source not in self._cut
             and message.target not in self._cut
+            and frozenset((message.source, message.target)) not in self.closed
             and self._players[message.target].replica is not None
         )
 
     def _arrive(self, message: Message) -> None:
         player = self._players[message.target]
         if message.is_request:
-            event = RequestReceived(message.connection, message.correlation, message.content)
+            event = events.RequestReceived(message.connection, message.correlation, message.content)
         else:
             player.outbound.pop(message.source, None)
             source, life = message.source, message.incarnation
-            event = AnswerReceived(source, message.correlation, life, message.content)
+            event = events.AnswerReceived(source, message.correlation, life, message.content)
         self._step(player, event)
 
-    def _fill(self, player: Player, effect: AnswerFetch) -> FetchAnswer:
+    def _fill(self, player: Player, effect: effects.AnswerFetch) -> FetchAnswer:
         entries = player.log[effect.read_offset : effect.end_offset][: self._batches_max]
         headers = tuple(
             BatchHeader(Offset(offset), Offset(offset), epoch, 100)
@@ -467,9 +444,9 @@ class Stage:
         return msgspec.structs.replace(effect.answer, batches=headers, records=records)
 
 
-def _fields(words: tuple[str, ...]) -> dict[str, Any]:
+def _fields(arguments: tuple[str, ...]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    for word in words:
+    for word in arguments:
         name, _, value = word.partition("=")
         fields[name] = ast.literal_eval(value)
     return fields

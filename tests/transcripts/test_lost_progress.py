@@ -61,13 +61,13 @@ class Clockwork:
 
     def __init__(self, stage: Stage, closed: tuple[tuple[int, int], ...]) -> None:
         self._stage = stage
-        self._closed = {frozenset(pair) for pair in closed}
+        stage.closed = {frozenset(pair) for pair in closed}
 
     def commits_again(self) -> bool:
         """Whether somebody commits more than is committed now."""
         before = max(replica.high_watermark for _, replica in self._alive())
         for _ in range(STEPS_MAX):
-            self._settle()
+            self._stage.perform("quietly settle")
             leaders = [replica for _, replica in self._alive() if replica.role == "leader"]
             if any(leader.high_watermark > max(before, 0) for leader in leaders):
                 return True
@@ -86,33 +86,13 @@ class Clockwork:
         players = self._stage._players.values()
         return [(player, player.replica) for player in players if player.replica is not None]
 
-    def _is_open(self, source: int, target: int) -> bool:
-        return frozenset((source, target)) not in self._closed
-
-    def _settle(self) -> None:
-        stage = self._stage
-        moved = True
-        while moved:
-            moved = False
-            for player, _ in self._alive():
-                moved = moved or bool(player.states or player.last_submission)
-                stage.perform(f"quietly persist {player.key.node_id}")
-                stage.perform(f"quietly flush {player.key.node_id}")
-            for message in list(stage._messages):
-                stage._messages.remove(message)
-                alive = stage._players[message.target].replica is not None
-                if alive and self._is_open(message.source, message.target):
-                    stage._quiet = True
-                    stage._arrive(message)
-                    moved = True
-
     def _fail_requests(self) -> None:
         for player, _ in self._alive():
             source = player.key.node_id
             for target in list(player.outbound):
                 if self._stage._players[target].replica is None:
                     self._stage.perform(f"quietly refuse {source}>{target}")
-                elif not self._is_open(source, target):
+                elif frozenset((source, target)) in self._stage.closed:
                     self._stage.perform(f"quietly fail {source}>{target}")
 
 

@@ -261,7 +261,6 @@ class _Walk:
                 self._open[waiting.place] = waiting._replace(predecessor=0)
 
     def _add_reachable(self) -> None:
-        """Add every configuration that the open operations lead to."""
         history, after = self._history, self._history.transitions.after
         waiting = list(self._configurations)
         reached: set[Configuration] = set()

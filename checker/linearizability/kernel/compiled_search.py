@@ -179,7 +179,6 @@ class CompiledSearch:
         return memory
 
     def _grow(self, lack: int) -> None:
-        """Double the memory that is full."""
         memory = self._memory
         if lack == codes.STACK_FULL:
             more = WIDTH_MAX + len(self._groups) + 3
@@ -238,7 +237,6 @@ class CompiledSearch:
         )
 
     def _decisions(self, node: int) -> tuple[Decision, ...]:
-        """Return the decisions on the way to a node, the first one first."""
         moves: list[int] = []
         # A sweep may have forgotten the node.
         if node < 0:

@@ -65,7 +65,6 @@ def _copy(rows: IntegerCells, place: int, others: IntegerCells, target: int) -> 
 
 @part_of_compiled
 def _close_up(memory: Memory) -> None:
-    """Move the stack's rows to its beginning."""
     control, stack = memory.control, memory.stack
     head = control[HEAD]
     for place in range(head, control[STACKED]):

@@ -130,7 +130,6 @@ class _Guide:
         return gap if self._latest[gap] < returned_at(operation) else None
 
     def _fitting(self, call: int) -> Integers:
-        """Return the gaps whose state allows the call, ascending."""
         fits = self._fits.get(call)
         if fits is None:
             legal = np.array(

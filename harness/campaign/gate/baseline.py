@@ -64,7 +64,7 @@ def _of_runs(reference: str, measure: Measurer) -> Baseline:
         raise UsageError(f"the baseline {reference} holds no run", _NEXT)
     figures, gaps = measure(selection)
     violations = [result for run in selection.judged_by_policy for result in run.invalid]
-    fingerprints = frozenset(found.text for found in map(fingerprint_of, violations) if found)
+    fingerprints = frozenset(each.text for each in map(fingerprint_of, violations) if each)
     return Baseline(reference, figures, fingerprints, tuple(f"Baseline: {gap}" for gap in gaps))
 
 
@@ -94,12 +94,9 @@ def _from_git(reference: str) -> bytes:
             timeout=_GIT_TIMEOUT_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise HarnessError(
-            "ask git for the baseline", reference, str(error), "Install git, or name a file."
-        ) from error
+        action, next_step = "ask git for the baseline", "Install git, or name a file."
+        raise HarnessError(action, reference, str(error), next_step) from error
     if done.returncode != 0:
-        output = done.stderr.decode(errors="replace").strip().splitlines()
-        raise UsageError(
-            f"there is no baseline {reference}: {output[-1] if output else 'git has none'}", _NEXT
-        )
+        output = done.stderr.decode(errors="replace").strip().splitlines() or ["git has none"]
+        raise UsageError(f"there is no baseline {reference}: {output[-1]}", _NEXT)
     return done.stdout

@@ -18,7 +18,7 @@ from typing import Final, Literal
 import msgspec
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.contracts.figure import Condition, Dimension, Figure, Subject
+from splitbrain.contracts.figure import Condition, Figure, Subject
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.harness.campaign.gate.catalogue import figure_named
 
@@ -103,22 +103,14 @@ def _subject(text: str, whole: str) -> tuple[Subject, Figure]:
 def _condition(text: str, figure: Figure, whole: str) -> Condition:
     match = _CONDITION.match(text)
     if match is None:
-        raise UsageError(
-            f"{whole!r}: {text!r} is no condition",
-            "Write it as in workload=register or fault!=kill",
-        )
-    dimension = _dimension(match["dimension"], figure)
-    return Condition(dimension, match["value"], match["comparison"] == "=")
-
-
-def _dimension(name: str, figure: Figure) -> Dimension:
+        next_step = "Write it as in workload=register or fault!=kill"
+        raise UsageError(f"{whole!r}: {text!r} is no condition", next_step)
+    name = match["dimension"]
     for dimension in figure.dimensions:
         if dimension == name:
-            return dimension
-    raise UsageError(
-        f"{figure.name} cannot be chosen by {name!r}",
-        or_nearest(name, figure.dimensions, "dimensions of it"),
-    )
+            return Condition(dimension, match["value"], match["comparison"] == "=")
+    next_step = or_nearest(name, figure.dimensions, "dimensions of it")
+    raise UsageError(f"{figure.name} cannot be chosen by {name!r}", next_step)
 
 
 def _bound(text: str, whole: str, figure: Figure, *, is_regression: bool) -> float:
@@ -140,17 +132,14 @@ def _bound(text: str, whole: str, figure: Figure, *, is_regression: bool) -> flo
 
 def _refuse_wrong_way(threshold: Threshold, figure: Figure) -> None:
     if threshold.is_regression and figure.better == "neither":
-        raise UsageError(
-            f"{threshold.text!r}: no change of {figure.name} is for the worse",
-            "Compare the figure itself",
-        )
+        problem = f"{threshold.text!r}: no change of {figure.name} is for the worse"
+        raise UsageError(problem, "Compare the figure itself")
     better = "lower" if threshold.is_regression else figure.better
     right = {"lower": "<", "higher": ">"}.get(better)
     if right is not None and threshold.comparison[0] in "<>" and threshold.comparison[0] != right:
-        raise UsageError(
-            f"{threshold.text!r} demands what is worse: of {threshold.measure} {better} is better",
-            f"Write it with {right}",
-        )
+        order = f"of {threshold.measure} {better} is better"
+        problem = f"{threshold.text!r} demands what is worse: {order}"
+        raise UsageError(problem, f"Write it with {right}")
 
 
 def can_be(value: float, figure: Figure) -> bool:

@@ -72,12 +72,12 @@ def find_failures(
     runs: Sequence[GatedRun],
     quarantines: Sequence[Quarantine],
     today: dt.date,
-    known: frozenset[str] | None,
+    reference: frozenset[str] | None,
 ) -> Failures:
     """Group the findings of the checkers by fingerprint.
 
-    ``runs`` hold no canaries; ``today`` is UTC; ``known`` are fingerprints of the reference, None
-    without one.
+    ``runs`` hold no canaries; ``today`` is UTC; ``reference`` holds the fingerprints to compare
+    with, None without one.
     """
     cases: dict[Fingerprint, list[Case]] = {}
     for run in runs:
@@ -90,12 +90,12 @@ def find_failures(
     for fingerprint, members in cases.items():
         quarantine = by_fingerprint.get(fingerprint.text)
         is_expired = quarantine is not None and quarantine.until < today
-        is_new = None if known is None else fingerprint.text not in known
+        is_new = None if reference is None else fingerprint.text not in reference
         failures.append(Failure(fingerprint, tuple(members), quarantine, is_expired, is_new))
     met = {failure.text for failure in failures}
     return Failures(
         all=tuple(sorted(failures, key=_urgency)),
-        resolved=tuple(sorted((known or frozenset()) - met)),
+        resolved=tuple(sorted((reference or frozenset()) - met)),
         idle=tuple(quarantine for quarantine in quarantines if quarantine.fingerprint not in met),
     )
 

@@ -82,9 +82,9 @@ def hold_gate(request: GateRequest) -> Held:
     request = _with_canaries(request, selection)
     baseline = _baseline(request)
     runs = selection.judged_by_policy
-    known = None if baseline is None else baseline.fingerprints
+    reference = None if baseline is None else baseline.fingerprints
     today = request.now.date()
-    failures = find_failures(runs, request.policy.quarantines, today, known)
+    failures = find_failures(runs, request.policy.quarantines, today, reference)
     measures = _measure(request, selection, failures)
     before = None if baseline is None else baseline.figures
     thresholds = evaluate(
@@ -194,7 +194,7 @@ def measure_with_spark(
     notes: tuple[str, ...] = ()
     if left_out := len(runs) - len(there):
         count = counted(left_out, "run")
-        notes = (f"{count} never had a history, so no latency of theirs is known.",)
+        notes = (f"{count} never had a history, so no latency of theirs is reference.",)
     answer = _ask(subjects, there, timeout_s)
     if isinstance(answer, str):
         lost = Measured(None, 0, "Spark did not answer")

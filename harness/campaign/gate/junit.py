@@ -93,8 +93,8 @@ def _judge(
         return
     failure = failures.of(result)
     assert failure is not None, "every violation of a selection is one of its failures"
-    known = "" if failure.is_new is None else ", new" if failure.is_new else ", known"
-    body = f"{failure.text}{known}\n{body}"
+    novelty = "" if failure.is_new is None else ", new" if failure.is_new else ", known"
+    body = f"{failure.text}{novelty}\n{body}"
     if failure.is_spared:
         assert failure.quarantine is not None
         why = f"Quarantined until {failure.quarantine.until}: {failure.quarantine.reason}"

@@ -138,8 +138,8 @@ def _runs(record: GateRecord) -> Iterator[str]:
 def _row(run: RunRecord) -> tuple[str, ...]:
     outcome = run.outcome
     if run.canary:
-        found = "found" if run.outcome == "invalid" else "not shown, found by others of its cell"
-        outcome = f"planted bug {'missed' if run.canary_missed else found}"
+        how = "found" if run.outcome == "invalid" else "not shown, found by others of its cell"
+        outcome = f"planted bug {'missed' if run.canary_missed else how}"
     return run.system, run.workload, run.runtime, outcome
 
 

@@ -207,23 +207,16 @@ class _Reading(TomlFile):
         self._refuse_unknown_keys(content, _QUARANTINE_KEYS, "quarantine", number)
         fingerprint, until, reason = (content.get(key) for key in _QUARANTINE_KEYS)
         if not isinstance(fingerprint, str) or not is_fingerprint(fingerprint):
-            self._refuse(
-                f"a quarantine's fingerprint is {fingerprint!r}",
-                "Copy one from the gate's summary: f1- and twelve hex digits",
-                line("fingerprint"),
-            )
+            next_step = "Copy one from the gate's summary: f1- and twelve hex digits"
+            problem = f"a quarantine's fingerprint is {fingerprint!r}"
+            self._refuse(problem, next_step, line("fingerprint"))
+        lacks = f"the quarantine of {fingerprint} has no"
         if not isinstance(until, dt.date) or isinstance(until, dt.datetime):
-            self._refuse(
-                f"the quarantine of {fingerprint} has no last day",
-                "Give it one without quotes, such as until = 2027-01-31",
-                line("until"),
-            )
+            next_step = "Give it one without quotes, such as until = 2027-01-31"
+            self._refuse(f"{lacks} last day", next_step, line("until"))
         if not isinstance(reason, str) or not reason.strip():
-            self._refuse(
-                f"the quarantine of {fingerprint} has no reason",
-                "Say why it is spared, and where it is being worked on",
-                line("reason"),
-            )
+            next_step = "Say why it is spared, and where it is being worked on"
+            self._refuse(f"{lacks} reason", next_step, line("reason"))
         return Quarantine(fingerprint, until, reason.strip())
 
     def _table(self, name: str) -> dict[str, Any]:

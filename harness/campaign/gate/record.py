@@ -20,7 +20,7 @@ KIND = "splitbrain-gate"
 _CASES_MAX = 20
 
 
-class FailureCase(msgspec.Struct, frozen=True, kw_only=True):
+class FailureCase(msgspec.Struct, frozen=True):
     """One run in which a failure was met."""
 
     run: str
@@ -105,6 +105,7 @@ class GateRecord(msgspec.Struct, frozen=True, kw_only=True):
 def failure_record(failure: Failure) -> FailureRecord:
     """Return one failure for the record."""
     fingerprint, quarantine = failure.fingerprint, failure.quarantine
+    named = [(case.run, case.result.reason) for case in failure.cases[:_CASES_MAX]]
     return FailureRecord(
         fingerprint=failure.text,
         checker=fingerprint.checker,
@@ -113,14 +114,8 @@ def failure_record(failure: Failure) -> FailureRecord:
         new=failure.is_new,
         runs=len(failure.cases),
         cases=tuple(
-            FailureCase(
-                run=case.run.name,
-                seed=case.run.seed,
-                sentence=case.result.reason,
-                reproduce=case.run.reproduce,
-                run_folder=case.run.folder_text,
-            )
-            for case in failure.cases[:_CASES_MAX]
+            FailureCase(run.name, run.seed, reason, run.reproduce, run.folder_text)
+            for run, reason in named
         ),
         quarantined_until=quarantine.until if quarantine else None,
         quarantine_reason=quarantine.reason if quarantine else None,

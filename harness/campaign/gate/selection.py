@@ -23,7 +23,7 @@ from splitbrain.harness.campaign.suite.tally import NightTally, nights_of
 from splitbrain.harness.folder.manifest import damage
 from splitbrain.harness.folder.results import leading_sentence
 from splitbrain.harness.folder.results import read as read_results
-from splitbrain.history.border import stray
+from splitbrain.history.border import foreign_entry
 from splitbrain.history.plan import Plan, decode_plan
 from splitbrain.history.run_folder import RunFolder
 
@@ -99,7 +99,7 @@ def _run_folders(top: Path) -> Iterator[RunFolder]:
 
 
 def _from_folder(folder: RunFolder) -> GatedRun:
-    if (foreign := stray(folder.root)) is not None:
+    if (foreign := foreign_entry(folder.root)) is not None:
         why = f"It holds {foreign}, which no run makes, so that nothing of it was read."
         return _unread(folder, why)
     if changed := damage(folder):
@@ -224,13 +224,9 @@ def _with_suite_facts(run: GatedRun, line: RunEnded, night: NightTally) -> Gated
     is_canary = line.expect == "invalid"
     # Enough other runs of its cell found the bug.
     has_teeth = any(cell.planned.cell == line.cell and not cell.lacks_teeth for cell in night.cells)
-    return msgspec.structs.replace(
-        run,
-        is_canary=is_canary,
-        canary_missed=is_canary and not line.as_expected and not has_teeth,
-        died_before=line.attempt - 1,
-        took_s=line.took_s,
-    )
+    is_missed = is_canary and not line.as_expected and not has_teeth
+    facts = {"is_canary": is_canary, "canary_missed": is_missed, "took_s": line.took_s}
+    return msgspec.structs.replace(run, **facts, died_before=line.attempt - 1)
 
 
 def _with_own_names(runs: Iterable[GatedRun]) -> Iterator[GatedRun]:

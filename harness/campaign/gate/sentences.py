@@ -64,11 +64,7 @@ def threshold_sentence(threshold: Judged) -> str:
 
 
 def leading_sentence(
-    thresholds: tuple[Judged, ...],
-    *,
-    runs: int,
-    valid_runs: int,
-    problems: tuple[str, ...],
+    thresholds: tuple[Judged, ...], *, runs: int, valid_runs: int, problems: tuple[str, ...]
 ) -> str:
     """Return the sentence that explains the verdict; mirrors ``evaluation.verdict_of``."""
     violated = [threshold for threshold in thresholds if threshold.state == "violated"]
@@ -89,11 +85,9 @@ def leading_sentence(
     if not valid_runs:
         return f"Of {counted(runs, 'run')} none is valid, so nothing was proven."
     met = sum(threshold.state == "met" for threshold in thresholds)
-    summary = (
-        f"{counted(met, 'threshold')} {'is' if met == 1 else 'are'} met by {counted(runs, 'run')}"
-    )
-    waived = len(thresholds) - met
-    if waived:
+    how = f"{'is' if met == 1 else 'are'} met by {counted(runs, 'run')}"
+    summary = f"{counted(met, 'threshold')} {how}"
+    if waived := len(thresholds) - met:
         return f"{summary}, and {waived} {'is' if waived == 1 else 'are'} not compared."
     return f"{'All ' if met > 1 else ''}{summary}."
 

@@ -53,13 +53,17 @@ class TomlFile:
             self._refuse(problem, f"Begin it with schema = {schema}", line)
 
     def _refuse_unknown_keys(
-        self, content: dict[str, Any], known: tuple[str, ...], table: str = "", occurrence: int = 0
+        self,
+        content: dict[str, Any],
+        allowed: tuple[str, ...],
+        table: str = "",
+        occurrence: int = 0,
     ) -> None:
         for key in content:
-            if key not in known:
+            if key not in allowed:
                 line = self._lines.key(table, key, occurrence)
                 line = line or self._lines.header(f"{table}.{key}" if table else key)
-                self._refuse(f"there is no key {key!r}", or_nearest(key, known, "keys"), line)
+                self._refuse(f"there is no key {key!r}", or_nearest(key, allowed, "keys"), line)
 
     def _refuse(self, problem: str, next_step: str, line: int | None = None) -> NoReturn:
         where = "" if line is None else f", line {line}"

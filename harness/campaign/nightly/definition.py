@@ -51,10 +51,9 @@ class Nightly(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_nightly(path: Path, time_budget: str | None = None) -> Nightly:
-    """Read and check a file; ``time_budget`` replaces the file's.
+    """Read and check a file and those that it names; raise UsageError if one is wrong.
 
-    Raises:
-        UsageError: it or a file that it names cannot be read or is wrong.
+    ``time_budget`` replaces the file's.
     """
     return _Reading(path, "nightly file", _NEXT).nightly(time_budget)
 
@@ -71,6 +70,9 @@ class _Reading(TomlFile):
         policy = self._beside(self._needed("policy", texts["policy"]))
         tier = read_policy(policy).tier(texts["tier"]).name
         budget_s, analysis_s = self._budgets(time_budget)
+        lake = texts["lake"]
+        if lake is not None and "://" not in lake:
+            lake = str(self._beside(lake))
         return Nightly(
             path=self._path,
             digest=self.digest,
@@ -78,21 +80,19 @@ class _Reading(TomlFile):
             policy=policy,
             tier=tier,
             baseline=self._reference(texts["baseline"] or LAST),
-            lake=None if texts["lake"] is None else self._place(texts["lake"]),
+            lake=lake,
             budget_s=budget_s,
             analysis_s=analysis_s,
-            keep_valid=bool(keep_valid),
+            keep_valid=keep_valid,
         )
 
     def _suite(self, name: str | None) -> SuiteFile:
         suite = read_suite(self._beside(self._needed("suite", name)))
         if not any(run.expect == "invalid" for run in plan(suite, 0)):
-            self._refuse(
-                f"the suite {suite.suite.name!r} has no canary: nothing would show that the night "
-                "can see a bug",
-                'Give the suite a matrix with a planted bug and expect = "invalid"',
-                self._lines.key("", "suite"),
-            )
+            problem = f"the suite {suite.suite.name!r} has no canary: nothing would show that the"
+            next_step = 'Give the suite a matrix with a planted bug and expect = "invalid"'
+            line = self._lines.key("", "suite")
+            self._refuse(f"{problem} night can see a bug", next_step, line)
         return suite
 
     def _budgets(self, time_budget: str | None) -> tuple[float, float]:
@@ -134,9 +134,6 @@ class _Reading(TomlFile):
 
     def _beside(self, name: str) -> Path:
         return self._path.parent / name
-
-    def _place(self, name: str) -> str:
-        return name if "://" in name else str(self._beside(name))
 
     def _reference(self, name: str) -> str:
         """Return a baseline; a file or folder beside this one is named from here."""

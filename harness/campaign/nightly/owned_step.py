@@ -18,11 +18,11 @@ _EXIT_HARNESS_FAILED = 3
 
 def main(arguments: list[str]) -> int:
     """Become the command; return an exit code only where the owner is gone already."""
-    owner, *words = arguments
+    owner, *command = arguments
     die_with_parent(signal.SIGKILL)
     # It may have died before the request to the kernel.
     if os.getppid() == int(owner):
-        os.execvp(words[0], words)  # noqa: S606 - the words are the night's own
+        os.execvp(command[0], command)  # noqa: S606 - the command is the night's own
     return _EXIT_HARNESS_FAILED
 
 

@@ -100,11 +100,7 @@ class Nights:
 
     @contextmanager
     def locked(self) -> Generator[None]:
-        """Hold the folder: two processes never work on one night.
-
-        Raises:
-            HarnessError: another one does, or the folder cannot be made.
-        """
+        """Hold the folder; raise HarnessError if another process does, or it cannot be made."""
         with tell_refusal("make the folder of the nights", self.root, ELSEWHERE):
             self.root.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

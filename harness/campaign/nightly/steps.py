@@ -75,11 +75,7 @@ class Steps:
         }
 
     def carry_out(self, step: Step, record: NightlyRecord) -> StepEnded:
-        """Do one step within the rest of the steps' time.
-
-        Raises:
-            HarnessError: the answer's folder cannot be made.
-        """
+        """Do one step in the time that is left; raise HarnessError if there can be no folder."""
         self._say(f"Step {STEPS.index(step) + 1} of {len(STEPS)}: {step}")
         used_s = sum(done.took_s for done in record.steps.values())
         began_s = time.monotonic()

@@ -85,7 +85,7 @@ def _replay(
                     say(console, f"{at}; nothing was judged.")
                     return EXIT_UNKNOWN if outcome.violation is None else EXIT_INVALID
                 again = judged(outcome)
-                sentence, code = came_to(again) if record is None else compare(record, again)
+                sentence, code = first_outcome(again) if record is None else compare(record, again)
                 say(console, sentence)
                 codes.append(code)
                 # Without a recorded run the first one is the reference.
@@ -131,7 +131,7 @@ def compare(record: SimulationRecord, again: JudgedOutcome) -> tuple[str, int]:
     return _held(again, trace)
 
 
-def came_to(made: JudgedOutcome) -> tuple[str, int]:
+def first_outcome(made: JudgedOutcome) -> tuple[str, int]:
     """Return sentence and exit code of a world that was never run before."""
     trace = f"trace {made.outcome.trace_hash}"
     if made.failed_by:
@@ -180,8 +180,8 @@ def _differently(record: SimulationRecord, again: JudgedOutcome) -> str:
     outcome = again.outcome
     was = _end(record.violation is not None, record.steps, record.trace_hash)
     now = _end(outcome.violation is not None, outcome.steps, outcome.trace_hash)
-    found = f" ({', '.join(again.failed_by)})" if again.failed_by else ""
-    return f"came out differently: it {was}, and now {now}{found}."
+    finders = f" ({', '.join(again.failed_by)})" if again.failed_by else ""
+    return f"came out differently: it {was}, and now {now}{finders}."
 
 
 def _end(violated: bool, steps: int, trace_hash: str) -> str:

@@ -42,10 +42,9 @@ def replay_options(
         raise UsageError(f"{folder.schedule} holds {count}", whole)
     for path in (folder.plan, folder.schedule):
         if is_changed(folder, path.name):
-            raise UsageError(
-                f"{path} was changed since the run, so it is the plan of another run",
-                "Replay a run that is as it was; a plan of one's own is for test --nemesis",
-            )
+            problem = f"{path} was changed since the run, so it is the plan of another run"
+            next_step = "Replay a run that is as it was; a plan of one's own is for test --nemesis"
+            raise UsageError(problem, next_step)
     experiment = plan.experiment
     if runtime is not None:
         experiment = msgspec.structs.replace(experiment, runtime=runtime)
@@ -65,11 +64,8 @@ def is_exact(folder: RunFolder, options: ReplayOptions) -> bool:
     if is_simulated and options.runtime in (None, SIMULATED):
         if options.pinned or options.runs_folder is not None:
             option = "--pinned" if options.pinned else "--runs-folder"
-            raise UsageError(
-                f"{option} does not fit an exact replay, which hits the same nodes and makes no "
-                "run folder",
-                "Leave it out",
-            )
+            replay = "an exact replay, which hits the same nodes and makes no run folder"
+            raise UsageError(f"{option} does not fit {replay}", "Leave it out")
         return True
     if options.is_debugging:
         raise UsageError(
@@ -109,9 +105,8 @@ def read_plan(folder: RunFolder) -> Plan:
     try:
         return decode_plan(folder.plan.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(
-            f"{folder.plan} cannot be read: {_why(error)}", "Replay a run made by this version"
-        ) from error
+        problem = f"{folder.plan} cannot be read: {_why(error)}"
+        raise UsageError(problem, "Replay a run made by this version") from error
 
 
 def _why(error: Exception) -> str:

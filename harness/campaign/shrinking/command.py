@@ -65,7 +65,7 @@ def shrink(
     limits = shrinking.limits
     with stopped_in_order(
         stop,
-        said="interrupted: the smallest so far is kept; once more to leave at once",
+        sentence="interrupted: the smallest so far is kept; once more to leave at once",
         left="left at once; a folder that was made already stays.",
         leave=leave,
         kind=LoudInterrupts,

@@ -16,7 +16,7 @@ from splitbrain.history.records import PairedOperation
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.nemesis.awaiting import sentence
 from splitbrain.nemesis.exact_steps import calm
-from splitbrain.nemesis.k_of_n import Asking
+from splitbrain.nemesis.k_of_n import Repetition
 from splitbrain.nemesis.search import INTERRUPTED, Happened
 
 #: Operations of a story that are listed.
@@ -130,7 +130,7 @@ def to_be_continued(cut_short: str | None, folder: str) -> str | None:
     return f"{how}; `splitbrain shrink {folder}` goes on from here"
 
 
-def progress_text(answer: Answer, asking: Asking) -> str:
+def progress_text(answer: Answer, asking: Repetition) -> str:
     """Return the plan that is being run, and how often it has failed so far."""
     made = f"{answer.failed} of {answer.tried} failed so" if answer.tried else "no try yet"
     return f"{_plan_text(answer)}; {made}, {asking.at_least} of {asking.tries} wanted"

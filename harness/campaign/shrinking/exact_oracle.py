@@ -48,14 +48,14 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_in(self, outcome: JudgedOutcome) -> bool:
         """Return whether this outcome fails alike."""
-        found = outcome.failed_by
+        failed_by = outcome.failed_by
         if self.is_any:
-            return bool(found)
+            return bool(failed_by)
         if self.is_alike:
-            return tuple(sorted(found)) == self.checkers
+            return tuple(sorted(failed_by)) == self.checkers
         if self.invariant is None:
-            return any(name in found for name in self.checkers)
-        return self.invariant in found and self.kind == _kind(outcome.outcome.violation)
+            return any(name in failed_by for name in self.checkers)
+        return self.invariant in failed_by and self.kind == _kind(outcome.outcome.violation)
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

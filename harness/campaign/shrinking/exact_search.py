@@ -42,11 +42,7 @@ from splitbrain.nemesis.shrinking import shrink
 
 
 class ExactSearch:
-    """One search; all options are checked before the first replay.
-
-    Raises:
-        UsageError: the run cannot be shrunk, or an option does not fit.
-    """
+    """One search; before the first replay raises UsageError for a bad option or an unfit run."""
 
     def __init__(self, options: ShrinkOptions, folder: RunFolder) -> None:
         self._options, self._folder = options, folder
@@ -81,8 +77,8 @@ class ExactSearch:
         with SearchDisplay(console, budget, "replaying it once") as display:
             first = judged(run(self.start))
             self._failure = self._failure_of(first)
-            found = finding_of(first)
-            before = description.size_of(self.start, found.happened)
+            finding = finding_of(first)
+            before = description.size_of(self.start, finding.happened)
 
             def before_replay(_candidate: Scenario, step: str) -> None:
                 smallest = description.size_of(oracle.best or self.start, oracle.happened)
@@ -90,7 +86,7 @@ class ExactSearch:
                 display.now = f"{change}, {counted(budget.tries, 'replay')} ({step})"
 
             oracle = self._oracle = ExactOracle(replay_for(self._failure), budget, before_replay)
-            oracle.saw(self.start, found)
+            oracle.saw(self.start, finding)
             smallest = shrink(self.start, oracle, budget)
         return description.Result(
             before=before,
@@ -100,10 +96,9 @@ class ExactSearch:
         )
 
     def keep(self, console: Console, cut_short: str | None) -> description.Kept:
-        """Make the folder of the small run, judge it, and save it as a test if asked to.
+        """Make and judge the folder of the small run, and its test if one is asked for.
 
-        Raises:
-            HarnessError: it does not fail again, or the disk refuses.
+        Raises HarnessError if it does not fail again, or the disk refuses.
         """
         best, finding, path = self._oracle.best, self._oracle.finding, self._options.save_test
         assert best is not None
@@ -131,19 +126,19 @@ class ExactSearch:
     def _failure_of(self, first: JudgedOutcome) -> Failure:
         """Return the failure that the small run must show: that of the run when it was made."""
         record, is_any = self._record, self._options.any_failure
-        found = failure_of(first, is_any=is_any)
+        failure = failure_of(first, is_any=is_any)
         was_looked_at = record.violation is not None or record.failed_by is not None
-        if found is None and not was_looked_at:
+        if failure is None and not was_looked_at:
             raise _nothing_wrong(self._options.run)
         recorded = Failure(
             invariant=None if record.violation is None else record.violation.invariant,
-            kind=None if found is None else found.kind,
+            kind=None if failure is None else failure.kind,
             checkers=record.failed_by or (),
             is_any=is_any,
         )
-        if found is None or (was_looked_at and not recorded.is_in(first)):
+        if failure is None or (was_looked_at and not recorded.is_in(first)):
             raise self._not_again(recorded, first, "the run")
-        return found
+        return failure
 
     def _not_again(self, failure: Failure, again: JudgedOutcome, what: str) -> HarnessError:
         was = failure.invariant or ", ".join(failure.checkers) or "a failure"

@@ -6,10 +6,8 @@ is a plan for containers, but only a guess there: the caller must confirm it. So
 6.
 """
 
-import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -42,7 +40,7 @@ _WORLDS_MAX: Final = 100_000
 class Rehearsed(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a search in simulation."""
 
-    #: The small plan; None: the failure was not found.
+    #: The small plan; None: the failure was not result.
     plan: Scenario | None
     #: How it was found, or why not: whole lines.
     lines: tuple[str, ...]
@@ -67,14 +65,13 @@ def rehearsed(
         order = order_of(folder, runs_folder)
     except UsageError as error:
         return _nothing(f"not tried in simulation: {error.problem}.")
-    with _stopping_in_time(budget) as ending:
-        found = search(order, console, SEEDS, jobs=1, stop=ending)
-    lines = lines_of(found, order, SEEDS)
-    if found.seed is None:
-        late = found.interrupted and not stop.is_set()
+    result = search(order, console, SEEDS, jobs=1, stop=_StopInTime(budget))
+    lines = lines_of(result, order, SEEDS)
+    if result.seed is None:
+        late = result.interrupted and not stop.is_set()
         reason = f"no seed failed alike within {seconds:g} s." if late else lines[0]
         return _nothing(f"simulation: {reason}")
-    plan = within_load(like_scenario(order.likeness, found.seed))
+    plan = within_load(like_scenario(order.likeness, result.seed))
     with SearchDisplay(console, budget, "in simulation") as display:
 
         def asking(plan: Scenario, step: str) -> None:
@@ -82,9 +79,9 @@ def rehearsed(
             display.now = f"in simulation: {size_of(plan).text} ({step}), {worlds}"
 
         replay = replay_for(Failure(checkers=order.wanted, is_alike=True))
-        oracle = ExactOracle(replay, budget, asking, (found.seed, *_OTHER_SEEDS))
+        oracle = ExactOracle(replay, budget, asking, (result.seed, *_OTHER_SEEDS))
         if not oracle.fails(plan, "as a plan"):
-            how = f"seed {found.seed} fails alike, but not as a plan that ends with its load."
+            how = f"seed {result.seed} fails alike, but not as a plan that ends with its load."
             return _nothing(f"simulation: {how}")
         small = shrink(plan, oracle, budget).plan
     assert oracle.best is not None
@@ -98,25 +95,15 @@ def rehearsed(
     )
 
 
-@contextmanager
-def _stopping_in_time(budget: SearchBudget) -> Generator[Stop]:
-    """Yield a stop that is set when the time is over or the user wants to stop."""
-    ending = Stop()
-    over = threading.Event()
+class _StopInTime(Stop):
+    """Set when the time is over or the user wants to stop."""
 
-    def watch() -> None:
-        while not over.wait(0.1):
-            if budget.exhausted() is not None:
-                ending.interrupt()
-                return
+    def __init__(self, budget: SearchBudget) -> None:
+        super().__init__()
+        self._budget = budget
 
-    watcher = threading.Thread(target=watch, name="rehearsal", daemon=True)
-    watcher.start()
-    try:
-        yield ending
-    finally:
-        over.set()
-        watcher.join()
+    def is_set(self) -> bool:
+        return self._budget.exhausted() is not None
 
 
 def _nothing(line: str) -> Rehearsed:

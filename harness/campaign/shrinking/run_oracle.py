@@ -15,7 +15,7 @@ import msgspec
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict
-from splitbrain.nemesis.k_of_n import Asking
+from splitbrain.nemesis.k_of_n import Repetition
 from splitbrain.nemesis.search import SearchBudget
 
 #: Tries in a row that the harness could not carry out.
@@ -74,7 +74,7 @@ class RunOracle:
         self,
         run_plan: Callable[[Scenario, int], Try],
         wanted: ReplayVerdict | None,
-        asking: Asking,
+        asking: Repetition,
         budget: SearchBudget,
         watcher: Watcher,
     ) -> None:

@@ -43,7 +43,7 @@ from splitbrain.harness.folder.store import point_latest
 from splitbrain.harness.run.options import PreparedTest, TestOptions
 from splitbrain.history.options import refuse_unfit
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.nemesis.k_of_n import Asking
+from splitbrain.nemesis.k_of_n import Repetition
 from splitbrain.nemesis.plan_text import fits
 from splitbrain.nemesis.run_steps import FAULTS_WITH_THEIR_LOAD
 from splitbrain.nemesis.search import SearchBudget
@@ -55,15 +55,11 @@ _SIMULATION_S_MAX: Final = 600.0
 #: Seconds between two lines where the output is no terminal; a run takes about as long.
 _PLAIN_INTERVAL_S: Final = 30.0
 #: Default number of runs of a plan, and of those that must fail.
-_ASKING: Final = Asking(tries=3, at_least=2)
+_ASKING: Final = Repetition(tries=3, at_least=2)
 
 
 class RunSearch:
-    """One search; all options are checked before the first run.
-
-    Raises:
-        UsageError: the run cannot be shrunk, or an option does not fit.
-    """
+    """One search; before the first run raises UsageError for a bad option or an unfit run."""
 
     def __init__(
         self,
@@ -78,15 +74,12 @@ class RunSearch:
         self.limits, self._asking = _run_limits(options)
         self._verdict = wanted_verdict(folder)
         self._runs_folder = options.runs_folder or runs_folder_of(folder)
-        self._test = replay_options(
-            options.run, pinned=options.pinned, runs_folder=self._runs_folder
-        )
+        pinned, runs_folder = options.pinned, self._runs_folder
+        self._test = replay_options(options.run, pinned=pinned, runs_folder=runs_folder)
         self.start = record_of_plan(read_plan(folder), self._test.schedule or ())
         if not fits(self.start):
-            raise UsageError(
-                f"the schedule of {folder.root} cannot be written as a plan file",
-                "Shrink a run whose faults this version knows",
-            )
+            problem = f"the schedule of {folder.root} cannot be written as a plan file"
+            raise UsageError(problem, "Shrink a run whose faults this version knows")
         what = "any violation" if options.any_failure else ", ".join(self._verdict.violated)
         asking = self._asking
         self.wanted = f"{what} wanted; {asking.at_least} of {asking.tries} tries must fail"
@@ -170,8 +163,7 @@ class RunSearch:
     ) -> bool:
         """Search from the best confirmed plan; return whether no fault of it can go alone.
 
-        Raises:
-            HarnessError: not even the run's own plan fails again.
+        Raises HarnessError if not even the run's own plan fails again.
         """
         start = None if guess is None else self._confirmed(oracle, budget, guess, console)
         if start is None:
@@ -229,7 +221,7 @@ class _Watcher(Watcher):
         folder: SearchFolder,
         display: SearchDisplay,
         budget: SearchBudget,
-        asking: Asking,
+        asking: Repetition,
         comment: Callable[[Answer], list[str]],
     ) -> None:
         self._folder, self._display, self._comment = folder, display, comment
@@ -257,7 +249,7 @@ def _command_of(best: Answer, run: Path, folder: SearchFolder) -> str:
     return command.replace(shlex.quote(str(tried)), shlex.quote(str(folder.plan)))
 
 
-def _run_limits(options: ShrinkOptions) -> tuple[Limits, Asking]:
+def _run_limits(options: ShrinkOptions) -> tuple[Limits, Repetition]:
     """Return limits, and how often a plan must fail; raise UsageError for an unfit option."""
     next_step = (
         "Leave it out; --runs limits the runs in containers, and `splitbrain sim --like RUN` "
@@ -266,11 +258,9 @@ def _run_limits(options: ShrinkOptions) -> tuple[Limits, Asking]:
     refuse_unfit(options, "runs", f"{options.run}, which is no simulated run", next_step)
     tries = _ASKING.tries if options.tries is None else options.tries
     at_least = min(_ASKING.at_least, max(1, tries))
-    asking = Asking(tries, at_least if options.at_least is None else options.at_least)
+    asking = Repetition(tries, at_least if options.at_least is None else options.at_least)
     limits = search_limits(options, options.runs, RUN_LIMITS)
     if asking.at_least > asking.tries:
-        raise UsageError(
-            f"--at-least {asking.at_least} of --tries {asking.tries} can never fail",
-            f"Choose at most --at-least {asking.tries}",
-        )
+        problem = f"--at-least {asking.at_least} of --tries {asking.tries} can never fail"
+        raise UsageError(problem, f"Choose at most --at-least {asking.tries}")
     return limits, asking

@@ -27,20 +27,16 @@ _ALWAYS: Final = ("schema", "system", "seed")
 
 def check_test_file(path: Path) -> None:
     """Refuse a file that cannot be written, or that pytest would not collect; raise UsageError."""
+    wrong = f"--save-test cannot be {str(path)!r}"
     if _NAME.fullmatch(path.name) is None:
-        raise UsageError(
-            f"--save-test cannot be {str(path)!r}: pytest looks for test_*.py",
-            "Choose a name such as tests/regressions/test_two_leaders.py",
-        )
+        next_step = "Choose a name such as tests/regressions/test_two_leaders.py"
+        raise UsageError(f"{wrong}: pytest looks for test_*.py", next_step)
     if path.exists():
-        raise UsageError(
-            f"--save-test would replace {str(path)!r}", "Choose another name, or remove the file"
-        )
+        next_step = "Choose another name, or remove the file"
+        raise UsageError(f"--save-test would replace {str(path)!r}", next_step)
     if not path.absolute().parent.is_dir():
-        raise UsageError(
-            f"--save-test cannot be {str(path)!r}: its folder does not exist",
-            "Make the folder, or choose another one",
-        )
+        next_step = "Make the folder, or choose another one"
+        raise UsageError(f"{wrong}: its folder does not exist", next_step)
 
 
 def save_test(path: Path, content: str) -> None:

@@ -36,11 +36,7 @@ Cell = dict[str, Any]
 
 
 def planned_runs(suite: Suite, night_seed: int) -> tuple[PlannedRun, ...]:
-    """Return all runs of one night, in their order; the same for the same suite and seed.
-
-    Raises:
-        ValueError: a part of the suite makes no sense; the text names the part.
-    """
+    """Return all runs of one night; raise ValueError, naming a part that makes no sense."""
     lanes: list[list[PlannedRun]] = []
     for matrix in suite.matrix:
         with _naming(f"matrix {matrix.name!r}"):
@@ -90,10 +86,9 @@ def cell_name(matrix: Matrix, cell: Cell, cells: Sequence[Cell]) -> str:
 
 
 def seeds_of(seeds: Seeds, night_seed: int, purpose: str) -> list[int]:
-    """Return the seeds of one cell; fresh ones are drawn from ``night_seed`` and ``purpose``.
+    """Return the seeds of one cell; raise ValueError if they are none, or not distinct.
 
-    Raises:
-        ValueError: it is no seed, range or list of distinct seeds.
+    Fresh ones are drawn from ``night_seed`` and ``purpose``.
     """
     if isinstance(seeds, FreshSeeds):
         return _fresh(seeds.count, night_seed, purpose)

@@ -88,10 +88,8 @@ def report(path: Path | None, options: SuiteOptions, console: Console) -> int:
     suite = read_suite(path).suite.name
     own_nights = nights_of(lines, suite)
     if not own_nights:
-        raise UsageError(
-            f"the ledger {ledger.path} holds no night of the suite {suite!r}",
-            "Run it first, or name another ledger with --ledger",
-        )
+        problem = f"the ledger {ledger.path} holds no night of the suite {suite!r}"
+        raise UsageError(problem, "Run it first, or name another ledger with --ledger")
     _print(console, to_text(own_nights[-1], own_nights, with_coverage=True))
     return own_nights[-1].exit_code
 
@@ -113,12 +111,8 @@ def _settings(file: SuiteFile, options: SuiteOptions) -> Settings:
     except ValueError as error:
         place = f"the suite file {file.path}" if options.time_budget is None else "--time-budget"
         raise UsageError(f"{place}: {error}", "Write 90, '90s', '45m' or '8h'") from error
-    return Settings(
-        jobs=options.jobs or suite.jobs,
-        budget_s=budget_s,
-        keep_valid=suite.keep_valid or options.keep_valid,
-        tool=options.tool,
-    )
+    keep_valid = suite.keep_valid or options.keep_valid
+    return Settings(options.jobs or suite.jobs, budget_s, keep_valid, options.tool)
 
 
 class _Command:
@@ -163,7 +157,7 @@ class _Command:
         return opened
 
     def _reopen(self, last: NightFolder) -> OpenNight | None:
-        """Reopen the last night; return None if it is over or is to be replaced."""
+        """Reopen the last night; return None if it is over or replaced."""
         try:
             opened = nights.reopen(last)
         except HarnessError:

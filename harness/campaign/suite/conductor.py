@@ -45,7 +45,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _DIRTY = "-dirty"
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class Settings(msgspec.Struct, frozen=True):
     """Settings of a night."""
 
     jobs: int = 1
@@ -70,9 +70,7 @@ class Conductor:
         display: Display,
     ) -> None:
         self._folder, self._night = opened.folder, opened.night
-        self._ledger = ledger
-        self._settings = settings
-        self.display = display
+        self._ledger, self._settings, self.display = ledger, settings, display
         self._began_s = time.monotonic()
         done = nights.done(lines)
         self._session = 1 + max((line.session for line in done.values()), default=0)
@@ -119,12 +117,8 @@ class Conductor:
                 pool.submit(self._worker, agenda, adopt_only=adopt_only) for _ in range(jobs)
             ]
             try:
-                working = jobs
-                while working:
-                    line = self._finished.get()
-                    if line is None:
-                        working -= 1
-                    else:
+                for _ in workers:
+                    for line in iter(self._finished.get, None):
                         self._keep_run(line)
             except BaseException:
                 self.stop.interrupt()
@@ -207,7 +201,7 @@ class Conductor:
             return None
         written_s = RunFolder(Path(conclusion.run_folder)).results.stat().st_mtime
         took_s = max(0.0, written_s - started.timestamp())
-        return self._line(run, conclusion, started, attempt.number, took_s=took_s)
+        return self._line(run, conclusion, started, attempt.number, took_s)
 
     def _do(self, run: PlannedRun) -> RunEnded | None:
         """Carry out one attempt; return None if the user ended it."""
@@ -229,7 +223,7 @@ class Conductor:
         if conclusion is None:
             return None
         took_s = time.monotonic() - began_s
-        return self._line(run, conclusion, started, attempt.number, took_s=took_s)
+        return self._line(run, conclusion, started, attempt.number, took_s)
 
     def _line(
         self,
@@ -237,7 +231,6 @@ class Conductor:
         conclusion: Conclusion,
         started: dt.datetime,
         attempt: int,
-        *,
         took_s: float = 0.0,
     ) -> RunEnded:
         commit = conclusion.tool_commit or self._commit

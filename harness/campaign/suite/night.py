@@ -144,10 +144,9 @@ def _not_reopened(folder: NightFolder, problem: str, next_step: str) -> HarnessE
 def refuse_other_ledger(night: Night, ledger: Path) -> None:
     """Refuse another ledger than the night's; raise UsageError."""
     if night.ledger != str(ledger):
-        raise UsageError(
-            f"the night {night.night} is kept in the ledger {night.ledger}, not in {ledger}",
-            f"Go on with --ledger {night.ledger}, or begin a new night with --fresh",
-        )
+        problem = f"the night {night.night} is kept in the ledger {night.ledger}, not in {ledger}"
+        next_step = f"Go on with --ledger {night.ledger}, or begin a new night with --fresh"
+        raise UsageError(problem, next_step)
 
 
 def header(night: Night) -> NightBegan:

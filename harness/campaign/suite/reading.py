@@ -54,11 +54,7 @@ class SuiteFile(msgspec.Struct, frozen=True):
 
 
 def read_suite(path: Path) -> SuiteFile:
-    """Read and check a suite file; plan files in it are named relative to it.
-
-    Raises:
-        UsageError: it cannot be read, or something in it is wrong.
-    """
+    """Read a suite file, with plan files relative to it; raise UsageError for anything wrong."""
     file = TomlFile(path, "suite file", _NEXT)
     try:
         suite = msgspec.convert(_with_plan_files(file.data, path.parent), Suite)
@@ -69,9 +65,8 @@ def read_suite(path: Path) -> SuiteFile:
         raise UsageError(f"the suite file {path} has no [[matrix]] and no [[program]]", _NEXT)
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise UsageError(
-            f"the suite file {path} has two parts named {repeated[0]!r}", "Give each its own name"
-        )
+        problem = f"the suite file {path} has two parts named {repeated[0]!r}"
+        raise UsageError(problem, "Give each its own name")
     read = SuiteFile(path, suite, file.digest)
     plan(read, 0)
     return read
@@ -86,11 +81,7 @@ def plan(file: SuiteFile, night_seed: int) -> tuple[PlannedRun, ...]:
 
 
 def check_cells(path: Path, runs: Iterable[PlannedRun]) -> None:
-    """Check one run of each cell against the registries; engines and kernels are not asked.
-
-    Raises:
-        UsageError: a cell cannot be run by this version.
-    """
+    """Check a run of each cell by the registries alone; raise UsageError if it cannot be run."""
     from splitbrain.runtimes.registry import runtime_names
     from splitbrain.systems import registry as systems
 
@@ -101,20 +92,17 @@ def check_cells(path: Path, runs: Iterable[PlannedRun]) -> None:
         checked.add(run.cell)
         experiment = experiment_of(run)
         try:
-            if experiment.runtime not in runtime_names():
-                raise UsageError(
-                    f"there is no runtime {experiment.runtime!r}",
-                    or_nearest(experiment.runtime, runtime_names(), "runtimes"),
-                )
+            if (runtime := experiment.runtime) not in runtime_names():
+                next_step = or_nearest(runtime, runtime_names(), "runtimes")
+                raise UsageError(f"there is no runtime {runtime!r}", next_step)
             system = systems.system(experiment.system)
             prepare(TestOptions(experiment=experiment), system, _no_runtime)
         except _CheckedError:
             continue
         except UsageError as error:
-            raise UsageError(
-                f"the suite file {path}: {run.cell!r} cannot be run: {_by_keys(error.problem)}",
-                _by_keys(error.next_step),
-            ) from error
+            problem = f"{run.cell!r} cannot be run: {_by_keys(error.problem)}"
+            next_step = _by_keys(error.next_step)
+            raise UsageError(f"the suite file {path}: {problem}", next_step) from error
 
 
 def _by_keys(text: str) -> str:

@@ -225,15 +225,13 @@ def _program_lines(nights: Sequence[NightTally]) -> list[str]:
 
 
 def _figures(sums: Sequence[CommitSum]) -> tuple[str, ...]:
-    counts = [str(sum(entry.counts[verdict] for entry in sums)) for verdict in VERDICTS]
-    return (
-        str(len(set[str]().union(*(entry.nights for entry in sums)))),
-        str(len(set[str]().union(*(entry.void_nights for entry in sums)))),
-        *counts,
-        str(sum(entry.void_valid for entry in sums)),
-        f"{sum(entry.found for entry in sums)} of {sum(entry.planted for entry in sums)}",
-        _time(sum(entry.seconds for entry in sums)),
-    )
+    nights = set[str]().union(*(entry.nights for entry in sums))
+    void_nights = set[str]().union(*(entry.void_nights for entry in sums))
+    counts = [sum(entry.counts[verdict] for entry in sums) for verdict in VERDICTS]
+    void_valid = sum(entry.void_valid for entry in sums)
+    detected = f"{sum(entry.found for entry in sums)} of {sum(entry.planted for entry in sums)}"
+    numbers = map(str, (len(nights), len(void_nights), *counts, void_valid))
+    return (*numbers, detected, _time(sum(entry.seconds for entry in sums)))
 
 
 def _last(night: NightTally) -> str:
@@ -270,36 +268,21 @@ def to_junit(night: NightTally) -> bytes:
     An unexpected violation, and a run that proves nothing, is a failure; a failed harness an error.
     A planted bug that went unseen fails its cell's own case.
     """
-    name = night.began.suite
-    suite = JunitSuite(name, night.began.night)
+    suite = JunitSuite(night.began.suite, night.began.night)
+    package = f"splitbrain.{night.began.suite}"
     for run in night.runs:
-        _add_run(suite, name, run)
+        case = suite.case(f"{package}.{run.matrix}", f"{run.cell}, seed {run.seed}", run.took_s)
+        if run.verdict == "failed" or (run.expect == "valid" and run.verdict != "valid"):
+            message = run.sentence or run.verdict
+            body = "\n".join([message, *run.vacuous, run.reproduce, run.run_folder or ""])
+            case.add("error" if run.verdict == "failed" else "failure", run.verdict, message, body)
     for cell in (cell for cell in night.cells if cell.planned.expect == "invalid"):
-        _add_planted(suite, name, cell, is_toothless=cell in night.toothless)
+        case = suite.case(f"{package}.{cell.planned.matrix}", f"{cell.planned.cell}: found")
+        if cell in night.toothless:
+            runs = f"Found in {cell.as_expected} of {cell.finished} runs"
+            message = f"{runs}, at least {cell.planned.at_least} must be: the night is void."
+            case.add("failure", "void", message, message)
     for cell in night.uncovered:
-        case = suite.case(_class_name(name, cell.planned.matrix), f"{cell.planned.cell}: covered")
+        case = suite.case(f"{package}.{cell.planned.matrix}", f"{cell.planned.cell}: covered")
         case.add("failure", "uncovered", "The cell had no run.", "")
     return document([suite])
-
-
-def _add_run(suite: JunitSuite, name: str, run: RunEnded) -> None:
-    case = suite.case(_class_name(name, run.matrix), f"{run.cell}, seed {run.seed}", run.took_s)
-    if run.verdict != "failed" and (run.expect == "invalid" or run.verdict == "valid"):
-        return
-    message = run.sentence or run.verdict
-    body = "\n".join([message, *run.vacuous, run.reproduce, run.run_folder or ""])
-    case.add("error" if run.verdict == "failed" else "failure", run.verdict, message, body)
-
-
-def _add_planted(suite: JunitSuite, name: str, cell: CellTally, *, is_toothless: bool) -> None:
-    case = suite.case(_class_name(name, cell.planned.matrix), f"{cell.planned.cell}: found")
-    if is_toothless:
-        message = (
-            f"Found in {cell.as_expected} of {cell.finished} runs, at least "
-            f"{cell.planned.at_least} must be: the night is void."
-        )
-        case.add("failure", "void", message, message)
-
-
-def _class_name(suite: str, matrix: str) -> str:
-    return f"splitbrain.{suite}.{matrix}"

@@ -85,11 +85,8 @@ class NightTally(msgspec.Struct, frozen=True):
     @property
     def unseen(self) -> tuple[RunEnded, ...]:
         """Return runs with a planted bug that ended without finding it."""
-        return tuple(
-            run
-            for run in self.runs
-            if run.expect == "invalid" and not run.as_expected and run.verdict != "failed"
-        )
+        planted = [run for run in self.runs if run.expect == "invalid"]
+        return tuple(run for run in planted if not run.as_expected and run.verdict != "failed")
 
     @property
     def toothless(self) -> tuple[CellTally, ...]:
@@ -247,10 +244,9 @@ def commit_text(run: RunEnded) -> str:
 
 
 def _whole_numbers(output: Any) -> Iterable[tuple[str, int]]:
-    if isinstance(output, dict):
-        for key, value in cast("dict[str, Any]", output).items():
-            if isinstance(value, int) and not isinstance(value, bool):
-                yield key, value
+    for key, value in cast("dict[str, Any]", output if isinstance(output, dict) else {}).items():
+        if isinstance(value, int) and not isinstance(value, bool):
+            yield key, value
 
 
 def _cell(planned: PlannedCell, runs: Sequence[RunEnded]) -> CellTally:

@@ -177,12 +177,12 @@ def run_world(
     return code
 
 
-def _show(came_to: JudgedOutcome, console: Console) -> int:
-    steps = f"{came_to.outcome.steps:,} steps"
-    unknown = came_to.undecided
-    if came_to.failed_by:
+def _show(made: JudgedOutcome, console: Console) -> int:
+    steps = f"{made.outcome.steps:,} steps"
+    unknown = made.undecided
+    if made.failed_by:
         headline, style, code = "FAILED", "bold white on red", EXIT_INVALID
-        sentence = f"{', '.join(came_to.failed_by)}: {came_to.sentence}"
+        sentence = f"{', '.join(made.failed_by)}: {made.sentence}"
     elif unknown:
         headline, style, code = "UNKNOWN", "bold black on yellow", EXIT_UNKNOWN
         name, reason = next(iter(unknown.items()))

@@ -49,7 +49,7 @@ class LikeOrder(msgspec.Struct, frozen=True, kw_only=True):
     runs_folder: str
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class LikeResult(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a search among seeds."""
 
     #: None: none of them failed with the same verdict.
@@ -81,10 +81,8 @@ def order_of(folder: RunFolder, runs_folder: Path) -> LikeOrder:
     record = load_run(folder.root)
     plan = record.plan
     if plan is not None and plan.experiment.runtime == SIMULATED:
-        raise UsageError(
-            f"{folder.root} is a simulated run, which is exact already",
-            f"`splitbrain shrink {folder.root}` makes it small",
-        )
+        problem = f"{folder.root} is a simulated run, which is exact already"
+        raise UsageError(problem, f"`splitbrain shrink {folder.root}` makes it small")
     verdict = wanted_verdict(folder)
     happenings: tuple[str, ...] = ()
     if plan is not None:
@@ -109,23 +107,18 @@ def wanted_verdict(folder: RunFolder) -> ReplayVerdict:
     """Return the run's verdict; raise UsageError if there is none, or it did not fail."""
     verdict = recorded_verdict(folder)
     if verdict is None:
-        raise UsageError(
-            f"nobody has judged {folder.root}, so there is no verdict to look for",
-            f"`splitbrain check {folder.root}` judges it",
-        )
+        problem = f"nobody has judged {folder.root}, so there is no verdict to look for"
+        raise UsageError(problem, f"`splitbrain check {folder.root}` judges it")
     if not verdict.is_invalid:
-        raise UsageError(
-            f"nothing is wrong with {folder.root} (its verdict is {verdict.text}), so there is "
-            "no failure to look for",
-            "Name a run that failed",
-        )
+        right = f"nothing is wrong with {folder.root} (its verdict is {verdict.text})"
+        raise UsageError(f"{right}, so there is no failure to look for", "Name a run that failed")
     return verdict
 
 
 def run_like(
     run_path: Path, console: Console, seeds: range, *, jobs: int, runs_folder: Path | None
 ) -> int:
-    """Look for a seed near a failed run in containers, report, and return the exit code.
+    """Look for a seed near a failed run, report, and return the exit code.
 
     ``runs_folder`` takes the run folder of the seed; None: beside the run's test.
 
@@ -138,23 +131,20 @@ def run_like(
     order = order_of(folder, runs_folder or runs_folder_of(folder))
     stop = Stop()
     with stopped_in_order(stop, left="left at once; a folder that was made already stays."):
-        found = search(order, console, seeds, jobs=jobs, stop=stop)
-    for line in lines_of(found, order, seeds):
+        result = search(order, console, seeds, jobs=jobs, stop=stop)
+    for line in lines_of(result, order, seeds):
         say(console, line)
-    return found.exit_code
+    return result.exit_code
 
 
-def search(order: LikeOrder, console: Console, seeds: range, *, jobs: int, stop: Stop) -> Found:
+def search(
+    order: LikeOrder, console: Console, seeds: range, *, jobs: int, stop: Stop
+) -> LikeResult:
     """Try seeds until one fails with the same verdict; raise HarnessError without any worker."""
     likeness = order.likeness
-    sweep = Sweep(
-        SweepOrder(
-            options=SimOptions(jobs=jobs, check_share=0.0, fail_fast=True, keep=1),
-            seeds=seeds,
-            try_seed=partial(try_like, order),
-        ),
-        stop,
-    )
+    options = SimOptions(jobs=jobs, check_share=0.0, fail_fast=True, keep=1)
+    wanted = SweepOrder(options=options, seeds=seeds, try_seed=partial(try_like, order))
+    sweep = Sweep(wanted, stop)
     title = (
         f"splitbrain sim, worlds like {likeness.run}: {counted(len(likeness.faults), 'fault')}, "
         f"{', '.join(order.wanted)} wanted, seeds {seeds.start} to {seeds.stop - 1}"
@@ -176,7 +166,7 @@ def search(order: LikeOrder, console: Console, seeds: range, *, jobs: int, stop:
     with display:
         sweep.carry_out(took)
     first = failures[0] if failures else None
-    return Found(
+    return LikeResult(
         seed=None if first is None else first.seed,
         folder=None if first is None or first.folder is None else Path(first.folder),
         tried=sweep.tally.tried,
@@ -188,22 +178,22 @@ def search(order: LikeOrder, console: Console, seeds: range, *, jobs: int, stop:
     )
 
 
-def lines_of(found: Found, order: LikeOrder, seeds: range) -> list[str]:
+def lines_of(result: LikeResult, order: LikeOrder, seeds: range) -> list[str]:
     """Return the result of the search in words."""
-    others = f"; {found.otherwise:,} failed otherwise" if found.otherwise else ""
-    crashed = f"; {found.crashed:,} could not be run" if found.crashed else ""
+    others = f"; {result.otherwise:,} failed otherwise" if result.otherwise else ""
+    crashed = f"; {result.crashed:,} could not be run" if result.crashed else ""
     wanted = ", ".join(order.wanted)
-    took = f"{counted(found.tried, 'seed')}, {found.seconds:.1f} s{others}{crashed}"
-    if found.seed is None:
+    took = f"{counted(result.tried, 'seed')}, {result.seconds:.1f} s{others}{crashed}"
+    if result.seed is None:
         sentence = f"no seed failed with the same verdict ({wanted}) after {took}."
-        if found.interrupted:
+        if result.interrupted:
             return [f"interrupted: {sentence}"]
         return [f"{sentence} `--seeds {seeds.stop}:{2 * seeds.stop}` tries others."]
-    lines = [f"seed {found.seed} fails with the same verdict ({wanted}); {took}."]
-    if found.folder is not None:
-        quoted = shlex.quote(str(found.folder))
+    lines = [f"seed {result.seed} fails with the same verdict ({wanted}); {took}."]
+    if result.folder is not None:
+        quoted = shlex.quote(str(result.folder))
         lines += [
-            f"folder:  {found.folder}",
+            f"folder:  {result.folder}",
             f"replay:  splitbrain replay {quoted}",
             f"shrink:  splitbrain shrink {quoted}",
         ]

@@ -21,7 +21,7 @@ from splitbrain.harness.campaign.sweep.planned import record_of_plan
 from splitbrain.harness.folder.scenario_rules import CLIENTS_MAX
 from splitbrain.harness.judge.evidence_loader import RunRecord
 from splitbrain.history.plan import Plan
-from splitbrain.nemesis.awaiting import Tale
+from splitbrain.nemesis.awaiting import HappeningDetector
 from splitbrain.nemesis.kinds import fault_kind
 from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER
 from splitbrain.simulation.world.streams import Streams
@@ -85,17 +85,11 @@ def likeness_of(record: RunRecord, happenings: Sequence[str]) -> Likeness:
         raise UsageError(f"{root} has no plan that can be read", "Name a run made by this version")
     began = next((phase.time for phase in record.phases if phase.phase == "load-started"), None)
     if began is None:
-        raise UsageError(
-            f"no client ever worked in {root}, so no simulated world can be like it",
-            "Name a run that came to its load",
-        )
-    clients = plan.experiment.concurrency
-    if clients > CLIENTS_MAX:
-        raise UsageError(
-            f"{root} had {clients:,} clients, and one thread does the work of at most "
-            f"{CLIENTS_MAX:,}",
-            "Name a run with fewer",
-        )
+        problem = f"no client ever worked in {root}, so no simulated world can be like it"
+        raise UsageError(problem, "Name a run that came to its load")
+    if (clients := plan.experiment.concurrency) > CLIENTS_MAX:
+        most = f"one thread does the work of at most {CLIENTS_MAX:,}"
+        raise UsageError(f"{root} had {clients:,} clients, and {most}", "Name a run with fewer")
     turns = tuple(_turns(record.state_events, happenings))
     scheduled = {fault.index: fault for fault in record.scheduled}
     effective: list[EffectiveFault] = []
@@ -198,13 +192,13 @@ def _turns(
     state_events: Mapping[str, Sequence[StateEvent]], happenings: Sequence[str]
 ) -> Iterator[tuple[int, str]]:
     """Yield the nodes' turning points in order: ns since the run's start, and the happening."""
-    tale = Tale()
+    detector = HappeningDetector()
     turning_points = set(TURNING_POINTS).intersection(happenings)
     stamped = [
         event for events in state_events.values() for event in events if event.time is not None
     ]
     for event in sorted(stamped, key=lambda event: (event.time or 0, event.node, event.sequence)):
-        happening = tale.told(event)
+        happening = detector.detect(event)
         if happening is not None and happening.name in turning_points:
             yield event.time or 0, happening.name
 

@@ -13,70 +13,62 @@ from splitbrain.contracts.names import DEFAULT_SYSTEM
 
 #: More worker processes than any machine has use for.
 JOBS_MAX = 256
+#: Ways of the command that options fit.
+_SEEDS, _SCENARIO, _LIKE = ("seeds",), ("scenario",), ("like",)
+_SEARCHES, _WORLDS = _SEEDS + _LIKE, _SEEDS + _SCENARIO
 
 
 class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of ``splitbrain sim``; pickles."""
 
     seeds: Annotated[
-        str | None,
-        Option("FIRST:END, such as 0:1000; END itself is not run.", only=("seeds", "like")),
+        str | None, Option("FIRST:END, such as 0:1000; END itself is not run.", only=_SEARCHES)
     ] = None
     scenario: Annotated[
         Path | None,
-        Option(
-            "Instead of seeds, one world: a scenario.json, as it is or edited.", only=("scenario",)
-        ),
+        Option("Instead of seeds, one world: a scenario.json, as it is or edited.", only=_SCENARIO),
     ] = None
     like: Annotated[
         Path | None,
         Option(
             "Folder of a failed run in containers: worlds near its schedule are tried until one "
             "fails with the same verdict; --seeds is 0:200 if not given.",
-            only=("like",),
+            only=_LIKE,
         ),
     ] = None
-    jobs: Annotated[int, Option("Worker processes.", 1, JOBS_MAX, only=("seeds", "like"))] = 1
-    system: Annotated[str, Option("System to be simulated.", only=("seeds",))] = DEFAULT_SYSTEM
+    jobs: Annotated[int, Option("Worker processes.", 1, JOBS_MAX, only=_SEARCHES)] = 1
+    system: Annotated[str, Option("System to be simulated.", only=_SEEDS)] = DEFAULT_SYSTEM
     bugs: Annotated[
-        tuple[str, ...], Option("Planted bug to switch on; repeatable.", only=("seeds",))
+        tuple[str, ...], Option("Planted bug to switch on; repeatable.", only=_SEEDS)
     ] = ()
     #: None: the usual one of the system.
     state_machine: Annotated[
         str | None,
-        Option(
-            "What stands above the nodes' log, as splitbrain systems lists it.", only=("seeds",)
-        ),
+        Option("What stands above the nodes' log, as splitbrain systems lists it.", only=_SEEDS),
     ] = None
-    fail_fast: Annotated[bool, Option("End with the first seed that fails.", only=("seeds",))] = (
-        False
-    )
+    fail_fast: Annotated[bool, Option("End with the first seed that fails.", only=_SEEDS)] = False
     trace_hash: Annotated[
-        bool,
-        Option(
-            "Print one line a seed at the end, seed and trace hash.", only=("seeds", "scenario")
-        ),
+        bool, Option("Print one line a seed at the end, seed and trace hash.", only=_WORLDS)
     ] = False
     coverage: Annotated[
         bool,
         Option(
             "Show which faults met nodes of which role, in which phase of the leader epoch, under "
             "which workload, and what was never tried.",
-            only=("seeds",),
+            only=_SEEDS,
         ),
     ] = False
     beyond_promise: Annotated[
         bool,
-        Option("Let faults also do what the system does not promise to survive.", only=("seeds",)),
+        Option("Let faults also do what the system does not promise to survive.", only=_SEEDS),
     ] = False
     runs_folder: Annotated[Path, Option("Where the run folders of failing seeds are made.")] = Path(
         "runs"
     )
     check_share: Annotated[
         float,
-        Option("Share of the seeds that are run twice and compared.", 0, 1, only=("seeds", "like")),
+        Option("Share of the seeds that are run twice and compared.", 0, 1, only=_SEARCHES),
     ] = 0.05
     keep: Annotated[
-        int,
-        Option("Failures of which a run folder is kept, at most.", 0, only=("seeds", "scenario")),
+        int, Option("Failures of which a run folder is kept, at most.", 0, only=_WORLDS)
     ] = 100

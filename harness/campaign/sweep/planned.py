@@ -100,19 +100,16 @@ def check_plan(test: PlannedTest) -> SimulatedSystem:
             )
     experiment = test.experiment
     if experiment.concurrency > CLIENTS_MAX:
-        raise CapabilityError(
-            "simulate the clients",
-            f"--concurrency {experiment.concurrency}",
-            f"one thread does the work of at most {CLIENTS_MAX:,} of them",
-            "Choose fewer, or another --runtime.",
-        )
+        target = f"--concurrency {experiment.concurrency}"
+        problem = f"one thread does the work of at most {CLIENTS_MAX:,} of them"
+        next_step = "Choose fewer, or another --runtime."
+        raise CapabilityError("simulate the clients", target, problem, next_step)
     if experiment.rate * experiment.time_limit_s > OPERATIONS_MAX:
-        raise CapabilityError(
-            "simulate the load",
-            f"--rate {experiment.rate:g} for --time-limit {experiment.time_limit_s:g}",
-            f"a simulated run is held in memory, and takes at most {OPERATIONS_MAX:,} operations",
-            "Choose a lower rate, less time, or another --runtime.",
-        )
+        target = f"--rate {experiment.rate:g} for --time-limit {experiment.time_limit_s:g}"
+        most = f"takes at most {OPERATIONS_MAX:,} operations"
+        problem = f"a simulated run is held in memory, and {most}"
+        next_step = "Choose a lower rate, less time, or another --runtime."
+        raise CapabilityError("simulate the load", target, problem, next_step)
     return system
 
 

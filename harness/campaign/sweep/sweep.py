@@ -84,15 +84,12 @@ class Sweep:
     ) -> None:
         """Set up; tests give workers a process by ``open_child``, None: a fresh one."""
         self.tally = SweepTally(keeps_hashes=order.options.trace_hash, first_seed=order.seeds.start)
-        self.order = order
-        #: Set when the user does not want to wait for the end.
-        self.stop = stop
+        #: ``stop`` is set when the user does not want to wait for the end.
+        self.order, self.stop = order, stop
         self._took: Callable[[SeedResult], None] = _ignore
-        self._patience_s = seed_patience_s
-        self._open_child = open_child
+        self._patience_s, self._open_child = seed_patience_s, open_child
         self._fresh = iter(order.seeds)
-        self._no_fresh = False
-        self._is_closing = False
+        self._no_fresh = self._is_closing = False
         self._again: deque[_Again] = deque()
         self._to_keep: deque[int] = deque()
         self._kept = 0
@@ -183,10 +180,8 @@ class Sweep:
 
 
 def _cannot_start(problem: str) -> HarnessError:
-    return HarnessError(
-        "start a worker process",
-        sys.executable,
-        problem,
+    next_step = (
         "Ask for fewer --jobs, or make room for processes on this machine; `splitbrain doctor` "
-        "says what it lacks.",
+        "says what it lacks."
     )
+    return HarnessError("start a worker process", sys.executable, problem, next_step)

@@ -25,29 +25,24 @@ _PRINTED_MAX = 20
 _PRINTED_OF_CLASS_MAX = 3
 
 
-class SweepDisplay:
+class SweepDisplay(LiveArea):
     """Context that shows a tally until it is left."""
 
     def __init__(
         self, console: Console, title: str, total: int, tally: SweepTally, keep_max: int
     ) -> None:
-        self._console, self._title = console, title
-        self._total, self._tally = total, tally
-        self._keep_max = keep_max
+        super().__init__(console, self._panel, self._stamped_figures)
+        self._title, self._total = title, total
+        self._tally, self._keep_max = tally, keep_max
         #: Failures printed once their run folder is there.
         self._awaiting_folder: dict[int, SeedResult] = {}
         self._began_s = time.monotonic()
-        self._area = LiveArea(console, self._panel, self._line)
         self._printed = 0
         self._printed_of: Counter[FailureClass] = Counter()
 
     def __enter__(self) -> Self:
-        self._print(Text(printable(self._title), style="bold"))
-        self._area.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._area.__exit__()
+        self._say(Text(printable(self._title), style="bold"))
+        return super().__enter__()
 
     @property
     def elapsed_s(self) -> float:
@@ -75,18 +70,17 @@ class SweepDisplay:
             is_next = self._printed_of[kind] == _PRINTED_OF_CLASS_MAX + 1
             if is_next and self._printed <= _PRINTED_MAX:
                 what = ", ".join(result.failed_by) or "seeds that could not be run"
-                self._print(
-                    Text(printable(f"further failures like this one ({what}) are only counted"))
-                )
+                line = printable(f"further failures like this one ({what}) are only counted")
+                self._say(Text(line))
             return
         self._printed += 1
         if self._printed > _PRINTED_MAX:
             if self._printed == _PRINTED_MAX + 1:
-                self._print(Text("further failures are only counted"))
+                self._say(Text("further failures are only counted"))
             return
-        self._print(failure_line(result))
+        self._say(failure_line(result))
         if folder is not None:
-            self._print(Text(f"  {replay_command(folder)}", style="dim"))
+            self._say(Text(f"  {replay_command(folder)}", style="dim"))
 
     def _figures(self) -> str:
         tally, elapsed_s = self._tally, max(1e-3, self.elapsed_s)
@@ -103,10 +97,10 @@ class SweepDisplay:
         table.add_row(bar, Text(f"{self.elapsed_s:,.0f} s"), Text(self._figures()))
         return table
 
-    def _print(self, line: Text) -> None:
+    def _say(self, line: Text) -> None:
         say_if_read(self._console, line)
 
-    def _line(self) -> str:
+    def _stamped_figures(self) -> str:
         return f"{self.elapsed_s:7.1f} s  {self._figures()}"
 
 
@@ -122,6 +116,6 @@ def failure_line(result: SeedResult, seeds: int = 1) -> Text:
         line = Text("COULD NOT RUN", style="bold yellow")
         return line.append(printable(f" seed {result.seed}: {last}"), style="default")
     line = Text("FAILED", style="bold red")
-    found = ", ".join(result.failed_by)
+    finders = ", ".join(result.failed_by)
     who = f"seed {result.seed}" if seeds == 1 else f"{seeds:,} seeds"
-    return line.append(printable(f" {who}, {found}: {result.sentence or ''}"), style="default")
+    return line.append(printable(f" {who}, {finders}: {result.sentence or ''}"), style="default")

@@ -84,13 +84,11 @@ def verdict_words(tally: SweepTally, order: SweepOrder, *, interrupted: bool) ->
         return "FAILED", f"{tally.failed:,} of {seeds} failed{not_run}."
     if tally.crashes or tally.mismatches:
         return "HARNESS FAILED", f"Nothing failed in {seeds}, but what is told above comes first."
-    if interrupted or left > 0:
-        not_run = (
-            f"{left:,} not run, the first of them seed {tally.first_untried}"
-            if left > 0
-            else "some second runs were not made"
-        )
+    if left > 0:
+        not_run = f"{left:,} not run, the first of them seed {tally.first_untried}"
         return "INTERRUPTED", f"No alarm in {seeds}; {not_run}."
+    if interrupted:
+        return "INTERRUPTED", f"No alarm in {seeds}; some second runs were not made."
     decided = tally.done - tally.undecided
     if tally.undecided:
         return "UNKNOWN", f"No alarm in {seeds}, {tally.undecided:,} of them undecided."
@@ -136,17 +134,16 @@ def _show_failures(tally: SweepTally, options: SimOptions, console: Console) -> 
         kinds = counted(len(groups) - _LISTED_MAX, "more kind")
         console.print(Text(f"  and {kinds} of failures, of {counted(others, 'seed')}"))
     without = [failure.seed for failure in tally.failures if failure.seed not in tally.folders]
+    hints: list[str] = []
     if tally.folders and without:
-        seeds_line = (
-            f"  {counted(len(without), 'failure')} without a run folder (--keep); "
-            f"`{sim_command(options, min(without))}` runs the first of them again."
-        )
-        console.print(Text(seeds_line, style="dim"), soft_wrap=True)
+        again = f"`{sim_command(options, min(without))}` runs the first of them again."
+        hints.append(f"  {counted(len(without), 'failure')} without a run folder (--keep); {again}")
     if tally.folders:
-        hint = (
+        hints.append(
             "  `splitbrain check FOLDER` makes the report, `splitbrain replay FOLDER --trace` "
             "tells the story, `splitbrain shrink FOLDER` makes the run small."
         )
+    for hint in hints:
         console.print(Text(hint, style="dim"), soft_wrap=True)
     console.print()
 
@@ -183,13 +180,11 @@ def _problems(tally: SweepTally, options: SimOptions) -> list[str]:
 def _figures(tally: SweepTally, order: SweepOrder, elapsed_s: float) -> Table:
     simulated_s = tally.virtual_us / _US_PER_S
     elapsed_s = max(elapsed_s, 1e-3)
+    speed = simulated_s / elapsed_s
     rows = [
         ("seeds", f"{tally.done:,} of {len(order.seeds):,}, {tally.checked:,} run twice and equal"),
         ("wall time", f"{elapsed_s:,.1f} s, {60 * tally.done / elapsed_s:,.0f} seeds a minute"),
-        (
-            "simulated time",
-            f"{simulated_s:,.0f} s, {simulated_s / elapsed_s:,.0f} times as fast as it would pass",
-        ),
+        ("simulated time", f"{simulated_s:,.0f} s, {speed:,.0f} times as fast as it would pass"),
         ("steps", f"{tally.steps:,}, {tally.steps / elapsed_s:,.0f} a second"),
     ]
     if faults := sum(cell.faults for cell in tally.coverage):
@@ -232,11 +227,9 @@ def _coverage_blocks(
     blocks: list[Text | Padding] = [Text("What the faults met", style="bold")]
     blocks += [Text(printable(f"  Never tried {line}")) for line in untried]
     if cells:
-        tables = ([HEADER, *coverage_rows(cells, ())], workload_rows(cells, ()))
-        blocks += [
-            Padding(_coverage_table(rows, text_columns), (1, 0, 0, 2))
-            for rows, text_columns in zip(tables, (2, 1), strict=True)
-        ]
+        by_role = _coverage_table([HEADER, *coverage_rows(cells, ())], 2)
+        by_workload = _coverage_table(workload_rows(cells, ()), 1)
+        blocks += [Padding(table, (1, 0, 0, 2)) for table in (by_role, by_workload)]
     return blocks
 
 

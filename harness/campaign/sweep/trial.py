@@ -63,11 +63,7 @@ class SeedResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def simulated_system(name: str) -> SimulatedSystem:
-    """Return the maker of a system's nodes in simulated worlds.
-
-    Raises:
-        UsageError: there is no such system, or it has no simulated nodes.
-    """
+    """Return the maker of a system's simulated nodes; raise UsageError if it has none."""
     from splitbrain.harness.run.options import check_simulated
     from splitbrain.systems.registry import system
 
@@ -79,9 +75,8 @@ def known_system(name: str) -> System:
     from splitbrain.systems.registry import names, system
 
     if name not in names():
-        raise UsageError(
-            f"there is no system called {name!r}", or_nearest(name, names(), "systems")
-        )
+        next_step = or_nearest(name, names(), "systems")
+        raise UsageError(f"there is no system called {name!r}", next_step)
     return system(name)
 
 

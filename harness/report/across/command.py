@@ -1,7 +1,7 @@
 """The command ``splitbrain analyze --lake LAKE --report FOLDER``: looks at all runs together.
 
 Spark works in a child process; its answer is written as ``index.html``, ``summary.md`` and
-``across.json``. It never judges: the exit code is 0 whatever was found; a gate decides.
+``across.json``. The exit code is 0 whatever was found; a gate decides.
 """
 
 import datetime as dt

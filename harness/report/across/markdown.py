@@ -10,14 +10,12 @@ from splitbrain.harness.report.across.matrix import worst_first
 from splitbrain.harness.report.across.trends import trends_of
 from splitbrain.harness.report.across.words import (
     HEADER,
-    MEASURES,
     change_text,
     failure_title,
     flake_text,
     headline,
     met_rows,
     moment,
-    value_text,
 )
 from splitbrain.harness.report.coverage_tables import NOTE
 
@@ -36,15 +34,15 @@ def to_markdown(findings: Findings) -> str:
             ("state", "failure", "since", "before", "first seen", "example", "fingerprint"),
             (
                 (
-                    f"{one.state}{', planted bug' if one.planted else ''}",
-                    failure_title(one),
-                    one.runs_since,
-                    one.runs_before,
-                    moment(one.first_at),
-                    one.example,
-                    one.fingerprint,
+                    f"{failure.state}{', planted bug' if failure.planted else ''}",
+                    failure_title(failure),
+                    failure.runs_since,
+                    failure.runs_before,
+                    moment(failure.first_at),
+                    failure.example,
+                    failure.fingerprint,
                 )
-                for one in findings.failures.rows
+                for failure in findings.failures.rows
             ),
             findings.failures.count,
         ),
@@ -54,9 +52,9 @@ def to_markdown(findings: Findings) -> str:
             (
                 (
                     trend.title,
-                    MEASURES.get(trend.measure, trend.measure),
+                    trend.name,
                     len(trend.points),
-                    value_text(trend.measure, trend.points[-1].value),
+                    trend.text(trend.points[-1].value),
                     "; ".join(
                         f"{moment(change.started_at)}, from run {change.run_id} on: "
                         f"{change_text(change)}"
@@ -73,14 +71,14 @@ def to_markdown(findings: Findings) -> str:
             ("failure", "of the same plan", "system", "workload", "runtime", "example"),
             (
                 (
-                    f"{one.checker}, {one.kind} ({one.fingerprint})",
-                    flake_text(one),
-                    one.system,
-                    one.workload,
-                    one.runtime,
-                    one.example,
+                    f"{flake.checker}, {flake.kind} ({flake.fingerprint})",
+                    flake_text(flake),
+                    flake.system,
+                    flake.workload,
+                    flake.runtime,
+                    flake.example,
                 )
-                for one in findings.flakes.rows
+                for flake in findings.flakes.rows
             ),
             findings.flakes.count,
         ),

@@ -58,7 +58,10 @@ def matrix_of(cells: Sequence[Cell]) -> Matrix:
     for cell in cells:
         name = (cell.planted, cell.system, cell.workload, cell.version)
         rows.setdefault(name, {})[cell.fault] = cell
-    ordered = sorted(rows, key=lambda name: (name[0], not _has_invalid(rows[name]), name))
+
+    def order(name: tuple[bool, str, str, str]) -> tuple[object, ...]:
+        return name[0], not any(cell.invalid for cell in rows[name].values()), name
+
     return Matrix(
         faults,
         [
@@ -71,7 +74,7 @@ def matrix_of(cells: Sequence[Cell]) -> Matrix:
                     _shown(rows[planted, system, workload, version].get(fault)) for fault in faults
                 ],
             )
-            for planted, system, workload, version in ordered
+            for planted, system, workload, version in sorted(rows, key=order)
         ],
         len(runs_of) - len(faults),
     )
@@ -80,10 +83,6 @@ def matrix_of(cells: Sequence[Cell]) -> Matrix:
 def worst_first(cells: Sequence[Cell]) -> list[Cell]:
     """Sort cells with an invalid run before the others, and those with a planted bug last."""
     return sorted(cells, key=lambda cell: (cell.planted, not cell.invalid))
-
-
-def _has_invalid(cells: dict[str, Cell]) -> bool:
-    return any(cell.invalid for cell in cells.values())
 
 
 def _shown(cell: Cell | None) -> ShownCell | None:

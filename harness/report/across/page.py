@@ -1,11 +1,9 @@
 """The page over all runs: the template of ``harness/report/assets`` filled with findings.
 
 Everything in a lake may be hostile: text is escaped by the template engine or put into the data by
-``page_assets``, and the page's security policy allows our own scripts alone. The size of the page
-is bounded whatever that of the lake.
+``page_assets``. The size of the page is bounded whatever that of the lake.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal
 
@@ -26,7 +24,6 @@ from splitbrain.harness.report.across.trends import (
 )
 from splitbrain.harness.report.across.words import (
     HEADER,
-    MEASURES,
     SHARES,
     change_text,
     failure_title,
@@ -34,18 +31,9 @@ from splitbrain.harness.report.across.words import (
     headline,
     met_rows,
     moment,
-    value_text,
 )
 from splitbrain.harness.report.coverage_tables import NOTE
-from splitbrain.harness.report.page_assets import (
-    VENDOR,
-    content_security_policy,
-    json_for_script,
-    own_script,
-    own_style,
-    page_assets,
-    template_environment,
-)
+from splitbrain.harness.report.page_assets import VENDOR, json_for_script, render_page
 
 #: Longer ids are cut; a lake may hold anything.
 _ID_CHARACTERS_MAX: Final = 80
@@ -58,7 +46,7 @@ class ChartLevel(msgspec.Struct, frozen=True):
     end: int
     middle: float
     #: The change in words; None for the first level.
-    told: str | None
+    text: str | None
     worse: bool
 
 
@@ -73,11 +61,6 @@ class TrendChart(msgspec.Struct, frozen=True):
     started_s: list[int]
     values: list[float]
     levels: list[ChartLevel]
-
-
-def trend_charts(trends: Sequence[Trend]) -> list[TrendChart]:
-    """Return the chart of each trend."""
-    return [_chart(trend) for trend in trends]
 
 
 def shown_id(run_id: str) -> str:
@@ -113,82 +96,49 @@ CHARTS_MAX: Final = 30
 RUN_ROWS_MAX: Final = 25
 
 
-class RunRow(msgspec.Struct, frozen=True):
-    """A run in the table beside a picture."""
-
-    run: str
-    started: str
-    value: str
-    #: In words, where the level changed with it.
-    change: str | None
-
-
 class ShownTrend(msgspec.Struct, frozen=True):
     """A trend with its static picture and its last runs, the latest first."""
 
     trend: Trend
     picture: Markup
-    runs: list[RunRow]
+    #: Each with the change that it brought, if any.
+    runs: list[tuple[Point, Change | None]]
 
 
 def across_page(findings: Findings, *, vendor: Path = VENDOR) -> str:
     """Return the whole page; ``vendor`` is the folder of the chart library."""
     trends = trends_of(findings)
     drawn, others = trends[:CHARTS_MAX], trends[CHARTS_MAX:]
-    assets = page_assets(vendor, ["trends.js"], ["across.css"])
     filters = {
         "printable": printable,
         "moment": moment,
-        "measure": _measure,
         "change_text": change_text,
         "failure_title": failure_title,
         "flake_text": flake_text,
         "shown_id": shown_id,
-        "last_value": _last_value,
         "counted": counted,
     }
-    return (
-        template_environment(filters)
-        .get_template("across.html.j2")
-        .render(
-            policy=content_security_policy(assets.scripts),
-            scripts=[own_script(script) for script in assets.scripts],
-            styles=[own_style(style) for style in assets.styles],
-            has_charts=assets.has_charts,
-            trend_data=json_for_script(trend_charts(drawn)),
-            headline=headline(findings),
-            findings=findings,
-            coverage_header=HEADER,
-            coverage_note=NOTE,
-            coverage=met_rows(findings.coverage.rows),
-            trends=[_shown(trend) for trend in drawn],
-            other_trends=others,
-            more_trends=findings.points.trends - len(trends),
-            matrix=matrix_of(findings.matrix.rows),
-        )
+    return render_page(
+        "across.html.j2",
+        filters,
+        scripts=["trends.js"],
+        styles=["across.css"],
+        vendor=vendor,
+        trend_data=json_for_script([_chart(trend) for trend in drawn]),
+        headline=headline(findings),
+        findings=findings,
+        coverage_header=HEADER,
+        coverage_note=NOTE,
+        coverage=met_rows(findings.coverage.rows),
+        trends=[_shown(trend) for trend in drawn],
+        other_trends=others,
+        more_trends=findings.points.trends - len(trends),
+        matrix=matrix_of(findings.matrix.rows),
     )
 
 
 def _shown(trend: Trend) -> ShownTrend:
     changes = {change.run_id: change for change in trend.changes}
-    last = list(reversed(trend.points[-RUN_ROWS_MAX:]))
-    return ShownTrend(
-        trend, draw_trend(trend), [_run_row(point, changes.get(point.run_id)) for point in last]
-    )
-
-
-def _run_row(point: Point, change: Change | None) -> RunRow:
-    return RunRow(
-        shown_id(point.run_id),
-        moment(point.started_at),
-        value_text(point.measure, point.value),
-        None if change is None else f"Level changed. {change_text(change)}",
-    )
-
-
-def _measure(name: str) -> str:
-    return MEASURES.get(name, name)
-
-
-def _last_value(trend: Trend) -> str:
-    return value_text(trend.measure, trend.points[-1].value)
+    last = reversed(trend.points[-RUN_ROWS_MAX:])
+    runs = [(point, changes.get(point.run_id)) for point in last]
+    return ShownTrend(trend, draw_trend(trend), runs)

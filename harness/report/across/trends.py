@@ -1,8 +1,7 @@
 """Trends of the findings over all runs, their levels, and each as an inline SVG. Pure.
 
-The live picture, the static one and the table beside them share levels and range. The static one is
-for a page without scripts, a printer, and a set-up without the chart library. Its runs stand at
-equal distances, as the search for changes sees them; the table names them.
+The static picture is for a page without scripts, a printer, and a set-up without the chart library.
+Its runs stand at equal distances, as the search for changes sees them.
 """
 
 from itertools import groupby, pairwise
@@ -28,6 +27,15 @@ class Trend(msgspec.Struct, frozen=True):
     title: str
     points: list[Point]
     changes: list[Change]
+
+    @property
+    def name(self) -> str:
+        """Return the measure in words."""
+        return MEASURES.get(self.measure, self.measure)
+
+    def text(self, value: float) -> str:
+        """Return a value with its unit."""
+        return value_text(self.measure, value)
 
     @property
     def is_worse(self) -> bool:
@@ -111,7 +119,7 @@ def draw_trend(trend: Trend) -> Markup:
         return _TOP + (_HEIGHT - _TOP - _BOTTOM) * (high - value) / (high - low)
 
     middle = (low + high) / 2
-    parts = [_mark(value_text(trend.measure, value), y(value)) for value in (low, middle, high)]
+    parts = [_mark(trend.text(value), y(value)) for value in (low, middle, high)]
     for level in levels_of(trend):
         begin, end, height = x(level.begin - 0.5), x(level.end - 0.5), y(level.middle)
         parts.append(element("line", class_="level", x1=begin, x2=end, y1=height, y2=height))
@@ -124,8 +132,7 @@ def draw_trend(trend: Trend) -> Markup:
     ends = ((_LEFT, "start", trend.points[0]), (_WIDTH - _RIGHT, "end", trend.points[-1]))
     for at, anchor, point in ends if count > 1 else ends[:1]:
         parts.append(_soft(moment(point.started_at), at, _HEIGHT - 8, anchor))
-    name = MEASURES.get(trend.measure, trend.measure)
-    label = f"{name} of {trend.title}, {counted(count, 'run')}"
+    label = f"{trend.name} of {trend.title}, {counted(count, 'run')}"
     return picture(_WIDTH, _HEIGHT, label, *parts, class_="trend")
 
 

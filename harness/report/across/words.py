@@ -21,17 +21,14 @@ SHARES: Final = frozenset({"availability"})
 def headline(findings: Findings) -> str:
     """Return the most important finding in one sentence."""
     new, worse = len(findings.new), len(findings.worse)
-    if new:
-        news = f"{counted(new, 'new failure')} since {moment(findings.since)}"
-        return (
-            f"{news}, and {counted(worse, 'trend change')} for the worse." if worse else f"{news}."
-        )
     # The table below lists canaries as new: there is one every night.
     planted = any(failure.state == "new" and failure.planted for failure in findings.failures.rows)
-    none = "No new failure but of planted bugs" if planted else "No new failure"
+    news = "No new failure but of planted bugs" if planted else "No new failure"
+    if new:
+        news = f"{counted(new, 'new failure')} since {moment(findings.since)}"
     if worse:
-        return f"{none}, and {counted(worse, 'trend change')} for the worse."
-    return f"{none}, and no trend became worse."
+        return f"{news}, and {counted(worse, 'trend change')} for the worse."
+    return f"{news}." if new else f"{news}, and no trend became worse."
 
 
 def moment(at: object) -> str:
@@ -47,9 +44,7 @@ def value_text(measure: str, value: float) -> str:
 def change_text(change: Change) -> str:
     """Return ``Before 300 ms, after 340 ms (+13%): for the worse; p = 0.001``."""
     before, after = (value_text(change.measure, value) for value in (change.before, change.after))
-    share = ""
-    if change.before:
-        share = f" ({change.after / change.before - 1:+.0%})"
+    share = f" ({change.after / change.before - 1:+.0%})" if change.before else ""
     which = "for the worse" if change.worse else "for the better"
     return f"Before {before}, after {after}{share}: {which}; p = {change.p_value:.3f}"
 
@@ -62,16 +57,10 @@ def failure_title(failure: Failure) -> str:
 
 def flake_text(flake: Flake) -> str:
     """Return how often it fails."""
-    often = f"{flake.failed} of {flake.runs}"
-    match flake.flake:
-        case "deterministic":
-            return f"deterministic: {often}"
-        case "never-again":
-            return f"never again: {often}"
-        case "not-replayed":
-            return "not replayed yet"
-        case _:
-            return often
+    if flake.flake == "not-replayed":
+        return "not replayed yet"
+    word = {"deterministic": "deterministic: ", "never-again": "never again: "}
+    return f"{word.get(flake.flake, '')}{flake.failed} of {flake.runs}"
 
 
 HEADER: Final = ("system", "workload", *_HEADER)

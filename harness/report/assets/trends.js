@@ -35,7 +35,7 @@
   // Marks of changes are elements: they have a word beside their colour, and a text to point at.
   function addMarks(chart, trend) {
     for (const level of trend.levels) {
-      if (level.told == null) continue;
+      if (level.text == null) continue;
       const line = document.createElement("div");
       line.className = "change-mark " + (level.worse ? "worse" : "better");
       line.dataset.place = level.begin;
@@ -62,9 +62,9 @@
       exact[trend.unit](trend.values[place])];
     // Both runs beside the line tell of it.
     const change = trend.levels.find(
-      (level) => level.told != null && (level.begin === place || level.begin === place + 1));
+      (level) => level.text != null && (level.begin === place || level.begin === place + 1));
     if (change) lines.push((change.begin === place ? "The level changed here. "
-      : "The level changes after this run. ") + change.told);
+      : "The level changes after this run. ") + change.text);
     return lines;
   }
 

@@ -4,8 +4,7 @@ A source's watermark is its promise: nothing older than this will come. An event
 the oldest watermark of all can be told, because nothing can come before it any more, nor at the
 same time. A source that is gone without having ended is abandoned: what it did from its last
 watermark on nobody knows, so nothing from there on is ever told, and what was told stays all that
-happened before a moment. Must never hold more than its sources have sent ahead of the oldest
-watermark.
+happened before a moment. Only what was sent ahead of the oldest watermark is held.
 """
 
 from bisect import bisect_left
@@ -39,13 +38,9 @@ class Merge:
     def add(
         self, number: int, watermark: int, times: Sequence[int], lines: Sequence[bytes]
     ) -> None:
-        """Take what a source has to tell.
+        """Take a source's events, in the order of time, none older than its watermark before.
 
-        Args:
-            number: of the source.
-            watermark: nothing older will come from it; ``ENDED``: nothing at all.
-            times: of the events, not decreasing, none older than the watermark before.
-            lines: the events.
+        Nothing older than the ``watermark`` will come from it; ``ENDED``: nothing at all.
 
         Raises:
             ValueError: the source breaks an earlier promise.

@@ -40,26 +40,19 @@ def readers(
 ) -> list[tuple[Route, Sequence[Operation]]]:
     """Return the readers, each with what it is to read; the one that follows the leader first.
 
-    Args:
-        nodes: those that vote and are to be read.
-        observers: the others.
-        operations: of all that was touched.
-        workload: says what an observer may be asked.
+    The nodes are those that vote; of the observers the workload says what they may be asked.
     """
-    asked = [workload.at_observer(operation) for operation in operations]
-    observed = [operation for operation in asked if operation is not None]
-    routes = [Route("leader", nodes[0]), *(Route("pinned", node) for node in nodes)]
-    pinned = [Route("pinned", node) for node in observers]
-    return [*((one, operations) for one in routes), *((one, observed) for one in pinned)]
+    at_observers = [workload.at_observer(operation) for operation in operations]
+    observed = [operation for operation in at_observers if operation is not None]
+    return [
+        (Route("leader", nodes[0]), operations),
+        *((Route("pinned", node), operations) for node in nodes),
+        *((Route("pinned", node), observed) for node in observers),
+    ]
 
 
 class Reading:
-    """One reader's way through the final reads.
-
-    Args:
-        kind: of the reader's route.
-        operations: to be read, in order.
-    """
+    """One reader's way through the final reads; ``kind`` is of its route."""
 
     def __init__(self, kind: str, operations: Sequence[Operation]) -> None:
         self._patience = PATIENCE[kind]

@@ -94,14 +94,9 @@ class Seat:
 
     def begin(self, operation: Operation, *, final: bool = False) -> None:
         """Record that an operation begins, before the client is asked for it."""
+        key, value, node = operation.key, operation.value, self._node
         self._invoked = self._append(
-            self._process,
-            "invoke",
-            operation.f,
-            key=operation.key,
-            value=operation.value,
-            node=self._node,
-            final=final,
+            self._process, "invoke", operation.f, key=key, value=value, node=node, final=final
         )
 
     def end(self, completion: Completion) -> tuple[Completion, bool]:

@@ -3,10 +3,8 @@
 Operation n of slot w is due at ``(n * slots + w) / rate`` seconds, so that all slots work on the
 same keys at one time. A slot that lost time to a dead node catches up at a bounded pace, so that
 quick refusals never spin. A driver (an event loop's task, or a simulated world) asks when, waits
-until then, and says when it began.
-
-All times are whole microseconds since the load's start, so that a simulated world is exact. Must
-never look at a clock.
+until then, and says when it began. All times are whole microseconds since the load's start, so that
+a simulated world is exact.
 """
 
 import math
@@ -29,8 +27,7 @@ class Timetable:
         slots: worker slots of the whole load, wherever they are carried.
         rate: operations per second over all slots; infinite: as many as there can be.
         limit: operations after which a slot ends; None: it goes on.
-        kept: ``(slot, n)`` of the operations that are performed; None: all. One that is left out
-            moves no other.
+        kept: ``(slot, n)`` of those that are performed, or all; one left out moves no other.
     """
 
     def __init__(
@@ -70,13 +67,7 @@ class Timetable:
 
 
 class SlotTimes:
-    """Place of one slot in its timetable.
-
-    Args:
-        timetable: of the whole load.
-        slot: its number.
-        offset_us: how much later than its timetable says it begins each operation.
-    """
+    """Place of one slot in the load's timetable; it begins each operation ``offset_us`` later."""
 
     __slots__ = ("_is_demanded", "_last_us", "_n", "_offset_us", "_slot", "_timetable")
 
@@ -109,9 +100,7 @@ class SlotTimes:
     def demand(self, now_us: int, *, is_idle: bool) -> None:
         """From now on the slot has operations without end, whatever is kept.
 
-        Args:
-            now_us: the time.
-            is_idle: whether it has no operation under way or due; then it takes the one of now.
+        An idle one, with none under way or due, takes the one of now.
         """
         self._is_demanded = True
         if is_idle:

@@ -1,9 +1,9 @@
 """A worker process of the load: performs its share of the slots and hands over what happened.
 
 Started as ``python -m splitbrain.harness.run.load.worker``. The first frame in is the assignment;
-the frames out are ready, shipments every few milliseconds, and the end. It must never outlive the
-run's process: a thread reads the input and ends the process at its end, whatever the event loop is
-doing. Nothing that a client prints may reach the frames.
+the frames out are ready, shipments every few milliseconds, and the end. A thread reads the input
+and ends the process at its end, so that none outlives the run's. Nothing that a client prints may
+reach the frames.
 """
 
 import asyncio
@@ -156,11 +156,8 @@ class Worker:
 
     def _ship(self) -> None:
         watermark, times, lines = self._events.take()
-        shipment = Shipment(
-            *(watermark, times, lines),
-            traffic=self._traffic.take(),
-            unsettled=self._workload.take_unsettled(),
-        )
+        unsettled = self._workload.take_unsettled()
+        shipment = Shipment(watermark, times, lines, self._traffic.take(), unsettled)
         # Blocks while the other end cannot keep up: so its memory and ours stay bounded.
         write_frame(self._outgoing, shipment)
 

@@ -282,14 +282,11 @@ class WorkerProcesses:
     def _died(self, child: Child) -> None:
         self._somebody_died = True
         self._merge.abandon(child.number)
-        self._stop.fail(
-            _failure(
-                f"worker process {child.number + 1} of {len(self._shares)} for the clients",
-                f"it {child.story()}",
-                "The history ends where it was last heard of, and can be judged up to there; "
-                "run again.",
-            )
+        target = f"worker process {child.number + 1} of {len(self._shares)} for the clients"
+        next_step = (
+            "The history ends where it was last heard of, and can be judged up to there; run again."
         )
+        self._stop.fail(_failure(target, f"it {child.story()}", next_step))
 
     def _kill_hung_ones(self) -> None:
         now = time.monotonic()
@@ -315,11 +312,14 @@ class WorkerProcesses:
                 else:
                     open_events.pop(event.process, None)
             for event in open_events.values():
+                key, value, node = event.key, event.value, event.node
                 self._history.append(
-                    *(event.process, "info", event.f),
-                    key=event.key,
-                    value=event.value,
-                    node=event.node,
+                    event.process,
+                    "info",
+                    event.f,
+                    key=key,
+                    value=value,
+                    node=node,
                     error=WORKER_DIED,
                 )
                 self._processes.skip_to(event.process + self._load.concurrency)

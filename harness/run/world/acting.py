@@ -1,9 +1,8 @@
-"""Does acts of faults to a simulated world; the twin of ``harness.run.acting`` in virtual time.
+"""Does acts of faults to a simulated world, as ``harness.run.acting`` does on machines.
 
-The part of an act that other faults leave is settled by ``nemesis.holds``; here it is done as it
-stands. To cut a link, set a clock or slow a disk twice is to do it once. A fault that strikes in
-the midst of a node's own step ends that step by ``NodeCrashed``: that is held back until the fault
-is on record, and then let pass (``take_crash``). Must never choose what is hit.
+To cut a link, set a clock or slow a disk twice is to do it once. A fault that strikes in the midst
+of a node's own step ends that step by ``NodeCrashed``: that is held back until the fault is on
+record, and then let pass (``take_crash``).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -134,8 +133,6 @@ _Do = Callable[[Arms, Any], _Said]
 
 
 def _each(do: Callable[[Arms, Any, NodeName], _Said]) -> _Do:
-    """Return an act that is done to one node after the other."""
-
     def all_of_them(arms: Arms, act: Any) -> _Said:
         reports = ((node, do(arms, act, node)) for node in act.nodes)
         return _joined(f"{node}: {report}" if report else None for node, report in reports)

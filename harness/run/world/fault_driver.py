@@ -1,11 +1,9 @@
 """Carries out the faults of a scenario against a simulated world.
 
-The twin of ``harness.run.nemesis_driver`` in virtual time: everything about a fault is decided by
-its machine (``nemesis.fault_machine``), and its effects are carried out here. The outcome is
-known instead of being looked for, and so is whether the cluster can bear that a voter forgets: its
-ghost state is asked. Faults may begin in the midst of a node's step, and may wait for one another.
-
-Must never swallow ``NodeCrashed``: a fault at a happening may end the step that called it.
+As ``harness.run.nemesis_driver`` does on machines: all about a fault is decided by its machine
+(``nemesis.fault_machine``). The outcome is known instead of being looked for, and so is whether the
+cluster can bear that a voter forgets: its ghost state is asked. Faults may begin in the midst of a
+node's step, which ``NodeCrashed`` may then end, and may wait for one another.
 """
 
 from collections.abc import Callable, Collection
@@ -18,15 +16,15 @@ from splitbrain.contracts.arms import FileChanged
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.fault import ActualFault, Awaited, Fault, FaultEvent
 from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import NodeCrashed
 from splitbrain.harness.run.world.acting import Arms, words_of_time
-from splitbrain.harness.run.world.happenings import Happenings
 from splitbrain.harness.run.world.load import VirtualHistory
 from splitbrain.history.timeline_records import TimelineFault
 from splitbrain.nemesis import effects
 from splitbrain.nemesis.acts import Act, Resume, at
 from splitbrain.nemesis.aim import Aim, Patience
 from splitbrain.nemesis.awaiting import ANYWHERE, AT_LEADER
-from splitbrain.nemesis.effects import Acknowledged, Doing, Done, Effect, Evidence, Present, Told
+from splitbrain.nemesis.effects import Acknowledged, Doing, Done, Effect, Evidence, Present, Reports
 from splitbrain.nemesis.expectations import NodeIs
 from splitbrain.nemesis.fault_machine import FaultMachine, Nemesis
 from splitbrain.nemesis.fault_options import (
@@ -46,7 +44,65 @@ _NS_PER_US: Final = 1_000
 #: Nobody probes a world, and looking costs nothing.
 _PATIENCE: Final = Patience(look_again_us=20_000, probe_us=0)
 #: Nobody has to be heard where everything is known.
-_KNOWN: Final = Told({}, 0)
+_KNOWN: Final = Reports({}, 0)
+
+
+class _Waiting:
+    __slots__ = ("fits", "left", "tell")
+
+    def __init__(
+        self, count: int, fits: Callable[[NodeName], bool], tell: Callable[[NodeName], None]
+    ) -> None:
+        #: How many happenings that fit must still come, the last one included.
+        self.left = max(1, count)
+        self.fits = fits
+        self.tell = tell
+
+
+class Happenings:
+    """All that is waited for in one world: one watcher per kind of happening that somebody awaits.
+
+    One told may end the very step in which it was called: everybody who waited for the same
+    happening is told before ``NodeCrashed`` is let pass.
+    """
+
+    def __init__(self, world: SimulatedWorld) -> None:
+        self._world = world
+        self._waiting: dict[str, list[_Waiting]] = {}
+
+    def wait(
+        self,
+        name: str,
+        count: int,
+        fits: Callable[[NodeName], bool],
+        tell: Callable[[NodeName], None],
+    ) -> None:
+        """Tell of the ``count``-th happening of this name that fits, once, with its node."""
+        waiting = self._waiting.get(name)
+        if waiting is None:
+            waiting = self._waiting[name] = []
+            self._world.watch(name, self._happened)
+        waiting.append(_Waiting(count, fits, tell))
+
+    def _happened(self, node: NodeName, name: str) -> None:
+        waiting = self._waiting[name]
+        due: list[_Waiting] = []
+        for each in waiting:
+            if each.fits(node):
+                each.left -= 1
+                if each.left == 0:
+                    due.append(each)
+        if not due:
+            return
+        waiting[:] = [each for each in waiting if each.left]
+        crash: NodeCrashed | None = None
+        for each in due:
+            try:
+                each.tell(node)
+            except NodeCrashed as crashed:
+                crash = crashed
+        if crash is not None:
+            raise crash
 
 
 class _Carried(msgspec.Struct):
@@ -87,6 +143,8 @@ class FaultDriver:
         self._carried: dict[int, _Carried] = {}
         #: Sequels whose first part has not struck, by its index.
         self._sequels: dict[int, list[_Carried]] = {}
+        #: Those that wait for an acknowledged operation, by index.
+        self._unserved: dict[int, _Carried] = {}
         self.events: list[FaultEvent] = []
         self.struck: list[ActualFault] = []
         history.listeners.append(self._acknowledged)
@@ -133,6 +191,7 @@ class FaultDriver:
             carried.timer.cancel()
             carried.timer = None
         carried.effect = None
+        self._unserved.pop(carried.fault.index, None)
         now_us = self._world.now
         while (effect := carried.machine.step(answer, now_us, is_ending=False)) is not None:
             if self._takes_time(carried, effect):
@@ -159,7 +218,7 @@ class FaultDriver:
                     self._go_on_after(carried, until_us - now_us)
                 self._await(carried, when)
             case effects.AwaitService():
-                pass
+                self._unserved[carried.fault.index] = carried
             case _:
                 return False
         return True
@@ -170,11 +229,11 @@ class FaultDriver:
         match effect:
             case effects.AskView():
                 answer = self._view(carried.fault)
-            case effects.AskTold():
+            case effects.AskReports():
                 answer = _KNOWN
             case effects.AskAcknowledged():
-                history = self._history
-                answer = Acknowledged(history.ok_count, dict(history.ok_by_node))
+                counts = self._history.traffic.counts()
+                answer = Acknowledged(counts.ok, counts.ok_by_node)
             case effects.AskExits():
                 # Whether a node had a reason to end is the invariants' to say.
                 answer = {}
@@ -281,7 +340,8 @@ class FaultDriver:
 
     def _acknowledged(self, invoked_us: int) -> None:
         """An operation that began then was acknowledged: it shows the heals before it."""
-        for carried in self._carried.values():
+        for index in sorted(self._unserved):
+            carried = self._unserved[index]
             effect = carried.effect
             if isinstance(effect, effects.AwaitService) and effect.since_us <= invoked_us:
                 took = words_of_time(self._world.now - effect.since_us)

@@ -1,10 +1,8 @@
 """Writes the run folder of a simulated run, whole, once the run is over.
 
-The same files as a run in containers leaves, so that ``check``, ``analyze``, the report and
-``replay`` work on it as on any other; besides, the scenario, what only a simulation knows, and the
-story for the timeline. ``metrics.jsonl`` and ``leaders.jsonl`` are empty: nobody looked from
-outside. Must never be written while the run goes on: nothing in a simulation may touch a disk.
-Source: design, section 5; issue 5.
+The same files as a run in containers leaves; besides, the scenario, what only a simulation knows,
+and the story for the timeline. ``metrics.jsonl`` and ``leaders.jsonl`` are empty: nobody looked
+from outside. Nothing is written while the run goes on: a simulation touches no disk.
 """
 
 import platform
@@ -33,7 +31,6 @@ from splitbrain.harness.run.plan_record import new_plan, write_plan
 from splitbrain.history.course import Phase
 from splitbrain.history.plan import Plan, voters
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.history.timeline_records import TimelineViolation
 
 _US_PER_S = 1_000_000
 #: Steps that every folder has, whatever the run tells of its course.
@@ -170,13 +167,8 @@ def course(outcome: SimulationOutcome) -> tuple[Phase, ...]:
 
 
 def story(outcome: SimulationOutcome) -> list[Any]:
-    """Return the records of the timeline in the order of their time, the violation among them."""
+    """Return the records of the timeline in the order of their time."""
     records: list[Any] = list(outcome.story)
-    violation = outcome.violation
-    if violation is not None and not any(
-        isinstance(record, TimelineViolation) for record in records
-    ):
-        records.append(TimelineViolation.of(violation))
     return sorted(records, key=lambda record: record.time)
 
 

@@ -1,10 +1,8 @@
-"""The load's worker slots in a simulated world, each with its client.
+"""The load's worker slots in virtual time; on a machine they are ``harness.run.clients``.
 
-The driver of ``harness.run.load.timetable`` and ``harness.run.load.seat`` in virtual time, as
-``harness.run.clients`` is on a machine. Each slot begins a little later than its timetable says, by
-its own draw, so that seeds differ in what the clients do at one moment. After the last heal the
-limits on operations no longer hold for the first slot, which follows the leader: progress can only
-be demanded where somebody asks for it. All times are integer microseconds.
+Each slot begins a little later than its timetable says, by its own draw, so that seeds differ in
+what the clients do at one moment. After the last heal the limits on operations no longer hold for
+the first slot, which follows the leader: progress can only be demanded where somebody asks for it.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +16,7 @@ from splitbrain.harness.run.load.reading import Reading
 from splitbrain.harness.run.load.routes import routes
 from splitbrain.harness.run.load.seat import Books, Seat
 from splitbrain.harness.run.load.timetable import SlotTimes, Timetable
+from splitbrain.harness.run.traffic import Traffic
 from splitbrain.history.records import Event, EventFields, EventType
 from splitbrain.simulation.world.world import SimulatedWorld
 from splitbrain.workloads.workload import Workload
@@ -33,11 +32,7 @@ class VirtualHistory:
     def __init__(self, world: SimulatedWorld) -> None:
         self._world = world
         self.events: list[Event] = []
-        #: Acknowledged operations: all, and by the node that answered.
-        self.ok_count = 0
-        self.ok_by_node: dict[str, int] = {}
-        #: Latest invocation among the acknowledged operations; -1: there is none.
-        self.acknowledged_us = -1
+        self.traffic = Traffic()
         #: Kinds of operations that were ever invoked, in the order of their first one.
         self.kinds: dict[str, None] = {}
         #: Kind to the latest invocation among its acknowledged operations.
@@ -58,13 +53,10 @@ class VirtualHistory:
 
     def completed(self, event: Event, invoked: int) -> None:
         """An operation that was invoked at this time, ns, ended so."""
+        self.traffic.completed(event, invoked)
         if event.type != "ok":
             return
         invoked_us = invoked // _NS_PER_US
-        self.ok_count += 1
-        if event.node is not None:
-            self.ok_by_node[event.node] = self.ok_by_node.get(event.node, 0) + 1
-        self.acknowledged_us = max(self.acknowledged_us, invoked_us)
         latest_us = self.acknowledged_by_kind.get(event.f, -1)
         self.acknowledged_by_kind[event.f] = max(latest_us, invoked_us)
         for listener in self.listeners:
@@ -163,7 +155,6 @@ class SimulatedLoad:
             slot.client.close()
 
     def _schedule_next(self, slot: _Slot) -> None:
-        """Wait until the slot's next operation is due, if there is one."""
         now_us = self._world.now
         due_us = None if self._is_resting else slot.times.due_us(now_us)
         slot.is_busy = due_us is not None

@@ -34,6 +34,7 @@ ALIKE: Final = "INV-42"
 LIVENESS: Final = (PROGRESS, SETTLED, ALIKE)
 
 _STREAM: Final = "recovery"
+_NS_PER_US: Final = 1_000
 #: How often the world is looked at.
 _LOOK_US: Final = 5_000
 #: Comparing nodes costs more, so it is done less often the longer they differ.
@@ -115,7 +116,7 @@ class Recovery:
         def missing() -> str | None:
             self._note_epoch()
             history = self._history
-            if history.acknowledged_us < since_us:
+            if not history.traffic.acknowledged_since(since_us * _NS_PER_US - 1):
                 return "no operation that was invoked after the heal was acknowledged"
             for kind in history.kinds:
                 if history.acknowledged_by_kind.get(kind, -1) < since_us:

@@ -122,11 +122,7 @@ class _Course:
         return self._evidence()
 
     def _live(self) -> None:
-        """The course of the world.
-
-        Raises:
-            ViolationError: an invariant does not hold.
-        """
+        """The course of the world; an invariant that does not hold raises ViolationError."""
         world, cluster = self._world, self._world.cluster
         for node in cluster.nodes:
             offset_us = world.between(_STREAM, 0, _START_SPREAD_US)
@@ -171,11 +167,7 @@ class _Course:
         self._reached("final-reads-ended")
 
     def _run_until(self, until_us: int) -> None:
-        """Let the world run.
-
-        Raises:
-            _StoppedError: it came to the step at which to stop.
-        """
+        """Let the world run; raise _StoppedError at the step at which to stop."""
         if self._world.run(until_us, self._stop):
             raise _StoppedError
 
@@ -202,7 +194,6 @@ class _Course:
         self._phases.append(Phase(time, phase, detail=detail, events=events))
 
     def _evidence(self) -> SimulationOutcome:
-        """Return the outcome of the run."""
         world, cluster, history = self._world, self._world.cluster, self._history
         logs: dict[NodeName, CommittedLog] = {}
         events: dict[NodeName, tuple[StateEvent, ...]] = {}
@@ -236,7 +227,7 @@ class _Course:
                 **figures,
                 "believed_lies": int(cluster.lie() is not None),
                 "operations": sum(1 for event in history.events if event.type == "invoke"),
-                "acknowledged": history.ok_count,
+                "acknowledged": history.traffic.counts().ok,
                 "faults": len(self._faults.struck),
                 "messages": world.network.delivered_count,
                 "resets": world.network.reset_count,
@@ -247,11 +238,6 @@ class _Course:
 
 
 def _check_happenings(scenario: Scenario, system: SimulatedSystem) -> None:
-    """Refuse a fault that waits for what never happens.
-
-    Raises:
-        UsageError: the system knows no such happening.
-    """
     known = tuple(dict.fromkeys((*system.happenings, *system.happenings_undrawn)))
     for fault in scenario.faults:
         awaited = None if fault.when is None else fault.when.on
@@ -264,11 +250,6 @@ def _check_happenings(scenario: Scenario, system: SimulatedSystem) -> None:
 
 
 def _check_muted(muted: frozenset[str], system: SimulatedSystem) -> None:
-    """Refuse to mute what does not watch.
-
-    Raises:
-        UsageError: there is no such invariant, or it cannot be muted.
-    """
     known = (*system.invariants, *LIVENESS)
     for name in sorted(muted):
         if name not in known:
@@ -279,9 +260,7 @@ def _check_muted(muted: frozenset[str], system: SimulatedSystem) -> None:
 
 
 def _stopping(
-    world: SimulatedWorld,
-    watch: Callable[[SimulatedWorld], None] | None,
-    stop_at_step: int | None,
+    world: SimulatedWorld, watch: Callable[[SimulatedWorld], None] | None, stop_at_step: int | None
 ) -> Callable[[], bool] | None:
     """Return the calls after every step, None where there are none."""
     if watch is None and stop_at_step is None:

@@ -17,19 +17,15 @@ class RecordBatch:
         self.topic_ids: set[str] = set()
 
     def check_room(self, count: int) -> None:
-        """Refuse so many records more.
-
-        Raises:
-            Refusal: POLICY_VIOLATION, they would be too many.
-        """
+        """Refuse so many records more; raises Refusal: POLICY_VIOLATION, they would be too many."""
         if len(self.records) + count > self._records_max:
             raise Refusal(
                 ApiError.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
             )
 
-    def add(self, some: Iterable[MetadataRecord]) -> None:
+    def add(self, records: Iterable[MetadataRecord]) -> None:
         """Take records, all of them or none; raises as ``check_room``."""
-        added = list(some)
+        added = list(records)
         self.check_room(len(added))
         self.records += added
         self.topic_ids.update(each.topic_id for each in added if isinstance(each, TopicRecord))

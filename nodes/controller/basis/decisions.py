@@ -67,3 +67,8 @@ class Refusal(Exception):
         self.code = code
         self.message = message
         super().__init__(f"{code.name}: {message}")
+
+
+def bad_request(problem: str) -> Refusal:
+    """Return the refusal of a request that makes no sense."""
+    return Refusal(ApiError.INVALID_REQUEST, problem)

@@ -24,8 +24,7 @@ _HALF_BITS: Final = 64
 def registered(image: MetadataImage, broker_id: int, epoch: int) -> RegisterBrokerRecord:
     """Return the broker's registration with this epoch.
 
-    Raises:
-        Refusal: it has another epoch, or none.
+    Raises Refusal: it has another epoch, or none.
     """
     broker = image.brokers.get(broker_id)
     if broker is None:

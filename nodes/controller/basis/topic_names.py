@@ -17,11 +17,7 @@ _INTERCHANGEABLE: Final = "._"
 
 
 def check_topic_name(name: str) -> None:
-    """Refuse a name that no topic may have.
-
-    Raises:
-        Refusal: INVALID_TOPIC_EXCEPTION.
-    """
+    """Refuse a name that no topic may have; raises Refusal: INVALID_TOPIC_EXCEPTION."""
     problem = _problem(name)
     if problem is not None:
         raise Refusal(ApiError.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {problem}")

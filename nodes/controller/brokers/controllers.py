@@ -20,12 +20,14 @@ from splitbrain.nodes.wire.families.controllers import (
     ControllerRegistrationResponse,
 )
 
-_BROKERS: Final = 1
-_CONTROLLERS: Final = 2
+#: Types of endpoints.
+BROKERS: Final = 1
+CONTROLLERS: Final = 2
 #: Bits of what may be done to a cluster where everybody may do everything: create, alter, describe,
 #: act as a broker, describe and alter configs, write idempotently.
 _ALL_OPERATIONS: Final = sum(1 << bit for bit in (5, 7, 8, 9, 10, 11, 12))
-_NOT_ASKED: Final = -(1 << 31)
+#: Nobody asked what may be done.
+NOT_ASKED: Final = -(1 << 31)
 
 
 def register_controller(
@@ -33,8 +35,7 @@ def register_controller(
 ) -> Decision:
     """Where the controller is reached, as of now; nobody else's word is looked at.
 
-    Raises:
-        Refusal: it names a listener that cannot be.
+    Raises Refusal: it names a listener that cannot be.
     """
     record = RegisterControllerRecord(
         request.controller_id,
@@ -63,8 +64,14 @@ def describe_cluster(
     Any controller answers, from an image of what is committed. Brokers are not told here: those
     are asked of brokers. A leader that has not registered is not named.
     """
-    if request.endpoint_type != _CONTROLLERS:
-        return _foreign(request, version)
+    if request.endpoint_type != CONTROLLERS:
+        problem = f"Unsupported endpoint type {request.endpoint_type}"
+        if request.endpoint_type == BROKERS:
+            problem = (
+                "The request was sent to an endpoint of type CONTROLLER, but we wanted an endpoint "
+                "of type BROKER"
+            )
+        return wrong_endpoint(request, version, BROKERS, problem)
     nodes = [
         DescribedNode(broker_id=controller_id, host=end_point.host, port=end_point.port)
         for controller_id, controller in sorted(image.controllers.items())
@@ -72,38 +79,35 @@ def describe_cluster(
         if end_point.name == listener
     ]
     is_known = any(node.broker_id == leader_id for node in nodes)
-    asked = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         throttle_time_ms=0,
         error_code=ApiError.NONE,
-        endpoint_type=_CONTROLLERS,
+        endpoint_type=CONTROLLERS,
         cluster_id=cluster_id,
         controller_id=leader_id if is_known and leader_id is not None else -1,
         brokers=tuple(nodes),
-        cluster_authorized_operations=_ALL_OPERATIONS if asked else _NOT_ASKED,
+        cluster_authorized_operations=cluster_operations(
+            wanted=request.include_cluster_authorized_operations
+        ),
     )
 
 
-def _foreign(request: DescribeClusterRequest, version: int) -> DescribeClusterResponse:
-    asked = request.endpoint_type
-    if asked == _BROKERS:
-        problem = (
-            "The request was sent to an endpoint of type CONTROLLER, but we wanted an endpoint of "
-            "type BROKER"
-        )
-    else:
-        problem = f"Unsupported endpoint type {asked}"
+def cluster_operations(*, wanted: bool) -> int:
+    """Return the bits of what may be done to the cluster, if they are wanted."""
+    return _ALL_OPERATIONS if wanted else NOT_ASKED
+
+
+def wrong_endpoint(
+    request: DescribeClusterRequest, version: int, other_type: int, problem: str
+) -> DescribeClusterResponse:
+    """Return the answer at an endpoint of another type than is wanted."""
     if version == 0:
-        # It cannot ask for controllers, and has no code that says so.
+        # It cannot ask for another type, and has no code that says so.
         code = ApiError.INVALID_REQUEST
-    elif asked == _BROKERS:
+    elif request.endpoint_type == other_type:
         code = ApiError.MISMATCHED_ENDPOINT_TYPE
     else:
         code = ApiError.UNSUPPORTED_ENDPOINT_TYPE
     return DescribeClusterResponse(
-        throttle_time_ms=0,
-        error_code=code,
-        error_message=problem,
-        cluster_id="",
-        brokers=(),
+        throttle_time_ms=0, error_code=code, error_message=problem, cluster_id="", brokers=()
     )

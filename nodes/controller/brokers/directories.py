@@ -31,8 +31,7 @@ from splitbrain.nodes.wire.families.brokers import (
 def assign_replicas(view: View, request: AssignReplicasToDirsRequest, _version: int) -> Decision:
     """Each replica lies where the broker says; each has its own outcome.
 
-    Raises:
-        Refusal: the broker is not registered with this epoch.
+    Raises Refusal: the broker is not registered with this epoch.
     """
     broker = registered(view.image, request.broker_id, request.broker_epoch)
     assignments = _Assignments(view, broker)
@@ -64,8 +63,8 @@ class _Assignments:
         changes = without_broker(self._view.image, self._broker.broker_id, lost)
         return [*self._records, *changes]
 
-    def _topic(self, asked: TopicToAssign, directory: str) -> AssignedTopic:
-        topic = self._view.image.topics.by_id.get(asked.topic_id)
+    def _topic(self, wanted: TopicToAssign, directory: str) -> AssignedTopic:
+        topic = self._view.image.topics.by_id.get(wanted.topic_id)
         partitions = tuple(
             AssignedPartition(
                 partition_index=each.partition_index,
@@ -75,9 +74,9 @@ class _Assignments:
                     else self._partition(topic, each.partition_index, directory)
                 ),
             )
-            for each in asked.partitions
+            for each in wanted.partitions
         )
-        return AssignedTopic(topic_id=asked.topic_id, partitions=partitions)
+        return AssignedTopic(topic_id=wanted.topic_id, partitions=partitions)
 
     def _partition(self, topic: TopicImage, number: int, directory: str) -> ApiError:
         image, broker_id = self._view.image, self._broker.broker_id

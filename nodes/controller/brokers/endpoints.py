@@ -16,8 +16,7 @@ _SECURITY_PROTOCOLS: Final = range(4)
 def record_endpoints(listeners: Iterable[AdvertisedListener]) -> tuple[AdvertisedListener, ...]:
     """The listeners as records hold them; of two with one name the later, in the earlier's place.
 
-    Raises:
-        Refusal: one has no host, no port or an unknown security protocol.
+    Raises Refusal: one has no host, no port or an unknown security protocol.
     """
     by_name: dict[str, AdvertisedListener] = {}
     for listener in listeners:

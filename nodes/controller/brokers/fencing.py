@@ -36,8 +36,7 @@ def fence_stale(view: View) -> Decision | None:
 def unregister_broker(view: View, request: UnregisterBrokerRequest, _version: int) -> Decision:
     """The broker is forgotten, alive or not.
 
-    Raises:
-        Refusal: it is not registered, or too much would change at once.
+    Raises Refusal: it is not registered, or too much would change at once.
     """
     broker = view.image.brokers.get(request.broker_id)
     if broker is None:

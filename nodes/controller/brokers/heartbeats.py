@@ -58,8 +58,7 @@ _TRANSITIONS: Final[
 def heartbeat(view: View, request: BrokerHeartbeatRequest, _version: int) -> Decision:
     """Decide the next state of the broker that sent a heartbeat.
 
-    Raises:
-        Refusal: it is not registered with this epoch.
+    Raises Refusal: it is not registered with this epoch.
     """
     contacts, broker_id = view.contacts, request.broker_id
     # Whoever it is, its session begins anew: what is heard counts before it is looked at.
@@ -91,10 +90,7 @@ def _present_state(view: View, broker: RegisterBrokerRecord) -> BrokerState:
 
 
 def _next_state(
-    view: View,
-    request: BrokerHeartbeatRequest,
-    broker: RegisterBrokerRecord,
-    present: BrokerState,
+    view: View, request: BrokerHeartbeatRequest, broker: RegisterBrokerRecord, present: BrokerState
 ) -> BrokerState:
     if present is BrokerState.FENCED:
         if request.want_shut_down:
@@ -131,10 +127,7 @@ def _has_own_registration(
 
 
 def _lost(
-    view: View,
-    broker: RegisterBrokerRecord,
-    offline: tuple[str, ...],
-    before: list[MetadataRecord],
+    view: View, broker: RegisterBrokerRecord, offline: tuple[str, ...], before: list[MetadataRecord]
 ) -> list[MetadataRecord]:
     """Write records of lost directories on top of those of the broker's change of state.
 
@@ -150,12 +143,9 @@ def _lost(
 
 
 def _note(
-    view: View,
-    request: BrokerHeartbeatRequest,
-    state: BrokerState,
-    records: list[MetadataRecord],
+    view: View, request: BrokerHeartbeatRequest, state: BrokerState, records: list[MetadataRecord]
 ) -> None:
-    """Return the contacts as they are once the records are appended."""
+    """Note in the contacts what holds once the records are appended."""
     contacts, broker_id = view.contacts, request.broker_id
     contacts.report(broker_id, Offset(request.current_metadata_offset))
     if any(isinstance(record, BrokerRegistrationChangeRecord) for record in records):

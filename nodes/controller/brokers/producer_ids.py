@@ -23,8 +23,7 @@ def allocate_producer_ids(
 ) -> Decision:
     """The next block is the broker's.
 
-    Raises:
-        Refusal: the broker is not registered with this epoch, or no block is left.
+    Raises Refusal: the broker is not registered with this epoch, or no block is left.
     """
     registered(view.image, request.broker_id, request.broker_epoch)
     first = view.image.next_producer_id or 0

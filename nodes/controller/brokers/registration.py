@@ -24,8 +24,7 @@ from splitbrain.nodes.wire.families.brokers import (
 def register_broker(view: View, request: BrokerRegistrationRequest, _version: int) -> Decision:
     """Return the broker's registration, preceded by what an earlier incarnation leaves behind.
 
-    Raises:
-        Refusal: it may not register.
+    Raises Refusal: it may not register.
     """
     if request.cluster_id != view.cluster_id:
         raise Refusal(
@@ -76,17 +75,17 @@ def _refuse_second(view: View, existing: RegisterBrokerRecord) -> None:
 
 
 def _check_directories(image: MetadataImage, request: BrokerRegistrationRequest) -> None:
-    asked = request.log_dirs
+    directories = request.log_dirs
     problem = None
-    if not asked:
+    if not directories:
         problem = "a broker has at least one directory"
-    elif any(is_reserved(each) for each in asked):
+    elif any(is_reserved(each) for each in directories):
         problem = "a directory has a reserved id"
-    elif len(set(asked)) < len(asked):
+    elif len(set(directories)) < len(directories):
         problem = "two directories have the same id"
     else:
         for broker_id, broker in image.brokers.items():
-            if broker_id != request.broker_id and not set(asked).isdisjoint(broker.log_dirs):
+            if broker_id != request.broker_id and not set(directories).isdisjoint(broker.log_dirs):
                 problem = f"a directory is registered as broker {broker_id}'s"
     if problem is not None:
         raise Refusal(ApiError.INVALID_REGISTRATION, problem)
@@ -97,13 +96,13 @@ def _check_features(image: MetadataImage, request: BrokerRegistrationRequest) ->
     for each in request.features:
         level = image.features.get(each.name, 0)
         _check_level(each.name, level, each.min_supported_version, each.max_supported_version)
-    said = {each.name for each in request.features}
-    if METADATA_VERSION not in said:
+    named = {each.name for each in request.features}
+    if METADATA_VERSION not in named:
         raise Refusal(
             ApiError.INVALID_REGISTRATION, f"the broker does not say its {METADATA_VERSION}"
         )
     for name, level in image.features.items():
-        if name not in said:
+        if name not in named:
             _check_level(name, level, 0, 0)
 
 

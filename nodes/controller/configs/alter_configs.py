@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 from splitbrain.nodes.controller.basis.batch_limit import RecordBatch
-from splitbrain.nodes.controller.basis.decisions import Decision, Refusal, View
+from splitbrain.nodes.controller.basis.decisions import Decision, Refusal, View, bad_request
 from splitbrain.nodes.controller.configs.config_changes import (
     ConfigChange,
     ConfigOperation,
@@ -31,39 +31,37 @@ from splitbrain.nodes.wire.families.configs import (
     ResourceToSet,
 )
 
-_Asked = TypeVar("_Asked", ResourceToChange, ResourceToSet)
+_Resource = TypeVar("_Resource", ResourceToChange, ResourceToSet)
 _TYPES: Final = frozenset(ResourceType)
 _ALTERABLE: Final = _TYPES - {ResourceType.BROKER_LOGGER}
 _OPERATIONS: Final = frozenset(ConfigOperation)
 
 
 def alter_configs_incrementally(
-    view: View, request: IncrementalAlterConfigsRequest, version: int
+    view: View, request: IncrementalAlterConfigsRequest, _version: int
 ) -> Decision:
     """Decide about IncrementalAlterConfigs."""
-    del version
 
-    def changed(asked: ResourceToChange) -> Iterable[ConfigRecord]:
+    def changed(wanted: ResourceToChange) -> Iterable[ConfigRecord]:
         changes: dict[str, ConfigChange] = {}
-        for config in asked.configs:
+        for config in wanted.configs:
             if config.config_operation not in _OPERATIONS:
-                raise _malformed(f"Unknown operations type {config.config_operation}")
+                raise bad_request(f"Unknown operations type {config.config_operation}")
             operation = ConfigOperation(config.config_operation)
             changes[config.name] = ConfigChange(operation, config.value)
-        return changed_configs(view.image, (asked.resource_type, asked.resource_name), changes)
+        return changed_configs(view.image, (wanted.resource_type, wanted.resource_name), changes)
 
     answers, records = _altered(view, request.resources, changed)
     answer = IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=answers)
     return Decision(answer, () if request.validate_only else records)
 
 
-def alter_configs(view: View, request: AlterConfigsRequest, version: int) -> Decision:
+def alter_configs(view: View, request: AlterConfigsRequest, _version: int) -> Decision:
     """Decide about AlterConfigs, which removes what it does not name."""
-    del version
 
-    def replaced(asked: ResourceToSet) -> Iterable[ConfigRecord]:
-        configs = {config.name: config.value for config in asked.configs}
-        return replaced_configs(view.image, (asked.resource_type, asked.resource_name), configs)
+    def replaced(wanted: ResourceToSet) -> Iterable[ConfigRecord]:
+        configs = {config.name: config.value for config in wanted.configs}
+        return replaced_configs(view.image, (wanted.resource_type, wanted.resource_name), configs)
 
     answers, records = _altered(view, request.resources, replaced)
     answer = AlterConfigsResponse(throttle_time_ms=0, responses=answers)
@@ -71,13 +69,15 @@ def alter_configs(view: View, request: AlterConfigsRequest, version: int) -> Dec
 
 
 def _altered(
-    view: View, resources: Sequence[_Asked], written: Callable[[_Asked], Iterable[ConfigRecord]]
+    view: View,
+    resources: Sequence[_Resource],
+    written: Callable[[_Resource], Iterable[ConfigRecord]],
 ) -> tuple[tuple[AlteredResource, ...], tuple[MetadataRecord, ...]]:
     """Answers and records; too many records refuse all resources.
 
     A resource of unknown type is refused each time it is named, any other once.
     """
-    asked = Counter((each.resource_type, each.resource_name) for each in resources)
+    named = Counter((each.resource_type, each.resource_name) for each in resources)
     batch = RecordBatch(view)
     answers: list[AlteredResource] = []
     answered: set[tuple[int, str]] = set()
@@ -88,15 +88,15 @@ def _altered(
         if each.resource_type in _TYPES:
             answered.add(resource)
         try:
-            _check_resource(each.resource_type, is_twice=asked[resource] > 1)
-            some = tuple(written(each))
+            _check_resource(each.resource_type, is_twice=named[resource] > 1)
+            records = tuple(written(each))
         except Refusal as refusal:
             answers.append(_answer(each, refusal))
             continue
         try:
-            batch.add(some)
+            batch.add(records)
         except Refusal as refusal:
-            return tuple(_answer(one, refusal) for one in resources), ()
+            return tuple(_answer(other, refusal) for other in resources), ()
         answers.append(_answer(each))
     return tuple(answers), tuple(batch.records)
 
@@ -105,22 +105,18 @@ def _check_resource(kind: int, *, is_twice: bool) -> None:
     if kind not in _TYPES:
         raise Refusal(ApiError.UNSUPPORTED_VERSION, f"Unknown resource type {kind}.")
     if is_twice:
-        raise _malformed("Duplicate resource.")
+        raise bad_request("Duplicate resource.")
     if kind not in _ALTERABLE:
         # Levels of a node's loggers are no metadata, and ours has none that can change.
-        raise _malformed(f"Unexpected resource type {ResourceType(kind).name}.")
-
-
-def _malformed(problem: str) -> Refusal:
-    return Refusal(ApiError.INVALID_REQUEST, problem)
+        raise bad_request(f"Unexpected resource type {ResourceType(kind).name}.")
 
 
 def _answer(
-    asked: ResourceToChange | ResourceToSet, refusal: Refusal | None = None
+    resource: ResourceToChange | ResourceToSet, refusal: Refusal | None = None
 ) -> AlteredResource:
     return AlteredResource(
         error_code=ApiError.NONE if refusal is None else refusal.code,
         error_message=None if refusal is None else refusal.message,
-        resource_type=asked.resource_type,
-        resource_name=asked.resource_name,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
     )

@@ -43,125 +43,65 @@ BROKER_LISTS: Final[Mapping[str, str | None]] = MappingProxyType(
 _DYNAMIC: Final[Mapping[ConfigType, str]] = MappingProxyType(
     {
         ConfigType.BOOLEAN: """
-            follower.fetch.last.tiered.offset.enable
-            log.preallocate
-            transaction.partition.verification.enable
-            unclean.leader.election.enable
+            follower.fetch.last.tiered.offset.enable log.preallocate
+            transaction.partition.verification.enable unclean.leader.election.enable
         """,
         ConfigType.CLASS: """
-            principal.builder.class
-            ssl.engine.factory.class
+            principal.builder.class ssl.engine.factory.class
         """,
         ConfigType.DOUBLE: """
-            log.cleaner.io.buffer.load.factor
-            log.cleaner.io.max.bytes.per.second
-            log.cleaner.min.cleanable.ratio
-            sasl.kerberos.ticket.renew.jitter
-            sasl.kerberos.ticket.renew.window.factor
-            sasl.login.refresh.window.factor
+            log.cleaner.io.buffer.load.factor log.cleaner.io.max.bytes.per.second
+            log.cleaner.min.cleanable.ratio sasl.kerberos.ticket.renew.jitter
+            sasl.kerberos.ticket.renew.window.factor sasl.login.refresh.window.factor
             sasl.login.refresh.window.jitter
         """,
         ConfigType.INT: """
-            background.threads
-            compression.gzip.level
-            compression.lz4.level
-            compression.zstd.level
-            group.consumer.assignment.interval.ms
-            group.coordinator.cached.buffer.max.bytes
-            group.share.assignment.interval.ms
-            group.streams.assignment.interval.ms
-            log.cleaner.io.buffer.size
-            log.cleaner.threads
-            log.index.interval.bytes
-            log.index.size.max.bytes
-            log.segment.bytes
-            max.connection.creation.rate
-            max.connections
-            max.connections.per.ip
-            message.max.bytes
-            min.insync.replicas
-            num.io.threads
-            num.network.threads
-            num.recovery.threads.per.data.dir
-            num.replica.fetchers
-            producer.id.expiration.ms
-            remote.fetch.max.wait.ms
+            background.threads compression.gzip.level compression.lz4.level compression.zstd.level
+            group.consumer.assignment.interval.ms group.coordinator.cached.buffer.max.bytes
+            group.share.assignment.interval.ms group.streams.assignment.interval.ms
+            log.cleaner.io.buffer.size log.cleaner.threads log.index.interval.bytes
+            log.index.size.max.bytes log.segment.bytes max.connection.creation.rate max.connections
+            max.connections.per.ip message.max.bytes min.insync.replicas num.io.threads
+            num.network.threads num.recovery.threads.per.data.dir num.replica.fetchers
+            producer.id.expiration.ms remote.fetch.max.wait.ms
             remote.log.manager.copier.thread.pool.size
             remote.log.manager.expiration.thread.pool.size
-            remote.log.manager.follower.thread.pool.size
-            remote.log.reader.threads
+            remote.log.manager.follower.thread.pool.size remote.log.reader.threads
             share.coordinator.cached.buffer.max.bytes
         """,
         ConfigType.LIST: """
-            config.providers
-            cordoned.log.dirs
-            listeners
-            log.cleanup.policy
-            metric.reporters
-            sasl.enabled.mechanisms
-            sasl.kerberos.principal.to.local.rules
-            ssl.cipher.suites
+            config.providers cordoned.log.dirs listeners log.cleanup.policy metric.reporters
+            sasl.enabled.mechanisms sasl.kerberos.principal.to.local.rules ssl.cipher.suites
             ssl.enabled.protocols
         """,
         ConfigType.LONG: """
-            log.cleaner.backoff.ms
-            log.cleaner.dedupe.buffer.size
-            log.cleaner.delete.retention.ms
-            log.cleaner.max.compaction.lag.ms
-            log.cleaner.min.compaction.lag.ms
-            log.flush.interval.messages
-            log.flush.interval.ms
-            log.local.retention.bytes
-            log.local.retention.ms
-            log.message.timestamp.after.max.ms
-            log.message.timestamp.before.max.ms
-            log.retention.bytes
-            log.retention.ms
-            log.roll.jitter.ms
-            log.roll.ms
-            log.segment.delete.delay.ms
-            remote.list.offsets.request.timeout.ms
-            remote.log.index.file.cache.total.size.bytes
+            log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size log.cleaner.delete.retention.ms
+            log.cleaner.max.compaction.lag.ms log.cleaner.min.compaction.lag.ms
+            log.flush.interval.messages log.flush.interval.ms log.local.retention.bytes
+            log.local.retention.ms log.message.timestamp.after.max.ms
+            log.message.timestamp.before.max.ms log.retention.bytes log.retention.ms
+            log.roll.jitter.ms log.roll.ms log.segment.delete.delay.ms
+            remote.list.offsets.request.timeout.ms remote.log.index.file.cache.total.size.bytes
             remote.log.manager.copy.max.bytes.per.second
-            remote.log.manager.fetch.max.bytes.per.second
-            sasl.kerberos.min.time.before.relogin
+            remote.log.manager.fetch.max.bytes.per.second sasl.kerberos.min.time.before.relogin
         """,
         ConfigType.PASSWORD: """
-            sasl.jaas.config
-            ssl.key.password
-            ssl.keystore.certificate.chain
-            ssl.keystore.key
-            ssl.keystore.password
-            ssl.truststore.certificates
-            ssl.truststore.password
+            sasl.jaas.config ssl.key.password ssl.keystore.certificate.chain ssl.keystore.key
+            ssl.keystore.password ssl.truststore.certificates ssl.truststore.password
         """,
         ConfigType.SHORT: """
-            sasl.login.refresh.buffer.seconds
-            sasl.login.refresh.min.period.seconds
+            sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds
         """,
         ConfigType.STRING: """
-            compression.type
-            listener.security.protocol.map
-            log.message.timestamp.type
-            max.connections.per.ip.overrides
-            sasl.kerberos.kinit.cmd
-            sasl.kerberos.service.name
-            sasl.mechanism.inter.broker.protocol
-            ssl.client.auth
-            ssl.endpoint.identification.algorithm
-            ssl.keymanager.algorithm
-            ssl.keystore.location
-            ssl.keystore.type
-            ssl.protocol
-            ssl.provider
-            ssl.secure.random.implementation
-            ssl.trustmanager.algorithm
-            ssl.truststore.location
-            ssl.truststore.type
+            compression.type listener.security.protocol.map log.message.timestamp.type
+            max.connections.per.ip.overrides sasl.kerberos.kinit.cmd sasl.kerberos.service.name
+            sasl.mechanism.inter.broker.protocol ssl.client.auth
+            ssl.endpoint.identification.algorithm ssl.keymanager.algorithm ssl.keystore.location
+            ssl.keystore.type ssl.protocol ssl.provider ssl.secure.random.implementation
+            ssl.trustmanager.algorithm ssl.truststore.location ssl.truststore.type
         """,
         ConfigType.UNKNOWN: """
-            follower.replication.throttled.rate
-            leader.replication.throttled.rate
+            follower.replication.throttled.rate leader.replication.throttled.rate
             replica.alter.log.dirs.io.max.bytes.per.second
         """,
     }

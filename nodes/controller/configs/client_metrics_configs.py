@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from splitbrain.nodes.controller.basis.decisions import Refusal
+from splitbrain.nodes.controller.basis.decisions import bad_request
 from splitbrain.nodes.controller.configs.config_types import (
     ConfigDefinition,
     ConfigType,
@@ -16,7 +16,6 @@ from splitbrain.nodes.controller.configs.config_types import (
     config_table,
     parse_configs,
 )
-from splitbrain.nodes.wire.errors import ApiError
 
 CLIENT_METRICS_CONFIGS: Final = config_table(
     (
@@ -40,23 +39,18 @@ _MATCHABLE: Final = frozenset(
 
 
 def check_client_metrics(name: str, texts: Mapping[str, str]) -> None:
-    """Refuse configs that no subscription may have.
-
-    Raises:
-        Refusal: INVALID_REQUEST or INVALID_CONFIG.
-    """
+    """Refuse configs that no subscription may have, as INVALID_REQUEST or INVALID_CONFIG."""
     if not name:
-        raise Refusal(ApiError.INVALID_REQUEST, "Subscription name can't be empty")
+        raise bad_request("Subscription name can't be empty")
     for each in texts:
         if each not in CLIENT_METRICS_CONFIGS:
-            raise Refusal(ApiError.INVALID_REQUEST, f"Unknown client metrics configuration: {each}")
+            raise bad_request(f"Unknown client metrics configuration: {each}")
     values: dict[str, Any] = dict(parse_configs(CLIENT_METRICS_CONFIGS, texts))
     interval_ms = values["interval.ms"]
     if not _INTERVAL_MS_MIN <= interval_ms <= _INTERVAL_MS_MAX:
-        raise Refusal(
-            ApiError.INVALID_REQUEST,
+        raise bad_request(
             f"Invalid value {interval_ms} for interval.ms, interval must be between 100 and "
-            "3600000 (1 hour)",
+            "3600000 (1 hour)"
         )
     for pattern in values["match"]:
         if not _is_pattern(pattern):

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from splitbrain.nodes.controller.basis.decisions import Refusal
+from splitbrain.nodes.controller.basis.decisions import bad_request
 from splitbrain.nodes.controller.configs.broker_configs import BROKER_LISTS
 from splitbrain.nodes.controller.configs.config_types import ConfigType, bad_config
 from splitbrain.nodes.controller.configs.config_validation import (
@@ -24,10 +24,8 @@ from splitbrain.nodes.controller.configs.config_validation import (
 from splitbrain.nodes.controller.configs.topic_configs import TOPIC_CONFIGS
 from splitbrain.nodes.metadata.image import ConfigResource, MetadataImage
 from splitbrain.nodes.metadata.records import ConfigRecord
-from splitbrain.nodes.wire.errors import ApiError
 
 VALUE_LENGTH_MAX: Final = 32_767
-_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class ConfigOperation(IntEnum):
@@ -56,59 +54,37 @@ def changed_configs(
 ) -> tuple[ConfigRecord, ...]:
     """Records of these changes; ``is_new`` if the resource is yet to be made.
 
-    Raises:
-        Refusal: a change is refused, and the others with it.
+    Raises Refusal: a change is refused, and the others with it.
     """
-    before = image.configs.get(resource, _NOTHING)
-    asked = {
+    before = image.configs.get(resource, {})
+    wanted = {
         name: _changed_value(resource, name, before.get(name), change)
         for name, change in changes.items()
     }
-    written = _written(resource, asked, before)
-    _check(image, resource, written, before, is_new=is_new)
-    return _records(resource, written)
+    return _records(image, resource, wanted, before, is_new=is_new)
 
 
 def replaced_configs(
-    image: MetadataImage, resource: ConfigResource, asked: Mapping[str, str | None]
+    image: MetadataImage, resource: ConfigResource, wanted: Mapping[str, str | None]
 ) -> tuple[ConfigRecord, ...]:
     """Records after which the resource has these configs and no others.
 
-    Raises:
-        Refusal: a config is refused, and the others with it.
+    Raises Refusal: a config is refused, and the others with it.
     """
-    before = image.configs.get(resource, _NOTHING)
-    removed = {name: None for name in before if name not in asked}
-    written = {**_written(resource, asked, before), **removed}
-    _check(image, resource, written, before, is_new=False)
-    return _records(resource, written)
-
-
-def _written(
-    resource: ConfigResource, asked: Mapping[str, str | None], before: Mapping[str, str]
-) -> dict[str, str | None]:
-    kind, _ = resource
-    return {
-        name: value
-        for name, value in asked.items()
-        if value != before.get(name) or kind == ResourceType.BROKER
-    }
+    before = image.configs.get(resource, {})
+    removed = {name: None for name in before if name not in wanted}
+    return _records(image, resource, {**wanted, **removed}, before, is_new=False)
 
 
 def _records(
-    resource: ConfigResource, written: Mapping[str, str | None]
-) -> tuple[ConfigRecord, ...]:
-    return tuple(ConfigRecord(*resource, name, value) for name, value in written.items())
-
-
-def _check(
     image: MetadataImage,
     resource: ConfigResource,
-    written: Mapping[str, str | None],
+    wanted: Mapping[str, str | None],
     before: Mapping[str, str],
     *,
     is_new: bool,
-) -> None:
+) -> tuple[ConfigRecord, ...]:
+    written = _written(resource, wanted, before)
     after = dict(before)
     for name, value in written.items():
         if value is None:
@@ -123,6 +99,18 @@ def _check(
     check_configs(resource, after, before)
     if not is_new:
         check_resource_exists(image, resource)
+    return tuple(ConfigRecord(*resource, name, value) for name, value in written.items())
+
+
+def _written(
+    resource: ConfigResource, wanted: Mapping[str, str | None], before: Mapping[str, str]
+) -> dict[str, str | None]:
+    kind, _ = resource
+    return {
+        name: value
+        for name, value in wanted.items()
+        if value != before.get(name) or kind == ResourceType.BROKER
+    }
 
 
 def _changed_value(
@@ -146,7 +134,7 @@ def _changed_list(
             f"Can't {change.operation.name} to key {name} because its type is not LIST."
         )
     if change.value is None:
-        raise Refusal(ApiError.INVALID_REQUEST, f"Null value not supported for : {name}")
+        raise bad_request(f"Null value not supported for : {name}")
     text = lists[name] if current is None else current
     items = [item for item in (text or "").split(",") if item]
     for item in _split(change.value):

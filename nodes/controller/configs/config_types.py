@@ -1,9 +1,7 @@
-"""Configured values: what text stands for what value, which values are refused, and in what words.
+"""Configured values: the value that a text stands for, and which values are refused.
 
-Must take and refuse exactly what Kafka takes and refuses: a value that the controller lets through
-reaches every broker.
-
-Source: Kafka 4.3.1's ``ConfigDef``; the messages are those that a client of Kafka sees.
+Exactly those that Kafka takes are taken: a value that the controller lets through reaches every
+broker. Source: Kafka 4.3.1's ``ConfigDef``; the messages are those that a client of Kafka sees.
 """
 
 import math
@@ -78,8 +76,7 @@ def config_table(definitions: Iterable[ConfigDefinition]) -> Mapping[str, Config
 def parse_config(definition: ConfigDefinition, text: str) -> ConfigValue:
     """Return the value that the text stands for.
 
-    Raises:
-        Refusal: INVALID_CONFIG, it stands for none, or for one that is refused.
+    Raises Refusal: INVALID_CONFIG, it stands for none, or for one that is refused.
     """
     value = _parsed(definition.name, definition.type, text)
     if isinstance(definition.check, ListOf):
@@ -95,8 +92,7 @@ def parse_configs(
 ) -> dict[str, ConfigValue]:
     """Values of all defined configs, by default where nothing is set.
 
-    Raises:
-        Refusal: INVALID_CONFIG, the first bad value in the order of the table.
+    Raises Refusal: INVALID_CONFIG, the first bad value in the order of the table.
     """
     values: dict[str, ConfigValue] = {}
     for name, definition in definitions.items():

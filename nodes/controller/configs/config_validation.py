@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final
 
-from splitbrain.nodes.controller.basis.decisions import Refusal
+from splitbrain.nodes.controller.basis.decisions import Refusal, bad_request
 from splitbrain.nodes.controller.basis.topic_names import check_topic_name
 from splitbrain.nodes.controller.configs.client_metrics_configs import check_client_metrics
 from splitbrain.nodes.controller.configs.group_configs import check_group_configs
@@ -38,14 +38,13 @@ def check_configs(
 ) -> None:
     """Refuse configs that the resource may not have; ``before`` are those that it has.
 
-    Raises:
-        Refusal: INVALID_CONFIG, or what is wrong with the resource's name.
+    Raises Refusal: INVALID_CONFIG, or what is wrong with the resource's name.
     """
     kind, name = resource
     match kind:
         case ResourceType.TOPIC:
             if not name:
-                raise _malformed("Default topic resources are not allowed.")
+                raise bad_request("Default topic resources are not allowed.")
             check_topic_name(name)
             check_topic_configs(texts, before)
         case ResourceType.BROKER:
@@ -54,17 +53,16 @@ def check_configs(
             check_client_metrics(name, texts)
         case ResourceType.GROUP:
             if not name:
-                raise _malformed("Default group resources are not allowed.")
+                raise bad_request("Default group resources are not allowed.")
             check_group_configs(texts)
         case _:
-            raise _malformed(f"Unknown resource type {kind}")
+            raise bad_request(f"Unknown resource type {kind}")
 
 
 def check_resource_exists(image: MetadataImage, resource: ConfigResource) -> None:
     """Refuse configs of a topic or a node that is not there; other resources need not be.
 
-    Raises:
-        Refusal: UNKNOWN_TOPIC_OR_PARTITION or BROKER_ID_NOT_REGISTERED.
+    Raises Refusal: UNKNOWN_TOPIC_OR_PARTITION or BROKER_ID_NOT_REGISTERED.
     """
     kind, name = resource
     if kind == ResourceType.TOPIC and image.topics.named(name) is None:
@@ -81,10 +79,6 @@ def _check_broker_name(name: str) -> None:
         return
     broker_id = int(name) if _INTEGER.fullmatch(name) else None
     if broker_id is None or not -_INT32_BOUND <= broker_id < _INT32_BOUND:
-        raise _malformed("Unable to parse broker name as a base 10 number.")
+        raise bad_request("Unable to parse broker name as a base 10 number.")
     if broker_id < 0:
-        raise _malformed("Invalid negative broker ID.")
-
-
-def _malformed(problem: str) -> Refusal:
-    return Refusal(ApiError.INVALID_REQUEST, problem)
+        raise bad_request("Invalid negative broker ID.")

@@ -8,13 +8,12 @@ Source: Kafka 4.3.1's ``ConfigHelper``; KIP-226 (synonyms), KIP-569 (types).
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
 
-from splitbrain.nodes.controller.basis.decisions import Decision, Refusal, View
+from splitbrain.nodes.controller.basis.decisions import Decision, Refusal, View, bad_request
 from splitbrain.nodes.controller.basis.topic_names import check_topic_name
 from splitbrain.nodes.controller.configs.broker_configs import DYNAMIC_BROKER_CONFIGS
 from splitbrain.nodes.controller.configs.client_metrics_configs import CLIENT_METRICS_CONFIGS
@@ -29,11 +28,10 @@ from splitbrain.nodes.controller.configs.effective_configs import (
     ConfigSource,
     cluster_configs,
     effective_config,
-    static_configs,
+    fallbacks,
 )
 from splitbrain.nodes.controller.configs.group_configs import GROUP_CONFIGS, GROUP_SYNONYMS
 from splitbrain.nodes.controller.configs.topic_configs import SYNONYMS, TOPIC_CONFIGS
-from splitbrain.nodes.metadata.image import ConfigResource
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.configs import (
     ConfigSynonym,
@@ -44,7 +42,6 @@ from splitbrain.nodes.wire.families.configs import (
     ResourceToDescribe,
 )
 
-_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 #: Topics' configs whose first synonym has no default of its own: another one's is converted.
 _WITHOUT_BROKER_DEFAULT: Final = frozenset(
     {"segment.ms", "segment.jitter.ms", "flush.ms", "retention.ms"}
@@ -59,52 +56,37 @@ _NO_SUCH_TYPE: Final = (
 _SENSITIVE: Final = frozenset({ConfigType.PASSWORD, ConfigType.UNKNOWN})
 
 
-def describe_configs(view: View, request: DescribeConfigsRequest, version: int) -> Decision:
+def describe_configs(view: View, request: DescribeConfigsRequest, _version: int) -> Decision:
     """Decide about DescribeConfigs; it never writes."""
-    del version
-    has_unknown = any(
-        each.resource_type not in frozenset(ResourceType) for each in request.resources
-    )
-    results = tuple(
-        _refused(
-            each,
-            Refusal(ApiError.INVALID_REQUEST, _NO_SUCH_TYPE),
-        )
-        if has_unknown
-        else _described(view, each, with_synonyms=request.include_synonyms)
-        for each in request.resources
-    )
+    resources = request.resources
+    if any(each.resource_type not in frozenset(ResourceType) for each in resources):
+        refusal = bad_request(_NO_SUCH_TYPE)
+        results = tuple(_refused(each, refusal) for each in resources)
+    else:
+        with_synonyms = request.include_synonyms
+        results = tuple(_described(view, each, with_synonyms=with_synonyms) for each in resources)
     return Decision(DescribeConfigsResponse(throttle_time_ms=0, results=results))
 
 
-def _described(view: View, asked: ResourceToDescribe, *, with_synonyms: bool) -> DescribedResource:
+def _described(view: View, wanted: ResourceToDescribe, *, with_synonyms: bool) -> DescribedResource:
     try:
         configs = [
             config
-            for config in _configs(view, asked)
-            if not asked.configuration_keys or config.name in asked.configuration_keys
+            for config in _configs(view, wanted)
+            if not wanted.configuration_keys or config.name in wanted.configuration_keys
         ]
     except Refusal as refusal:
-        return _refused(asked, refusal)
-    return DescribedResource(
-        error_code=ApiError.NONE,
-        error_message="",
-        resource_type=asked.resource_type,
-        resource_name=asked.resource_name,
-        configs=tuple(configs if with_synonyms else map(_without_synonyms, configs)),
-    )
+        return _refused(wanted, refusal)
+    if not with_synonyms:
+        configs = [msgspec.structs.replace(each, synonyms=()) for each in configs]
+    return _answer(wanted, ApiError.NONE, "", configs)
 
 
-def _configs(view: View, asked: ResourceToDescribe) -> Iterator[DescribedConfig]:
-    """All configs of a resource.
-
-    Raises:
-        Refusal: it is not there, or cannot be told.
-    """
-    name = asked.resource_name
-    resource: ConfigResource = (asked.resource_type, name)
-    own = view.image.configs.get(resource, _NOTHING)
-    match asked.resource_type:
+def _configs(view: View, wanted: ResourceToDescribe) -> Iterator[DescribedConfig]:
+    """All configs of a resource; raises Refusal: it is not there, or cannot be told."""
+    name = wanted.resource_name
+    own = view.image.configs.get((wanted.resource_type, name), {})
+    match wanted.resource_type:
         case ResourceType.TOPIC:
             check_topic_name(name)
             if view.image.topics.named(name) is None:
@@ -114,18 +96,18 @@ def _configs(view: View, asked: ResourceToDescribe) -> Iterator[DescribedConfig]
             if not name:
                 return _cluster_configs(own)
             if _INTEGER.fullmatch(name) is None:
-                raise _malformed(f"Broker id must be an integer, but it is: {name}")
-            raise _malformed(f"Unexpected broker id, expected empty string, but received {name}")
+                raise bad_request(f"Broker id must be an integer, but it is: {name}")
+            raise bad_request(f"Unexpected broker id, expected empty string, but received {name}")
         case ResourceType.CLIENT_METRICS:
             if not name:
-                raise _malformed("Client metrics subscription name must not be empty")
+                raise bad_request("Client metrics subscription name must not be empty")
             return _metrics_configs(own)
         case ResourceType.GROUP:
             if not name:
-                raise _malformed("Group name must not be empty")
+                raise bad_request("Group name must not be empty")
             return _group_configs(view, own)
         case _:
-            raise _malformed("Levels of loggers are not told here")
+            raise bad_request("Levels of loggers are not told here")
 
 
 def _topic_configs(view: View, own: Mapping[str, str]) -> Iterator[DescribedConfig]:
@@ -146,13 +128,8 @@ def _topic_synonyms(
     if own is not None:
         yield ConfigSynonym(name=name, value=own, source=ConfigSource.TOPIC)
     synonyms = SYNONYMS.get(name, ())
-    for source, said in (
-        (ConfigSource.ALL_BROKERS, cluster_configs(view.image)),
-        (ConfigSource.STATIC, static_configs(view.settings)),
-    ):
-        for synonym in synonyms:
-            if synonym.name in said:
-                yield ConfigSynonym(name=synonym.name, value=said[synonym.name], source=source)
+    for synonym, text, source in fallbacks(view.image, view.settings, name):
+        yield ConfigSynonym(name=synonym.name, value=text, source=source)
     if synonyms and name not in _WITHOUT_BROKER_DEFAULT:
         yield ConfigSynonym(
             name=synonyms[0].name,
@@ -185,9 +162,9 @@ def _group_synonyms(
     if own is not None:
         yield ConfigSynonym(name=name, value=own, source=ConfigSource.GROUP)
     default = GROUP_SYNONYMS.get(name, name)
-    said = cluster_configs(view.image)
-    if default in said:
-        yield ConfigSynonym(name=default, value=said[default], source=ConfigSource.ALL_BROKERS)
+    shared = cluster_configs(view.image)
+    if default in shared:
+        yield ConfigSynonym(name=default, value=shared[default], source=ConfigSource.ALL_BROKERS)
     value = _normal(definition, definition.default)
     yield ConfigSynonym(name=default, value=value, source=ConfigSource.DEFAULT)
 
@@ -239,19 +216,20 @@ def _config(
     )
 
 
-def _without_synonyms(config: DescribedConfig) -> DescribedConfig:
-    return msgspec.structs.replace(config, synonyms=())
+def _refused(wanted: ResourceToDescribe, refusal: Refusal) -> DescribedResource:
+    return _answer(wanted, refusal.code, refusal.message or "")
 
 
-def _malformed(problem: str) -> Refusal:
-    return Refusal(ApiError.INVALID_REQUEST, problem)
-
-
-def _refused(asked: ResourceToDescribe, refusal: Refusal) -> DescribedResource:
+def _answer(
+    wanted: ResourceToDescribe,
+    code: ApiError,
+    message: str,
+    configs: Iterable[DescribedConfig] = (),
+) -> DescribedResource:
     return DescribedResource(
-        error_code=refusal.code,
-        error_message=refusal.message or "",
-        resource_type=asked.resource_type,
-        resource_name=asked.resource_name,
-        configs=(),
+        error_code=code,
+        error_message=message,
+        resource_type=wanted.resource_type,
+        resource_name=wanted.resource_name,
+        configs=tuple(configs),
     )

@@ -6,7 +6,7 @@ the one this controller was started with; Kafka's default.
 Source: a real controller's configuration schema; KIP-226 (synonyms).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -18,12 +18,12 @@ from splitbrain.nodes.controller.configs.topic_configs import (
     MIN_INSYNC_REPLICAS,
     SYNONYMS,
     TOPIC_CONFIGS,
+    Synonym,
 )
 from splitbrain.nodes.metadata.image import ConfigResource, MetadataImage
 
 #: The resource whose configs count for all brokers.
 ALL_BROKERS: Final[ConfigResource] = (ResourceType.BROKER, "")
-_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class ConfigSource(IntEnum):
@@ -62,14 +62,23 @@ _DEFAULTS: Final[Mapping[str, EffectiveConfig]] = MappingProxyType(
 
 def cluster_configs(image: MetadataImage) -> Mapping[str, str]:
     """Return the configs of all brokers."""
-    return image.configs.get(ALL_BROKERS, _NOTHING)
+    return image.configs.get(ALL_BROKERS, {})
 
 
-def static_configs(settings: ControllerSettings) -> Mapping[str, str]:
-    """Return the configs this controller was started with, by the names that brokers give them."""
-    if settings.min_insync_replicas == ControllerSettings().min_insync_replicas:
-        return _NOTHING
-    return {MIN_INSYNC_REPLICAS: str(settings.min_insync_replicas)}
+def fallbacks(
+    image: MetadataImage, settings: ControllerSettings, name: str
+) -> Iterator[tuple[Synonym, str, ConfigSource]]:
+    """Values set for a topic's config under the names that brokers give it, the nearest first."""
+    own = settings.min_insync_replicas
+    is_set = own != ControllerSettings().min_insync_replicas
+    static = {MIN_INSYNC_REPLICAS: str(own)} if is_set else {}
+    for source, texts in (
+        (ConfigSource.ALL_BROKERS, cluster_configs(image)),
+        (ConfigSource.STATIC, static),
+    ):
+        for synonym in SYNONYMS.get(name, ()):
+            if synonym.name in texts:
+                yield synonym, texts[synonym.name], source
 
 
 def effective_configs(
@@ -89,11 +98,6 @@ def effective_config(
     """One config of a topic with these of its own; ``name`` must be in the table."""
     if name in texts:
         return EffectiveConfig(texts[name], ConfigSource.TOPIC)
-    for source, said in (
-        (ConfigSource.ALL_BROKERS, cluster_configs(image)),
-        (ConfigSource.STATIC, static_configs(settings)),
-    ):
-        for synonym in SYNONYMS.get(name, ()):
-            if synonym.name in said:
-                return EffectiveConfig(synonym.converted(said[synonym.name]), source)
+    for synonym, text, source in fallbacks(image, settings, name):
+        return EffectiveConfig(synonym.converted(text), source)
     return _DEFAULTS[name]

@@ -119,11 +119,7 @@ _BOUNDS: Final = (
 
 
 def check_group_configs(texts: Mapping[str, str]) -> None:
-    """Refuse configs that no group may have.
-
-    Raises:
-        Refusal: INVALID_CONFIG.
-    """
+    """Refuse configs that no group may have; raises Refusal: INVALID_CONFIG."""
     for name in texts:
         if name not in GROUP_CONFIGS:
             raise bad_config(f"Unknown group config name: {name}")

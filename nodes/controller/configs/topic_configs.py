@@ -22,6 +22,8 @@ from splitbrain.nodes.controller.configs.config_types import (
 )
 
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+_HOUR_MS: Final = 3_600_000
+_LONGEST: Final = str((1 << 63) - 1)
 
 TOPIC_CONFIGS: Final = config_table(
     (
@@ -29,17 +31,15 @@ TOPIC_CONFIGS: Final = config_table(
         ConfigDefinition("segment.ms", ConfigType.LONG, "604800000", AtLeast(1)),
         ConfigDefinition("segment.jitter.ms", ConfigType.LONG, "0", AtLeast(0)),
         ConfigDefinition("segment.index.bytes", ConfigType.INT, "10485760", AtLeast(4)),
-        ConfigDefinition("flush.messages", ConfigType.LONG, "9223372036854775807", AtLeast(1)),
-        ConfigDefinition("flush.ms", ConfigType.LONG, "9223372036854775807", AtLeast(0)),
+        ConfigDefinition("flush.messages", ConfigType.LONG, _LONGEST, AtLeast(1)),
+        ConfigDefinition("flush.ms", ConfigType.LONG, _LONGEST, AtLeast(0)),
         ConfigDefinition("retention.bytes", ConfigType.LONG, "-1"),
         ConfigDefinition("retention.ms", ConfigType.LONG, "604800000", AtLeast(-1)),
         ConfigDefinition("max.message.bytes", ConfigType.INT, "1048588", AtLeast(0)),
         ConfigDefinition("index.interval.bytes", ConfigType.INT, "4096", AtLeast(0)),
         ConfigDefinition("delete.retention.ms", ConfigType.LONG, "86400000", AtLeast(0)),
         ConfigDefinition("min.compaction.lag.ms", ConfigType.LONG, "0", AtLeast(0)),
-        ConfigDefinition(
-            "max.compaction.lag.ms", ConfigType.LONG, "9223372036854775807", AtLeast(1)
-        ),
+        ConfigDefinition("max.compaction.lag.ms", ConfigType.LONG, _LONGEST, AtLeast(1)),
         ConfigDefinition("file.delete.delay.ms", ConfigType.LONG, "60000", AtLeast(0)),
         ConfigDefinition("min.cleanable.dirty.ratio", ConfigType.DOUBLE, "0.5", Between(0, 1)),
         ConfigDefinition(
@@ -63,9 +63,7 @@ TOPIC_CONFIGS: Final = config_table(
             "CreateTime",
             OneOf(("CreateTime", "LogAppendTime")),
         ),
-        ConfigDefinition(
-            "message.timestamp.before.max.ms", ConfigType.LONG, "9223372036854775807", AtLeast(0)
-        ),
+        ConfigDefinition("message.timestamp.before.max.ms", ConfigType.LONG, _LONGEST, AtLeast(0)),
         ConfigDefinition("message.timestamp.after.max.ms", ConfigType.LONG, "3600000", AtLeast(0)),
         ConfigDefinition(
             "leader.replication.throttled.replicas", ConfigType.LIST, "", ThrottledReplicas()
@@ -105,25 +103,19 @@ class Synonym(NamedTuple):
 SYNONYMS: Final[Mapping[str, tuple[Synonym, ...]]] = MappingProxyType(
     {
         "segment.bytes": (Synonym("log.segment.bytes"),),
-        "segment.ms": (
-            Synonym("log.roll.ms"),
-            Synonym("log.roll.hours", 3_600_000),
-        ),
+        "segment.ms": (Synonym("log.roll.ms"), Synonym("log.roll.hours", _HOUR_MS)),
         "segment.jitter.ms": (
             Synonym("log.roll.jitter.ms"),
-            Synonym("log.roll.jitter.hours", 3_600_000),
+            Synonym("log.roll.jitter.hours", _HOUR_MS),
         ),
         "segment.index.bytes": (Synonym("log.index.size.max.bytes"),),
         "flush.messages": (Synonym("log.flush.interval.messages"),),
-        "flush.ms": (
-            Synonym("log.flush.interval.ms"),
-            Synonym("log.flush.scheduler.interval.ms"),
-        ),
+        "flush.ms": (Synonym("log.flush.interval.ms"), Synonym("log.flush.scheduler.interval.ms")),
         "retention.bytes": (Synonym("log.retention.bytes"),),
         "retention.ms": (
             Synonym("log.retention.ms"),
             Synonym("log.retention.minutes", 60_000),
-            Synonym("log.retention.hours", 3_600_000),
+            Synonym("log.retention.hours", _HOUR_MS),
         ),
         "max.message.bytes": (Synonym("message.max.bytes"),),
         "index.interval.bytes": (Synonym("log.index.interval.bytes"),),
@@ -152,8 +144,7 @@ SYNONYMS: Final[Mapping[str, tuple[Synonym, ...]]] = MappingProxyType(
 def check_topic_configs(texts: Mapping[str, str], before: Mapping[str, str]) -> None:
     """Refuse configs that no topic may have; ``before`` are those that it has.
 
-    Raises:
-        Refusal: INVALID_CONFIG.
+    Raises Refusal: INVALID_CONFIG.
     """
     for name in texts:
         if name not in TOPIC_CONFIGS:

@@ -32,10 +32,9 @@ from splitbrain.nodes.wire.families.partitions import (
 
 
 def alter_reassignments(
-    view: View, request: AlterPartitionReassignmentsRequest, version: int
+    view: View, request: AlterPartitionReassignmentsRequest, _version: int
 ) -> Decision:
     """Decide about AlterPartitionReassignments; each partition has its own outcome."""
-    del version
     moves = _Moves(view, may_change_factor=request.allow_replication_factor_change)
     responses = tuple(
         ReassignedTopic(
@@ -64,27 +63,27 @@ class _Moves:
         #: Partitions as they are with the records in.
         self._states: dict[tuple[str, int], PartitionAt] = {}
 
-    def take(self, topic: str, asked: PartitionToReassign) -> ReassignedPartition:
+    def take(self, topic: str, wanted: PartitionToReassign) -> ReassignedPartition:
         """Change one partition."""
         code, message = ApiError.NONE, None
         try:
-            self._change(topic, asked)
+            self._change(topic, wanted)
         except Refusal as refusal:
             code, message = refusal.code, refusal.message
         return ReassignedPartition(
-            partition_index=asked.partition_index, error_code=code, error_message=message
+            partition_index=wanted.partition_index, error_code=code, error_message=message
         )
 
-    def _change(self, topic: str, asked: PartitionToReassign) -> None:
-        key = topic, asked.partition_index
+    def _change(self, topic: str, wanted: PartitionToReassign) -> None:
+        key = topic, wanted.partition_index
         at = self._states.get(key) or _found(self._image, *key)
-        if asked.replicas is None:
+        if wanted.replicas is None:
             target = _called_off(self._image, at)
         else:
-            check_assignment(self._image, asked.replicas, None)
+            check_assignment(self._image, wanted.replicas, None)
             if not self._may_change_factor:
-                _check_factor(at.state, asked.replicas)
-            target = _moved(at.state, asked.replicas)
+                _check_factor(at.state, wanted.replicas)
+            target = _moved(at.state, wanted.replicas)
         record = partition_change(self._image, at, target)
         if record is not None:
             self.batch.add([record])
@@ -98,8 +97,7 @@ def _found(image: MetadataImage, name: str, partition_id: int) -> PartitionAt:
     state = image.topics.partition(topic.topic_id, partition_id)
     if state is None:
         raise Refusal(
-            ApiError.UNKNOWN_TOPIC_OR_PARTITION,
-            f"Unable to find partition {name}:{partition_id}.",
+            ApiError.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{partition_id}."
         )
     return PartitionAt(topic, partition_id, state)
 

@@ -15,14 +15,17 @@ from splitbrain.nodes.wire.errors import ApiError
 _RECOVERED = 0
 
 
-def usable_brokers(image: MetadataImage) -> list[UsableBroker]:
-    """Brokers that new replicas may go to: not those on their way out, nor all cordoned off.
+def place_replicas(
+    view: View, partition_count: int, replication_factor: int
+) -> list[tuple[int, ...]]:
+    """Replicas of new partitions where the controller chooses; raises Refusal as ``place`` does.
 
-    A fenced broker is no longer shutting down, whatever its registration says.
+    On brokers not on their way out, nor all cordoned off. A fenced broker is no longer shutting
+    down, whatever its registration says.
     """
-    return [
+    usable = [
         UsableBroker(broker_id, broker.rack, broker.fenced)
-        for broker_id, broker in sorted(image.brokers.items())
+        for broker_id, broker in sorted(view.image.brokers.items())
         if (broker.fenced or not broker.in_controlled_shutdown)
         and not (
             broker.log_dirs
@@ -30,17 +33,7 @@ def usable_brokers(image: MetadataImage) -> list[UsableBroker]:
             and set(broker.log_dirs) <= set(broker.cordoned_log_dirs)
         )
     ]
-
-
-def place_replicas(
-    view: View, partition_count: int, replication_factor: int
-) -> list[tuple[int, ...]]:
-    """Replicas of new partitions where the controller chooses.
-
-    Raises:
-        Refusal: INVALID_REPLICATION_FACTOR.
-    """
-    return place(usable_brokers(view.image), partition_count, replication_factor, view.random)
+    return place(usable, partition_count, replication_factor, view.random)
 
 
 def check_assignment(
@@ -48,8 +41,7 @@ def check_assignment(
 ) -> None:
     """Refuse a caller's choice of replicas; None for a first partition, which sets the factor.
 
-    Raises:
-        Refusal: INVALID_REPLICA_ASSIGNMENT.
+    Raises Refusal: INVALID_REPLICA_ASSIGNMENT.
     """
     if not replicas:
         raise _refused("The manual partition assignment includes an empty replica list.")
@@ -74,11 +66,7 @@ def check_assignment(
 
 
 def check_chosen_isr(image: MetadataImage, replicas: Sequence[int], partition_id: int) -> None:
-    """Refuse a caller's choice of replicas none of which could lead.
-
-    Raises:
-        Refusal: INVALID_REPLICA_ASSIGNMENT.
-    """
+    """Refuse a caller's choice of replicas none of which could lead."""
     if not any(is_active(image, broker_id) for broker_id in replicas):
         raise _refused(
             "All brokers specified in the manual partition assignment for partition "

@@ -38,17 +38,16 @@ _EPOCHS_SINCE = 3
 def alter_partitions(view: View, request: AlterPartitionRequest, version: int) -> Decision:
     """Return the ISRs that the broker proposes, each with its own outcome.
 
-    Raises:
-        Refusal: the broker is not registered with this epoch.
+    Raises Refusal: the broker is not registered with this epoch.
     """
     if request.topics:
         registered(view.image, request.broker_id, request.broker_epoch)
     records: list[MetadataRecord] = []
     topics: list[AlteredTopic] = []
-    for asked in request.topics:
-        topic = view.image.topics.by_id.get(asked.topic_id)
+    for wanted in request.topics:
+        topic = view.image.topics.by_id.get(wanted.topic_id)
         altered: list[AlteredPartition] = []
-        for proposal in asked.partitions:
+        for proposal in wanted.partitions:
             if topic is None:
                 altered.append(_refused(proposal, ApiError.UNKNOWN_TOPIC_ID))
                 continue
@@ -56,7 +55,7 @@ def alter_partitions(view: View, request: AlterPartitionRequest, version: int) -
             altered.append(outcome)
             if record is not None:
                 records.append(record)
-        topics.append(AlteredTopic(topic_id=asked.topic_id, partitions=tuple(altered)))
+        topics.append(AlteredTopic(topic_id=wanted.topic_id, partitions=tuple(altered)))
     answer = AlterPartitionResponse(
         throttle_time_ms=0, error_code=ApiError.NONE, topics=tuple(topics)
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from splitbrain.nodes.controller.basis.batch_limit import RecordBatch
-from splitbrain.nodes.controller.basis.decisions import Decision, Refusal, View
+from splitbrain.nodes.controller.basis.decisions import Decision, View, bad_request
 from splitbrain.nodes.controller.basis.leaderships import (
     PartitionAt,
     partitions_off_balance,
@@ -44,15 +44,13 @@ _TYPES: Final = {_PREFERRED: Election.PREFERRED, _UNCLEAN: Election.UNCLEAN}
 def elect_leaders(view: View, request: ElectLeadersRequest, _version: int) -> Decision:
     """Elects as asked; each partition has its own outcome.
 
-    Of all partitions, those that need no election are not told.
-
-    Raises:
-        Refusal: there is no such election, or too much would change at once.
+    Of all partitions, those that need no election are not told. Raises Refusal: there is no such
+    election, or too much would change at once.
     """
     named = request.topic_partitions
     election = _TYPES.get(request.election_type, Election.ONLINE)
     if election is Election.ONLINE and named != ():
-        raise Refusal(ApiError.INVALID_REQUEST, f"Unknown election type {request.election_type}")
+        raise bad_request(f"Unknown election type {request.election_type}")
     records: list[MetadataRecord] = []
     topics: list[ElectedTopic] = []
     if named is None:
@@ -117,20 +115,15 @@ def _periodic(
 
 
 def _elected(
-    image: MetadataImage,
-    name: str,
-    number: int,
-    election: Election,
-    records: list[MetadataRecord],
+    image: MetadataImage, name: str, number: int, election: Election, records: list[MetadataRecord]
 ) -> ElectedPartition:
     topic = image.topics.named(name)
     if topic is None:
         return _outcome(number, ApiError.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
     state = image.topics.partition(topic.topic_id, number)
     if state is None:
-        return _outcome(
-            number, ApiError.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{number}"
-        )
+        problem = f"No such partition as {name}-{number}"
+        return _outcome(number, ApiError.UNKNOWN_TOPIC_OR_PARTITION, problem)
     if election is Election.PREFERRED:
         is_needed = state.leader != state.replicas[0]
         failure = ApiError.PREFERRED_LEADER_NOT_AVAILABLE

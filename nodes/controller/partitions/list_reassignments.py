@@ -17,20 +17,19 @@ from splitbrain.nodes.wire.families.partitions import (
 
 
 def list_reassignments(
-    view: View, request: ListPartitionReassignmentsRequest, version: int
+    view: View, request: ListPartitionReassignmentsRequest, _version: int
 ) -> Decision:
     """Decide about ListPartitionReassignments; it never writes."""
-    del version
     topics = view.image.topics
     if request.topics is None:
-        asked = [(topic, range(len(topic.partitions))) for topic in topics.by_id.values()]
+        wanted = [(topic, range(len(topic.partitions))) for topic in topics.by_id.values()]
     else:
-        asked = [
+        wanted = [
             (topic, each.partition_indexes)
             for each in request.topics
             if (topic := topics.named(each.name)) is not None
         ]
-    moving = (_moving(topic, partition_ids) for topic, partition_ids in asked)
+    moving = (_moving(topic, partition_ids) for topic, partition_ids in wanted)
     return Decision(
         ListPartitionReassignmentsResponse(
             throttle_time_ms=0,

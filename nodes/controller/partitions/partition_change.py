@@ -120,28 +120,28 @@ def partition_change(
         return is_online(image.brokers[broker_id], directory)
 
     goal = _assignment(at, target)
-    said: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     leader, is_clean = _elect(state.leader, goal, target.election, can_lead)
     if leader != state.leader:
-        said["leader"] = leader
+        fields["leader"] = leader
         if not is_clean:
-            said["isr"] = (leader,)
+            fields["isr"] = (leader,)
             if state.leader_recovery_state != RECOVERING:
-                said["leader_recovery_state"] = RECOVERING
+                fields["leader_recovery_state"] = RECOVERING
     elif not set(goal.replicas) >= set(state.replicas):
         # A replica goes: the same leader, in a new epoch.
-        said["leader"] = leader
-    if "isr" not in said and goal.isr and goal.isr != state.isr:
-        said["isr"] = goal.isr
+        fields["leader"] = leader
+    if "isr" not in fields and goal.isr and goal.isr != state.isr:
+        fields["isr"] = goal.isr
     if state.elr:
-        said["eligible_leader_replicas"] = ()
-    said |= _placement(image, at, goal, target.directories)
+        fields["eligible_leader_replicas"] = ()
+    fields |= _placement(image, at, goal, target.directories)
     recovery = target.leader_recovery_state
     if recovery is not None and recovery != state.leader_recovery_state:
-        said["leader_recovery_state"] = recovery
-    if not said:
+        fields["leader_recovery_state"] = recovery
+    if not fields:
         return None
-    return PartitionChangeRecord(partition_id=at.number, topic_id=at.topic.topic_id, **said)
+    return PartitionChangeRecord(partition_id=at.number, topic_id=at.topic.topic_id, **fields)
 
 
 def names_leader(record: PartitionChangeRecord) -> bool:
@@ -187,7 +187,7 @@ def _placement(
     image: MetadataImage, at: PartitionAt, goal: Assignment, chosen: Mapping[int, str]
 ) -> dict[str, Any]:
     state = at.state
-    said: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if chosen or goal.replicas != state.replicas:
         known = {**dict(zip(state.replicas, state.directories, strict=True)), **chosen}
         directories = tuple(
@@ -195,11 +195,11 @@ def _placement(
             for broker_id in goal.replicas
         )
         if directories != state.directories:
-            said["directories"] = directories
+            fields["directories"] = directories
     if goal.replicas != state.replicas:
-        said["replicas"] = goal.replicas
+        fields["replicas"] = goal.replicas
     if goal.removing != state.removing_replicas:
-        said["removing_replicas"] = goal.removing
+        fields["removing_replicas"] = goal.removing
     if goal.adding != state.adding_replicas:
-        said["adding_replicas"] = goal.adding
-    return said
+        fields["adding_replicas"] = goal.adding
+    return fields

@@ -33,8 +33,7 @@ def place(
 ) -> list[tuple[int, ...]]:
     """Replicas of each partition, the preferred leader first.
 
-    Raises:
-        Refusal: INVALID_REPLICATION_FACTOR, there are not brokers enough.
+    Raises Refusal: INVALID_REPLICATION_FACTOR, there are not brokers enough.
     """
     known = tuple(brokers)
     if replication_factor <= 0:

@@ -2,8 +2,7 @@
 
 Sees what it appended before it is committed, and forgets it with the leadership: a new one begins
 from what is committed. Whoever hosts it appends the records of a decision where it was told that
-they will stand, says so, and answers once they are committed. Must never see a record that was not
-appended, nor decide before its activation was.
+they will stand, says so, and answers once they are committed.
 
 Source: KIP-631; a real controller's events, of which one is handled at a time; KIP-868 and its
 activation records.
@@ -77,7 +76,8 @@ class ActiveController:
         """Begins with what is committed, all that earlier leaders wrote among it."""
         self._identity = identity
         self._epoch = epoch
-        self._image = image
+        #: With everything that was appended in it.
+        self.image = image
         self._contacts = Contacts.of_new_leader(image, now)
         self._leaderships = Leaderships()
         intervals_us = (
@@ -92,11 +92,6 @@ class ActiveController:
         self._no_op_at = now
         self._put_off_no_op(now)
 
-    @property
-    def image(self) -> MetadataImage:
-        """With everything that was appended in it."""
-        return self._image
-
     def activation(self, transaction_opened_at: Offset | None) -> Sequence[MetadataRecord]:
         """Return the records to be appended, and committed, before anything is decided; often none.
 
@@ -108,7 +103,7 @@ class ActiveController:
         records: list[MetadataRecord] = []
         if transaction_opened_at is not None:
             records.append(AbortTransactionRecord("Controller failover"))
-        if self._image.metadata_version is None:
+        if self.image.metadata_version is None:
             records += (
                 BeginTransactionRecord("Bootstrap records"),
                 *_bootstrap_records(),
@@ -125,11 +120,7 @@ class ActiveController:
         now: Microseconds,
         next_offset: Offset,
     ) -> Decision:
-        """Decide a request.
-
-        Raises:
-            KeyError: a controller does not serve that API.
-        """
+        """Decide a request; raises KeyError: a controller does not serve that API."""
         return HANDLERS[api_key](self._view(now, next_offset), request, version)
 
     def due(self, now: Microseconds, next_offset: Offset) -> Decision | None:
@@ -164,10 +155,9 @@ class ActiveController:
     def prepare(self, records: Sequence[MetadataRecord], next_offset: Offset) -> Prepared:
         """The metadata with these records, which stand from ``next_offset`` on; nothing changes.
 
-        Raises:
-            ContradictionError: they cannot follow what was appended: a decision was wrong.
+        Raises ContradictionError: they cannot follow what was appended: a decision was wrong.
         """
-        delta = MetadataDelta(self._image)
+        delta = MetadataDelta(self.image)
         for record in records:
             # A transaction of a leader's own ends in the turn that begins it.
             if not isinstance(record, _MARKERS):
@@ -177,11 +167,11 @@ class ActiveController:
 
     def appended(self, prepared: Prepared) -> None:
         """Note that the records are in the leader's log."""
-        self._image = prepared.image
+        self.image = prepared.image
 
     def _view(self, now: Microseconds, next_offset: Offset) -> View:
         return View(
-            image=self._image,
+            image=self.image,
             next_offset=next_offset,
             now=now,
             settings=self._identity.settings,

@@ -185,9 +185,7 @@ def _reassignment(
                 name=topic.name,
                 partitions=tuple(
                     partitions.ReassignedPartition(
-                        partition_index=each.partition_index,
-                        error_code=code,
-                        error_message=message,
+                        partition_index=each.partition_index, error_code=code, error_message=message
                     )
                     for each in topic.partitions
                 ),

@@ -29,11 +29,7 @@ _READERS: Final[Mapping[ApiKey, Handler]] = MappingProxyType(
 
 
 def read(
-    identity: Identity,
-    image: MetadataImage,
-    api_key: ApiKey,
-    request: msgspec.Struct,
-    version: int,
+    identity: Identity, image: MetadataImage, api_key: ApiKey, request: msgspec.Struct, version: int
 ) -> msgspec.Struct | None:
     """Return the answer from what is committed; None if only the active controller can give it."""
     reader = _READERS.get(api_key)

@@ -9,7 +9,7 @@ Source: a real controller's replication control; KIP-195.
 from collections import Counter
 
 from splitbrain.nodes.controller.basis.batch_limit import RecordBatch
-from splitbrain.nodes.controller.basis.decisions import Decision, Refusal, View
+from splitbrain.nodes.controller.basis.decisions import Decision, Refusal, View, bad_request
 from splitbrain.nodes.controller.partitions.assignments import (
     check_assignment,
     check_chosen_isr,
@@ -26,13 +26,12 @@ from splitbrain.nodes.wire.families.topics import (
 )
 
 
-def create_partitions(view: View, request: CreatePartitionsRequest, version: int) -> Decision:
+def create_partitions(view: View, request: CreatePartitionsRequest, _version: int) -> Decision:
     """Decide about CreatePartitions."""
-    del version
     named = Counter(topic.name for topic in request.topics)
     batch = RecordBatch(view)
     answers = [
-        _refused(name, Refusal(ApiError.INVALID_REQUEST, "Duplicate topic name."))
+        _refused(name, bad_request("Duplicate topic name."))
         for name, count in named.items()
         if count > 1
     ]
@@ -47,18 +46,18 @@ def create_partitions(view: View, request: CreatePartitionsRequest, version: int
     return Decision(answer, () if request.validate_only else tuple(batch.records))
 
 
-def _enlarge(view: View, asked: TopicToEnlarge, batch: RecordBatch) -> None:
-    topic = view.image.topics.named(asked.name)
+def _enlarge(view: View, wanted: TopicToEnlarge, batch: RecordBatch) -> None:
+    topic = view.image.topics.named(wanted.name)
     if topic is None:
         raise Refusal(ApiError.UNKNOWN_TOPIC_OR_PARTITION)
-    added = _added_count(topic, asked)
+    added = _added_count(topic, wanted)
     batch.check_room(added)
     first = len(topic.partitions)
     factor = len(topic.partitions[0].replicas)
-    if asked.assignments is None:
+    if wanted.assignments is None:
         assignments = place_replicas(view, added, factor)
     else:
-        assignments = [assignment.broker_ids for assignment in asked.assignments]
+        assignments = [assignment.broker_ids for assignment in wanted.assignments]
         for partition_id, replicas in enumerate(assignments, start=first):
             check_assignment(view.image, replicas, factor)
             check_chosen_isr(view.image, replicas, partition_id)
@@ -68,25 +67,25 @@ def _enlarge(view: View, asked: TopicToEnlarge, batch: RecordBatch) -> None:
     )
 
 
-def _added_count(topic: TopicImage, asked: TopicToEnlarge) -> int:
+def _added_count(topic: TopicImage, wanted: TopicToEnlarge) -> int:
     count = len(topic.partitions)
     if count == 0:
         # Only a log that no controller wrote holds such a topic.
         raise Refusal(ApiError.UNKNOWN_SERVER_ERROR)
-    if asked.count == count:
+    if wanted.count == count:
         raise Refusal(ApiError.INVALID_PARTITIONS, f"Topic already has {count} partition(s).")
-    if asked.count < count:
+    if wanted.count < count:
         raise Refusal(
             ApiError.INVALID_PARTITIONS,
-            f"The topic {topic.name} currently has {count} partition(s); {asked.count} would not "
+            f"The topic {topic.name} currently has {count} partition(s); {wanted.count} would not "
             "be an increase.",
         )
-    added = asked.count - count
-    if asked.assignments is not None and len(asked.assignments) != added:
+    added = wanted.count - count
+    if wanted.assignments is not None and len(wanted.assignments) != added:
         raise Refusal(
             ApiError.INVALID_REPLICA_ASSIGNMENT,
             f"Attempted to add {added} additional partition(s), but only "
-            f"{len(asked.assignments)} assignment(s) were specified.",
+            f"{len(wanted.assignments)} assignment(s) were specified.",
         )
     return added
 

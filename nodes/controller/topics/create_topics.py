@@ -13,7 +13,7 @@ from collections.abc import Container
 from typing import Final
 
 from splitbrain.nodes.controller.basis.batch_limit import RecordBatch
-from splitbrain.nodes.controller.basis.decisions import Decision, Refusal, View
+from splitbrain.nodes.controller.basis.decisions import Decision, Refusal, View, bad_request
 from splitbrain.nodes.controller.basis.topic_names import check_topic_name, colliding_topic
 from splitbrain.nodes.controller.configs.config_changes import (
     ConfigChange,
@@ -55,9 +55,8 @@ _DASH: Final = 62
 _DASH_SHIFT: Final = 122
 
 
-def create_topics(view: View, request: CreateTopicsRequest, version: int) -> Decision:
+def create_topics(view: View, request: CreateTopicsRequest, _version: int) -> Decision:
     """Decide about CreateTopics; what the version has no place for is left out as it is written."""
-    del version
     named = Counter(topic.name for topic in request.topics)
     wanted = [
         topic for topic in request.topics if named[topic.name] == 1 and topic.name != METADATA_TOPIC
@@ -70,13 +69,13 @@ def create_topics(view: View, request: CreateTopicsRequest, version: int) -> Dec
         refused = tuple(_refused(topic.name, refusal) for topic in request.topics)
         return Decision(CreateTopicsResponse(throttle_time_ms=0, topics=refused))
     answers += [
-        _refused(name, Refusal(ApiError.INVALID_REQUEST, "Duplicate topic name."))
+        _refused(name, bad_request("Duplicate topic name."))
         for name, count in named.items()
         if count > 1
     ]
     if named[METADATA_TOPIC] == 1:
         problem = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
-        answers.append(_refused(METADATA_TOPIC, Refusal(ApiError.INVALID_REQUEST, problem)))
+        answers.append(_refused(METADATA_TOPIC, bad_request(problem)))
     answer = CreateTopicsResponse(throttle_time_ms=0, topics=tuple(answers))
     return Decision(answer, () if request.validate_only else tuple(batch.records))
 
@@ -195,15 +194,12 @@ def _assignments(view: View, topic: CreatableTopic) -> list[tuple[int, ...]]:
 
 def _chosen(image: MetadataImage, topic: CreatableTopic) -> list[tuple[int, ...]]:
     if topic.replication_factor != _UNSAID:
-        raise Refusal(
-            ApiError.INVALID_REQUEST,
-            "A manual partition assignment was specified, but replication factor was not set to "
-            "-1.",
+        raise bad_request(
+            "A manual partition assignment was specified, but replication factor was not set to -1."
         )
     if topic.num_partitions != _UNSAID:
-        raise Refusal(
-            ApiError.INVALID_REQUEST,
-            "A manual partition assignment was specified, but numPartitions was not set to -1.",
+        raise bad_request(
+            "A manual partition assignment was specified, but numPartitions was not set to -1."
         )
     chosen: dict[int, tuple[int, ...]] = {}
     for assignment in topic.assignments:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from splitbrain.nodes.controller.basis.batch_limit import RecordBatch
-from splitbrain.nodes.controller.basis.decisions import Decision, Refusal, View
+from splitbrain.nodes.controller.basis.decisions import Decision, Refusal, View, bad_request
 from splitbrain.nodes.metadata.image import TopicImage, TopicsImage
 from splitbrain.nodes.metadata.records import RemoveTopicRecord
 from splitbrain.nodes.wire.declared import NO_UUID
@@ -25,29 +25,28 @@ from splitbrain.nodes.wire.families.topics import (
 )
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _Named(msgspec.Struct, frozen=True):
     """Well-formed entries of a request: how often each name and each id."""
 
     names: Counter[str]
     ids: Counter[str]
 
 
-def delete_topics(view: View, request: DeleteTopicsRequest, version: int) -> Decision:
+def delete_topics(view: View, request: DeleteTopicsRequest, _version: int) -> Decision:
     """Decide about DeleteTopics."""
-    del version
     items = (
         *(TopicToDelete(name=name, topic_id=NO_UUID) for name in request.topic_names),
         *request.topics,
     )
-    asked = _Asked(
+    named = _Named(
         Counter(item.name for item in items if item.name is not None and item.topic_id == NO_UUID),
         Counter(item.topic_id for item in items if item.name is None and item.topic_id != NO_UUID),
     )
     batch = RecordBatch(view)
     answers: list[DeletedTopic] = []
-    for item in _once(items, asked):
+    for item in _once(items, named):
         try:
-            topic = _found(view.image.topics, item, asked)
+            topic = _found(view.image.topics, item, named)
             if topic is None:
                 continue
             batch.add([RemoveTopicRecord(topic.topic_id)])
@@ -69,54 +68,49 @@ class _RefusedTopic(Refusal):
         super().__init__(ApiError.INVALID_REQUEST, problem)
 
 
-def _once(items: tuple[TopicToDelete, ...], asked: _Asked) -> Iterator[TopicToDelete]:
+def _once(items: tuple[TopicToDelete, ...], named: _Named) -> Iterator[TopicToDelete]:
     """Return well-formed entries once even if named twice; all others as they are."""
     seen: set[TopicToDelete] = set()
     for item in items:
-        if item.name in asked.names or item.topic_id in asked.ids:
+        if item.name in named.names or item.topic_id in named.ids:
             if item in seen:
                 continue
             seen.add(item)
         yield item
 
 
-def _found(topics: TopicsImage, item: TopicToDelete, asked: _Asked) -> TopicImage | None:
-    """Return the topic to delete; None if it is answered for where its name is asked.
+def _found(topics: TopicsImage, item: TopicToDelete, named: _Named) -> TopicImage | None:
+    """Return the topic to delete; None if it is answered for where its name is named.
 
-    Raises:
-        Refusal: it is not deleted.
+    Raises Refusal: it is not deleted.
     """
     if item.name is None:
-        return _found_by_id(topics, item.topic_id, asked)
+        return _found_by_id(topics, item.topic_id, named)
     if item.topic_id != NO_UUID:
-        raise _malformed("You may not specify both topic name and topic id.")
-    if asked.names[item.name] > 1:
-        raise _malformed("Duplicate topic name.")
+        raise bad_request("You may not specify both topic name and topic id.")
+    if named.names[item.name] > 1:
+        raise bad_request("Duplicate topic name.")
     topic = topics.named(item.name)
     if topic is None:
         raise Refusal(
             ApiError.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
         )
-    if topic.topic_id in asked.ids:
+    if topic.topic_id in named.ids:
         raise _RefusedTopic(
             topic, "The provided topic name maps to an ID that was already supplied."
         )
     return topic
 
 
-def _found_by_id(topics: TopicsImage, topic_id: str, asked: _Asked) -> TopicImage | None:
+def _found_by_id(topics: TopicsImage, topic_id: str, named: _Named) -> TopicImage | None:
     if topic_id == NO_UUID:
-        raise _malformed("Neither topic name nor id were specified.")
-    if asked.ids[topic_id] > 1:
-        raise _malformed("Duplicate topic id.")
+        raise bad_request("Neither topic name nor id were specified.")
+    if named.ids[topic_id] > 1:
+        raise bad_request("Duplicate topic id.")
     topic = topics.by_id.get(topic_id)
     if topic is None:
         raise Refusal(ApiError.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
-    return None if asked.names[topic.name] == 1 else topic
-
-
-def _malformed(problem: str) -> Refusal:
-    return Refusal(ApiError.INVALID_REQUEST, problem)
+    return None if named.names[topic.name] == 1 else topic
 
 
 def _answer(name: str | None, topic_id: str, refusal: Refusal | None = None) -> DeletedTopic:

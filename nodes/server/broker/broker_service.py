@@ -3,20 +3,19 @@
 Each image goes to ``nodes.broker.lifecycle`` before anything is told from it, and heartbeats say
 how far it reaches; what changes the metadata is handed to the active controller that the replica
 knows. Descriptions of topics come from the broker's own image: never older than the last one that
-the same broker gave, but as old as the broker lags behind.
+the same broker gave, but as old as the broker lags behind; none while it has to believe that it is
+fenced.
 
-Must never describe anything while the broker has to believe that it is fenced, nor go back to an
-older image. Source: KIP-631; a real broker's lifecycle manager and its request handler.
+Source: KIP-631; a real broker's lifecycle manager and its request handler.
 """
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from splitbrain.nodes.broker import serving
-from splitbrain.nodes.broker.asking import Asking
 from splitbrain.nodes.broker.effects import (
     AbandonRequest,
     BecameRunning,
@@ -38,29 +37,46 @@ from splitbrain.nodes.broker.events import (
     TimerElapsed,
 )
 from splitbrain.nodes.broker.forwarding import Forwarding
+from splitbrain.nodes.broker.image_reading import RequestContext
 from splitbrain.nodes.broker.lifecycle import BrokerState, Lifecycle
-from splitbrain.nodes.broker.offered_versions import offered_versions
+from splitbrain.nodes.broker.settings import BrokerIdentity, BrokerSettings
 from splitbrain.nodes.metadata.machine import MetadataMachine
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
-from splitbrain.nodes.server.broker.broker_materials import (
-    CLIENT_LISTENER,
-    BrokerMaterials,
-    broker_identity,
-)
+from splitbrain.nodes.quorum.random_source import RandomSource
+from splitbrain.nodes.server.broker.clean_stop import CleanStop
 from splitbrain.nodes.server.broker.envelopes_out import EnvelopesOut
 from splitbrain.nodes.server.broker.isr_proposer import IsrProposer
 from splitbrain.nodes.server.controller.image_figures import image_figures
-from splitbrain.nodes.server.controller.topic_requests import change_asked, partition_count
+from splitbrain.nodes.server.controller.topic_requests import kafka_request, partition_count
 from splitbrain.nodes.server.host import exit_codes
+from splitbrain.nodes.server.host.incarnation import drawn_incarnation_id
 from splitbrain.nodes.server.host.layer import Layer, Service, ServiceNeeds
 from splitbrain.nodes.server.host.surroundings import TimerHandle
+from splitbrain.nodes.storage.identity import StorageIdentity
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, NodeState, Reply
 from splitbrain.nodes.wire.api_versions import ApiVersionsResponse
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
 from splitbrain.nodes.wire.families.brokers import (
+    AdvertisedListener,
     BrokerHeartbeatResponse,
     BrokerRegistrationResponse,
 )
+
+#: Name of the listener that Kafka's clients are told of.
+CLIENT_LISTENER: Final = "PLAINTEXT"
+_PLAINTEXT: Final = 0
+
+
+class BrokerMaterials(NamedTuple):
+    """Parts of a broker, besides those that every layer is given."""
+
+    settings: BrokerSettings
+    #: Where Kafka's clients reach it.
+    host: str
+    port: int
+    #: For the incarnation, and for whom clients take for the controller.
+    random: RandomSource
+    clean_stop: CleanStop
 
 
 class BrokerService(Service):
@@ -71,8 +87,7 @@ class BrokerService(Service):
     ) -> None:
         """A broker that has said nothing.
 
-        Raises:
-            OSError: what the last life left cannot be read or taken away.
+        Raises OSError: what the last life left cannot be read or taken away.
         """
         surroundings = needs.surroundings
         assert surroundings.call_peer is not None
@@ -81,16 +96,13 @@ class BrokerService(Service):
         self._materials = materials
         self._timers = surroundings.timers
         self._call = surroundings.call_peer
-        self._lifecycle = Lifecycle(broker_identity(needs.identity, materials), materials.settings)
+        #: Where the broker is in its life; to be looked at only.
+        self.lifecycle = Lifecycle(_identity(needs.identity, materials), materials.settings)
         pause_us = materials.settings.find_controller_back_off
         self._envelopes = EnvelopesOut(needs.replica, self._timers, self._call, pause_us)
+        node_id, replica = needs.identity.node_id, needs.replica
         self._isrs = IsrProposer(
-            needs.identity.node_id,
-            self._lifecycle,
-            needs.replica,
-            self._timers,
-            self._call,
-            pause_us,
+            node_id, self.lifecycle, replica, self._timers, self._call, pause_us
         )
         self._events: deque[Event] = deque()
         self._is_stepping = False
@@ -99,15 +111,10 @@ class BrokerService(Service):
         self._patience: TimerHandle | None = None
         self._stopping = False
 
-    @property
-    def lifecycle(self) -> Lifecycle:
-        """Where the broker is in its life; to be looked at only."""
-        return self._lifecycle
-
     def start(self) -> None:
         """Begin to register."""
         self._tell(Started(self._machine.image))
-        self._look_at_leader()
+        self.role_changed()
 
     # Requests.
 
@@ -118,20 +125,20 @@ class BrokerService(Service):
         elif request.kind == "describe-topic":
             reply(self._described(request))
         else:
-            asked = change_asked(request)
-            if asked is None:
+            change = kafka_request(request)
+            if change is None:
                 reason = "this node is a broker: it has topics, which need a number of partitions"
                 reply(ClientAnswer(request.id, "invalid-request", definite=True, reason=reason))
             else:
-                self._envelopes.change(request, reply, asked)
+                self._envelopes.change(request, reply, change)
 
     def completed(self, state: NodeState) -> NodeState:
         """With the broker's place in its life."""
         return msgspec.structs.replace(
             state,
-            broker_state=self._lifecycle.state.name,
-            is_fenced=self._lifecycle.is_fenced,
-            broker_epoch=self._lifecycle.broker_epoch,
+            broker_state=self.lifecycle.state.name,
+            is_fenced=self.lifecycle.is_fenced,
+            broker_epoch=self.lifecycle.broker_epoch,
         )
 
     def called(
@@ -149,39 +156,42 @@ class BrokerService(Service):
         if isinstance(message, Forwarding):
             self._envelopes.relay(message, reply)
             return
-        asking = Asking(
-            image=self._lifecycle.image,
+        context = RequestContext(
+            image=self.lifecycle.image,
             cluster_id=self._needs.identity.cluster_id,
             listener=CLIENT_LISTENER,
             random=self._materials.random,
         )
-        api_key, is_fenced = ApiKey(header.api_key), self._lifecycle.is_fenced
-        reply(serving.answer(asking, api_key, message, header.api_version, is_fenced=is_fenced))
+        api_key, is_fenced = ApiKey(header.api_key), self.lifecycle.is_fenced
+        reply(serving.answer(context, api_key, message, header.api_version, is_fenced=is_fenced))
 
     def versions(self) -> ApiVersionsResponse:
         """Return the versions that clients are offered."""
         leader_id = self._needs.replica.leader_id
         versions_of = self._needs.surroundings.versions_of_peer
         controller = None if leader_id is None else versions_of(NodeId(leader_id))
-        return offered_versions(self._lifecycle.image, controller)
+        return serving.offered_versions(self.lifecycle.image, controller)
 
     # Calls of the node.
 
     def advanced(self) -> None:
         """Note that the image has everything that is committed."""
-        self._publish()
+        if self._machine.image is not self.lifecycle.image:
+            self._tell(ImageAdvanced(self._machine.image))
 
     def passed_over(self, end_offset: int) -> None:
         """A snapshot became the image."""
-        self._publish()
+        self.advanced()
 
     def role_changed(self) -> None:
         """Somebody else may lead."""
-        self._look_at_leader()
+        leader_id = self._needs.replica.leader_id
+        if leader_id is not None:
+            self._tell(ControllerKnown(NodeId(leader_id)))
 
     def figures(self) -> Mapping[str, float]:
         """Return the counts of the broker's image."""
-        return image_figures(self._lifecycle.image)
+        return image_figures(self.lifecycle.image)
 
     def leave(self, left: Callable[[], None]) -> None:
         """Hand over what is led, for so long as the settings say."""
@@ -202,15 +212,6 @@ class BrokerService(Service):
 
     # The life.
 
-    def _publish(self) -> None:
-        if self._machine.image is not self._lifecycle.image:
-            self._tell(ImageAdvanced(self._machine.image))
-
-    def _look_at_leader(self) -> None:
-        leader_id = self._needs.replica.leader_id
-        if leader_id is not None:
-            self._tell(ControllerKnown(NodeId(leader_id)))
-
     def _tell(self, event: Event) -> None:
         """Take a step, and those that it brings about."""
         self._events.append(event)
@@ -220,7 +221,7 @@ class BrokerService(Service):
         try:
             while self._events:
                 event = self._events.popleft()
-                for effect in self._lifecycle.step(self._timers.now(), event):
+                for effect in self.lifecycle.step(self._timers.now(), event):
                     self._perform(effect)
         finally:
             self._is_stepping = False
@@ -240,7 +241,7 @@ class BrokerService(Service):
             case Recover():
                 self._events.append(RecoveryFinished())
             case BecameRunning():
-                self._log("broker running", broker_epoch=self._lifecycle.broker_epoch)
+                self._log("broker running", broker_epoch=self.lifecycle.broker_epoch)
             case MayStop():
                 self._over(effect)
 
@@ -274,7 +275,7 @@ class BrokerService(Service):
 
     def _leave_at_once(self) -> None:
         self._patience = None
-        if self._lifecycle.state is BrokerState.SHUTTING_DOWN:
+        if self.lifecycle.state is BrokerState.SHUTTING_DOWN:
             self._go()  # The disk has not answered.
         else:
             self._tell(ShutdownAsked(controlled=False))
@@ -291,7 +292,7 @@ class BrokerService(Service):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        deadline = self._lifecycle.deadline
+        deadline = self.lifecycle.deadline
         if deadline is not None and not self._stopping:
             delay_us = max(deadline - self._timers.now(), 0)
             self._timer = self._timers.call_later(delay_us, self._elapse)
@@ -303,8 +304,8 @@ class BrokerService(Service):
     # Its state.
 
     def _described(self, request: ClientRequest) -> ClientAnswer:
-        image = self._lifecycle.image
-        if self._lifecycle.is_fenced:
+        image = self.lifecycle.image
+        if self.lifecycle.is_fenced:
             reason = "this broker has to believe that it is fenced"
             return ClientAnswer(request.id, "fenced", definite=True, reason=reason)
         return ClientAnswer(
@@ -317,6 +318,25 @@ class BrokerService(Service):
 
     def _log(self, message: str, **fields: Any) -> None:
         self._needs.surroundings.log_lines.write("info", message, **fields)
+
+
+def _identity(identity: StorageIdentity, materials: BrokerMaterials) -> BrokerIdentity:
+    """Return the identity of a new life, never an earlier one's; takes what the last one left."""
+    return BrokerIdentity(
+        broker_id=identity.node_id,
+        cluster_id=identity.cluster_id,
+        incarnation_id=drawn_incarnation_id(materials.random),
+        listeners=(
+            AdvertisedListener(
+                name=CLIENT_LISTENER,
+                host=materials.host,
+                port=materials.port,
+                security_protocol=_PLAINTEXT,
+            ),
+        ),
+        directories=(identity.directory_id,),
+        previous_broker_epoch=materials.clean_stop.take(),
+    )
 
 
 def broker_layer(materials: BrokerMaterials) -> Layer:

@@ -36,8 +36,7 @@ class CleanStop:
     def take(self) -> int:
         """Return the epoch of the life before, -1 if it did not end cleanly; it is there no more.
 
-        Raises:
-            OSError: the file cannot be read or taken away.
+        Raises OSError: the file cannot be read or taken away.
         """
         if not self._filesystem.exists(self._path):
             return NO_EPOCH
@@ -50,10 +49,6 @@ class CleanStop:
             return NO_EPOCH
 
     def write(self, broker_epoch: int) -> None:
-        """Note that the life ends cleanly. Blocks on the disk.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Note that the life ends cleanly. Blocks on the disk; raises OSError."""
         content = msgspec.json.encode(_Stored(_VERSION, broker_epoch))
         replace_file(self._filesystem, self._path, content)

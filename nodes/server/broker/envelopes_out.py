@@ -26,7 +26,7 @@ from splitbrain.nodes.broker.forwarding import (
 )
 from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
 from splitbrain.nodes.quorum.replica import Replica
-from splitbrain.nodes.server.controller.topic_requests import said_of_topic
+from splitbrain.nodes.server.controller.topic_requests import NOTHING_TO_DO, topic_outcome
 from splitbrain.nodes.server.host.surroundings import CallPeer, TimerHandle, Timers
 from splitbrain.nodes.server.registers.client_service import TIMEOUT_MS_MAX
 from splitbrain.nodes.transport.client_protocol import (
@@ -45,10 +45,6 @@ _SIZE_BYTES: Final = 4
 #: Clients of ours are on this machine.
 _CLIENT_ADDRESS: Final = b"\x7f\0\0\1"
 _CLIENT_ID: Final = "splitbrain"
-#: Errors that say that nothing was to be done; the controller has made sure of it.
-_NOTHING_TO_DO: Final = frozenset(
-    {ApiError.TOPIC_ALREADY_EXISTS, ApiError.UNKNOWN_TOPIC_OR_PARTITION}
-)
 #: Envelopes that are with a controller at a time.
 SENT_COUNT_MAX: Final = 64
 #: Of all requests that are under way here, with what each costs besides its bytes.
@@ -82,11 +78,7 @@ class EnvelopesOut:
     """All requests that one broker hands on."""
 
     def __init__(
-        self,
-        replica: Replica,
-        timers: Timers,
-        call: CallPeer,
-        pause_us: Microseconds,
+        self, replica: Replica, timers: Timers, call: CallPeer, pause_us: Microseconds
     ) -> None:
         """``pause_us``: before a controller is looked for again."""
         self._replica = replica
@@ -113,11 +105,11 @@ class EnvelopesOut:
             if not isinstance(answer, EnvelopeResponse):
                 again()
                 return
-            said = read_answer(forwarding, answer)
-            if isinstance(said, AskAgain):
+            response = read_answer(forwarding, answer)
+            if isinstance(response, AskAgain):
                 again()
             else:
-                end(said.frame if isinstance(said, Relay) else None)
+                end(response.frame if isinstance(response, Relay) else None)
 
         def end(frame: bytes | None) -> None:
             self._held_bytes -= size_bytes
@@ -142,10 +134,10 @@ class EnvelopesOut:
         self._in_turn(send)
 
     def change(
-        self, request: ClientRequest, reply: Reply, asked: tuple[ApiKey, msgspec.Struct, int]
+        self, request: ClientRequest, reply: Reply, kafka_call: tuple[ApiKey, msgspec.Struct, int]
     ) -> None:
         """Hand on what a client of ours asked, as API, message and version; ``reply`` once."""
-        api_key, message, version = asked
+        api_key, message, version = kafka_call
         change = _Change(request, reply, api_key, version, message)
         self._changes.append(change)
         self._held_bytes += change.size_bytes
@@ -176,9 +168,9 @@ class EnvelopesOut:
     def _ask(self, leader_id: NodeId, envelope: msgspec.Struct, answered: Answered) -> None:
         self._sent_count += 1
 
-        def heard(said: msgspec.Struct | None) -> None:
+        def heard(response: msgspec.Struct | None) -> None:
             self._sent_count -= 1
-            answered(said)
+            answered(response)
             while self._waiting and self._sent_count < SENT_COUNT_MAX:
                 self._waiting.popleft()()
 
@@ -195,23 +187,23 @@ class EnvelopesOut:
             return
         change.is_sent = True
         frame = encode_call(change.message, change.version, change.request.id & 0xFFFF, _CLIENT_ID)
-        forwarding = forward(frame[_SIZE_BYTES:], _CLIENT_ADDRESS)
-        self._ask(NodeId(leader_id), forwarding.envelope, lambda said: self._heard(change, said))
+        envelope = forward(frame[_SIZE_BYTES:], _CLIENT_ADDRESS).envelope
+        self._ask(NodeId(leader_id), envelope, lambda response: self._heard(change, response))
 
-    def _heard(self, change: _Change, said: msgspec.Struct | None) -> None:
-        if not isinstance(said, EnvelopeResponse):
+    def _heard(self, change: _Change, response: msgspec.Struct | None) -> None:
+        if not isinstance(response, EnvelopeResponse):
             self._unknown(change, "the controller has not answered")
             return
-        if said.error_code != ApiError.NONE:
-            self._unknown(change, f"the controller says {ApiError(said.error_code).name}")
+        if response.error_code != ApiError.NONE:
+            self._unknown(change, f"the controller says {ApiError(response.error_code).name}")
             return
         try:
-            answer = decode_reply(said.response_data or b"", change.api_key, change.version)
-            code, message = said_of_topic(answer.message)
+            answer = decode_reply(response.response_data or b"", change.api_key, change.version)
+            code, message = topic_outcome(answer.message)
         except (WireError, ValueError) as error:
             self._unknown(change, f"the controller's answer makes no sense: {error}")
             return
-        if code is ApiError.NONE or code in _NOTHING_TO_DO:
+        if code is ApiError.NONE or code in NOTHING_TO_DO:  # the controller has made sure of it
             self._answer(change, "ok", definite=True, result=code is ApiError.NONE)
         elif code in (ApiError.UNKNOWN_SERVER_ERROR, ApiError.REQUEST_TIMED_OUT):
             self._unknown(change, code.name)
@@ -228,7 +220,7 @@ class EnvelopesOut:
         self._answer(change, "unknown", definite=False, reason=reason)
 
     def _answer(
-        self, change: _Change, outcome: AnswerOutcome, *, definite: bool, **said: Any
+        self, change: _Change, outcome: AnswerOutcome, *, definite: bool, **fields: Any
     ) -> None:
         if change.is_answered:
             return
@@ -237,4 +229,4 @@ class EnvelopesOut:
         self._held_bytes -= change.size_bytes
         if change.expiry is not None:
             change.expiry.cancel()
-        change.reply(ClientAnswer(change.request.id, outcome, definite, **said))
+        change.reply(ClientAnswer(change.request.id, outcome, definite, **fields))

@@ -1,7 +1,6 @@
 """Has a broker that leads partitions propose that every replica is in sync, one request at a time.
 
-The log tells a proposal's outcome. Must never propose while the broker has to believe that
-it is fenced. Source: Kafka's AlterPartitionManager.
+The log tells a proposal's outcome. Source: Kafka's AlterPartitionManager.
 """
 
 import msgspec
@@ -40,9 +39,9 @@ class IsrProposer:
         leader_id = self._replica.leader_id
         if self._call is None or self._is_waiting or self._timer is not None or leader_id is None:
             return
-        if self._lifecycle.is_fenced:
-            return
         lifecycle = self._lifecycle
+        if lifecycle.is_fenced:
+            return
         request = propose_isrs(lifecycle.image, self._broker_id, lifecycle.broker_epoch)
         if request is not None:
             self._is_waiting = True

@@ -1,7 +1,7 @@
 """One request to a controller on its way: from the frame's content to the answer's.
 
-A broker's envelope is opened here, so that the controller sees the client's request
-and the broker gets its envelope back. Must never answer twice, nor decide anything.
+A broker's envelope is opened here, so that the controller sees the client's request and the broker
+gets its envelope back.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -32,15 +32,12 @@ class Call:
         self.api_key = ApiKey(header.api_key)
         self.version = header.api_version
         self.message = message
-        self._answer = answer
-
-    def reply(self, message: msgspec.Struct) -> None:
-        """The answer."""
-        self._answer(message)
+        #: Takes the answer, once.
+        self.reply = answer
 
     def refuse(self, code: ApiError, reason: str | None = None) -> None:
         """The answer that refuses the whole request."""
-        self._answer(refuse(self.api_key, self.message, self.version, code, reason))
+        self.reply(refuse(self.api_key, self.message, self.version, code, reason))
 
 
 def opened(
@@ -50,13 +47,10 @@ def opened(
     served: Collection[ApiKey],
     endpoints: Mapping[NodeId, Endpoint],
 ) -> Call | None:
-    """Return the call in an envelope; None if the envelope is refused, which is answered.
+    """Return the call in a broker's envelope; None if that is refused, which is answered.
 
-    Args:
-        envelope: what a broker sent.
-        answer: takes the envelope that goes back.
-        served: APIs that may be asked for.
-        endpoints: where voters listen, for who asks about the quorum.
+    ``answer`` takes the envelope that goes back. ``endpoints``: where voters listen, for who asks
+    about the quorum.
     """
     try:
         inner = open_envelope(envelope)

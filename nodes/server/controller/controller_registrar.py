@@ -12,15 +12,21 @@ from typing import Final
 
 import msgspec
 
+from splitbrain.nodes.broker.settings import supported_features
 from splitbrain.nodes.metadata.machine import MetadataMachine
 from splitbrain.nodes.quorum.identifiers import NodeId
 from splitbrain.nodes.quorum.replica import Replica
 from splitbrain.nodes.server.host.surroundings import CallPeer, TimerHandle, Timers
+from splitbrain.nodes.storage.identity import StorageIdentity
+from splitbrain.nodes.wire.apis import QUORUM_LISTENER
+from splitbrain.nodes.wire.controller_apis import CONTROLLER_FEATURES
 from splitbrain.nodes.wire.families.controllers import (
     ControllerRegistrationRequest,
     ControllerRegistrationResponse,
 )
+from splitbrain.nodes.wire.families.parts import AdvertisedListener
 
+_PLAINTEXT: Final = 0
 _BACK_OFF_US_MIN: Final = 100_000
 _BACK_OFF_US_MAX: Final = 120_000_000
 
@@ -37,7 +43,7 @@ class ControllerRegistrar:
         call: CallPeer | None,
     ) -> None:
         """Nothing is asked yet; ``call`` is None where nobody can be asked."""
-        self._request = request
+        self.request = request
         self._machine = machine
         self._replica = replica
         self._timers = timers
@@ -50,19 +56,14 @@ class ControllerRegistrar:
         self._timer: TimerHandle | None = None
 
     @property
-    def request(self) -> ControllerRegistrationRequest:
-        """The registration."""
-        return self._request
-
-    @property
     def is_registered(self) -> bool:
         """Whether the image has the registration of this life."""
-        return self._known == self._request.incarnation_id
+        return self._known == self.request.incarnation_id
 
     @property
     def _known(self) -> str | None:
         """Incarnation of this controller in the image."""
-        known = self._machine.image.controllers.get(self._request.controller_id)
+        known = self._machine.image.controllers.get(self.request.controller_id)
         return None if known is None else known.incarnation_id
 
     def look(self) -> None:
@@ -71,14 +72,14 @@ class ControllerRegistrar:
         is_pending = self._is_waiting or self._timer is not None
         if self._call is None or is_pending or self.is_registered:
             return
-        if leader_id is None or leader_id == self._request.controller_id:
+        if leader_id is None or leader_id == self.request.controller_id:
             return
         if self._is_taken and self._known == self._known_when_taken:
             return  # It is committed, and on its way.
         if self._machine.image.metadata_version is None:
             return  # The cluster's level does not say yet which registration it can have.
         self._is_waiting = True
-        self._call(NodeId(leader_id), self._request, self._answered)
+        self._call(NodeId(leader_id), self.request, self._answered)
 
     def stop(self) -> None:
         """Ask no more."""
@@ -99,3 +100,23 @@ class ControllerRegistrar:
     def _again(self) -> None:
         self._timer = None
         self.look()
+
+
+def own_registration(
+    identity: StorageIdentity, incarnation_id: str
+) -> ControllerRegistrationRequest:
+    """Return the request of this life, 32 hex digits its ``incarnation_id``."""
+    listeners = tuple(
+        AdvertisedListener(
+            name=QUORUM_LISTENER, host=voter.host, port=voter.port, security_protocol=_PLAINTEXT
+        )
+        for voter in identity.voters
+        if voter.node_id == identity.node_id
+    )
+    return ControllerRegistrationRequest(
+        controller_id=identity.node_id,
+        incarnation_id=incarnation_id,
+        zk_migration_ready=False,
+        listeners=listeners,
+        features=supported_features(CONTROLLER_FEATURES),
+    )

@@ -1,11 +1,9 @@
 """A controller at work on a node: who asks it what, and how the answers go back.
 
-Changes of the metadata go through one queue (``leading`` beside this) while this node
-is the active controller; the others keep their image hot and answer NOT_CONTROLLER. Clients of ours
-ask about topics alone (``topic_requests``).
-
-Must never answer a request before its records are committed, but for those that change nothing, and
-these not before what they saw is. Source: KIP-631.
+Changes of the metadata go through one queue (``leading``) while this node is the active controller;
+the others keep their image hot and answer NOT_CONTROLLER. Clients of ours ask about topics alone
+(``topic_requests``). Requests are answered once their records, or for those that change nothing the
+records they read, are committed. Source: KIP-631.
 """
 
 from collections.abc import Mapping
@@ -16,17 +14,19 @@ import msgspec
 from splitbrain.nodes.controller.brokers.controllers import describe_cluster
 from splitbrain.nodes.controller.roles.active import Identity
 from splitbrain.nodes.controller.roles.handlers import HANDLERS
+from splitbrain.nodes.controller.roles.standby import read, wrong_controller
 from splitbrain.nodes.metadata.machine import MetadataMachine
 from splitbrain.nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
 from splitbrain.nodes.quorum.events import RequestReceived
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId
 from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest
 from splitbrain.nodes.server.controller.controller_calls import Call, opened
-from splitbrain.nodes.server.controller.controller_registrar import ControllerRegistrar
+from splitbrain.nodes.server.controller.controller_registrar import (
+    ControllerRegistrar,
+    own_registration,
+)
 from splitbrain.nodes.server.controller.image_figures import image_figures
 from splitbrain.nodes.server.controller.leading import Fate, Leading
-from splitbrain.nodes.server.controller.own_registration import own_registration
-from splitbrain.nodes.server.controller.standby_calls import answer_as_standby, refuse_as_standby
 from splitbrain.nodes.server.controller.topic_requests import TopicRequests
 from splitbrain.nodes.server.host.incarnation import drawn_incarnation_id
 from splitbrain.nodes.server.host.layer import Layer, Service, ServiceNeeds
@@ -57,12 +57,7 @@ _FORWARDED: Final = frozenset({*HANDLERS, ApiKey.DESCRIBE_QUORUM})
 class ControllerService(Service):
     """The controller of one node, active or not."""
 
-    def __init__(
-        self,
-        needs: ServiceNeeds,
-        machine: MetadataMachine,
-        identity: Identity,
-    ) -> None:
+    def __init__(self, needs: ServiceNeeds, machine: MetadataMachine, identity: Identity) -> None:
         """A controller that is not active and has heard nothing."""
         self._needs = needs
         self._machine = machine
@@ -111,14 +106,22 @@ class ControllerService(Service):
             self._describing[connection, correlation] = call
             self._needs.feed(RequestReceived(connection, correlation, call.message))
         elif isinstance(call.message, DescribeClusterRequest):
-            call.reply(self._described(call.message, call.version))
+            cluster = describe_cluster(
+                call.message,
+                call.version,
+                image=self._machine.image,
+                cluster_id=self._needs.identity.cluster_id,
+                listener=QUORUM_LISTENER,
+                leader_id=self._needs.replica.leader_id,
+            )
+            call.reply(cluster)
         elif (
             self._stopping
             or self._leading.active is None
             or self._leading.waiting_count >= WAITING_COUNT_MAX
         ):
             # Known without a turn: whoever asks shall look for the active controller soon.
-            answer_as_standby(call, self._identity, self._machine.image, self._needs.replica)
+            self._answer_as_standby(call)
         else:
             self._leading.submit(lambda: self._decide(call))
 
@@ -151,16 +154,16 @@ class ControllerService(Service):
 
     def confirmed(self, effect: AnswerRead) -> None:
         """Reads may be answered."""
-        self._topics.confirmed(effect)
+        self._topics.reads.confirmed(effect)
 
     def read_rejected(self, effect: RejectRead) -> None:
         """Reads cannot be answered here."""
-        self._topics.read_rejected(effect)
+        self._topics.reads.rejected(effect)
 
     def advanced(self) -> None:
         """Note that the image has everything that is committed."""
         self._leading.advanced()
-        self._topics.advanced()
+        self._topics.reads.answer_applied()
         self._registrar.look()
 
     def role_changed(self) -> None:
@@ -185,7 +188,7 @@ class ControllerService(Service):
 
     def _decide(self, call: Call) -> None:
         if self._leading.active is None:
-            answer_as_standby(call, self._identity, self._machine.image, self._needs.replica)
+            self._answer_as_standby(call)
             return
         decision = self._leading.decide(call.api_key, call.message, call.version)
         answer = decision.answer
@@ -195,7 +198,7 @@ class ControllerService(Service):
             if leads:
                 call.reply(answer)
             else:
-                refuse_as_standby(call, self._needs.replica)
+                self._refuse_as_standby(call)
 
         def done(fate: Fate) -> None:
             if fate == "committed" and call.api_key in _PROVEN and not decision.records:
@@ -203,23 +206,22 @@ class ControllerService(Service):
             elif fate == "committed":
                 call.reply(answer)
             elif fate == "lost":
-                refuse_as_standby(call, self._needs.replica)
+                self._refuse_as_standby(call)
             else:
                 call.refuse(ApiError.UNKNOWN_SERVER_ERROR)
 
         self._leading.carry_out(decision, call.api_key, done)
 
-    # Its state.
+    def _answer_as_standby(self, call: Call) -> None:
+        """Answer from what is committed, where that is enough; else say whom to ask."""
+        answer = read(self._identity, self._machine.image, call.api_key, call.message, call.version)
+        if answer is None:
+            self._refuse_as_standby(call)
+        else:
+            call.reply(answer)
 
-    def _described(self, request: DescribeClusterRequest, version: int) -> msgspec.Struct:
-        return describe_cluster(
-            request,
-            version,
-            image=self._machine.image,
-            cluster_id=self._needs.identity.cluster_id,
-            listener=QUORUM_LISTENER,
-            leader_id=self._needs.replica.leader_id,
-        )
+    def _refuse_as_standby(self, call: Call) -> None:
+        call.refuse(ApiError.NOT_CONTROLLER, wrong_controller(self._needs.replica.leader_id))
 
 
 def metadata_layer(identity: Identity) -> Layer:

@@ -16,7 +16,6 @@ import msgspec
 
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.metadata.machine import MetadataMachine
-from splitbrain.nodes.quorum.effects import AnswerRead, RejectRead
 from splitbrain.nodes.quorum.identifiers import Epoch, Microseconds
 from splitbrain.nodes.server.controller.leading import Fate, Leading
 from splitbrain.nodes.server.host.layer import ServiceNeeds
@@ -46,27 +45,10 @@ _DELETE_VERSION: Final = 5
 #: does not count the brokers: how many there seem to be depends on when one looks, and where.
 _DEFAULT: Final = -1
 #: Errors that say that nothing was to be done.
-_NOTHING_TO_DO: Final = frozenset(
+NOTHING_TO_DO: Final = frozenset(
     {ApiError.TOPIC_ALREADY_EXISTS, ApiError.UNKNOWN_TOPIC_OR_PARTITION}
 )
 _PARTITIONS_MAX: Final = (1 << 31) - 1
-
-
-def creation(name: str, partitions: int, timeout_ms: int) -> CreateTopicsRequest:
-    """The request of Kafka's that creates one topic, with the cluster's number of replicas."""
-    topic = CreatableTopic(
-        name=name,
-        num_partitions=partitions,
-        replication_factor=_DEFAULT,
-        assignments=(),
-        configs=(),
-    )
-    return CreateTopicsRequest(topics=(topic,), timeout_ms=timeout_ms)
-
-
-def deletion(name: str, timeout_ms: int) -> DeleteTopicsRequest:
-    """Return the request of Kafka's that deletes one topic, up to version 5."""
-    return DeleteTopicsRequest(topic_names=(name,), timeout_ms=timeout_ms)
 
 
 def partitions_wanted(request: ClientRequest) -> int | None:
@@ -76,19 +58,30 @@ def partitions_wanted(request: ClientRequest) -> int | None:
     return value if is_count and abs(value) <= _PARTITIONS_MAX else None
 
 
-def change_asked(request: ClientRequest) -> tuple[ApiKey, msgspec.Struct, int] | None:
-    """A creation or a deletion as a request of Kafka's: API, message, version; None if neither."""
+def kafka_request(request: ClientRequest) -> tuple[ApiKey, msgspec.Struct, int] | None:
+    """A creation or a deletion as a request of Kafka's: API, message, version; None if neither.
+
+    A creation leaves the number of replicas to the cluster.
+    """
     timeout_ms = min(max(request.timeout_ms, 1), TIMEOUT_MS_MAX)  # Kafka's field has 32 bits
     if request.kind == "delete-topic":
-        return ApiKey.DELETE_TOPICS, deletion(request.key, timeout_ms), _DELETE_VERSION
+        deletion = DeleteTopicsRequest(topic_names=(request.key,), timeout_ms=timeout_ms)
+        return ApiKey.DELETE_TOPICS, deletion, _DELETE_VERSION
     partitions = partitions_wanted(request)
     if request.kind != "create-topic" or partitions is None:
         return None
-    message = creation(request.key, partitions, timeout_ms)
-    return ApiKey.CREATE_TOPICS, message, _CREATE_VERSION
+    topic = CreatableTopic(
+        name=request.key,
+        num_partitions=partitions,
+        replication_factor=_DEFAULT,
+        assignments=(),
+        configs=(),
+    )
+    creation = CreateTopicsRequest(topics=(topic,), timeout_ms=timeout_ms)
+    return ApiKey.CREATE_TOPICS, creation, _CREATE_VERSION
 
 
-def said_of_topic(answer: Any) -> tuple[ApiError, str | None]:
+def topic_outcome(answer: Any) -> tuple[ApiError, str | None]:
     """Code and message of the one topic in an answer."""
     topics: tuple[Any, ...] = ()
     if isinstance(answer, CreateTopicsResponse):
@@ -119,18 +112,14 @@ class _Change(msgspec.Struct):
 class TopicRequests:
     """The requests of all clients of one node."""
 
-    def __init__(
-        self,
-        needs: ServiceNeeds,
-        machine: MetadataMachine,
-        leading: Leading,
-    ) -> None:
+    def __init__(self, needs: ServiceNeeds, machine: MetadataMachine, leading: Leading) -> None:
         """Nobody has asked yet."""
         self._replica = needs.replica
         self._timers = needs.surroundings.timers
         self._machine = machine
         self._leading = leading
-        self._reads = Reads(needs.feed, machine, self._look)
+        #: Told of the quorum's answers to reads, and when the image has all that is committed.
+        self.reads = Reads(needs.feed, machine, self._look)
         self._changes: list[_Change] = []
         self._flush_is_due = False
         self._expiry: TimerHandle | None = None
@@ -165,25 +154,13 @@ class TopicRequests:
         deadline = Microseconds(self._timers.now() + TIMEOUT_MS_MAX * 1_000)
         self._confirm(_Change(ClientRequest(0, "delete-topic"), reply, deadline))
 
-    def confirmed(self, effect: AnswerRead) -> None:
-        """This node led when reads were asked."""
-        self._reads.confirmed(effect)
-
-    def read_rejected(self, effect: RejectRead) -> None:
-        """This node does not lead."""
-        self._reads.rejected(effect)
-
-    def advanced(self) -> None:
-        """Note that the image has everything that is committed."""
-        self._reads.answer_applied()
-
     def stop(self) -> None:
         """Refuse what comes from now on; what the queue holds, the queue's end answers."""
         self._stopping = True
         if self._expiry is not None:
             self._expiry.cancel()
             self._expiry = None
-        self._reads.stop()
+        self.reads.stop()
 
     def _decide(self, change: _Change) -> None:
         """The event of the queue."""
@@ -192,12 +169,12 @@ class TopicRequests:
         if self._leading.active is None:
             self._say_not_leader(change)
             return
-        asked = change_asked(change.request)
-        assert asked is not None
-        api_key, message, version = asked
+        request = kafka_request(change.request)
+        assert request is not None
+        api_key, message, version = request
         decision = self._leading.decide(api_key, message, version)
-        code, reason = said_of_topic(decision.answer)
-        if code not in _NOTHING_TO_DO and code is not ApiError.NONE:
+        code, reason = topic_outcome(decision.answer)
+        if code not in NOTHING_TO_DO and code is not ApiError.NONE:
             _refuse(change, f"{code.name}: {reason}")
             return
         epoch, offset = self._leading.epoch, self._replica.log_end_offset
@@ -228,7 +205,7 @@ class TopicRequests:
                 change.is_answered = True
                 change.reply(answer)
 
-        self._reads.add(change.request, reply, change.deadline)
+        self.reads.add(change.request, reply, change.deadline)
         if not self._flush_is_due:
             self._flush_is_due = True
             self._timers.call_soon(self._flush)
@@ -237,7 +214,7 @@ class TopicRequests:
     def _flush(self) -> None:
         self._flush_is_due = False
         if not self._stopping:
-            self._reads.flush()
+            self.reads.flush()
 
     def _look(self, request: ClientRequest) -> Seen:
         if request.kind != "describe-topic":
@@ -254,13 +231,13 @@ class TopicRequests:
     def _expire(self) -> None:
         self._expiry = None
         now = self._timers.now()
-        self._reads.expire(now)
+        self.reads.expire(now)
         for change in self._changes:
             if change.deadline <= now:
                 reason = "not committed within the time given"
                 _answer(change, "timeout", definite=not change.is_appended, reason=reason)
         self._changes = [change for change in self._changes if not change.is_answered]
-        if self._changes or not self._reads.is_idle:
+        if self._changes or not self.reads.is_idle:
             self._watch()
 
     def _say_not_leader(self, change: _Change) -> None:
@@ -285,7 +262,7 @@ def _answer_ok(change: _Change, epoch: Epoch, offset: int) -> None:
     _answer(change, "ok", definite=True, result=True, epoch=epoch, offset=offset)
 
 
-def _answer(change: _Change, outcome: AnswerOutcome, *, definite: bool, **said: Any) -> None:
+def _answer(change: _Change, outcome: AnswerOutcome, *, definite: bool, **fields: Any) -> None:
     if not change.is_answered:
         change.is_answered = True
-        change.reply(ClientAnswer(change.request.id, outcome, definite, **said))
+        change.reply(ClientAnswer(change.request.id, outcome, definite, **fields))

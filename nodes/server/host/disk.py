@@ -7,15 +7,7 @@ its back. Source: the contracts of ``nodes.storage.log`` and ``nodes.quorum.effe
 
 from collections.abc import Callable, Iterator
 
-from splitbrain.nodes.quorum.effects import (
-    AppendBatches,
-    AppendLeaderChange,
-    AppendRecords,
-    CutLogStart,
-    PersistQuorumState,
-    ReplaceLog,
-    TruncateLog,
-)
+from splitbrain.nodes.quorum import effects
 from splitbrain.nodes.quorum.events import Event, LogFlushed, QuorumStatePersisted
 from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, Offset
 from splitbrain.nodes.server.host.surroundings import DiskJobs, Timers
@@ -41,12 +33,8 @@ class Disk:
         #: Last log effect that was submitted, and the one up to which a flush is under way.
         self._submitted = 0
         self._flushing: int | None = None
-        self._truncating = False
-
-    @property
-    def is_truncating(self) -> bool:
-        """Whether effects must wait."""
-        return self._truncating
+        #: Whether effects must wait.
+        self.is_truncating = False
 
     @property
     def end_position(self) -> LogPosition:
@@ -58,14 +46,14 @@ class Disk:
         self._feed = feed
         self._failed = failed
 
-    def persist(self, effect: PersistQuorumState) -> None:
+    def persist(self, effect: effects.PersistQuorumState) -> None:
         """Make the quorum state durable."""
         self._jobs.submit(
             lambda: self._quorum_state.write(effect.state),
             lambda failure: self._complete(failure, QuorumStatePersisted(effect.version)),
         )
 
-    def append_leader_change(self, effect: AppendLeaderChange) -> None:
+    def append_leader_change(self, effect: effects.AppendLeaderChange) -> None:
         """Append the record that opens an epoch; raises StorageFailed."""
         change = LeaderChange(
             leader_id=effect.leader_id,
@@ -77,7 +65,7 @@ class Disk:
         )
         self._appended(effect.submission)
 
-    def append_records(self, effect: AppendRecords) -> None:
+    def append_records(self, effect: effects.AppendRecords) -> None:
         """Append a batch of commands; raises StorageFailed."""
         self._log.append_records(
             effect.base_offset,
@@ -87,39 +75,39 @@ class Disk:
         )
         self._appended(effect.submission)
 
-    def append_batches(self, effect: AppendBatches) -> None:
+    def append_batches(self, effect: effects.AppendBatches) -> None:
         """Append what the leader sent, byte for byte; raises StorageFailed."""
         self._log.append_raw(effect.records, effect.batches)
         self._appended(effect.submission)
 
-    def truncate(self, effect: TruncateLog) -> None:
+    def truncate(self, effect: effects.TruncateLog) -> None:
         """Drop the end of the log; ``is_truncating`` until it is done."""
-        self._truncating = True
+        self.is_truncating = True
         self._submitted = effect.submission
 
         def done(failure: Exception | None) -> None:
-            self._truncating = False
+            self.is_truncating = False
             self._complete(failure, LogFlushed(effect.submission))
 
         self._jobs.submit(lambda: self._log.truncate(effect.end_offset), done)
 
-    def replace(self, effect: ReplaceLog, replaced: Callable[[], None]) -> None:
+    def replace(self, effect: effects.ReplaceLog, replaced: Callable[[], None]) -> None:
         """Drop the whole log for a snapshot; ``is_truncating`` until it is done.
 
         ``replaced`` is called then, before anything else happens.
         """
-        self._truncating = True
+        self.is_truncating = True
         self._submitted = effect.submission
 
         def done(failure: Exception | None) -> None:
-            self._truncating = False
+            self.is_truncating = False
             if failure is None:
                 replaced()
             self._complete(failure, LogFlushed(effect.submission))
 
         self._jobs.submit(lambda: self._log.replace(effect.snapshot_id), done)
 
-    def cut_start(self, effect: CutLogStart) -> None:
+    def cut_start(self, effect: effects.CutLogStart) -> None:
         """Let the log start later; what lies below is removed later."""
         self._jobs.submit(self._log.cut_start(effect.snapshot_id), self._done_unheard)
 
@@ -153,7 +141,7 @@ class Disk:
             self._flushing = None
             self._complete(failure, LogFlushed(submission))
             more = self._submitted > submission and self._flushing is None
-            if failure is None and more and not self._truncating:
+            if failure is None and more and not self.is_truncating:
                 self._flush()
 
         self._jobs.submit(flush, done)

@@ -12,44 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from splitbrain.nodes.quorum.effects import (
-    AbandonRequest,
-    AbandonSnapshot,
-    AcceptProposal,
-    AdvanceHighWatermark,
-    AnswerFetch,
-    AnswerFetchSnapshot,
-    AnswerRead,
-    AppendBatches,
-    AppendLeaderChange,
-    AppendRecords,
-    CutLogStart,
-    Effect,
-    FreezeSnapshot,
-    Halt,
-    PersistQuorumState,
-    RejectProposal,
-    RejectRead,
-    ReplaceLog,
-    ReportState,
-    SendAnswer,
-    SendRequest,
-    TruncateLog,
-    Warn,
-    WriteSnapshotChunk,
-)
+from splitbrain.nodes.quorum import effects, events
 from splitbrain.nodes.quorum.errors import InvariantViolation, UnreadableRecordError
-from splitbrain.nodes.quorum.events import (
-    AnswerReceived,
-    ConnectionClosed,
-    Event,
-    RequestFailed,
-    RequestReceived,
-    ResignRequested,
-    SnapshotWritten,
-    Started,
-    TimerElapsed,
-)
 from splitbrain.nodes.quorum.identifiers import (
     ConnectionId,
     CorrelationId,
@@ -124,8 +88,8 @@ class Node:
                 end=self.end,
             )
         )
-        self._events: deque[Event] = deque()
-        self._effects: deque[Effect] = deque()
+        self._events: deque[events.Event] = deque()
+        self._effects: deque[effects.Effect] = deque()
         self._pumping = False
         self._has_ended = False
         self._is_leaving = False
@@ -136,29 +100,29 @@ class Node:
         #: Why the last request to a peer failed, so that a lasting trouble is one line in the log.
         self._troubles: dict[NodeId, str] = {}
         self._performers: dict[type[Any], Callable[[Any], None]] = {
-            PersistQuorumState: parts.disk.persist,
-            AppendLeaderChange: parts.disk.append_leader_change,
-            AppendRecords: parts.disk.append_records,
-            AppendBatches: parts.disk.append_batches,
-            TruncateLog: parts.disk.truncate,
-            ReplaceLog: self._replace_log,
-            CutLogStart: parts.disk.cut_start,
-            WriteSnapshotChunk: parts.snapshots.write_chunk,
-            FreezeSnapshot: parts.snapshots.freeze,
-            AbandonSnapshot: parts.snapshots.abandon,
-            SendRequest: self._send_request,
-            AbandonRequest: self._abandon_request,
-            SendAnswer: self._send_answer,
-            AnswerFetch: self._answer_fetch,
-            AnswerFetchSnapshot: self._answer_fetch_snapshot,
-            AdvanceHighWatermark: self._advance,
-            AcceptProposal: self.service.accepted,
-            RejectProposal: self.service.rejected,
-            AnswerRead: self.service.confirmed,
-            RejectRead: self.service.read_rejected,
-            ReportState: self._report,
-            Warn: self._warn,
-            Halt: self._halt,
+            effects.PersistQuorumState: parts.disk.persist,
+            effects.AppendLeaderChange: parts.disk.append_leader_change,
+            effects.AppendRecords: parts.disk.append_records,
+            effects.AppendBatches: parts.disk.append_batches,
+            effects.TruncateLog: parts.disk.truncate,
+            effects.ReplaceLog: self._replace_log,
+            effects.CutLogStart: parts.disk.cut_start,
+            effects.WriteSnapshotChunk: parts.snapshots.write_chunk,
+            effects.FreezeSnapshot: parts.snapshots.freeze,
+            effects.AbandonSnapshot: parts.snapshots.abandon,
+            effects.SendRequest: self._send_request,
+            effects.AbandonRequest: self._abandon_request,
+            effects.SendAnswer: self._send_answer,
+            effects.AnswerFetch: self._answer_fetch,
+            effects.AnswerFetchSnapshot: self._answer_fetch_snapshot,
+            effects.AdvanceHighWatermark: self._advance,
+            effects.AcceptProposal: self.service.accepted,
+            effects.RejectProposal: self.service.rejected,
+            effects.AnswerRead: self.service.confirmed,
+            effects.RejectRead: self.service.read_rejected,
+            effects.ReportState: self._report,
+            effects.Warn: self._warn,
+            effects.Halt: self._halt,
         }
         parts.disk.attach(self.feed, self._disk_failed)
         parts.snapshots.attach(self._snapshot_ended, self._disk_failed)
@@ -175,19 +139,19 @@ class Node:
 
     def start(self) -> None:
         """Begin; the listeners are open by now."""
-        self.feed(Started())
+        self.feed(events.Started())
         self.service.start()
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: events.Event) -> None:
         """Give an event to the replica, after those that wait already."""
         self._events.append(event)
         self._pump()
 
-    def take(self, event: Event) -> Sequence[Effect]:
+    def take(self, event: events.Event) -> Sequence[effects.Effect]:
         """One step of the replica: what came of the event, in order."""
         return self.replica.step(self.surroundings.timers.now(), event)
 
-    def perform(self, effect: Effect) -> None:
+    def perform(self, effect: effects.Effect) -> None:
         """Do what one effect says."""
         self._performers[type(effect)](effect)
 
@@ -229,7 +193,7 @@ class Node:
 
     def resign(self) -> None:
         """Hand leadership over, if it is held."""
-        self.feed(ResignRequested())
+        self.feed(events.ResignRequested())
 
     def stop(self) -> None:
         """Leave as the layer above the log wants to, hand leadership over, and end.
@@ -316,7 +280,7 @@ class Node:
         self, connection: ConnectionId, correlation: CorrelationId, request: Request
     ) -> None:
         """Note that a peer asks something."""
-        self.feed(RequestReceived(connection, correlation, request))
+        self.feed(events.RequestReceived(connection, correlation, request))
 
     def called(
         self,
@@ -330,12 +294,12 @@ class Node:
 
     def disconnected(self, connection: ConnectionId) -> None:
         """Note that a peer's connection is gone."""
-        self.feed(ConnectionClosed(connection))
+        self.feed(events.ConnectionClosed(connection))
 
     def answered(self, peer: NodeId, correlation: CorrelationId, answer: Answer) -> None:
         """Note that a peer answered."""
         self._troubles.pop(peer, None)
-        self.feed(AnswerReceived(peer, correlation, self.parts.incarnation, answer))
+        self.feed(events.AnswerReceived(peer, correlation, self.parts.incarnation, answer))
         self._stop_if_idle()
 
     def failed(
@@ -348,20 +312,20 @@ class Node:
                 "warning", "peer unreachable", peer=peer, reason=reason
             )
         incarnation = self.parts.incarnation
-        self.feed(RequestFailed(peer, correlation, incarnation, reason, refused=refused))
+        self.feed(events.RequestFailed(peer, correlation, incarnation, reason, refused=refused))
         self._stop_if_idle()
 
     # How effects are performed.
 
-    def _send_request(self, effect: SendRequest) -> None:
+    def _send_request(self, effect: effects.SendRequest) -> None:
         self.surroundings.peer_links.send(
             effect.peer, effect.correlation, effect.request, effect.timeout_ms
         )
 
-    def _abandon_request(self, effect: AbandonRequest) -> None:
+    def _abandon_request(self, effect: effects.AbandonRequest) -> None:
         self.surroundings.peer_links.abandon(effect.peer, effect.correlation)
 
-    def _send_answer(self, effect: SendAnswer) -> None:
+    def _send_answer(self, effect: effects.SendAnswer) -> None:
         answer = effect.answer
         if isinstance(answer, DescribeQuorumAnswer):
             answer = self._on_wall_clock(answer)
@@ -369,14 +333,14 @@ class Node:
                 return
         self.surroundings.peer_answers.answer(effect.connection, effect.correlation, answer)
 
-    def _answer_fetch(self, effect: AnswerFetch) -> None:
+    def _answer_fetch(self, effect: effects.AnswerFetch) -> None:
         answer = effect.answer
         if effect.read_offset < effect.end_offset:
             records = self.parts.disk.read(effect.read_offset, effect.end_offset, effect.max_bytes)
             answer = msgspec.structs.replace(answer, records=records)
         self.surroundings.peer_answers.answer(effect.connection, effect.correlation, answer)
 
-    def _answer_fetch_snapshot(self, effect: AnswerFetchSnapshot) -> None:
+    def _answer_fetch_snapshot(self, effect: effects.AnswerFetchSnapshot) -> None:
         def answer(filled: FetchSnapshotAnswer) -> None:
             if not self._has_ended:
                 peers = self.surroundings.peer_answers
@@ -384,7 +348,7 @@ class Node:
 
         self.parts.snapshots.answer(effect, answer)
 
-    def _replace_log(self, effect: ReplaceLog) -> None:
+    def _replace_log(self, effect: effects.ReplaceLog) -> None:
         loaded = self.parts.snapshots.take_loaded(effect.snapshot_id)
 
         def replaced() -> None:
@@ -394,7 +358,7 @@ class Node:
 
         self.parts.disk.replace(effect, replaced)
 
-    def _advance(self, effect: AdvanceHighWatermark) -> None:
+    def _advance(self, effect: effects.AdvanceHighWatermark) -> None:
         self.parts.applier.apply_up_to(effect.offset, self.service.applied)
         self.service.advanced()
         self._write_snapshot_if_due()
@@ -410,8 +374,8 @@ class Node:
         self._snapshot_began = now
         parts.snapshots.write(state)
 
-    def _snapshot_ended(self, event: Event) -> None:
-        if isinstance(event, SnapshotWritten):
+    def _snapshot_ended(self, event: events.Event) -> None:
+        if isinstance(event, events.SnapshotWritten):
             duration_us = self.surroundings.timers.now() - self._snapshot_began
             self.surroundings.measurements.snapshot_written(duration_us)
         self.feed(event)
@@ -421,7 +385,7 @@ class Node:
         if duration_us is not None:
             self.surroundings.measurements.leader_known(duration_us)
 
-    def _report(self, effect: ReportState) -> None:
+    def _report(self, effect: effects.ReportState) -> None:
         # Of what a disk forgets others must have a durable copy: this says who has.
         detail: dict[str, Any] = {"flushed": self.replica.flushed_end_offset}
         if effect.kind == "role":
@@ -453,10 +417,10 @@ class Node:
                 reason=effect.reason,
             )
 
-    def _warn(self, effect: Warn) -> None:
+    def _warn(self, effect: effects.Warn) -> None:
         self.surroundings.log_lines.write("warning", effect.message, reason=effect.reason)
 
-    def _halt(self, effect: Halt) -> None:
+    def _halt(self, effect: effects.Halt) -> None:
         self.end(exit_codes.HALTED, effect.reason)
 
     def _disk_failed(self, error: Exception) -> None:
@@ -487,7 +451,7 @@ class Node:
     def _elapse(self) -> None:
         self._timer = None
         self._timer_at = None
-        self.feed(TimerElapsed())
+        self.feed(events.TimerElapsed())
 
     def _on_wall_clock(self, answer: DescribeQuorumAnswer) -> DescribeQuorumAnswer:
         """Times of the monotonic clock, moved to wall time."""

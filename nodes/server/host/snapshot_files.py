@@ -13,12 +13,7 @@ from typing import Final
 
 import msgspec
 
-from splitbrain.nodes.quorum.effects import (
-    AbandonSnapshot,
-    AnswerFetchSnapshot,
-    FreezeSnapshot,
-    WriteSnapshotChunk,
-)
+from splitbrain.nodes.quorum import effects
 from splitbrain.nodes.quorum.events import Event, SnapshotFrozen, SnapshotWritten
 from splitbrain.nodes.quorum.identifiers import Microseconds
 from splitbrain.nodes.quorum.messages import ErrorCode, FetchSnapshotAnswer
@@ -119,7 +114,7 @@ class SnapshotFiles:
         draft = self._draft = _Draft(state.snapshot_id)
         self._go_on(draft, self._own_steps(draft, state), lambda: self._written(draft))
 
-    def write_chunk(self, effect: WriteSnapshotChunk) -> None:
+    def write_chunk(self, effect: effects.WriteSnapshotChunk) -> None:
         """Take bytes that a leader sent."""
         if effect.position == 0:
             self._drop()
@@ -128,13 +123,13 @@ class SnapshotFiles:
         if draft is not None:
             self._go_on(draft, self._chunk_steps(draft, effect), lambda: None)
 
-    def freeze(self, effect: FreezeSnapshot) -> None:
+    def freeze(self, effect: effects.FreezeSnapshot) -> None:
         """Check what a leader sent, and make it durable."""
         draft = self._draft
         if draft is not None and draft.snapshot_id == effect.snapshot_id:
             self._go_on(draft, self._seal_steps(draft), lambda: self._frozen(draft))
 
-    def abandon(self, effect: AbandonSnapshot) -> None:
+    def abandon(self, effect: effects.AbandonSnapshot) -> None:
         """Remove what a leader has sent so far."""
         if self._draft is not None and self._draft.snapshot_id == effect.snapshot_id:
             self._drop()
@@ -147,7 +142,7 @@ class SnapshotFiles:
         return loaded
 
     def answer(
-        self, effect: AnswerFetchSnapshot, answer: Callable[[FetchSnapshotAnswer], None]
+        self, effect: effects.AnswerFetchSnapshot, answer: Callable[[FetchSnapshotAnswer], None]
     ) -> None:
         """Read what a peer asks for, and answer it."""
         read: list[tuple[bytes, int] | None] = []
@@ -181,7 +176,7 @@ class SnapshotFiles:
             yield
         yield from self._seal_steps(draft)
 
-    def _chunk_steps(self, draft: _Draft, effect: WriteSnapshotChunk) -> Iterator[None]:
+    def _chunk_steps(self, draft: _Draft, effect: effects.WriteSnapshotChunk) -> Iterator[None]:
         if draft.writer is None:
             draft.writer = self._begin(draft)
         draft.writer.append(effect.data)

@@ -32,11 +32,9 @@ class Loading(Protocol):
 
     def add(self, value: bytes) -> None:
         """Take the next record, on the disk's thread; raises UnreadableRecordError."""
-        ...
 
     def install(self, end_offset: int) -> None:
         """Let the machine be what was loaded: the state after all below this offset."""
-        ...
 
 
 class StateMachine(Protocol):
@@ -49,7 +47,6 @@ class StateMachine(Protocol):
 
     def apply_batch(self, batch: RecordBatch, listener: Listener) -> None:
         """Apply what is not applied of a committed batch; raises UnreadableRecordError."""
-        ...
 
     def freeze(self) -> StateValues | None:
         """Return the state as it is now; None where no snapshot may end here."""

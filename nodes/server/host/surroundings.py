@@ -29,7 +29,6 @@ class TimerHandle(Protocol):
 
     def cancel(self) -> None:
         """Let it not happen; harmless once it has."""
-        ...
 
 
 class Timers(Protocol):
@@ -45,7 +44,6 @@ class Timers(Protocol):
 
     def call_soon(self, action: Action) -> None:
         """Do it in a turn of its own, after all that was asked for before."""
-        ...
 
     def call_later(self, delay_us: int, action: Action) -> TimerHandle:
         """Do it once so many microseconds (not below 0) have passed; somewhat later is allowed."""
@@ -61,11 +59,9 @@ class DiskJobs(Protocol):
 
     def submit(self, job: DiskJob, done: DiskJobDone) -> None:
         """Run a job after all earlier ones; ``done`` is told in a later turn."""
-        ...
 
     def stop(self) -> None:
         """Finish the jobs that were given, and take no more; returns when they are done."""
-        ...
 
 
 class PeerLinks(Protocol):
@@ -78,11 +74,9 @@ class PeerLinks(Protocol):
         self, peer: NodeId, correlation: CorrelationId, request: Request, timeout_ms: int
     ) -> None:
         """Send a request, connecting first where needed; the timeout covers both."""
-        ...
 
     def abandon(self, peer: NodeId, correlation: CorrelationId) -> None:
         """Close the connection of a request that nobody waits for any more; nothing is told."""
-        ...
 
     @property
     def is_idle(self) -> bool:
@@ -91,7 +85,6 @@ class PeerLinks(Protocol):
 
     def close(self) -> None:
         """Drop all connections; nothing is told any more. Safe to call twice."""
-        ...
 
 
 class PeerAnswers(Protocol):
@@ -99,7 +92,6 @@ class PeerAnswers(Protocol):
 
     def answer(self, connection: ConnectionId, correlation: CorrelationId, answer: Answer) -> None:
         """Answer a request; dropped if the connection is gone."""
-        ...
 
 
 class StateEventSink(Protocol):
@@ -118,11 +110,9 @@ class StateEventSink(Protocol):
         detail: dict[str, Any] | None = None,
     ) -> None:
         """Take one event, at once; raises OSError where it cannot be written: the node ends."""
-        ...
 
     def close(self) -> None:
         """No event will follow. Safe to call twice."""
-        ...
 
 
 class LogSink(Protocol):
@@ -130,7 +120,6 @@ class LogSink(Protocol):
 
     def write(self, level: Level, message: str, **fields: Any) -> None:
         """Take one line; ``fields`` are facts, JSON-ready, by name."""
-        ...
 
 
 #: The way back to brokers and clients of Kafka's that asked by ``Node.called``; dropped if the

@@ -202,8 +202,7 @@ def _layer_maker(
 
 
 def _broker_maker(configuration: NodeConfiguration, filesystem: FileSystem) -> Callable[[], Layer]:
-    from splitbrain.nodes.server.broker.broker_materials import BrokerMaterials
-    from splitbrain.nodes.server.broker.broker_service import broker_layer
+    from splitbrain.nodes.server.broker.broker_service import BrokerMaterials, broker_layer
     from splitbrain.nodes.server.broker.clean_stop import CleanStop
     from splitbrain.nodes.server.start.metadata_settings import broker_settings
 
@@ -228,11 +227,7 @@ def _codec_of(configuration: NodeConfiguration, node: Node) -> InboundCodec | No
 
 
 async def serve(configuration: NodeConfiguration, settings: QuorumSettings) -> int:
-    """Run a node until it ends; its exit code.
-
-    Raises:
-        StorageError, StorageMismatch, IncarnationError, OSError: its folder cannot be used.
-    """
+    """Run a node until it ends; its exit code. Raises as ``Server`` does."""
     loop = asyncio.get_running_loop()
     server = Server(configuration, settings)
 

@@ -32,6 +32,8 @@ from splitbrain.nodes.storage.errors import CorruptStorageError, StorageError, S
 
 #: Names the configuration file where ``--config`` does not.
 CONFIGURATION_VARIABLE: Final = "SPLITBRAIN_NODE_CONFIG"
+#: Why a node cannot start.
+_REFUSALS: Final = (StorageError, StorageMismatch, UnreadableRecordError, IncarnationError, OSError)
 #: Preparation of a data folder before a node runs on it.
 _PREPARATIONS: Final[Mapping[str, Callable[[NodeConfiguration], object]]] = {
     "format": format_data_folder,
@@ -53,12 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if prepare is not None:
             prepare(configuration)
             return exit_codes.STOPPED
-    except CorruptStorageError as error:
-        _say(error)
-        return exit_codes.CORRUPT
     except (ConfigurationError, StorageError, OSError) as error:
         _say(error)
-        return exit_codes.UNUSABLE
+        return exit_codes.CORRUPT if isinstance(error, CorruptStorageError) else exit_codes.UNUSABLE
     return _run(configuration, settings, format_first=parsed.format_if_empty)
 
 
@@ -104,14 +103,10 @@ def _run(configuration: NodeConfiguration, settings: QuorumSettings, *, format_f
             if directory_id is not None:
                 lines.write("info", "formatted", directory_id=directory_id)
         return _serve(configuration, settings)
-    except CorruptStorageError as error:
-        return _refuse(lines, exit_codes.CORRUPT, error)
-    except StorageFailed as error:
-        return _refuse(lines, exit_codes.DISK_FAILED, error)
-    except (StorageMismatch, UnreadableRecordError) as error:
-        return _refuse(lines, exit_codes.CORRUPT, error)
-    except (StorageError, IncarnationError, OSError) as error:
-        return _refuse(lines, exit_codes.UNUSABLE, error)
+    except _REFUSALS as error:
+        lines.write("error", "fatal", reason=str(error))
+        _say(error)
+        return _exit_code(error)
 
 
 def _serve(configuration: NodeConfiguration, settings: QuorumSettings) -> int:
@@ -123,11 +118,12 @@ def _serve(configuration: NodeConfiguration, settings: QuorumSettings) -> int:
         return runner.run(serve(configuration, settings))
 
 
-def _refuse(lines: LogLines, exit_code: int, error: Exception) -> int:
-    """Return the node could not start: say why."""
-    lines.write("error", "fatal", reason=str(error))
-    _say(error)
-    return exit_code
+def _exit_code(error: Exception) -> int:
+    """Return the code of what a node could not start for."""
+    if isinstance(error, StorageFailed):
+        return exit_codes.DISK_FAILED
+    corrupt = isinstance(error, CorruptStorageError | StorageMismatch | UnreadableRecordError)
+    return exit_codes.CORRUPT if corrupt else exit_codes.UNUSABLE
 
 
 def _say(problem: object) -> None:

@@ -64,11 +64,7 @@ _DECODER: Final = msgspec.json.Decoder(NodeConfiguration)
 
 
 def read_configuration(path: Path) -> NodeConfiguration:
-    """Read and check a configuration file.
-
-    Raises:
-        ConfigurationError: it is missing, malformed or contradicts itself.
-    """
+    """Read and check a configuration file; raises ConfigurationError."""
     try:
         configuration = _DECODER.decode(path.read_bytes())
     except OSError as error:

@@ -21,19 +21,15 @@ from splitbrain.nodes.storage.identity import StorageIdentity, adopt_storage
 def open_filesystem(configuration: NodeConfiguration) -> tuple[FileSystem, DurableLengths | None]:
     """Return the file system for the data folder, and the table of durable lengths, if one is kept.
 
-    The caller closes the table when the last file is closed.
-
-    Raises:
-        OSError: the table cannot be opened.
+    The caller closes the table when the last file is closed. Raises OSError.
     """
-    plain = DiskFileSystem()
     if configuration.durable_length_file is None:
-        return plain, None
+        return DiskFileSystem(), None
     # The loop appends while the disk's thread syncs.
     lengths = DurableLengths(
         Path(configuration.durable_length_file), Path(configuration.data_folder), threading.Lock()
     )
-    return CountingFileSystem(plain, lengths), lengths
+    return CountingFileSystem(lengths), lengths
 
 
 def format_data_folder(configuration: NodeConfiguration) -> DirectoryId:

@@ -24,30 +24,22 @@ class Peers:
         refused: Callable[[str], None],
         connections_count_max: int = CONNECTIONS_COUNT_MAX,
     ) -> None:
-        """Prepare, without a connection.
-
-        Args:
-            identity: who this node is, and where the voters listen.
-            refused: told in words why a peer's connection was dropped.
-            connections_count_max: of the listener.
-        """
+        """Prepare, without a connection; ``refused`` is told in words why a peer's was dropped."""
         self._identity = identity
         self._refused = refused
         self._connections_count_max = connections_count_max
         self._links: dict[NodeId, PeerLink[Request, Answer]] = {}
         self._listener: PeerListener | None = None
 
-    def attach(self, node: Node, heard: InboundCodec | None = None) -> None:
-        """Say who sends, who is asked, and who is told what came of it.
+    def attach(self, node: Node, inbound: InboundCodec | None = None) -> None:
+        """Say which node sends, is asked, and is told what came of it.
 
-        Args:
-            node: all of them.
-            heard: reads what comes to the listener; None: what other nodes of the quorum send.
+        ``heard`` reads what comes to the listener; None: what other nodes of the quorum send.
         """
         identity = self._identity
         codec = KafkaCodec(identity.node_id, identity.voters, node.service.versions)
         self._listener = PeerListener(
-            heard or codec, node, self._refused, self._connections_count_max
+            inbound or codec, node, self._refused, self._connections_count_max
         )
         self._links = {
             voter.node_id: PeerLink(voter, codec, node)

@@ -103,28 +103,18 @@ class _Standing(Collector):
 
     def collect(self) -> Iterable[Metric]:
         replica, applied_end = self._replica, self._applied_end()
-        leader_id = replica.leader_id
-        lag = max(replica.high_watermark - applied_end, 0)
-        yield _gauge(f"{_RAFT}_current_epoch", "Epoch of the quorum.", replica.epoch)
-        yield _gauge(
-            f"{_RAFT}_current_leader",
-            "Id of the leader, -1 where none is known.",
-            -1 if leader_id is None else leader_id,
-        )
-        yield _gauge(
-            f"{_RAFT}_high_watermark", "One past the last committed offset.", replica.high_watermark
-        )
-        yield _gauge(
-            f"{_CONTROLLER}_metadatalogendoffset",
-            "One past the last offset of the log.",
-            replica.log_end_offset,
-        )
-        yield _gauge(
-            f"{_CONTROLLER}_lastappliedrecordoffset", "Last offset applied.", applied_end - 1
-        )
-        yield _gauge(
-            f"{_CONTROLLER}_metadataloglag", "Committed records that are not applied yet.", lag
-        )
+        leader = -1 if replica.leader_id is None else replica.leader_id
+        high_watermark, end = replica.high_watermark, replica.log_end_offset
+        lag = max(high_watermark - applied_end, 0)
+        for name, text, value in (
+            (f"{_RAFT}_current_epoch", "Epoch of the quorum.", replica.epoch),
+            (f"{_RAFT}_current_leader", "Id of the leader, -1 where none is known.", leader),
+            (f"{_RAFT}_high_watermark", "One past the last committed offset.", high_watermark),
+            (f"{_CONTROLLER}_metadatalogendoffset", "One past the last offset of the log.", end),
+            (f"{_CONTROLLER}_lastappliedrecordoffset", "Last offset applied.", applied_end - 1),
+            (f"{_CONTROLLER}_metadataloglag", "Committed records that are not applied yet.", lag),
+        ):
+            yield _gauge(name, text, value)
         figures = self._figures()
         for figure, name, text in _LAYER_GAUGES:
             if figure in figures:

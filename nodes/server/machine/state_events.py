@@ -37,12 +37,9 @@ class StateEventFile:
     """The stream of one incarnation; a node without a file writes none."""
 
     def __init__(self, path: Path | None, node: str, incarnation: int) -> None:
-        """Open the file for appending.
+        """Open the file for appending; raises OSError.
 
         A line that a killed incarnation left torn is ended first, so that it spoils no other.
-
-        Raises:
-            OSError: the file cannot be opened.
         """
         self._node = node
         self._incarnation = incarnation
@@ -95,12 +92,9 @@ class StateEventFile:
 
 
 def last_incarnation(path: Path) -> int | None:
-    """Number of the last life that wrote to a state-event file, None where there is none.
+    """Number of the last life that wrote to a state-event file, None for none; raises OSError.
 
     Numbers only grow, so the last line that can be read has the highest.
-
-    Raises:
-        OSError: the file cannot be read.
     """
     try:
         with path.open("rb") as file:

@@ -78,11 +78,7 @@ class Proposals:
         return not (self._gathered or self._proposed or self._appended)
 
     def add(self, request: ClientRequest, reply: Reply, deadline: Microseconds) -> None:
-        """Take a request into the batch that is being gathered.
-
-        Raises:
-            InvalidRequestError: it is no command; the caller answers it.
-        """
+        """Take a request into the batch; raises InvalidRequestError, which the caller answers."""
         try:
             payload = encode_command(command_of(request))
         except (TypeError, ValueError, OverflowError, RecursionError) as error:

@@ -33,14 +33,10 @@ def format_node(
     has_lived: bool,
     token_hex: Callable[[int], str],
 ) -> DirectoryId:
-    """Format a data folder; the directory id that it was given.
+    """Format a data folder, made if need be; the directory id that it was given.
 
-    Args:
-        filesystem: where the folder is.
-        folder: made where it does not exist.
-        identity: what to write down; its directory id is for a node that has never lived.
-        has_lived: whether this node has; then it is given a fresh directory id.
-        token_hex: so many random bytes as lower-case hex digits; ``secrets.token_hex``.
+    A node that has lived before gets a fresh one: ``token_hex`` gives so many random bytes as
+    lower-case hex digits, as ``secrets.token_hex`` does.
 
     Raises:
         AlreadyFormattedError: it is formatted.

@@ -54,11 +54,7 @@ def broker_settings(settings: Mapping[str, str]) -> BrokerSettings:
 
 
 def quorums_part(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings that are neither a controller's nor a broker's; those are checked.
-
-    Raises:
-        ValueError: names one of theirs that is no whole number, too small, or given twice.
-    """
+    """Return the settings that are neither a controller's nor a broker's; those are checked."""
     controller_settings(settings)
     broker_settings(settings)
     others = CONTROLLER_SETTING_NAMES | BROKER_SETTING_NAMES

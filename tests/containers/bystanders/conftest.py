@@ -1,5 +1,31 @@
-"""A foreign container for this folder; others import the fixtures they need."""
+"""A foreign container, and the lock of helpers."""
 
-from tests.containers.bystanders.fixtures import foreign_container, helper_lock
+from collections.abc import Iterator
+from pathlib import Path
 
-__all__ = ["foreign_container", "helper_lock"]
+import pytest
+from docker import DockerClient
+
+from splitbrain.history.run_folder import RunFolder
+from tests.containers.bystanders.helper_containers import (
+    FOREIGN_LABEL,
+    WebServer,
+    helper_image,
+    sweep_foreign,
+)
+from tests.runtimes.node_programs import living
+
+
+@pytest.fixture
+def helper_lock(tmp_path: Path) -> Iterator[Path]:
+    """The lock of this test's helpers, held until it ends."""
+    with living(tmp_path) as folder:
+        yield RunFolder(folder).lock
+
+
+@pytest.fixture
+def foreign_container(engine: DockerClient, helper_lock: Path) -> Iterator[WebServer]:
+    """A web server in a container that is nobody's of ours: no sweep and no run may touch it."""
+    sweep_foreign(engine)
+    with WebServer(helper_image(engine), {FOREIGN_LABEL: str(helper_lock)}) as server:
+        yield server

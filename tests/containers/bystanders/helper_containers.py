@@ -7,11 +7,9 @@ container by ``splitbrain clean`` and by the start of any run, because it bears 
 run; a foreign one, which must look like nobody's of ours, by the next use of its fixture.
 """
 
-import fcntl
 import http.client
 import uuid
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,14 +79,6 @@ class WebServer(DockerContainer):
 def helper_image(client: DockerClient) -> str:
     """An image of ours that is in the engine and holds a Python."""
     return Images(client).ensure(())[POD.name]
-
-
-@contextmanager
-def held(lock: Path) -> Generator[Path]:
-    """The lock file, held as a living run holds its own."""
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield lock
 
 
 def helper_mark(lock: Path) -> RunMark:

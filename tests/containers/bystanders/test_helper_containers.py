@@ -7,16 +7,17 @@ from docker import DockerClient
 from docker.errors import NotFound
 
 from splitbrain.harness.cli import main as cli
+from splitbrain.history.run_folder import RunFolder
 from splitbrain.runtimes.docker.names import OWNER_LABEL, RUN_LABEL
 from splitbrain.runtimes.docker.sweep import runs, sweep
 from tests.containers.bystanders.helper_containers import (
     FOREIGN_LABEL,
     WebServer,
-    held,
     helper_image,
     helper_mark,
     sweep_foreign,
 )
+from tests.runtimes.node_programs import living
 
 pytestmark = pytest.mark.containers
 
@@ -24,12 +25,11 @@ pytestmark = pytest.mark.containers
 def test_a_helper_is_spared_while_its_test_lives_and_swept_when_it_died(
     engine: DockerClient, tmp_path: Path, foreign_container: WebServer
 ) -> None:
-    lock = tmp_path / "dead" / "lock"
-    lock.parent.mkdir()
+    lock = RunFolder(tmp_path / "dead").lock
     mark = helper_mark(lock)
     server = WebServer(helper_image(engine), mark.labels())
     try:
-        with held(lock):
+        with living(lock.parent):
             server.start()
             assert mark in runs(engine)
             assert sweep(engine, lock=lock) == []
@@ -57,9 +57,8 @@ def test_no_sweep_knows_a_foreign_container(
 def test_a_foreign_container_whose_test_died_is_removed_by_the_next(
     engine: DockerClient, tmp_path: Path, foreign_container: WebServer
 ) -> None:
-    lock = tmp_path / "dead" / "lock"
-    lock.parent.mkdir()
-    with held(lock):
+    lock = RunFolder(tmp_path / "dead").lock
+    with living(lock.parent):
         orphan = WebServer(helper_image(engine), {FOREIGN_LABEL: str(lock)}).start()
     try:
         assert orphan.get_container_id() in sweep_foreign(engine)
@@ -68,9 +67,7 @@ def test_a_foreign_container_whose_test_died_is_removed_by_the_next(
     assert foreign_container.answer() == 200
 
 
-def test_no_helper_listens_beyond_this_machine(
-    engine: DockerClient, foreign_container: WebServer
-) -> None:
+def test_helpers_listen_on_this_machine(engine: DockerClient, foreign_container: WebServer) -> None:
     container = engine.containers.get(foreign_container.get_container_id())
     published = container.attrs["NetworkSettings"]["Ports"]["8000/tcp"]
     assert {port["HostIp"] for port in published} == {"127.0.0.1"}

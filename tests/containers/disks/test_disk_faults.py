@@ -1,12 +1,13 @@
 """Each disk fault bites the program that it is meant for, is seen from outside, and is undone."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from docker import DockerClient
 
-from splitbrain.contracts.arms import FileChange
 from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import DeploymentSpec
@@ -30,6 +31,13 @@ pytestmark = [pytest.mark.containers, pytest.mark.timeout(180)]
 
 N1, N2, N3 = NAMES
 LOOK_S = 2.0
+#: Runs a script where a node's program runs: exit code and output.
+Shell = Callable[[str, str], tuple[int, str]]
+
+
+@pytest.fixture
+def shell(engine: DockerClient, spec: DeploymentSpec) -> Shell:
+    return partial(beside, engine, spec.run_id)
 
 
 def test_disks_can_be_had_here() -> None:
@@ -37,15 +45,12 @@ def test_disks_can_be_had_here() -> None:
 
 
 def test_power_cut_takes_what_was_not_synced_and_no_more(
-    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
+    cluster: DockerRuntime, shell: Shell, spec: DeploymentSpec, engine: DockerClient
 ) -> None:
     for node in NAMES:
         only_what_is_synced_is_kept(engine, spec.run_id, node)
-        code, _ = beside(
-            *(engine, spec.run_id, node),
-            "echo safe > /data/safe && sync /data/safe /data && echo lost > /data/lost",
-        )
-        assert code == 0
+        write = "echo safe > /data/safe && sync /data/safe /data && echo lost > /data/lost"
+        assert shell(node, write)[0] == 0
     losses = cluster.disks.power_off(NAMES, 1)
     assert [(loss.node, loss.synced_is_there, loss.unsynced_is_there) for loss in losses] == [
         (node, True, False) for node in NAMES
@@ -53,19 +58,17 @@ def test_power_cut_takes_what_was_not_synced_and_no_more(
     assert [cluster.status(node) for node in NAMES] == ["exited"] * 3
     for node in NAMES:
         cluster.start(node)
-        assert beside(engine, spec.run_id, node, "cat /data/safe") == (0, "safe\n")
+        assert shell(node, "cat /data/safe") == (0, "safe\n")
         # Its very name was never flushed, nor by the canary.
-        assert beside(engine, spec.run_id, node, "test -e /data/lost")[0] == 1
+        assert shell(node, "test -e /data/lost")[0] == 1
 
 
-def test_kill_takes_nothing(
-    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
-) -> None:
-    beside(engine, spec.run_id, N1, "echo there > /data/unsynced")
+def test_a_kill_takes_nothing(cluster: DockerRuntime, shell: Shell) -> None:
+    shell(N1, "echo there > /data/unsynced")
     cluster.kill(N1)
     assert cluster.disks.read(N1, "unsynced", 0, 9) == b"there\n"
     cluster.start(N1)
-    assert beside(engine, spec.run_id, N1, "cat /data/unsynced") == (0, "there\n")
+    assert shell(N1, "cat /data/unsynced") == (0, "there\n")
 
 
 def test_cuts_of_nothing_are_noticed(
@@ -93,7 +96,7 @@ def test_cuts_of_nothing_are_noticed(
 
 
 def test_power_cut_forgets_although_another_namespace_holds_the_mount(
-    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
+    cluster: DockerRuntime, shell: Shell, spec: DeploymentSpec, engine: DockerClient
 ) -> None:
     volumes: Any = engine.volumes
     (volume,) = [
@@ -103,7 +106,7 @@ def test_power_cut_forgets_although_another_namespace_holds_the_mount(
     ]
     holder = volume.attrs["Mountpoint"].rpartition("/")[0]
     containers: Any = engine.containers
-    beside(engine, spec.run_id, N1, "sync")
+    shell(N1, "sync")
     image = container_of(engine, spec.run_id, "disks").attrs["Image"]
     # The engine copies the mounts below the folder, and the copies outlive the node's own.
     bystander = containers.run(
@@ -111,13 +114,13 @@ def test_power_cut_forgets_although_another_namespace_holds_the_mount(
         volumes={holder: {"bind": "/copy", "mode": "rw"}},
     )  # fmt: skip
     try:
-        beside(engine, spec.run_id, N1, "echo lost > /data/lost-behind-a-copy")
+        shell(N1, "echo lost > /data/lost-behind-a-copy")
         (loss,) = cluster.disks.power_off([N1], 1)
         assert loss.synced_is_there
         assert not loss.unsynced_is_there
         cluster.start(N1)
         assert cluster.disks.state(N1, LOOK_S) == "writable"
-        code, _ = beside(engine, spec.run_id, N1, "echo new > /data/new && sync /data/new")
+        code, _ = shell(N1, "echo new > /data/new && sync /data/new")
         assert code == 0
     finally:
         bystander.kill()
@@ -140,25 +143,23 @@ def test_a_local_run_beside_holds_no_copy_of_a_disk(
         beside_it.teardown()
 
 
-def test_full_disk_refuses_writes_until_it_is_drained(
-    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
-) -> None:
+def test_full_disk_refuses_writes_until_it_is_drained(cluster: DockerRuntime, shell: Shell) -> None:
     write = "head -c 100000 /dev/zero > /data/more"
     assert "bytes" in cluster.disks.fill(N1)
     cluster.disks.fill(N1)
     assert cluster.disks.state(N1, LOOK_S) == "full"
-    code, said = beside(engine, spec.run_id, N1, write)
+    code, said = shell(N1, write)
     assert code != 0
     assert "No space left" in said
     assert cluster.disks.state(N2, LOOK_S) == "writable"
     cluster.disks.drain(N1)
     cluster.disks.drain(N1)
     assert cluster.disks.state(N1, LOOK_S) == "writable"
-    assert beside(engine, spec.run_id, N1, write)[0] == 0
+    assert shell(N1, write)[0] == 0
 
 
 def test_stalled_disk_lets_no_write_end_until_it_thaws(
-    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
+    cluster: DockerRuntime, shell: Shell, spec: DeploymentSpec, engine: DockerClient
 ) -> None:
     cluster.disks.stall(N1)
     cluster.disks.stall(N1)
@@ -166,11 +167,11 @@ def test_stalled_disk_lets_no_write_end_until_it_thaws(
     node = container_of(engine, spec.run_id, "node", N1)
     node.exec_run(["sh", "-c", "echo late > /data/late"], detach=True)
     assert cluster.disks.state(N1, 0.5) == "stalled"
-    assert beside(engine, spec.run_id, N1, "test -e /data/late")[0] == 1
+    assert shell(N1, "test -e /data/late")[0] == 1
     cluster.disks.unstall(N1)
     cluster.disks.unstall(N1)
     assert cluster.disks.state(N1, LOOK_S) == "writable"
-    await_true(lambda: beside(engine, spec.run_id, N1, "cat /data/late") == (0, "late\n"))
+    await_true(lambda: shell(N1, "cat /data/late") == (0, "late\n"))
 
 
 @pytest.mark.parametrize("end", ["kill", "heal_all", "power_off"])
@@ -190,12 +191,10 @@ def test_nothing_waits_for_a_stalled_disk(
     assert cluster.disks.state(N1, LOOK_S) == "writable"
 
 
-def test_failed_disk_is_read_only_until_it_is_repaired(
-    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
-) -> None:
+def test_a_failed_disk_is_read_only_until_repaired(cluster: DockerRuntime, shell: Shell) -> None:
     cluster.disks.fail(N1)
     assert cluster.disks.state(N1, LOOK_S) == "read-only"
-    code, said = beside(engine, spec.run_id, N1, "echo more > /data/more-than-before")
+    code, said = shell(N1, "echo more > /data/more-than-before")
     assert code != 0
     assert "Read-only" in said
     with pytest.raises(HarnessError, match="the node is running"):
@@ -205,51 +204,10 @@ def test_failed_disk_is_read_only_until_it_is_repaired(
     cluster.disks.repair(N1)
     assert cluster.disks.state(N1, LOOK_S) == "writable"
     cluster.start(N1)
-    assert beside(engine, spec.run_id, N1, "echo more > /data/more-than-before")[0] == 0
+    assert shell(N1, "echo more > /data/more-than-before")[0] == 0
 
 
-def test_changed_files_are_what_the_node_reads(
-    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
-) -> None:
-    beside(engine, spec.run_id, N1, "mkdir -p /data/log; printf 0123456789 > /data/log/a")
-    cluster.disks.keep(N1)
-    flip = FileChange("flip", "log/*", draw=7)
-    with pytest.raises(HarnessError, match="the node is running"):
-        cluster.disks.change(N1, flip)
-    cluster.kill(N1)
-    flipped = cluster.disks.change(N1, flip)
-    assert flipped is not None
-    cluster.start(N1)
-    _, seen = beside(engine, spec.run_id, N1, "cat /data/log/a")
-    assert seen.encode()[flipped.offset] == bytes.fromhex(flipped.after)[0]
-    assert seen != "0123456789"
-    cluster.kill(N1)
-    cut = cluster.disks.change(N1, FileChange("truncate", "log/*", draw=7, offset=4))
-    assert cut is not None
-    assert (cut.size_before, cut.size_after) == (10, 4)
-    restore = FileChange("restore", "log/*", draw=7)
-    # The replaced content is kept, so that a second one takes the first back.
-    for sizes in ((4, 10), (10, 4), (4, 10)):
-        restored = cluster.disks.change(N1, restore)
-        assert restored is not None
-        assert (restored.size_before, restored.size_after) == sizes
-    cluster.start(N1)
-    assert beside(engine, spec.run_id, N1, "cat /data/log/a") == (0, "0123456789")
-
-
-def test_wiped_node_starts_with_nothing(
-    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
-) -> None:
-    beside(engine, spec.run_id, N1, "echo old > /data/old")
-    cluster.kill(N1)
-    assert "files" in cluster.disks.wipe(N1)
-    cluster.start(N1)
-    await_true(lambda: beside(engine, spec.run_id, N1, "ls /data")[1] == "starts\n")
-
-
-def test_twenty_kills_starts_and_power_cuts_leave_one_device_for_each_node(
-    cluster: DockerRuntime, spec: DeploymentSpec
-) -> None:
+def test_power_cuts_leave_one_device_a_node(cluster: DockerRuntime, spec: DeploymentSpec) -> None:
     for turn in range(20):
         node = NAMES[turn % 3]
         cluster.kill(node)

@@ -21,9 +21,7 @@ N1 = NodeName("n1")
 LOOKS = 20
 
 
-def test_a_disk_that_comes_into_use_as_it_freezes_holds_nobody_up(
-    tmp_path: Path, engine: DockerClient
-) -> None:
+def test_a_disk_first_used_as_it_freezes_stops_nobody(tmp_path: Path, engine: DockerClient) -> None:
     runtime = DockerRuntime()
     runtime.prepare([])
     spec = with_disks(tmp_path, N1)

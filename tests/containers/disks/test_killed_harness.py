@@ -1,9 +1,6 @@
 """A harness that dies amid a disk fault leaves no mount, no loop device and no frozen disk."""
 
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,11 +14,11 @@ from splitbrain.runtimes.docker import sweep
 from splitbrain.runtimes.watchdog import LOG_NAME
 from tests.awaiting import await_true
 from tests.containers.disks.own_disks import container_of, loop_devices, mounts
+from tests.containers.real_runs import ROOT
 from tests.containers.web_servers import resources
+from tests.runtimes.killed_harness import killed_at_the_end
 
 pytestmark = [pytest.mark.containers, pytest.mark.alone, pytest.mark.timeout(180)]
-
-PROJECT = Path(__file__).parents[3]
 
 #: Deploys one node, begins a fault, says so and stays amid it.
 HARNESS = """
@@ -75,28 +72,15 @@ watchdog.release_run = lambda *_, **__: None
 PATIENCE_S = 60.0
 
 
-def killed_at(moment: str, folder: Path, **environment: str) -> RunId:
-    """A run whose harness was killed right after this command."""
-    with subprocess.Popen(
-        [sys.executable, "-c", HARNESS, str(folder), moment],
-        stdout=subprocess.PIPE, text=True, cwd=PROJECT, env={**os.environ, **environment},
-    ) as harness:  # fmt: skip
-        assert harness.stdout is not None
-        run_id = RunId(harness.stdout.readline().strip())
-        harness.send_signal(signal.SIGKILL)
-    return run_id
-
-
 @pytest.fixture(params=["freeze", "cut", "fill", "fail"])
 def killed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunId]:
-    yield killed_at(request.param, tmp_path)
+    with killed_at_the_end(HARNESS, str(tmp_path), request.param) as run_id:
+        pass
+    yield run_id
     sweep.sweep_engine(RunFolder(tmp_path).lock)
 
 
-def test_watchdog_and_clean_leave_nothing(
-    killed: RunId, tmp_path: Path, engine: DockerClient
-) -> None:
-    assert killed
+def test_watchdog_and_clean_end_all(killed: RunId, tmp_path: Path, engine: DockerClient) -> None:
     # By the watchdog alone: a process that waits for a frozen disk could not have ended.
     log = tmp_path / LOG_NAME
     await_true(lambda: "its nodes are stopped" in log.read_text(), PATIENCE_S)
@@ -110,13 +94,12 @@ def test_watchdog_and_clean_leave_nothing(
     assert (RunFolder(tmp_path).node(NodeName("n1")) / "data").is_dir()
 
 
-def test_a_watchdog_that_does_not_thaw_cannot_stop_a_node_and_clean_does(
-    tmp_path: Path, engine: DockerClient
-) -> None:
+def test_only_clean_ends_a_node_that_nobody_thawed(tmp_path: Path, engine: DockerClient) -> None:
     (tmp_path / "mutant").mkdir()
     (tmp_path / "mutant" / "sitecustomize.py").write_text(WITHOUT_THE_THAW)
-    path = os.pathsep.join([str(tmp_path / "mutant"), str(PROJECT)])
-    run_id = killed_at("freeze", tmp_path, PYTHONPATH=path)
+    path = os.pathsep.join([str(tmp_path / "mutant"), str(ROOT)])
+    with killed_at_the_end(HARNESS, str(tmp_path), "freeze", PYTHONPATH=path) as run_id:
+        pass
     log = tmp_path / LOG_NAME
     try:
         await_true(lambda: "healing and stopping" in log.read_text(), PATIENCE_S)
@@ -130,17 +113,9 @@ def test_a_watchdog_that_does_not_thaw_cannot_stop_a_node_and_clean_does(
     await_true(lambda: loop_devices(run_id) == [], 90)
 
 
-def test_clean_alone_leaves_nothing_though_the_container_of_the_disks_is_gone(
-    tmp_path: Path, engine: DockerClient
-) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HARNESS, str(tmp_path), "freeze"],
-        stdout=subprocess.PIPE, text=True, cwd=PROJECT,
-    ) as harness:  # fmt: skip
-        assert harness.stdout is not None
-        run_id = RunId(harness.stdout.readline().strip())
+def test_clean_alone_removes_disks_without_keeper(tmp_path: Path, engine: DockerClient) -> None:
+    with killed_at_the_end(HARNESS, str(tmp_path), "freeze") as run_id:
         container_of(engine, run_id, "disks").kill()
-        harness.send_signal(signal.SIGKILL)
     (swept,) = sweep.sweep_engine(RunFolder(tmp_path).lock)
     assert swept.problem is None
     assert resources(engine, run_id) == {}

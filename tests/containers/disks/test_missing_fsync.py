@@ -1,6 +1,5 @@
 """A power cut shows a missing fsync of our own quorum; a kill of the same nodes does not."""
 
-import fcntl
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,11 +11,11 @@ import pytest
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import RunId
 from splitbrain.contracts.operations import Operation
-from splitbrain.history.run_folder import RunFolder
 from splitbrain.nodes.storage.layout import EPOCH_CHECKPOINT, LOG_FOLDER
 from splitbrain.runtimes.docker.runtime import DockerRuntime
 from splitbrain.systems.kraft.adapter import KraftSystem
 from tests.integration.three_nodes import Cluster, awaited
+from tests.runtimes.node_programs import living
 
 CHECKPOINT = f"{LOG_FOLDER}/{EPOCH_CHECKPOINT}"
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(300)]
@@ -53,8 +52,7 @@ def made(tmp_path: Path) -> Iterator[Callable[..., PodCluster]]:
         cluster.await_ready()
         return cluster
 
-    with RunFolder(tmp_path).lock.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with living(tmp_path):
         try:
             yield make
         finally:
@@ -94,16 +92,12 @@ def power_off_all(cluster: PodCluster) -> None:
     assert all(loss.synced_is_there and not loss.unsynced_is_there for loss in losses)
 
 
-def test_ack_before_fsync_survives_kills_and_loses_in_power_cuts(
-    made: Callable[..., PodCluster],
-) -> None:
+def test_ack_before_fsync_loses_in_power_cuts_not_in_kills(made: Callable[..., PodCluster]) -> None:
     cluster = made("ack-before-fsync")
     assert lost(cluster, "kill", lambda: kill_all(cluster)) == 0
     assert max(lost(cluster, f"cut{n}", lambda: power_off_all(cluster)) for n in range(3)) > 0
 
 
-def test_what_our_quorum_acknowledged_survives_power_cuts_of_all(
-    made: Callable[..., PodCluster],
-) -> None:
+def test_acknowledged_writes_survive_power_cuts_of_all(made: Callable[..., PodCluster]) -> None:
     cluster = made()
     assert [lost(cluster, f"cut{n}", lambda: power_off_all(cluster)) for n in range(3)] == [0] * 3

@@ -1,9 +1,6 @@
 """Runs do not disturb each other, and cleaning does not touch a living one."""
 
-import fcntl
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,31 +15,18 @@ from splitbrain.runtimes import owners
 from splitbrain.runtimes.docker.runtime import DockerRuntime
 from splitbrain.runtimes.docker.sweep import runs, sweep, sweep_engine
 from tests.awaiting import await_true
+from tests.containers.real_runs import ran
 from tests.containers.web_servers import NAMES, resources, specification, states
-from tests.runtimes.node_programs import link
+from tests.runtimes.node_programs import link, living
 
 pytestmark = [pytest.mark.containers, pytest.mark.alone, pytest.mark.timeout(300)]
-
-ROOT = Path(__file__).parents[3]
-
-
-def clean() -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "splitbrain.harness.cli", "clean"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def dead_run(folder: Path) -> DockerRuntime:
     """A deployed run whose lock nobody holds any more."""
-    folder.mkdir()
     runtime = DockerRuntime(watched=False)
-    with RunFolder(folder).lock.open("w") as lock:
-        # Until it is whole: whoever starts another run now sweeps the dead.
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    # Until it is whole: whoever starts another run now sweeps the dead.
+    with living(folder):
         runtime.deploy(specification(folder, NAMES[0]))
     return runtime
 
@@ -89,17 +73,17 @@ def test_clean_spares_a_living_run_and_one_whose_folder_was_deleted(
             runtimes.append(DockerRuntime(watched=False))
             runtimes[-1].deploy(spec)
         shutil.rmtree(specs[1].run_folder)
-        done = clean()
-        assert done.returncode == 0, done.stderr
+        code, output, errors = ran("clean")
+        assert code == 0, errors
         for spec in specs:
-            assert spec.run_id not in done.stdout
+            assert spec.run_id not in output
             assert states(engine, spec.run_id) == ["running"] * 2
     finally:
         for runtime in runtimes:
             runtime.teardown()
 
 
-def test_a_dead_run_whose_folder_was_deleted_is_removed(
+def test_a_dead_run_without_folder_is_removed(
     engine: DockerClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = owners.this_process()
@@ -112,13 +96,11 @@ def test_a_dead_run_whose_folder_was_deleted_is_removed(
     runtime.teardown()
 
 
-def test_two_cleans_at_once_both_end_well_and_leave_nothing(
-    engine: DockerClient, tmp_path: Path
-) -> None:
+def test_two_cleans_at_once_leave_nothing(engine: DockerClient, tmp_path: Path) -> None:
     runtimes = [dead_run(tmp_path / name) for name in ("a", "b")]
     with ThreadPoolExecutor(2) as pool:
-        done = list(pool.map(lambda _: clean(), range(2)))
-    assert [each.returncode for each in done] == [0, 0], done
+        done = list(pool.map(ran, ["clean"] * 2))
+    assert [code for code, *_ in done] == [0, 0], done
     assert not [lock for lock in locks(engine) if str(tmp_path) in lock]
     for name in ("a", "b"):
         assert (RunFolder(tmp_path / name).node(NAMES[0]) / "data" / "starts").is_file()

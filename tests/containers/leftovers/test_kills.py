@@ -19,23 +19,14 @@ JUDGING = Kill(Moment("judging", 0.2), "with its group", 3, 2.0, "none")
 
 
 @pytest.mark.parametrize(
-    "kill",
-    [
-        pytest.param(DEPLOYING, id="deploying"),
-        pytest.param(IN_A_PARTITION, id="in-a-partition"),
-        pytest.param(JUDGING, id="judging"),
-    ],
+    "kill", [DEPLOYING, IN_A_PARTITION, JUDGING], ids=["deploying", "in-a-partition", "judging"]
 )
-def test_a_killed_harness_leaves_nothing_after_clean(
-    kill: Kill, tmp_path: Path, engine: DockerClient
-) -> None:
+def test_a_kill_and_a_clean_leave_nothing(kill: Kill, tmp_path: Path, engine: DockerClient) -> None:
     campaign = Campaign(tmp_path, engine)
     with campaign.foreign:
         outcome = campaign.round(1, kill)
     assert outcome.ended is None
-    assert outcome.left_behind == []
-    assert outcome.disturbed == []
-    assert outcome.problems == []
+    assert (outcome.left_behind, outcome.disturbed, outcome.problems) == ([], [], [])
     if kill is IN_A_PARTITION:
         # Healed and stopped before anybody cleaned; how soon is the campaign's to measure.
         assert outcome.watchdog_s is not None

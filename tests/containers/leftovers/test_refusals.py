@@ -1,11 +1,9 @@
 """A refusal of the runtime is one sentence with the next step, and leaves nothing behind."""
 
-import fcntl
 import gc
 import ipaddress
 import os
 import subprocess
-import sys
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,7 +27,9 @@ from splitbrain.runtimes.owners import await_end, orphans
 from splitbrain.runtimes.registry import sweep_all
 from tests.awaiting import await_true
 from tests.containers.leftovers.engine_relay import EngineRelay
+from tests.containers.real_runs import ROOT, splitbrain, words_of_test
 from tests.containers.web_servers import NAMES, resources, specification, states
+from tests.runtimes.node_programs import living
 
 pytestmark = [
     pytest.mark.containers,
@@ -37,8 +37,6 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-
-ROOT = Path(__file__).parents[3]
 
 #: The only subnets of the pool while a test has made it small.
 SMALL_POOL = ipaddress.IPv4Network("10.212.77.0/25")
@@ -144,7 +142,6 @@ def test_an_engine_that_goes_away_while_nodes_start_leaves_all_to_the_next_sweep
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder = tmp_path / "run"
-    folder.mkdir()
     lock = RunFolder(folder).lock
     spec = specification(folder)
     runtime = DockerRuntime(through_relay, watched=False)
@@ -157,9 +154,8 @@ def test_an_engine_that_goes_away_while_nodes_start_leaves_all_to_the_next_sweep
     monkeypatch.setattr(
         type(through_relay.volumes), "create", lambda _, *a, **o: cut_then_create(*a, **o)
     )
-    with lock.open("w") as held:
-        # Nobody else is to sweep it before it is looked at.
-        fcntl.flock(held, fcntl.LOCK_EX)
+    # Nobody else is to sweep it before it is looked at.
+    with living(folder):
         with pytest.raises(HarnessError, match="Start the engine"):
             runtime.deploy(spec)
         monkeypatch.undo()
@@ -174,18 +170,7 @@ def test_a_run_whose_engine_goes_away_ends_with_3_and_clean_removes_the_rest(
     relay: EngineRelay, engine: DockerClient, tmp_path: Path
 ) -> None:
     with subprocess.Popen(
-        [
-            *(
-                sys.executable,
-                "-m",
-                "splitbrain.harness.cli",
-                "test",
-                "--seed",
-                "7",
-                "--no-analyze",
-            ),
-            *("--nemesis", "none", "--time-limit", "5", "--runs-folder", str(tmp_path)),
-        ],
+        splitbrain(*words_of_test(tmp_path, "--nemesis", "none", "--time-limit", "5")),
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

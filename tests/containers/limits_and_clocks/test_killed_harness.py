@@ -1,8 +1,5 @@
 """A harness that dies amid a drift leaves nobody who rewrites a clock, and no volume."""
 
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +13,9 @@ from splitbrain.runtimes.docker.names import ROLE_LABEL, RUN_LABEL
 from splitbrain.runtimes.watchdog import LOG_NAME
 from tests.awaiting import await_true
 from tests.containers.web_servers import resources
+from tests.runtimes.killed_harness import killed_at_the_end
 
 pytestmark = [pytest.mark.containers, pytest.mark.alone, pytest.mark.timeout(180)]
-
-PROJECT = Path(__file__).parents[3]
 
 #: Deploys one node, lets its clock drift and its processor be scarce, says so and stays.
 HARNESS = """
@@ -53,19 +49,10 @@ def programs(engine: DockerClient, run_id: RunId) -> str:
     return " ".join(" ".join(words) for words in pod.top()["Processes"])
 
 
-def test_the_watchdog_ends_the_drift_and_a_sweep_removes_the_clock(
-    tmp_path: Path, engine: DockerClient
-) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HARNESS, str(tmp_path)],
-        stdout=subprocess.PIPE, text=True, cwd=PROJECT,
-    ) as harness:  # fmt: skip
-        assert harness.stdout is not None
-        run_id = RunId(harness.stdout.readline().strip())
-        assert run_id
+def test_the_watchdog_ends_a_drift_a_sweep_the_clock(tmp_path: Path, engine: DockerClient) -> None:
+    with killed_at_the_end(HARNESS, str(tmp_path)) as run_id:
         before = programs(engine, run_id)
         volumes = resources(engine, run_id)["volumes"]
-        harness.send_signal(signal.SIGKILL)
     try:
         assert "clock.py tick" in before
         assert len(volumes) == 2

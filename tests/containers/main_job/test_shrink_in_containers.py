@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,10 +11,10 @@ import pytest
 
 from splitbrain.harness.run.plan_choice import plan_faults
 from splitbrain.history.run_folder import RunFolder
+from tests.containers.real_runs import ROOT, leftovers, ran, splitbrain, words_of_test
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(1200)]
 
-ROOT = Path(__file__).parents[3]
 PLAN = """
 [[faults]]
 kind = "kill"
@@ -31,45 +30,32 @@ duration_ms = 4000
 """
 
 
-def splitbrain(*words: str) -> list[str]:
-    return [sys.executable, "-m", "splitbrain.harness.cli", *words]
-
-
 @pytest.fixture(scope="module")
 def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two faults, one of which shows the planted bug."""
     folder = tmp_path_factory.mktemp("shrink")
     (folder / "plan.toml").write_text(PLAN)
-    command = splitbrain(
-        *("test", "--bug", "stale-leader-reads", "--nemesis", str(folder / "plan.toml")),
-        *("--time-limit", "12", "--seed", "7", "--no-analyze", "--runs-folder", str(folder)),
-    )
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done.stdout + done.stderr
+    options = ("--bug", "stale-leader-reads", "--nemesis", str(folder / "plan.toml"))
+    code, output, errors = ran(*words_of_test(folder, *options, "--time-limit", "12"))
+    assert code == 1, output + errors
     return (folder / "latest").resolve()
 
 
 def left_over(search: Path) -> str:
-    """Containers and networks of any of the search's runs."""
+    """Whatever any of the search's runs left in the engine."""
     lines = [json.loads(line) for line in (search / "tries.jsonl").read_text().splitlines()]
     runs = [Path(line["folder"]).name for line in lines if line["folder"]]
     assert runs
-    found = ""
-    for run in runs:
-        label = f"label=splitbrain.run={run}"
-        for what in (("ps", "-a"), ("network", "ls")):
-            command = ["docker", *what, "--filter", label, "-q"]
-            found += subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return found
+    return "".join(map(leftovers, runs))
 
 
 # Three minutes; the same search over simulated runs gates each change.
 @pytest.mark.nightly
 def test_one_cut_is_left_of_two_faults(failed: Path) -> None:
-    command = splitbrain("shrink", str(failed), "--tries", "2", "--at-least", "1", "--runs", "8")
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "faults 2 -> 1, " in done.stdout, done.stdout
+    options = ("--tries", "2", "--at-least", "1", "--runs", "8")
+    code, output, errors = ran("shrink", str(failed), *options)
+    assert code == 0, output + errors
+    assert "faults 2 -> 1, " in output, output
     search = failed.parent.parent / "shrinking" / failed.name
     nodes = RunFolder(failed).node_names()
     (left,) = plan_faults(str(search / "plan.toml"), tuple(nodes), 1, 60_000)[0]

@@ -30,9 +30,7 @@ def acknowledged_adds(folder: RunFolder) -> dict[tuple[str, int], str]:
     }
 
 
-def test_an_isolated_primary_loses_what_it_acknowledged_and_the_fault_is_named(
-    tmp_path: Path,
-) -> None:
+def test_an_isolated_primary_loses_acknowledged_elements_by_a_named_fault(tmp_path: Path) -> None:
     code, found, output = run(
         tmp_path, *REDIS, "--nemesis", "isolate-leader-8s", "--time-limit", "15"
     )

@@ -18,7 +18,7 @@ KRAFT = system("kraft").images()
 BYTES_MAX = 250_000_000
 
 
-def test_images_that_are_there_are_found_and_not_made_again(
+def test_present_images_are_not_made_again(
     engine: DockerClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     images = Images(engine)

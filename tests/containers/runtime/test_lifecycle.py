@@ -1,13 +1,8 @@
 """Deploying, tearing down, sweeping, and what happens when the harness dies."""
 
-import fcntl
 import json
-import signal
-import subprocess
-import sys
 import textwrap
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +18,10 @@ from splitbrain.runtimes.docker.names import RUN_LABEL, mark_of_run
 from splitbrain.runtimes.docker.runtime import DockerRuntime
 from tests.awaiting import await_true
 from tests.containers.web_servers import NAMES, resources, specification, states
-from tests.runtimes.node_programs import link
+from tests.runtimes.killed_harness import killed_at_the_end
+from tests.runtimes.node_programs import living
 
 pytestmark = pytest.mark.containers
-
-ROOT = Path(__file__).parents[3]
 
 #: A harness that deploys, harms links, pauses a node, says so, and waits to be killed.
 HARNESS = """
@@ -62,18 +56,8 @@ def dead_run(
     """Id of a run whose harness was killed by SIGKILL, and its folder."""
     folder = tmp_path / "run"
     folder.mkdir()
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(HARNESS), str(folder), request.param],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as harness:
-        assert harness.stdout is not None
-        run_id = RunId(harness.stdout.readline().strip())
-        harness.send_signal(signal.SIGKILL)
-        harness.wait()
-    assert run_id
+    with killed_at_the_end(textwrap.dedent(HARNESS), str(folder), request.param) as run_id:
+        pass
     yield run_id, folder
     sweep.remove_run(engine, mark_of_run(run_id, RunFolder(folder).lock))
 
@@ -86,55 +70,6 @@ def test_teardown_leaves_nothing_behind(run_folder: Path, engine: DockerClient) 
     assert set(resources(engine, spec.run_id)) == {"containers", "networks", "volumes"}
     runtime.teardown()
     runtime.teardown()
-    assert resources(engine, spec.run_id) == {}
-
-
-def test_two_runs_side_by_side_do_not_meet(
-    run_folder: Path, tmp_path: Path, engine: DockerClient
-) -> None:
-    folders = [run_folder / "a", run_folder / "b"]
-    runtimes = [DockerRuntime(), DockerRuntime()]
-    locks = []
-    for folder in folders:
-        folder.mkdir()
-        locks.append(RunFolder(folder).lock.open("w"))
-        fcntl.flock(locks[-1], fcntl.LOCK_EX)
-    try:
-        with ThreadPoolExecutor(2) as pool:
-            list(
-                pool.map(
-                    lambda pair: pair[0].deploy(specification(pair[1])),
-                    zip(runtimes, folders, strict=True),
-                )
-            )
-        first, second = runtimes
-        await_true(lambda: first.reachable(link("n1", "n2"), "client", 1.0))
-        first.cut([link("n1", "n2")])
-        await_true(lambda: second.reachable(link("n1", "n2"), "client", 1.0))
-        assert not first.reachable(link("n1", "n2"), "client", 0.5)
-        assert {first.endpoint(name, "client") for name in NAMES}.isdisjoint(
-            {second.endpoint(name, "client") for name in NAMES}
-        )
-    finally:
-        for runtime in runtimes:
-            runtime.teardown()
-        for lock in locks:
-            lock.close()
-
-
-def test_a_missing_image_is_one_clear_sentence_and_leaves_nothing(
-    run_folder: Path, engine: DockerClient
-) -> None:
-    spec = specification(run_folder, image="splitbrain-absent:current")
-    with pytest.raises(HarnessError, match=r"splitbrain-absent:current.*make images"):
-        DockerRuntime().deploy(spec)
-    assert resources(engine, spec.run_id) == {}
-
-
-def test_a_failed_deploy_leaves_nothing_behind(run_folder: Path, engine: DockerClient) -> None:
-    spec = specification(run_folder, command=("no-such-program",))
-    with pytest.raises(HarnessError, match="no-such-program"):
-        DockerRuntime().deploy(spec)
     assert resources(engine, spec.run_id) == {}
 
 
@@ -151,9 +86,7 @@ def test_a_taken_name_is_refused_with_the_way_out(run_folder: Path) -> None:
         first.teardown()
 
 
-def test_a_sweep_spares_living_runs_and_foreign_things(
-    run_folder: Path, engine: DockerClient
-) -> None:
+def test_a_sweep_spares_living_and_foreign_things(run_folder: Path, engine: DockerClient) -> None:
     foreign = engine.containers.create(
         Images(engine).ensure(())[POD.name], labels={"somebody": "else"}
     )
@@ -170,9 +103,7 @@ def test_a_sweep_spares_living_runs_and_foreign_things(
 
 
 @pytest.mark.parametrize("dead_run", ["unwatched"], indirect=True)
-def test_a_sweep_removes_a_dead_run_and_salvages_its_data(
-    dead_run: tuple[RunId, Path], engine: DockerClient
-) -> None:
+def test_a_sweep_salvages_a_dead_run(dead_run: tuple[RunId, Path], engine: DockerClient) -> None:
     run_id, folder = dead_run
     assert states(engine, run_id) == ["paused"] + ["running"] * 5
     # Another run's start may sweep it first; what counts is what is left.
@@ -184,9 +115,7 @@ def test_a_sweep_removes_a_dead_run_and_salvages_its_data(
 
 
 @pytest.mark.parametrize("dead_run", ["watched"], indirect=True)
-def test_the_watchdog_heals_and_stops_the_nodes_of_a_killed_harness(
-    dead_run: tuple[RunId, Path], engine: DockerClient
-) -> None:
+def test_the_watchdog_heals_and_stops(dead_run: tuple[RunId, Path], engine: DockerClient) -> None:
     run_id, folder = dead_run
     await_true(lambda: states(engine, run_id) == ["exited"] * 3 + ["running"] * 3)
     assert "is gone" in (folder / "watchdog.log").read_text()
@@ -204,10 +133,7 @@ def test_the_watchdog_heals_and_stops_the_nodes_of_a_killed_harness(
 
 
 def test_the_watchdog_leaves_in_silence_when_the_run_ends_in_order(run_folder: Path) -> None:
-    folder = run_folder / "quiet"
-    folder.mkdir()
-    with RunFolder(folder).lock.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with living(run_folder / "quiet") as folder:
         runtime = DockerRuntime()
         runtime.deploy(specification(folder, NAMES[0]))
         runtime.teardown()

@@ -18,36 +18,57 @@ from tests.containers.spark_cluster.standalone import Cluster
 
 _There = TypeVar("_There")
 _Here = TypeVar("_Here")
-#: Judges the parts in a file of operations, each within seconds: FILE MODEL SECONDS JUDGE, where
-#: JUDGE is the file of a module that the driver ships, or ``-`` for the checker's own.
-JUDGE_PARTS: Final = """
-import pathlib, sys
+#: Judges what the steps in its argument name, all in one session, and prints each one's result:
+#: ``parts`` of a file of operations (FILE MODEL SECONDS JUDGE, where JUDGE is the file of a module
+#: that the driver ships, or ``-`` for the checker's own), of a ``run`` folder, as ``splitbrain
+#: analyze --parts`` does (FOLDER MODEL), and ``hosts``: one small part on each core, and where; no
+#: core is done before all have begun (the FOLDER in which they meet).
+JUDGE: Final = """
+import pathlib, socket, sys, time
 import msgspec
 from splitbrain.spark_analysis.frames import struct_type
 from splitbrain.spark_analysis.jobs.linearizability import part_verdicts
+from splitbrain.spark_analysis.parts_process import judge_parts
 from splitbrain.spark_analysis.schemas import OPERATIONS
 from splitbrain.spark_analysis.session import spark_session
 
-path, model, seconds, judge = sys.argv[1:]
-with spark_session() as spark:
+def parts(spark, path, model, seconds, judge):
     given = {"time_budget_s": float(seconds)}
     if judge != "-":
         spark.sparkContext.addPyFile(judge)
         given["judge"] = pathlib.Path(judge).stem
     operations = spark.read.schema(struct_type(OPERATIONS)).parquet(path)
-    rows = part_verdicts(operations, model, **given).toArrow().to_pylist()
-print(msgspec.json.encode(rows).decode())
-"""
-#: Judges the parts of a run folder, as ``splitbrain analyze --parts`` does: FOLDER MODEL.
-JUDGE_RUN: Final = """
-import pathlib, sys
-import msgspec
-from splitbrain.spark_analysis.parts_process import judge_parts
-from splitbrain.spark_analysis.session import spark_session
+    return part_verdicts(operations, model, **given).toArrow().to_pylist()
+
+def run(spark, folder, model):
+    return judge_parts(spark, pathlib.Path(folder), [model])
+
+def hosts(spark, folder):
+    meeting = pathlib.Path(folder)
+
+    def judged(values):
+        from splitbrain.checker.linearizability.check import check
+        from splitbrain.contracts.budget import Unlimited
+        from splitbrain.history.records import PairedOperation
+
+        (value,) = values
+        (meeting / str(value)).touch()
+        deadline = time.monotonic() + 120
+        while len(list(meeting.iterdir())) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        operations = [
+            PairedOperation(0, 0, "write", None, 1, None, "ok", 0, 10),
+            PairedOperation(2, 1, "read", None, None, value, "ok", 20, 30),
+        ]
+        verdict = check(operations, "register", Unlimited()).verdict.value
+        yield value, verdict, socket.gethostname()
+
+    return spark.sparkContext.parallelize([1, 2], 2).mapPartitions(judged).collect()
 
 with spark_session() as spark:
-    answer = judge_parts(spark, pathlib.Path(sys.argv[1]), [sys.argv[2]])
-print(msgspec.json.encode(answer).decode())
+    steps = msgspec.json.decode(sys.argv[1])
+    results = {name: globals()[kind](spark, *given) for name, (kind, *given) in steps.items()}
+print(msgspec.json.encode(results).decode())
 """
 #: Looks at all runs of a lake: LAKE.
 LOOK_ACROSS: Final = """

@@ -8,9 +8,9 @@ workers of a real cluster see one store.
 import os
 import shlex
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import pyspark
 import requests
@@ -21,11 +21,13 @@ from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 
 from splitbrain.contracts.runtime import ImageSource
+from splitbrain.history.run_folder import RunFolder
 from splitbrain.runtimes.docker.images import Images
 from splitbrain.runtimes.docker.names import RunMark
 from splitbrain.runtimes.docker.network import create_network
 from splitbrain.spark_analysis.session import MASTER_VARIABLE
-from tests.containers.bystanders.helper_containers import held, helper_mark
+from tests.containers.bystanders.helper_containers import helper_mark
+from tests.runtimes.node_programs import living
 
 testcontainers_config.ryuk_disabled = True
 
@@ -45,10 +47,7 @@ class SparkContainer(DockerContainer):
         self, image: str, network: Network, mark: RunMark, shared: Path, command: list[str]
     ) -> None:
         super().__init__(
-            image,
-            command=shlex.join(command),
-            labels=mark.labels(),
-            stop_signal="SIGKILL",
+            image, command=shlex.join(command), labels=mark.labels(), stop_signal="SIGKILL"
         )
         # The library's own networks take whatever subnet the engine offers.
         self.with_kwargs(network=network.name)
@@ -116,42 +115,27 @@ class Cluster:
         self.run_driver(["chown", "-R", owner, str(self._shared)])
 
 
-class _Running:
-    """Containers that end together."""
-
-    def __init__(self) -> None:
-        self.containers: list[SparkContainer] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def start(self, container: SparkContainer) -> SparkContainer:
-        self.containers.append(container)
-        container.start()
-        return container
-
-    def __exit__(self, *_: object) -> None:
-        for container in reversed(self.containers):
-            container.stop()
-
-
 @contextmanager
 def standalone(client: DockerClient, folder: Path) -> Generator[Cluster]:
     """A cluster whose members all see ``folder / "shared"``."""
     image = Images(client).ensure([IMAGE])[IMAGE.name]
     shared = folder / "shared"
     shared.mkdir()
-    with held(folder / "lock") as lock:
-        mark = helper_mark(lock)
+    with living(folder):
+        mark = helper_mark(RunFolder(folder).lock)
         network, _ = create_network(client, mark)
         try:
-            with _Running() as running:
-                master = running.start(SparkContainer(image, network, mark, shared, ["master"]))
-                cluster = Cluster(image, network, mark, shared, master)
-                options = ["--cores", "1", "--memory", "1g"]
+            with ExitStack() as running:
+
+                def start(*command: str) -> SparkContainer:
+                    container = SparkContainer(image, network, mark, shared, list(command))
+                    running.callback(container.stop)
+                    container.start()
+                    return container
+
+                cluster = Cluster(image, network, mark, shared, start("master"))
                 for _ in range(WORKERS):
-                    command = ["worker", cluster.url, *options]
-                    running.start(SparkContainer(image, network, mark, shared, command))
+                    start("worker", cluster.url, "--cores", "1", "--memory", "1g")
                 cluster.await_workers()
                 yield cluster
                 cluster.hand_over()

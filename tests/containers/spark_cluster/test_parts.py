@@ -1,9 +1,15 @@
-"""Parts judged on a cluster get the verdicts of a local Spark; budgets hold on its workers too."""
+"""Parts judged on a cluster get the verdicts of a local Spark; budgets hold on its workers too.
+
+One driver on the cluster and one here judge everything, each in one session: starting Spark is most
+of the time.
+"""
 
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -12,7 +18,7 @@ from splitbrain.contracts.analysis.parts import PartVerdict
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.schemas import OPERATIONS, table_of
-from tests.containers.spark_cluster.drivers import JUDGE_PARTS, JUDGE_RUN, told_both, told_there
+from tests.containers.spark_cluster.drivers import JUDGE, told_both
 from tests.containers.spark_cluster.standalone import WORKERS, Cluster
 from tests.spark.operation_frames import operation_rows
 from tests.synthetic_runs import SyntheticRun
@@ -75,56 +81,91 @@ def by_key(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def test_parts_that_are_valid_invalid_and_too_hard(cluster: Cluster, shared: Path) -> None:
-    operations = [*queue("sound", 0, 1, 2), *queue("turned", 1, 0), *endless("hard")]
-    path = stored(shared, "queues", operations)
-    words = (str(path), "fifo-queue", "3", "-")
-    there, here = map(by_key, told_both(cluster, JUDGE_PARTS, words, words))
+class Judged(NamedTuple):
+    """Results of each step, by its name, and the run folders that were judged."""
 
+    there: dict[str, Any]
+    here: dict[str, Any]
+    run: Path
+    copy: Path
+
+
+@pytest.fixture(scope="module")
+def judged(cluster: Cluster, shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Judged:
+    queues = [*queue("sound", 0, 1, 2), *queue("turned", 1, 0), *endless("hard")]
+    hanging = [operation for key in ("hangs", "a", "b", "c") for operation in queue(key, 0, 1, 2)]
+    judge = shared / "hangs_on_one_key.py"
+    judge.write_text(HANGS_ON_ONE_KEY)
+    meeting = shared / "meeting"
+    meeting.mkdir()
+    run = SyntheticRun(shared / "stale", flaw="stale-read", operations_per_second=40).write()
+    copy = shutil.copytree(run, tmp_path_factory.mktemp("here") / run.name)
+    everywhere = {
+        "queues": ("parts", str(stored(shared, "queues", queues)), "fifo-queue", "3", "-")
+    }
+    on_workers = {
+        "hanging": (
+            "parts",
+            str(stored(shared, "hanging", hanging)),
+            "fifo-queue",
+            "2",
+            str(judge),
+        ),
+        "hosts": ("hosts", str(meeting)),
+    }
+    there, here = told_both(
+        cluster,
+        JUDGE,
+        (steps(everywhere | on_workers | {"run": ("run", str(run), "cas-register")}),),
+        (steps(everywhere | {"run": ("run", str(copy), "cas-register")}),),
+    )
+    cluster.hand_over()
+    return Judged(there, here, run, copy)
+
+
+def steps(by_name: Mapping[str, Sequence[str]]) -> str:
+    return msgspec.json.encode(by_name).decode()
+
+
+def test_parts_that_are_valid_invalid_and_too_hard(judged: Judged) -> None:
+    there, here = by_key(judged.there["queues"]), by_key(judged.here["queues"])
     assert {key: row["verdict"] for key, row in there.items()} == {
         "sound": "valid",
         "turned": "invalid",
         "hard": "unknown",
     }
     # Whether it looked at its clock or was stopped is chance.
-    for found in (there, here):
-        reason = found["hard"].pop("reason")
+    for rows in (there, here):
+        reason = rows["hard"].pop("reason")
         assert reason.startswith(
             "30 operations of key hard are undecided: time budget of 3 s used up"
         )
     assert there == here
 
 
-def test_a_part_that_never_comes_back_is_killed_on_its_worker(
-    cluster: Cluster, shared: Path
-) -> None:
-    judge = shared / "hangs_on_one_key.py"
-    judge.write_text(HANGS_ON_ONE_KEY)
-    operations = [one for key in ("hangs", "a", "b", "c") for one in queue(key, 0, 1, 2)]
-    path = stored(shared, "hanging", operations)
-    found = by_key(told_there(cluster, JUDGE_PARTS, str(path), "fifo-queue", "2", str(judge)))
-    assert {key: row["verdict"] for key, row in found.items()} == {
+def test_a_part_that_never_comes_back_is_killed_on_its_worker(judged: Judged) -> None:
+    rows = by_key(judged.there["hanging"])
+    assert {key: row["verdict"] for key, row in rows.items()} == {
         "hangs": "unknown",
         **dict.fromkeys("abc", "valid"),
     }
-    assert "time budget of 2 s used up, stopped" in found["hangs"]["reason"]
+    assert "time budget of 2 s used up, stopped" in rows["hangs"]["reason"]
 
 
-def test_the_parts_of_a_run_have_the_same_verdicts(
-    cluster: Cluster, shared: Path, tmp_path: Path
-) -> None:
-    run = SyntheticRun(shared / "stale", flaw="stale-read", operations_per_second=40).write()
-    here = shutil.copytree(run, tmp_path / run.name)
-    model = "cas-register"
-    answer, wanted = told_both(cluster, JUDGE_RUN, (str(run), model), (str(here), model))
-    cluster.hand_over()
-    assert answer == wanted
-    assert {count["verdict"] for count in answer["counts"]} == {"valid", "invalid"}
+def test_the_parts_of_a_run_have_the_same_verdicts(judged: Judged) -> None:
+    assert judged.there["run"] == judged.here["run"]
+    assert {count["verdict"] for count in judged.there["run"]["counts"]} == {"valid", "invalid"}
+    verdicts = verdicts_of(judged.run)
+    assert verdicts == verdicts_of(judged.copy)
+    assert len(verdicts) > WORKERS
 
-    def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
-        return by_key(
-            pq.read_table(RunFolder(folder).analysis_result(table_of(PartVerdict).name)).to_pylist()
-        )
 
-    assert verdicts(run) == verdicts(here)
-    assert len(verdicts(run)) > WORKERS
+def verdicts_of(folder: Path) -> dict[str, dict[str, Any]]:
+    path = RunFolder(folder).analysis_result(table_of(PartVerdict).name)
+    return by_key(pq.read_table(path).to_pylist())
+
+
+def test_workers_judge_with_the_code_that_the_driver_ships(judged: Judged) -> None:
+    rows = sorted(judged.there["hosts"])
+    assert [row[:2] for row in rows] == [[1, "valid"], [2, "invalid"]]
+    assert len({host for _, _, host in rows}) == WORKERS

@@ -67,9 +67,7 @@ def rows(run: Path) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def test_a_cluster_gives_the_results_of_a_local_spark(
-    cluster: Cluster, shared: Path, tmp_path: Path
-) -> None:
+def test_clusters_agree_with_a_local_spark(cluster: Cluster, shared: Path, tmp_path: Path) -> None:
     run = a_run_with_everything(shared / "run")
     here = shutil.copytree(run, tmp_path / "run")
     command = ["python3", "-m", "splitbrain.spark_analysis", str(run)]
@@ -115,45 +113,6 @@ def test_a_cluster_says_of_all_runs_what_a_local_spark_says(
     assert there["runs"] == NIGHTS
     tables = ("matrix", "failures", "flakes", "coverage", "points", "changes")
     assert [name for name in tables if not there[name]["rows"]] == []
-
-
-#: Judges one small part on each core, and says where; no core is done before all have begun.
-JUDGES_ON_WORKERS = """
-import pathlib, socket, sys, time
-from splitbrain.spark_analysis.session import spark_session
-
-meeting = pathlib.Path(sys.argv[1])
-
-def judged(values):
-    from splitbrain.checker.linearizability.check import check
-    from splitbrain.contracts.budget import Unlimited
-    from splitbrain.history.records import PairedOperation
-
-    (value,) = values
-    (meeting / str(value)).touch()
-    deadline = time.monotonic() + 120
-    while len(list(meeting.iterdir())) < 2 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    operations = [
-        PairedOperation(0, 0, "write", None, 1, None, "ok", 0, 10),
-        PairedOperation(2, 1, "read", None, None, value, "ok", 20, 30),
-    ]
-    yield socket.gethostname(), value, check(operations, "register", Unlimited()).verdict.value
-
-with spark_session() as spark:
-    rows = spark.sparkContext.parallelize([1, 2], 2).mapPartitions(judged).collect()
-for host, value, verdict in sorted(rows, key=lambda row: row[1]):
-    print(value, verdict)
-print("workers", len({row[0] for row in rows}))
-"""
-
-
-def test_workers_judge_with_the_code_that_the_driver_ships(cluster: Cluster, shared: Path) -> None:
-    meeting = shared / "meeting"
-    meeting.mkdir()
-    code, output = cluster.run_driver(["python3", "-c", JUDGES_ON_WORKERS, str(meeting)])
-    assert code == 0, output
-    assert output.splitlines()[-3:] == ["1 valid", "2 invalid", f"workers {WORKERS}"]
 
 
 def test_a_master_that_does_not_answer_is_one_sentence(cluster: Cluster, shared: Path) -> None:

@@ -1,16 +1,14 @@
 """A whole night in containers: the planted bug is seen, the correct quorum is green."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from splitbrain.harness.campaign.suite.ledger import Ledger, NightEnded, RunEnded
+from tests.containers.real_runs import ran
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]
 
-ROOT = Path(__file__).parents[3]
 SUITE = """
 name = "tiny"
 
@@ -33,17 +31,10 @@ caught_by = ["linearizability"]
 
 def test_a_tiny_night_sees_its_planted_bug_and_finds_the_quorum_correct(tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(SUITE)
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "splitbrain.harness.cli", "suite", str(tmp_path / "tiny.toml")),
-            *("--runs-folder", str(tmp_path / "runs")),
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+    code, output, errors = ran(
+        "suite", str(tmp_path / "tiny.toml"), "--runs-folder", str(tmp_path / "runs")
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert code == 0, output + errors
     lines = Ledger(tmp_path / "runs" / "ledger.jsonl").lines()
     runs = {line.matrix: line for line in lines if isinstance(line, RunEnded)}
     assert isinstance(lines[-1], NightEnded)

@@ -3,84 +3,26 @@
 The record up to then is judged all the same.
 """
 
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from splitbrain.harness.folder import results
 from splitbrain.harness.judge.evidence_loader import load_run
-from splitbrain.history.run_folder import RunFolder
 from tests.containers.leftovers.engine_relay import EngineRelay
-from tests.containers.real_runs import leftovers
-from tests.told_processes import ToldProcess
+from tests.containers.real_runs import StartedTest, check, leftovers, verdicts
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]
 
-ROOT = Path(__file__).parents[3]
+OPTIONS = ("--system", "kraft", "--nemesis", "none", "--time-limit")
 #: Enough for a plan and a few seconds of history.
 SMALL_DISK_KIB = 2_500
 
 
-class Run(ToldProcess):
-    """``splitbrain test`` as a process, its lines as they come."""
-
-    def __init__(
-        self, folder: Path, *options: str, program: tuple[str, ...] = (), engine: str = ""
-    ) -> None:
-        self.folder = folder
-        environment = {**os.environ, "DOCKER_HOST": engine} if engine else dict(os.environ)
-        process = subprocess.Popen(
-            [
-                *(
-                    sys.executable,
-                    *(program or ("-m", "splitbrain.harness.cli")),
-                    "test",
-                    "--system",
-                    "kraft",
-                ),
-                *("--seed", "7", "--no-analyze", "--runs-folder", str(folder), *options),
-            ],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=environment,
-            start_new_session=True,
-        )
-        super().__init__(process)
-
-    @property
-    def root(self) -> Path:
-        return (self.folder / "latest").resolve()
-
-    def results(self) -> results.Results:
-        return results.read(RunFolder(self.root).results)
-
-
-def verdicts(found: results.Results) -> dict[str, str]:
-    return {result.checker.partition(":")[0]: result.verdict.value for result in found.checkers}
-
-
-def check(root: Path) -> tuple[int, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "splitbrain.harness.cli", "check", str(root), "--no-analyze"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
-
-
-def test_an_engine_that_goes_away_costs_what_it_alone_can_give(
-    tmp_path: Path, relay: EngineRelay
-) -> None:
-    run = Run(tmp_path, "--nemesis", "none", "--time-limit", "60", engine=relay.host)
+def test_an_engine_that_goes_away_costs_the_logs_alone(tmp_path: Path, relay: EngineRelay) -> None:
+    run = StartedTest(tmp_path, *OPTIONS, "60", engine=relay.host)
     run.until("per second")
     relay.cut()
     code, said = run.end()
@@ -88,7 +30,7 @@ def test_an_engine_that_goes_away_costs_what_it_alone_can_give(
     assert "Traceback" not in said
     assert said.splitlines()[-1].startswith(" HARNESS FAILED  could not"), said
     found = run.results()
-    assert verdicts(found)["linearizability"] == "valid"
+    assert verdicts(found)["linearizability:cas-register"] == "valid"
     assert verdicts(found)["record"] == "unknown"
     assert "engine" in found.problems[0]
     assert "splitbrain clean" in said
@@ -112,10 +54,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_under_the_run_folder_ends_the_run_and_leaves_a_prefix(
-    small_disk: Path,
-) -> None:
-    run = Run(small_disk, "--nemesis", "none", "--time-limit", "120", "--rate", "600")
+def test_a_full_disk_under_the_run_folder_leaves_a_prefix_of_the_run(small_disk: Path) -> None:
+    run = StartedTest(small_disk, *OPTIONS, "120", "--rate", "600")
     code, said = run.end()
     assert code == 3, said
     assert "Traceback" not in said
@@ -157,7 +97,7 @@ sys.exit(cli.run(sys.argv[1:]))
 def test_a_node_that_never_starts_shows_its_last_lines(tmp_path: Path) -> None:
     program = tmp_path / "broken_node.py"
     program.write_text(BROKEN_NODE)
-    run = Run(tmp_path / "runs", "--nemesis", "none", "--time-limit", "5", program=(str(program),))
+    run = StartedTest(tmp_path / "runs", *OPTIONS, "5", program=str(program))
     code, said = run.end()
     assert code == 3, said
     assert "Traceback" not in said
@@ -170,7 +110,7 @@ def test_a_node_that_never_starts_shows_its_last_lines(tmp_path: Path) -> None:
 
 
 def test_three_signals_leave_at_once_and_the_rest_to_the_watchdog(tmp_path: Path) -> None:
-    run = Run(tmp_path, "--nemesis", "none", "--time-limit", "60")
+    run = StartedTest(tmp_path, *OPTIONS, "60")
     run.until("per second")
     run.process.send_signal(signal.SIGTERM)
     run.until("once more to hurry")

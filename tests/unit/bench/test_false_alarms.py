@@ -8,19 +8,19 @@ import pytest
 
 from bench.alarm_ledger import (
     Explained,
-    FaultTold,
+    FaultLine,
     Line,
-    RunTold,
+    RunLine,
     append_line,
-    in_words,
     read_lines,
+    summary_lines,
     summed,
 )
 from bench.false_alarms import Campaign, kinds_of, mix_of, tried_kinds
 from splitbrain.nemesis.kinds import fault_kind, machine_kind_names
 from splitbrain.nemesis.plan_file import parse_plan_file
 
-VALID = RunTold(
+VALID = RunLine(
     number=1,
     seed=7,
     arguments=("--seed", "7"),
@@ -29,8 +29,8 @@ VALID = RunTold(
     reason="",
     violated=(),
     faults=(
-        FaultTold("kill", "leader", applied=True, bit=True, healed=True),
-        FaultTold("flip", "all", applied=False, bit=False, healed=False, evidence="too many"),
+        FaultLine("kill", "leader", applied=True, bit=True, healed=True),
+        FaultLine("flip", "all", applied=False, bit=False, healed=False, evidence="too many"),
     ),
     took_s=30.0,
     run_folder=None,
@@ -57,7 +57,7 @@ def test_a_run_follows_from_its_number_and_has_the_nodes_that_its_faults_need() 
     assert mix_of(5, SECONDS) != mix_of(6, SECONDS)
     for number in range(60):
         mix = mix_of(number, SECONDS)
-        options = dict(zip(mix.words[::2], mix.words[1::2], strict=True))
+        options = dict(zip(mix.options[::2], mix.options[1::2], strict=True))
         kinds = mix.faults.split(",")
         assert int(options["--nodes"]) >= max(fault_kind(kind).nodes_min for kind in kinds)
         assert int(options["--nodes"]) % 2 == 1
@@ -102,19 +102,19 @@ def test_no_alarm_in_n_runs_bounds_the_rate_by_three_in_n() -> None:
     lines.append(msgspec.structs.replace(VALID, number=151, verdict="vacuous"))
     total = summed(lines, ["kill", "wipe"])
     assert (total.runs, total.judged, total.rate_max) == (151, 150, 0.02)
-    assert "fewer than 2.0 %" in "\n".join(in_words(total, lines))
+    assert "fewer than 2.0 %" in "\n".join(summary_lines(total, lines))
 
 
 def test_an_alarm_counts_as_false_until_it_is_explained_as_a_defect() -> None:
     lines: list[Line] = [VALID, ALARM]
     assert (summed(lines, ()).false_alarms, summed(lines, ()).rate_max) == ([2], None)
-    told = "\n".join(in_words(summed(lines, ()), lines))
-    assert "run 2, seed 7: invalid: A read went back." in told
-    assert "splitbrain test --seed 7" in told
+    text = "\n".join(summary_lines(summed(lines, ()), lines))
+    assert "run 2, seed 7: invalid: A read went back." in text
+    assert "splitbrain test --seed 7" in text
     defect: list[Line] = [*lines, Explained(2, is_false_alarm=False, words="a defect of ours")]
     assert summed(defect, ()).alarms == [2]
     assert summed(defect, ()).false_alarms == []
-    assert "a defect of ours" in "\n".join(in_words(summed(defect, ()), defect))
+    assert "a defect of ours" in "\n".join(summary_lines(summed(defect, ()), defect))
     ours: list[Line] = [*lines, Explained(2, is_false_alarm=True, words="mended")]
     assert summed(ours, ()).false_alarms == [2]
 
@@ -128,7 +128,7 @@ def test_each_kind_says_how_often_it_bit_and_healed_and_why_not() -> None:
     assert total.misses == {"flip: too many": 1}
 
 
-def test_of_a_run_that_was_told_twice_the_last_line_counts() -> None:
+def test_of_a_run_with_two_lines_the_last_line_counts() -> None:
     total = summed([ALARM, msgspec.structs.replace(ALARM, verdict="valid")], ())
     assert (total.runs, total.alarms) == (1, [])
 
@@ -136,7 +136,7 @@ def test_of_a_run_that_was_told_twice_the_last_line_counts() -> None:
 class Numbers(Campaign):
     """Runs that are over at once."""
 
-    def _run(self, number: int) -> RunTold | None:
+    def _run(self, number: int) -> RunLine | None:
         return None if number == self.interrupted else msgspec.structs.replace(VALID, number=number)
 
     interrupted = 0

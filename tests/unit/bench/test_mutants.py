@@ -11,7 +11,7 @@ from bench.mutant_sites import Mutant
 from bench.mutants import RunStage, drawn, explained, main, mutable_files, options_of, run_stage
 
 VOTERS = "nodes/quorum/voters.py"
-RULE = "nodes/quorum/vote_rule.py"
+RULE = "nodes/quorum/epoch_limit.py"
 #: A stage that takes a second.
 ONE_TEST = ("tests/transcripts/test_transcripts.py",)
 
@@ -95,7 +95,7 @@ def test_survivors_are_told_with_place_and_change(capsys: pytest.CaptureFixture[
     assert main(["--count", "1", "--files", RULE], runs({})) == 0
     said = capsys.readouterr().out
     (mutant,) = drawn([RULE], 1)[:1]
-    assert f"{mutant.id} {RULE}:{mutant.line} may_grant" in said
+    assert f"{mutant.id} {RULE}:{mutant.line} highest_from" in said
     assert f"- {mutant.before}" in said
     assert f"+ {mutant.after}" in said
     assert "SURVIVED (same traces)" in said
@@ -183,16 +183,15 @@ def test_a_draw_is_the_same_for_the_same_seed_only() -> None:
     assert drawn([VOTERS], 1) != drawn([VOTERS], 2)
 
 
-def test_neither_planted_bugs_nor_the_simulated_disk_are_mutated() -> None:
+def test_quorum_and_storage_are_mutated_but_for_the_disk() -> None:
     files = mutable_files()
-    assert "nodes/quorum/leader.py" in files
-    assert "nodes/storage/flushing.py" in files
-    assert not [file for file in files if "bugs" in file or "memory" in file or "__init" in file]
+    assert {"nodes/quorum/leader.py", "nodes/storage/flushing.py"} <= set(files)
+    assert not [file for file in files if file.endswith(("disk.py", "__init__.py"))]
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--files", "nodes/quorum/bugs.py"], ["--time-limit", "30"], ["--stages", "luck"]],
+    [["--files", "nodes/quorum/none.py"], ["--time-limit", "30"], ["--stages", "luck"]],
 )
 def test_a_wrong_command_line_is_refused(arguments: list[str]) -> None:
     with pytest.raises(SystemExit):
@@ -200,9 +199,11 @@ def test_a_wrong_command_line_is_refused(arguments: list[str]) -> None:
 
 
 def test_a_real_process_passes_the_code_as_it_is_and_kills_a_mutant() -> None:
-    control = StageOrder(mutant=None, files=(RULE,), tests=ONE_TEST, cpu_s_max=100)
+    role = "nodes/quorum/role.py"
+    control = StageOrder(mutant=None, files=(role,), tests=ONE_TEST, cpu_s_max=100)
     assert run_stage(control).killed_by is None
-    mutant = next(one for one in drawn([RULE], 1) if one.after == "return True")
+    votes = [mutant for mutant in drawn([role], 1) if mutant.scope == "Role.may_grant"]
+    mutant = next(mutant for mutant in votes if mutant.after == "return True")
     result = run_stage(msgspec.structs.replace(control, mutant=mutant))
     assert result.killed_by is not None
     assert result.killed_by.startswith("tests/transcripts/test_transcripts.py::")

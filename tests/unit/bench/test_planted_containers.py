@@ -119,13 +119,13 @@ class Runs:
     """Carries out runs as told, and remembers what was asked for."""
 
     def __init__(self, *with_bug: RunReport, without: RunReport = VALID) -> None:
-        self._with_bug = list(with_bug)
+        self.left = list(with_bug)
         self._without = without
         self.asked: list[tuple[list[str], int, Path]] = []
 
     def __call__(self, arguments: list[str], seed: int, folder: Path) -> RunReport:
         self.asked.append((arguments, seed, folder))
-        return self._with_bug.pop(0) if "--bug" in arguments else self._without
+        return self.left.pop(0) if "--bug" in arguments else self._without
 
 
 def series(bug: str, *, tries: int = 3, controls: int = 1) -> Series:
@@ -186,33 +186,39 @@ def test_detections_are_counted_with_who_saw_them_and_how_long_it_took(tmp_path:
     assert "2 of 3" in lines_of(result)[0]
 
 
-def test_who_is_not_named_as_catcher_has_not_caught_it(tmp_path: Path) -> None:
-    by_others = msgspec.structs.replace(REPORT, violated=["record"])
-    result = shown(series("ack-before-fsync", tries=1), tmp_path, Runs(by_others))
-    assert (result.detections, result.is_as_wanted) == (0, False)
+BY_OTHERS = msgspec.structs.replace(REPORT, violated=["record"])
 
 
-def test_an_alarm_without_the_bug_spoils_the_series(tmp_path: Path) -> None:
-    result = shown(series("ack-before-fsync", tries=1), tmp_path, Runs(REPORT, without=REPORT))
-    assert (result.control_alarms, result.is_as_wanted) == (1, False)
-    assert "NOT AS IT MUST BE" in lines_of(result)[0]
+@pytest.mark.parametrize(
+    ("tries", "reports", "control", "expected"),
+    [
+        # Only a checker that is named as catcher has caught it.
+        (1, [BY_OTHERS], VALID, {"detections": 0, "is_as_wanted": False}),
+        # An alarm without the bug spoils the series.
+        (1, [REPORT], REPORT, {"control_alarms": 1, "is_as_wanted": False}),
+        # A run that the runtime refuses is tried once and is no failure.
+        (3, [REFUSED], VALID, {"is_refused": True, "tries": 0, "is_as_wanted": True}),
+        # Runs that failed for other reasons are no tries.
+        (2, [FAILED, REPORT], VALID, {"tries": 1, "detections": 1, "failed": 1}),
+    ],
+)
+def test_a_series_counts_what_it_says(
+    tmp_path: Path,
+    tries: int,
+    reports: list[RunReport],
+    control: RunReport,
+    expected: dict[str, object],
+) -> None:
+    carry = Runs(*reports, without=control)
+    result = shown(series("ack-before-fsync", tries=tries), tmp_path, carry)
+    assert {name: getattr(result, name) for name in expected} == expected
+    assert not carry.left
+    assert ("NOT AS IT MUST BE" in lines_of(result)[0]) == (not result.is_as_wanted)
 
 
 def test_a_silent_series_must_stay_silent(tmp_path: Path) -> None:
     assert shown(silent(), tmp_path, Runs(VALID)).is_as_wanted
     assert not shown(silent(), tmp_path, Runs(REPORT)).is_as_wanted
-
-
-def test_a_plan_that_the_runtime_refuses_is_tried_once_and_is_no_failure(tmp_path: Path) -> None:
-    carry = Runs(REFUSED)
-    result = shown(series("ack-before-fsync"), tmp_path, carry)
-    assert len(carry.asked) == 1
-    assert (result.is_refused, result.tries, result.is_as_wanted) == (True, 0, True)
-
-
-def test_runs_that_failed_for_other_reasons_are_no_tries(tmp_path: Path) -> None:
-    result = shown(series("ack-before-fsync", tries=2), tmp_path, Runs(FAILED, REPORT))
-    assert (result.tries, result.detections, result.failed) == (1, 1, 1)
 
 
 def test_the_last_line_adds_up(tmp_path: Path) -> None:

@@ -7,6 +7,18 @@ from splitbrain.contracts.state_event import StateEvent
 from splitbrain.history.records import PairedOperation
 
 
+class Ending:
+    """A budget that ends after so many polls."""
+
+    def __init__(self, after: int = 0, reason: str = "time budget of 1 s used up") -> None:
+        self._left = after
+        self._reason = reason
+
+    def exhausted(self) -> str | None:
+        self._left -= 1
+        return self._reason if self._left < 0 else None
+
+
 def operation(
     f: str,
     argument: Any = None,

@@ -3,29 +3,20 @@
 Times are small integers, so that ties are frequent.
 """
 
+from collections.abc import Iterator
 from random import Random
 
 import msgspec
 
+from splitbrain.checker.linearizability.methods.search import Search
+from splitbrain.checker.linearizability.part.problem import Problem
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
 from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import AFTER, INITIAL
-from tests.unit.checker.small_operations import ANSWERS, OTHER_ANSWERS, REQUESTS
+from tests.unit.checker.small_operations import OBJECTS
 
-#: Share of the histories that are spoiled; some stay valid nevertheless.
-SPOILED = {
-    "register": 0.95,
-    "cas-register": 0.85,
-    "multi-register": 0.9,
-    "kv": 0.95,
-    "counter": 0.7,
-    "set": 0.88,
-    "fifo-queue": 0.8,
-    "bounded-fifo-queue": 0.7,
-    "unordered-queue": 0.8,
-    "mutex": 0.72,
-    "fenced-register": 0.82,
-    "topics": 0.78,
-}
 #: Share of the spoiled ones in which an operation was moved; in the others an answer was changed.
 SHARE_MOVED = 0.15
 
@@ -34,9 +25,23 @@ def random_history(random: Random, model: str, size_max: int = 9) -> list[Paired
     """Operations in the order of their invocation; valid in about half of the cases."""
     skeleton = _skeleton(random, model, random.randint(2, size_max))
     history = _answered(random, skeleton, model)
-    if random.random() < SPOILED[model]:
+    if random.random() < OBJECTS[model].spoiled:
         history = _spoiled(random, history, model)
     return history
+
+
+def contradictions(
+    random: Random, model: str, count: int
+) -> Iterator[tuple[list[PairedOperation], PairedOperation]]:
+    """So many violations: what was invoked until the return that no order has a place for; it."""
+    found = 0
+    while found < count:
+        history = random_history(random, model, size_max=7)
+        outcome = Search(problem := Problem(history, MODELS[model]), Unlimited()).run()
+        if outcome.verdict is not Verdict.VALID:
+            found += 1
+            last = history[problem.place_by_rank[outcome.dead_ends[0].rank]]
+            yield [o for o in history if o.start <= (last.end or 0)], last
 
 
 def history_with_a_lie(
@@ -87,7 +92,7 @@ def _skeleton(random: Random, model: str, size: int) -> list[PairedOperation]:
         process = slots[slot]
         start = clock[process] + random.randint(0, 2)
         end: int | None = start + random.choice((0, 1, 2, 3, 6))
-        f, argument = REQUESTS[model](random)
+        f, argument = OBJECTS[model].ask(random)
         if random.random() < share_open:
             end = None
             slots[slot] = max(slots) + 1
@@ -128,7 +133,7 @@ def _answered(
     for _, place in sorted(points):
         operation = operations[place]
         if operation.type == "ok":
-            result = ANSWERS[model](random, state, operation)
+            result = OBJECTS[model].answer(random, state, operation)
             answered[place] = operation = msgspec.structs.replace(operation, result=result)
         elif random.random() >= 0.6:
             continue
@@ -152,7 +157,7 @@ def _with_another_answer(
     others = {
         place: found
         for place, operation in enumerate(operations)
-        if operation.type == "ok" and (found := OTHER_ANSWERS[model](random, operation)) is not None
+        if operation.type == "ok" and (found := OBJECTS[model].other(random, operation)) is not None
     }
     if not others:
         return operations, None

@@ -1,12 +1,13 @@
 """Parts of small histories, per model: requests, true answers, and other answers.
 
-``REQUESTS`` draws what is asked, ``ANSWERS`` what a correct object answers in a state, and
-``OTHER_ANSWERS`` an answer that could be a lie, alone in a tuple; None where an operation answers
-nothing that could be one. States are those of ``brute_force``.
+Of each of ``OBJECTS``, ``ask`` draws what is asked, ``answer`` what a correct object answers in a
+state, and ``other`` an answer that could be a lie, alone in a tuple; None where an operation
+answers nothing that could be one. States are those of ``brute_force``.
 """
 
+from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from splitbrain.history.records import PairedOperation
 
@@ -199,45 +200,25 @@ def other_topics(random: Random, operation: PairedOperation) -> Any:
     return (random.choice([None, 1, 2, 3]),)
 
 
-REQUESTS = {
-    "register": ask_register,
-    "cas-register": ask_cas,
-    "multi-register": ask_txn,
-    "kv": ask_kv,
-    "counter": ask_counter,
-    "set": ask_set,
-    "fifo-queue": ask_queue,
-    "bounded-fifo-queue": ask_queue,
-    "unordered-queue": ask_queue,
-    "mutex": ask_mutex,
-    "fenced-register": ask_fenced,
-    "topics": ask_topics,
-}
-ANSWERS = {
-    "register": answer_cas,
-    "cas-register": answer_cas,
-    "multi-register": answer_txn,
-    "kv": answer_kv,
-    "counter": answer_counter,
-    "set": answer_set,
-    "fifo-queue": answer_fifo,
-    "bounded-fifo-queue": answer_bounded,
-    "unordered-queue": answer_unordered,
-    "mutex": answer_mutex,
-    "fenced-register": answer_fenced,
-    "topics": answer_topics,
-}
-OTHER_ANSWERS = {
-    "register": other_cas,
-    "cas-register": other_cas,
-    "multi-register": other_txn,
-    "kv": other_kv,
-    "counter": other_counter,
-    "set": other_set,
-    "fifo-queue": other_queue,
-    "bounded-fifo-queue": other_bounded,
-    "unordered-queue": other_queue,
-    "mutex": other_mutex,
-    "fenced-register": other_fenced,
-    "topics": other_topics,
+class SmallObject(NamedTuple):
+    ask: Callable[[Random], tuple[str, Any]]
+    answer: Callable[[Random, Any, PairedOperation], Any]
+    other: Callable[[Random, PairedOperation], Any]
+    #: Share of the histories that are spoiled; some stay valid nevertheless.
+    spoiled: float
+
+
+OBJECTS = {
+    "register": SmallObject(ask_register, answer_cas, other_cas, 0.95),
+    "cas-register": SmallObject(ask_cas, answer_cas, other_cas, 0.85),
+    "multi-register": SmallObject(ask_txn, answer_txn, other_txn, 0.9),
+    "kv": SmallObject(ask_kv, answer_kv, other_kv, 0.95),
+    "counter": SmallObject(ask_counter, answer_counter, other_counter, 0.7),
+    "set": SmallObject(ask_set, answer_set, other_set, 0.88),
+    "fifo-queue": SmallObject(ask_queue, answer_fifo, other_queue, 0.8),
+    "bounded-fifo-queue": SmallObject(ask_queue, answer_bounded, other_bounded, 0.7),
+    "unordered-queue": SmallObject(ask_queue, answer_unordered, other_queue, 0.8),
+    "mutex": SmallObject(ask_mutex, answer_mutex, other_mutex, 0.72),
+    "fenced-register": SmallObject(ask_fenced, answer_fenced, other_fenced, 0.82),
+    "topics": SmallObject(ask_topics, answer_topics, other_topics, 0.78),
 }

@@ -39,45 +39,40 @@ S = 1_000_000_000
 TWO = [*story(0, N1, 10 * S, 20 * S), *story(1, N2, 40 * S, 42 * S, "kill")]
 
 
-def where(time_s: float, node: str | None, events: list[FaultEvent] = TWO) -> Any:
+BOTH_IN_FORCE = [*story(0, N1, 0, 50 * S), *story(1, N2, 10 * S, 20 * S)]
+NEVER_GONE = story(0, N1, 10 * S, None)
+FOUND_NO_TARGET = [FaultEvent(5, 0, "kill", "not-applicable", "leader")]
+
+Found = tuple[int, str, float]
+#: Moment in seconds, node, and the fault it falls to, when, and how far away in seconds.
+MOMENTS: dict[str, list[tuple[list[FaultEvent], float, str | None, Found | None]]] = {
+    "in a window": [(TWO, time, "n1", (0, "during", 0)) for time in (10, 15, 20)],
+    "where no fault hit the node": [(TWO, 15, node, (0, "during", 0)) for node in ("n2", None)],
+    "of two in force, the one on the node": [
+        (BOTH_IN_FORCE, 15, "n1", (0, "during", 0)),
+        (BOTH_IN_FORCE, 15, "n2", (1, "during", 0)),
+        (BOTH_IN_FORCE, 15, "n3", (1, "during", 0)),
+    ],
+    "outside of all windows, the nearest of the node": [
+        (TWO, 24, "n1", (0, "after", 4)),
+        (TWO, 39.5, "n2", (1, "before", 0.5)),
+        (TWO, 38, "n1", (0, "after", 18)),  # the one on n2 is nearer in time
+        (TWO, 38, "n3", (1, "before", 2)),
+    ],
+    "a fault that was never seen to be gone": [(NEVER_GONE, 1000, "n1", (0, "during", 0))],
+    "no fault": [(events, 15, "n1", None) for events in ([], FOUND_NO_TARGET)],
+}
+
+
+def found_at(events: list[FaultEvent], time_s: float, node: str | None) -> Found | None:
     found = attribute(fault_windows(events), round(time_s * S), node)
     return None if found is None else (found.fault.index, found.when, found.distance_ns / S)
 
 
-def test_a_moment_in_a_window_falls_to_its_fault() -> None:
-    assert where(15, "n1") == (0, "during", 0)
-    assert where(10, "n1") == (0, "during", 0)
-    assert where(20, "n1") == (0, "during", 0)
-
-
-def test_a_fault_in_force_elsewhere_counts_where_none_hit_the_node() -> None:
-    assert where(15, "n2") == (0, "during", 0)
-    assert where(15, None) == (0, "during", 0)
-
-
-def test_of_two_faults_in_force_the_one_on_the_node_counts() -> None:
-    both = [*story(0, N1, 0, 50 * S), *story(1, N2, 10 * S, 20 * S)]
-    assert where(15, "n1", both) == (0, "during", 0)
-    assert where(15, "n2", both) == (1, "during", 0)
-    assert where(15, "n3", both) == (1, "during", 0)
-
-
-def test_outside_of_all_windows_the_nearest_fault_of_the_node_counts() -> None:
-    assert where(24, "n1") == (0, "after", 4)
-    assert where(39.5, "n2") == (1, "before", 0.5)
-    # The one on n2 is nearer in time.
-    assert where(38, "n1") == (0, "after", 18)
-    assert where(38, "n3") == (1, "before", 2)
-
-
-def test_a_fault_that_was_never_seen_to_be_gone_stays_in_force() -> None:
-    assert where(1000, "n1", story(0, N1, 10 * S, None)) == (0, "during", 0)
-
-
-def test_without_faults_nothing_falls_anywhere() -> None:
-    assert where(15, "n1", []) is None
-    found_no_target = FaultEvent(5, 0, "kill", "not-applicable", "leader")
-    assert where(15, "n1", [found_no_target]) is None
+@pytest.mark.parametrize("name", MOMENTS)
+def test_a_moment_falls_to_its_fault(name: str) -> None:
+    for events, time_s, node, expected in MOMENTS[name]:
+        assert found_at(events, time_s, node) == expected
 
 
 def test_a_fault_is_named_by_what_it_did() -> None:
@@ -241,7 +236,7 @@ def test_a_mutant_gives_moments_to_other_faults(
 ) -> None:
     mutate(monkeypatch)
     with pytest.raises(AssertionError):
-        test_outside_of_all_windows_the_nearest_fault_of_the_node_counts()
+        test_a_moment_falls_to_its_fault("outside of all windows, the nearest of the node")
 
 
 def test_a_checker_that_is_not_told_of_faults_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

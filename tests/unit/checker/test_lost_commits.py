@@ -9,7 +9,7 @@ from splitbrain.checker.lost_commits import check
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.contracts.committed import CommittedLog
-from tests.unit.checker.operations import log, logs, operation, record
+from tests.unit.checker.operations import Ending, log, logs, operation, record
 
 
 def judged(*operations: Any, **fields: Any) -> CheckResult:
@@ -19,6 +19,8 @@ def judged(*operations: Any, **fields: Any) -> CheckResult:
 WRITE = operation("write", 5, start=0, end=9, position=(1, 1))
 HELD = record(1, 1, "write", 5)
 OTHER = record(1, 2, "write", 6)
+ADD = operation("add", 7, start=0, end=5, key="s")
+NAMELESS = operation("write", 5, start=0, end=9)
 
 
 def held_by(count: int, dumped: int = 3) -> dict[str, Any]:
@@ -83,9 +85,8 @@ def test_an_acknowledged_cas_is_found_by_its_place() -> None:
 
 
 def test_without_positions_a_unique_value_tells() -> None:
-    nameless = operation("write", 5, start=0, end=9)
-    assert judged(nameless, committed_logs=logs(HELD)).verdict is Verdict.VALID
-    assert judged(nameless, committed_logs=logs(OTHER)).verdict is Verdict.INVALID
+    assert judged(NAMELESS, committed_logs=logs(HELD)).verdict is Verdict.VALID
+    assert judged(NAMELESS, committed_logs=logs(OTHER)).verdict is Verdict.INVALID
 
 
 def test_without_positions_equal_changes_are_counted() -> None:
@@ -107,81 +108,53 @@ def test_equal_changes_in_a_shortened_log_cannot_be_told() -> None:
     assert result.verdict is Verdict.UNKNOWN
 
 
-def test_an_element_missing_from_every_final_read_is_lost_without_any_log() -> None:
-    result = judged(
-        operation("add", 7, start=0, end=5, key="s"),
-        operation("add", 8, start=1, end=6, key="s"),
-        operation("read", None, [8], start=10, end=12, key="s", final=True),
-    )
-    assert result.verdict is Verdict.INVALID
-    assert result.figures["lost"] == 1
-    assert "no final read shows it" in result.reason
-
-
-def test_elements_that_final_reads_show_are_held_without_any_log() -> None:
-    result = judged(
-        operation("add", 7, start=0, end=5, key="s"),
-        operation("read", None, [7], start=10, end=12, key="s", final=True),
-    )
-    assert result.verdict is Verdict.VALID
-
-
-def test_an_element_shown_by_a_read_but_gone_from_the_logs_is_lost() -> None:
-    result = judged(
-        operation("add", 7, start=0, end=5, key="s"),
-        operation("read", None, [7], start=10, end=12, key="s", final=True),
-        committed_logs=logs(OTHER),
-    )
-    assert result.verdict is Verdict.INVALID
+@pytest.mark.parametrize(
+    ("shown", "committed", "verdict"),
+    [
+        ([8], {}, Verdict.INVALID),
+        ([7], {}, Verdict.VALID),
+        ([7], logs(OTHER), Verdict.INVALID),  # shown by a read, but gone from the logs
+    ],
+)
+def test_final_reads_tell_of_an_element_where_there_is_no_log(
+    shown: list[int], committed: Any, verdict: Verdict
+) -> None:
+    read = operation("read", None, shown, start=10, end=12, key="s", final=True)
+    result = judged(ADD, read, committed_logs=committed)
+    assert result.verdict is verdict
+    assert result.figures["lost"] == (verdict is Verdict.INVALID)
+    assert ("no final read shows it" in result.reason) == (shown == [8])
 
 
 def test_nothing_is_called_lost_before_the_nodes_converged() -> None:
     result = judged(WRITE, committed_logs=held_by(0), converged=False)
     assert result.verdict is Verdict.UNKNOWN
     assert "did not converge" in result.reason
-
-
-def test_changes_without_any_log_are_unknown() -> None:
-    assert judged(WRITE).verdict is Verdict.UNKNOWN
+    assert judged(WRITE).verdict is Verdict.UNKNOWN  # no log at all
 
 
 def test_an_ended_budget_is_unknown_with_its_reason() -> None:
-    class Ended:
-        def exhausted(self) -> str | None:
-            return "memory budget of 1 MiB used up"
-
-    result = check(Evidence(operations=(WRITE,), committed_logs=held_by(0), voters=3), Ended())
+    result = check(Evidence(operations=(WRITE,), committed_logs=held_by(0), voters=3), Ending())
     assert result.verdict is Verdict.UNKNOWN
-    assert "memory budget" in result.reason
+    assert "time budget" in result.reason
 
 
 # --- mutants ---------------------------------------------------------------------------------
 
 
 def verdicts() -> list[Verdict]:
-    element = operation("add", 7, start=0, end=5, key="s")
     final = operation("read", None, [8], start=10, end=12, key="s", final=True)
     equal = [operation("write", 5, start=start, end=start + 5) for start in (0, 10)]
     return [
         judged(WRITE, committed_logs=held_by(1)).verdict,
         judged(WRITE, committed_logs=held_by(2)).verdict,
         judged(WRITE, committed_logs=logs(record(9, 2, "write", 6), start=9)).verdict,
-        judged(element, final).verdict,
+        judged(ADD, final).verdict,
         judged(*equal, committed_logs=logs(HELD)).verdict,
     ]
 
 
-EXPECTED = [
-    Verdict.INVALID,
-    Verdict.VALID,
-    Verdict.UNKNOWN,
-    Verdict.INVALID,
-    Verdict.INVALID,
-]
-
-
-def everything_held(self: NodeLog, position: tuple[int, int], _: Any) -> Presence:
-    return Presence.HELD
+EXPECTED = [Verdict(word) for word in ("invalid", "valid", "unknown", "invalid", "invalid")]
 
 
 def snapshots_forgotten(self: NodeLog, position: tuple[int, int], _: Any) -> Presence:
@@ -195,7 +168,7 @@ def test_the_unchanged_checker_gives_the_expected_verdicts() -> None:
 @pytest.mark.parametrize(
     ("target", "name", "value"),
     [
-        (NodeLog, "at", everything_held),
+        (NodeLog, "at", lambda *_: Presence.HELD),
         (NodeLog, "at", snapshots_forgotten),
         (lost_commits, "_shown_by_final_reads", lambda operations: {}),
         (lost_commits, "_judge_counts", lambda *_: None),
@@ -292,9 +265,6 @@ def tailed(node: str, *records: Any, end: int) -> CommittedLog:
     return CommittedLog(node=node, start_offset=0, end_offset=end, records=records)
 
 
-NAMELESS = operation("write", 5, start=0, end=9)
-
-
 @pytest.mark.parametrize("write", [WRITE, NAMELESS])
 def test_a_record_above_a_node_s_commit_position_is_neither_held_nor_absent(write: Any) -> None:
     held = {"n1": log("n1", HELD), "n2": tailed("n2", HELD, end=1), "n3": log("n3")}
@@ -305,7 +275,6 @@ def test_a_record_above_a_node_s_commit_position_is_neither_held_nor_absent(writ
 
 # --- members that were not read ----------------------------------------------------------------
 
-ADD = operation("add", 7, start=0, end=5, key="s")
 MEMBERS = frozenset({"n1", "n2", "n3"})
 
 
@@ -334,19 +303,11 @@ def test_final_reads_that_failed_read_nobody() -> None:
 
 
 def test_a_violation_that_was_found_outlives_the_budget() -> None:
-    class Later:
-        def __init__(self) -> None:
-            self.asked = 0
-
-        def exhausted(self) -> str | None:
-            self.asked += 1
-            return "time is up" if self.asked > 1 else None
-
     lost_commits_in_two_polls = [
         operation("write", number, start=number, end=number + 1)
         for number in range(findings.POLL_INTERVAL + 1)
     ]
     evidence = Evidence(tuple(lost_commits_in_two_polls), committed_logs=logs(OTHER), voters=3)
-    result = check(evidence, Later())
+    result = check(evidence, Ending(1))
     assert result.verdict is Verdict.INVALID
-    assert "Not finished: time is up." in result.reason
+    assert "Not finished: time budget of 1 s used up." in result.reason

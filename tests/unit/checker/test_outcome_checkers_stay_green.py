@@ -10,6 +10,7 @@ from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import linearizable
+from tests.unit.checker.operations import Ending
 from tests.unit.checker.small_histories import random_history
 
 HISTORIES = 4000
@@ -56,13 +57,9 @@ def test_an_orderable_history_is_never_invalid(model: str, checker: str) -> None
 
 @pytest.mark.parametrize(("model", "checker"), PAIRS)
 def test_an_ended_budget_is_unknown_with_its_reason(model: str, checker: str) -> None:
-    class Ended:
-        def exhausted(self) -> str | None:
-            return "time budget of 1 s used up"
-
     random = Random(f"ended {model} {checker}")
     histories = [without_open_ones(random_history(random, model)) for _ in range(50)]
     longest = max(histories, key=len)
-    result = checker_named(checker)(Evidence(operations=tuple(longest)), Ended())
+    result = checker_named(checker)(Evidence(operations=tuple(longest)), Ending())
     assert result.verdict is Verdict.UNKNOWN
     assert result.reason == "Not finished: time budget of 1 s used up."

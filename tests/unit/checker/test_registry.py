@@ -45,6 +45,10 @@ def test_the_total_of_a_bank_is_part_of_its_name() -> None:
     for name in ("bank:total=", "bank:total=ten", "bank:total=1.5"):
         with pytest.raises(UsageError, match="is no whole number"):
             checker_named(name)
+    read = operation("read", None, {"a": 5, "b": 4}, start=0, end=1)
+    for total, verdict in ((10, Verdict.INVALID), (9, Verdict.VALID)):
+        checker = checker_named(f"bank:total={total}")
+        assert checker(Evidence(operations=(read,)), Unlimited()).verdict is verdict
 
 
 def test_the_models_of_the_command_line_are_there() -> None:

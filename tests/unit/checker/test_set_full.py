@@ -1,4 +1,6 @@
 from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import cycle
 from random import Random
 from typing import Any
@@ -8,120 +10,18 @@ import pytest
 
 from splitbrain.checker import set_full, set_sightings
 from splitbrain.checker.set_full import check
-from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.history.records import PairedOperation
-from tests.unit.checker.operations import operation
+from tests.unit.checker.outcome_cases import add, read
 
 
-def add(element: Any, start: int, end: int | None = None, **fields: Any) -> PairedOperation:
-    return operation("add", element, start=start, end=end, **fields)
-
-
-def read(elements: list[Any], start: int, end: int, **fields: Any) -> PairedOperation:
-    return operation("read", None, elements, start=start, end=end, **fields)
-
-
-def judged(*operations: PairedOperation, **options: Any) -> CheckResult:
-    return check(operations, Unlimited(), **options)
+def judged(*operations: PairedOperation) -> CheckResult:
+    return check(operations, Unlimited())
 
 
 def kinds(result: CheckResult) -> list[str]:
     return [violation["kind"] for violation in result.violations]
-
-
-def test_a_set_that_keeps_everything_is_valid() -> None:
-    result = judged(add(1, 0, 5), add(2, 3, 9), read([1], 6, 8), read([1, 2], 10, 12, final=True))
-    assert result.verdict is Verdict.VALID
-    assert result.figures["acknowledged"] == 2
-    assert result.figures["final-reads"] == 1
-
-
-def test_an_acknowledged_element_that_no_later_read_shows_is_lost() -> None:
-    result = judged(add(1, 0, 5), read([], 6, 8))
-    assert result.verdict is Verdict.INVALID
-    assert kinds(result) == ["lost"]
-    assert "Element 1 of set a was acknowledged (index 0)" in result.violations[0]["sentence"]
-
-
-def test_an_unacknowledged_element_that_was_seen_and_then_vanished_is_lost() -> None:
-    result = judged(add(1, 0), read([1], 2, 4), read([], 6, 8))
-    assert kinds(result) == ["lost"]
-
-
-def test_an_unacknowledged_element_that_nobody_saw_is_no_loss() -> None:
-    assert judged(add(1, 0), add(2, 1, 3), read([2], 6, 8)).verdict is Verdict.VALID
-
-
-def test_an_element_that_goes_and_comes_back_is_stale() -> None:
-    result = judged(add(1, 0, 5), read([], 6, 8), read([1], 9, 11))
-    assert kinds(result) == ["stale"]
-
-
-def test_stale_reads_are_observations_where_the_system_promises_no_more() -> None:
-    result = judged(add(1, 0, 5), read([], 6, 8), read([1], 9, 11), stale_reads_allowed=True)
-    assert result.verdict is Verdict.VALID
-    assert [seen["kind"] for seen in result.observations] == ["stale"]
-
-
-def test_a_read_that_overlaps_the_add_may_miss_it() -> None:
-    assert judged(add(1, 0, 5), read([], 5, 8), read([1], 9, 11)).verdict is Verdict.VALID
-
-
-def test_a_miss_that_overlaps_the_last_sight_is_stale_not_lost() -> None:
-    # The read that misses it was invoked last, but the one that shows it returned later.
-    result = judged(add(1, 0, 5), read([1], 6, 20), read([], 7, 9))
-    assert kinds(result) == ["stale"]
-
-
-def test_a_miss_after_the_last_sight_is_lost_even_beside_an_earlier_miss() -> None:
-    result = judged(add(1, 0, 5), read([], 6, 7), read([1], 8, 9), read([], 10, 11))
-    assert kinds(result) == ["lost"]
-
-
-def test_an_element_shown_twice_by_one_read_is_duplicated() -> None:
-    assert kinds(judged(add(1, 0, 5), read([1, 1], 6, 8))) == ["duplicated"]
-
-
-def test_an_element_that_nobody_asked_for_is_a_phantom() -> None:
-    result = judged(add(1, 0, 5), read([1, 7], 6, 8))
-    assert kinds(result) == ["phantom"]
-    assert "nobody ever asked" in result.violations[0]["sentence"]
-
-
-def test_an_element_whose_add_certainly_failed_is_a_phantom() -> None:
-    result = judged(add(1, 0, 5, outcome="fail", error="not-leader"), read([1], 6, 8))
-    assert kinds(result) == ["phantom"]
-
-
-def test_an_element_shown_before_its_add_was_invoked_is_a_phantom() -> None:
-    assert kinds(judged(read([1], 0, 3), add(1, 5, 8), read([1], 9, 10))) == ["phantom"]
-
-
-def test_an_earlier_unanswered_add_explains_an_early_sight() -> None:
-    operations = (add(1, 0), read([1], 2, 3), add(1, 5, 8), read([1], 9, 10))
-    assert judged(*operations).verdict is Verdict.VALID
-
-
-def test_elements_that_nobody_looked_for_are_unknown() -> None:
-    result = judged(add(1, 0, 5), read([], 2, 4))
-    assert result.verdict is Verdict.UNKNOWN
-    assert "never looked for" in result.reason
-    assert result.figures["never-read"] == 1
-
-
-def test_a_history_without_any_element_proves_nothing() -> None:
-    """As when the history of a register is judged as one of sets."""
-    register = operation("write", 1, start=0, end=5), operation("read", start=6, end=7)
-    assert judged(*register).verdict is Verdict.UNKNOWN
-    assert judged().verdict is Verdict.UNKNOWN
-
-
-@pytest.mark.parametrize("answer", [5, "abc", {"a": 1}])
-def test_a_read_that_answers_no_list_is_unknown_and_no_crash(answer: Any) -> None:
-    result = judged(add(1, 0, 5), operation("read", None, answer, start=6, end=7))
-    assert result.verdict is Verdict.UNKNOWN
-    assert result.reason == "Not finished: the read of index 6 answered no list of elements."
 
 
 def test_sets_are_judged_apart_by_key() -> None:
@@ -134,27 +34,10 @@ def test_sets_are_judged_apart_by_key() -> None:
     assert [violation["key"] for violation in result.violations] == ["b"]
 
 
-def test_a_failed_read_shows_nothing() -> None:
-    result = judged(
-        add(1, 0, 5), operation("read", start=6, end=7, outcome="fail"), read([1], 8, 9)
-    )
-    assert result.verdict is Verdict.VALID
-
-
 def test_violations_are_counted_in_full_and_named_in_part() -> None:
     result = judged(*(add(n, n, n + 1) for n in range(100)), read([], 200, 201))
     assert result.figures["lost"] == 100
     assert len(result.violations) == set_full.NAMED_MAX
-
-
-def test_an_ended_budget_is_unknown_with_its_reason() -> None:
-    class Ended:
-        def exhausted(self) -> str | None:
-            return "time budget of 1 s used up"
-
-    result = check([add(1, 0, 5), read([1], 6, 8)], Ended())
-    assert result.verdict is Verdict.UNKNOWN
-    assert "time budget of 1 s" in result.reason
 
 
 # --- against definitions taken literally -----------------------------------------------------
@@ -226,27 +109,13 @@ def test_the_linear_algorithm_agrees_with_the_definitions_taken_literally() -> N
     assert not counts_differ(Random("set-full"), 3000)
 
 
-def never_seen_again_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(set_full, "last_sights", lambda *_: {})
+def late_sights(*arguments: Any) -> Any:
+    """They are still elements, but nobody returns to tell of them."""
+    first, repeating = first_sights(*arguments)
+    return {e: msgspec.structs.replace(seen, end=10_000) for e, seen in first.items()}, repeating
 
 
-def known_by_sight_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    def sights(*_: Any) -> Any:
-        first, repeating = original(*_)
-        # They are still elements, but nobody returns to tell of them.
-        late = {e: msgspec.structs.replace(read, end=10_000) for e, read in first.items()}
-        return late, repeating
-
-    original = set_sightings._first_sights
-    monkeypatch.setattr(set_sightings, "_first_sights", sights)
-
-
-def ties_ordered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        set_sightings, "bisect_right", lambda starts, known: sum(s < known for s in starts)
-    )
-    # The elements that it then calls missing cannot be named, which is no point here.
-    monkeypatch.setattr(set_full, "_missing", lambda *_, **__: {"sentence": ""})
+first_sights = set_sightings._first_sights
 
 
 class CountsNothing(Counter[Any]):
@@ -254,34 +123,34 @@ class CountsNothing(Counter[Any]):
         pass
 
 
-def early_sights_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sight by a read that was not due to show the element makes up for one that was."""
-    kinds = cycle([Counter, CountsNothing])
-
-    def counter() -> Counter[Any]:
-        return next(kinds)()
-
-    monkeypatch.setattr(set_sightings, "Counter", counter)
-    # The elements that it then calls missing cannot be named, which is no point here.
-    monkeypatch.setattr(set_full, "_missing", lambda *_, **__: {"sentence": ""})
+def new_of_next(kinds: Iterator[type[Counter[Any]]]) -> Counter[Any]:
+    return next(kinds)()
 
 
-def presence_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(set_full, "_judge_presence", lambda *_: None)
-
-
-@pytest.mark.parametrize(
-    "mutate",
-    [
-        never_seen_again_forgotten,
-        known_by_sight_forgotten,
-        ties_ordered,
-        early_sights_counted,
-        presence_not_judged,
+#: The elements that are then called missing cannot be named, which is no point here.
+UNNAMED = (set_full, "_missing", lambda *_, **__: {"sentence": ""})
+MUTANTS: dict[str, Callable[[], list[tuple[Any, str, Any]]]] = {
+    "last sights are forgotten": lambda: [(set_full, "last_sights", lambda *_: {})],
+    "elements known by sight are forgotten": lambda: [
+        (set_sightings, "_first_sights", late_sights)
     ],
-)
+    "equal times are in order": lambda: [
+        (set_sightings, "bisect_right", lambda starts, known: sum(s < known for s in starts)),
+        UNNAMED,
+    ],
+    # A sight by a read that was not due to show the element makes up for one that was.
+    "early sights count": lambda: [
+        (set_sightings, "Counter", partial(new_of_next, cycle([Counter, CountsNothing]))),
+        UNNAMED,
+    ],
+    "presence is not judged": lambda: [(set_full, "_judge_presence", lambda *_: None)],
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_mutant_disagrees_with_the_definitions(
-    monkeypatch: pytest.MonkeyPatch, mutate: Any
+    monkeypatch: pytest.MonkeyPatch, mutant: str
 ) -> None:
-    mutate(monkeypatch)
+    for replaced in MUTANTS[mutant]():
+        monkeypatch.setattr(*replaced)
     assert counts_differ(Random("set-full"), 3000)

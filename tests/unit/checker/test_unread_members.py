@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import permutations
 from typing import Any
 
+import msgspec
 import pytest
 
 from splitbrain.checker import bank, counter_bounds, queue_totals, set_full
@@ -12,7 +13,7 @@ from splitbrain.checker.registry import checker_named
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.history.records import PairedOperation
-from tests.unit.checker.operations import operation
+from tests.unit.checker.operations import Ending, operation
 
 MEMBERS = frozenset({"n1", "n2", "n3"})
 #: Makes the answer of one member, to its final read, that lacks or shows what was acknowledged.
@@ -24,27 +25,28 @@ def judged(name: str, *operations: PairedOperation, **fields: Any) -> CheckResul
     return checker_named(name)(Evidence(operations=operations, **given), Unlimited())
 
 
-def of_set(node: str | None, *, shows: bool, final: bool = True, **fields: Any) -> PairedOperation:
-    return _answer("read", [1, 2] if shows else [1], node, final, **fields)
+def _answers(f: str, lacks: Any, shows_all: Any) -> Answer:
+    def answer(
+        node: str | None, *, shows: bool, final: bool = True, start: int = 20, **fields: Any
+    ) -> PairedOperation:
+        result = shows_all if shows else lacks
+        end = start + 5
+        return operation(
+            f, None, result, start=start, end=end, node=node, final=final, key="k", **fields
+        )
+
+    return answer
 
 
-def of_queue(node: str | None, *, shows: bool, final: bool = True, **fields: Any) -> Any:
-    return _answer("drain", [2] if shows else [], node, final, **fields)
+of_set, of_queue = _answers("read", [1], [1, 2]), _answers("drain", [], [2])
+of_counter = _answers("read", 1, 3)
+of_bank = _answers("read", {"a": 5, "b": 0}, {"a": 5, "b": 5})
 
 
-def of_counter(node: str | None, *, shows: bool, final: bool = True, **fields: Any) -> Any:
-    return _answer("read", 3 if shows else 1, node, final, **fields)
-
-
-def of_bank(node: str | None, *, shows: bool, final: bool = True, **fields: Any) -> Any:
-    return _answer("read", {"a": 5, "b": 5 if shows else 0}, node, final, **fields)
-
-
-def _answer(f: str, result: Any, node: str | None, final: bool, **fields: Any) -> PairedOperation:
-    start = fields.pop("start", 20)
-    return operation(
-        f, None, result, start=start, end=start + 5, node=node, final=final, key="k", **fields
-    )
+def read(result: Any, *, f: str = "read", node: str = "n1", start: int = 20) -> PairedOperation:
+    """A final answer."""
+    end = start + 5
+    return operation(f, None, result, start=start, end=end, node=node, final=True, key="k")
 
 
 def done(f: str, argument: Any, start: int) -> PairedOperation:
@@ -67,11 +69,29 @@ every_checker = pytest.mark.parametrize("name", list(ANSWERS))
 
 
 def lacking(name: str, *nodes: str | None, **fields: Any) -> list[PairedOperation]:
-    """Final answers of these members, each without what was acknowledged."""
+    """Answers of these members, each without what was acknowledged."""
+    numbers = {node: 30 + place for place, node in enumerate(("n1", "n2", "n3", "n4", None))}
     return [
-        ANSWERS[name](node, shows=False, index=30 + place, process=30 + place, **fields)
-        for place, node in enumerate(nodes)
+        ANSWERS[name](node, shows=False, index=numbers[node], process=numbers[node], **fields)
+        for node in nodes
     ]
+
+
+def of_another_object(name: str) -> PairedOperation:
+    empty: dict[str, Any] = {"counter-bounds": 0, "bank:total=10": {"a": 10}}
+    shown = ANSWERS[name]("n3", shows=True)
+    return msgspec.structs.replace(shown, key="other", result=empty.get(name, []))
+
+
+#: Answers beside the final reads of n1 and n2, none of which reads n3.
+READ_NOBODY: dict[str, Callable[[str], PairedOperation]] = {
+    "of nobody knows whom": lambda name: lacking(name, None)[0],
+    "of a node that is no member": lambda name: lacking(name, "n4")[0],
+    "that failed": lambda name: lacking(name, "n3", outcome="fail")[0],
+    "without an end": lambda name: lacking(name, "n3", outcome="info")[0],
+    "during the load": lambda name: lacking(name, "n3", final=False, start=10)[0],
+    "of another object": of_another_object,
+}
 
 
 @every_checker
@@ -82,76 +102,31 @@ def test_what_an_unread_member_may_hold_is_unknown(name: str) -> None:
 
 
 @every_checker
-def test_what_no_member_has_is_invalid(name: str) -> None:
-    result = judged(name, *BEFORE[name], *lacking(name, "n1", "n2", "n3"))
-    assert result.verdict is Verdict.INVALID
-
-
-@every_checker
-def test_where_one_answer_speaks_for_all_one_is_enough(name: str) -> None:
-    nobody = frozenset[str]()
-    assert judged(name, *BEFORE[name], *lacking(name, "n1"), members=nobody).verdict is (
-        Verdict.INVALID
-    )
-
-
-@every_checker
-def test_an_answer_of_nobody_knows_whom_reads_no_member(name: str) -> None:
-    answers = lacking(name, "n1", "n2", None)
-    assert judged(name, *BEFORE[name], *answers).verdict is Verdict.UNKNOWN
-
-
-@every_checker
-@pytest.mark.parametrize("outcome", ["fail", "info"])
-def test_a_final_read_that_failed_reads_no_member(name: str, outcome: str) -> None:
-    failed = ANSWERS[name]("n3", shows=False, outcome=outcome, index=50, process=50)
-    answers = [*lacking(name, "n1", "n2"), failed]
-    if name == "queue-totals" and outcome == "info":
+@pytest.mark.parametrize("answer", READ_NOBODY)
+def test_an_answer_that_reads_no_member_leaves_it_unknown(name: str, answer: str) -> None:
+    beside = READ_NOBODY[answer](name)
+    verdict = judged(name, *BEFORE[name], beside, *lacking(name, "n1", "n2")).verdict
+    if (name, answer) == ("queue-totals", "without an end"):
         # An operation without an answer may have taken all there was.
-        assert judged(name, *BEFORE[name], *answers).verdict is not Verdict.INVALID
-        return
-    assert judged(name, *BEFORE[name], *answers).verdict is Verdict.UNKNOWN
+        assert verdict is not Verdict.INVALID
+    else:
+        assert verdict is Verdict.UNKNOWN
+
+
+@every_checker
+def test_what_no_member_has_is_invalid(name: str) -> None:
+    everybody = lacking(name, "n1", "n2", "n3")
+    assert judged(name, *BEFORE[name], *everybody).verdict is Verdict.INVALID
+    # Where one answer speaks for all, one is enough.
+    alone = judged(name, *BEFORE[name], *everybody[:1], members=frozenset())
+    assert alone.verdict is Verdict.INVALID
 
 
 @every_checker
 def test_final_reads_that_all_failed_prove_no_loss(name: str) -> None:
     during = ANSWERS[name]("n1", shows=False, final=False, start=10)
-    failed = [
-        ANSWERS[name](node, shows=False, outcome="fail", index=50 + n, process=50 + n)
-        for n, node in enumerate(sorted(MEMBERS))
-    ]
+    failed = lacking(name, *sorted(MEMBERS), outcome="fail")
     assert judged(name, *BEFORE[name], during, *failed).verdict is Verdict.UNKNOWN
-
-
-@every_checker
-def test_an_answer_of_a_node_that_is_no_member_reads_no_member(name: str) -> None:
-    answers = lacking(name, "n1", "n2", "n4")
-    assert judged(name, *BEFORE[name], *answers).verdict is Verdict.UNKNOWN
-
-
-@every_checker
-def test_an_answer_during_the_load_is_no_final_one(name: str) -> None:
-    during = ANSWERS[name]("n3", shows=False, final=False, index=10, process=10, start=10)
-    assert judged(name, *BEFORE[name], during, *lacking(name, "n1", "n2")).verdict is (
-        Verdict.UNKNOWN
-    )
-
-
-@every_checker
-def test_objects_are_read_apart(name: str) -> None:
-    """That a member was read for one object says nothing of another."""
-    empty: dict[str, Any] = {"counter-bounds": 0, "bank:total=10": {"a": 10}}
-    other = operation(
-        *(ANSWERS[name]("n3", shows=True).f, None, empty.get(name, [])),
-        start=20,
-        end=25,
-        node="n3",
-        final=True,
-        key="other",
-    )
-    assert judged(name, *BEFORE[name], other, *lacking(name, "n1", "n2")).verdict is (
-        Verdict.UNKNOWN
-    )
 
 
 @every_checker
@@ -210,7 +185,7 @@ def test_a_final_read_that_began_before_the_acknowledgement_need_not_show_it() -
 def test_two_members_that_lack_different_elements_are_each_told() -> None:
     adds = tuple(done("add", number, number) for number in range(4))
     reads = [
-        operation("read", None, shown, start=20, end=25, node=node, final=True, key="k", index=20)
+        read(shown, node=node)
         for node, shown in (("n1", [0, 1, 2, 3]), ("n2", [0, 1, 2]), ("n3", [0]))
     ]
     result = judged("set-full", *adds, *reads)
@@ -230,26 +205,18 @@ def test_before_the_nodes_agree_a_lagging_member_is_an_observation_where_stale_r
 
 
 def test_what_is_wrong_for_certain_is_told_beside_what_is_not_known() -> None:
-    phantom = operation("read", None, [1, 9], start=20, end=25, node="n1", final=True, key="k")
-    result = judged("set-full", *BEFORE["set-full"], phantom)
+    result = judged("set-full", *BEFORE["set-full"], read([1, 9]))
     assert result.verdict is Verdict.INVALID
     assert [found["kind"] for found in result.violations] == ["phantom"]
     assert "n2, n3 were not read at the end and may hold it" in result.reason
 
 
 def test_a_violation_found_before_the_budget_ended_stands() -> None:
-    class Later:
-        asked = 0
-
-        def exhausted(self) -> str | None:
-            self.asked += 1
-            return "time is up" if self.asked > 1 else None
-
     twice = operation("read", None, [1, 1], start=20, end=25, key="a")
     operations = (operation("add", 1, start=0, end=1, key="a"), twice)
-    result = set_full.check((*operations, *BEFORE["set-full"], of_set("n1", shows=True)), Later())
+    result = set_full.check((*operations, *BEFORE["set-full"], of_set("n1", shows=True)), Ending(1))
     assert result.verdict is Verdict.INVALID
-    assert "Not finished: time is up." in result.reason
+    assert "Not finished: time budget of 1 s used up." in result.reason
 
 
 # --- counters and banks: only what is wrong for good is excused --------------------------------
@@ -269,15 +236,14 @@ def test_a_right_final_read_of_any_member_excuses_none() -> None:
 
 @pytest.mark.parametrize("answer", [-1, 4, 99])
 def test_an_answer_that_no_adds_can_make_is_wrong_whoever_was_not_read(answer: int) -> None:
-    read = operation("read", None, answer, start=20, end=25, node="n1", final=True, key="k")
-    assert judged("counter-bounds", *BEFORE["counter-bounds"], read).verdict is Verdict.INVALID
+    result = judged("counter-bounds", *BEFORE["counter-bounds"], read(answer))
+    assert result.verdict is Verdict.INVALID
 
 
 def test_a_decrement_may_stand_elsewhere_too() -> None:
     adds = done("add", 5, 0), done("add", -2, 2)
-    read = operation("read", None, 5, start=20, end=25, node="n1", final=True, key="k")
-    assert judged("counter-bounds", *adds, read).verdict is Verdict.UNKNOWN
-    assert judged("counter-bounds", *adds, read, members=frozenset()).verdict is Verdict.INVALID
+    assert judged("counter-bounds", *adds, read(5)).verdict is Verdict.UNKNOWN
+    assert judged("counter-bounds", *adds, read(5), members=frozenset()).verdict is Verdict.INVALID
 
 
 def test_a_bank_that_is_right_again_was_wrong_whoever_was_read() -> None:
@@ -288,9 +254,9 @@ def test_a_bank_that_is_right_again_was_wrong_whoever_was_read() -> None:
 
 @pytest.mark.parametrize("balances", [{"a": 10, "b": None}, {"a": 12, "b": -2}, {"a": 4}])
 def test_all_that_a_bank_lacks_may_stand_elsewhere(balances: dict[str, Any]) -> None:
-    read = operation("read", None, balances, start=20, end=25, node="n1", final=True, key="k")
-    assert judged("bank:total=10", read).verdict is Verdict.UNKNOWN
-    assert judged("bank:total=10", read, members=frozenset({"n1"})).verdict is Verdict.INVALID
+    shown = read(balances)
+    assert judged("bank:total=10", shown).verdict is Verdict.UNKNOWN
+    assert judged("bank:total=10", shown, members=frozenset({"n1"})).verdict is Verdict.INVALID
 
 
 # --- queues ----------------------------------------------------------------------------------
@@ -298,17 +264,15 @@ def test_all_that_a_bank_lacks_may_stand_elsewhere(balances: dict[str, Any]) -> 
 
 def test_592_messages_that_stand_on_another_member_are_not_lost() -> None:
     puts = [done("enqueue", number, 2 * number) for number in range(600)]
-    taken = operation(
-        "drain", None, list(range(8)), start=2_000, end=2_001, node="n1", final=True, key="k"
-    )
+    taken = read(list(range(8)), f="drain", start=2_000)
     one = judged("queue-totals", *puts, taken)
     assert (one.verdict, one.figures["perhaps-elsewhere"]) == (Verdict.UNKNOWN, 592)
     others = [
-        operation("drain", None, rest, start=2_002, end=2_003, node=node, final=True, key="k")
+        read(rest, f="drain", node=node, start=2_010)
         for node, rest in (("n2", list(range(8, 600))), ("n3", []))
     ]
     assert judged("queue-totals", *puts, taken, *others).verdict is Verdict.VALID
-    others = lacking("queue-totals", "n2", "n3", start=2_002)
+    others = lacking("queue-totals", "n2", "n3", start=2_010)
     result = judged("queue-totals", *puts, taken, *others)
     assert (result.verdict, result.figures["lost"]) == (Verdict.INVALID, 592)
 
@@ -322,8 +286,7 @@ def test_a_member_that_found_its_queue_empty_too_early_was_not_read() -> None:
 
 
 def test_duplicates_and_phantoms_need_no_other_member() -> None:
-    twice = operation("drain", None, [2, 2, 7], start=20, end=25, node="n1", final=True, key="k")
-    result = judged("queue-totals", *BEFORE["queue-totals"], twice)
+    result = judged("queue-totals", *BEFORE["queue-totals"], read([2, 2, 7], f="drain"))
     assert {found["kind"] for found in result.violations} == {"phantom", "duplicated"}
 
 

@@ -1,5 +1,6 @@
 """Runs prepared tests against the quorum in memory, fast enough for the unit tier."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,3 +66,14 @@ class FakeRun:
         read = read_json_lines(path, type_, problems)
         assert problems == []
         return read
+
+
+def before(thing: Any, call: str, act: Callable[..., object]) -> None:
+    """Have this done before each call, with its arguments; what it raises is the call's."""
+    original = getattr(thing, call)
+
+    def called(*arguments: Any, **options: Any) -> Any:
+        act(*arguments, **options)
+        return original(*arguments, **options)
+
+    setattr(thing, call, called)

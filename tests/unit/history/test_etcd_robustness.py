@@ -17,10 +17,8 @@ LONG = "a value of more than nineteen bytes"
 
 
 def put(key: str, value: str, lease: int = 0) -> dict[str, Any]:
-    return {
-        "Type": "put-operation",
-        "Put": {"Key": key, "Value": {"Value": value}, "LeaseID": lease},
-    }
+    content = {"Key": key, "Value": {"Value": value}, "LeaseID": lease}
+    return {"Type": "put-operation", "Put": content}
 
 
 def delete(key: str) -> dict[str, Any]:
@@ -37,21 +35,13 @@ def txn(
     otherwise: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     conditions = [{"Key": only_if[0], "ExpectedRevision": only_if[1]}] if only_if else None
-    return {
-        "Type": "txn",
-        "Txn": {
-            "Conditions": conditions,
-            "OperationsOnSuccess": list(steps),
-            "OperationsOnFailure": otherwise,
-        },
-    }
+    branches = {"OperationsOnSuccess": list(steps), "OperationsOnFailure": otherwise}
+    return {"Type": "txn", "Txn": {"Conditions": conditions, **branches}}
 
 
 def span(start: str, end: str = "", limit: int = 0, revision: int = 0) -> dict[str, Any]:
-    return {
-        "Type": "range",
-        "Range": {"Start": start, "End": end, "Limit": limit, "Revision": revision},
-    }
+    content = {"Start": start, "End": end, "Limit": limit, "Revision": revision}
+    return {"Type": "range", "Range": content}
 
 
 def found(*pairs: tuple[str, str, int], count: int | None = None) -> dict[str, Any]:
@@ -81,12 +71,7 @@ def recorded(folder: Path, *steps: tuple[dict[str, Any], dict[str, Any]]) -> Pat
 
 def shown(operations: list[PairedOperation]) -> list[tuple[str, str | None, Any, str]]:
     return [
-        (
-            one.f,
-            one.key,
-            one.result if one.f == "read" else one.argument,
-            one.type,
-        )
+        (one.f, one.key, one.result if one.f == "read" else one.argument, one.type)
         for one in operations
     ]
 

@@ -8,12 +8,7 @@ import pytest
 
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import RunId
-from splitbrain.history.plan import (
-    decode_plan,
-    encode_plan,
-    reproduce_command,
-    sub_seed,
-)
+from splitbrain.history.plan import decode_plan, encode_plan, reproduce_command, sub_seed
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.timeline_records import (
     TimelineDisk,

@@ -30,13 +30,17 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def writer(path: Path, **options: float) -> HistoryWriter:
-    return HistoryWriter(path, count().__next__, **options)
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "history.jsonl"
 
 
-def test_events_come_back_as_they_were_written(tmp_path: Path) -> None:
-    path = tmp_path / "history.jsonl"
-    history = writer(path)
+@pytest.fixture
+def history(path: Path) -> HistoryWriter:
+    return HistoryWriter(path, count().__next__)
+
+
+def test_events_come_back_as_they_were_written(history: HistoryWriter, path: Path) -> None:
     written = [
         history.append(0, "invoke", "cas", key="r0-0", value=[1, 2], node="n1"),
         history.append(0, "ok", "cas", key="r0-0", value=[1, 2, True], position=(3, 17)),
@@ -49,17 +53,14 @@ def test_events_come_back_as_they_were_written(tmp_path: Path) -> None:
     assert history.count == 4
 
 
-def test_an_event_is_in_the_file_before_append_returns(tmp_path: Path) -> None:
-    path = tmp_path / "history.jsonl"
-    history = writer(path)
+def test_an_event_is_in_the_file_before_append_returns(history: HistoryWriter, path: Path) -> None:
     for number in range(1, 20):
         history.append(0, "invoke", "write", value=number)
         assert path.read_bytes().count(b"\n") == number
     history.close()
 
 
-def test_a_killed_writer_leaves_every_event_that_it_had_told_of(tmp_path: Path) -> None:
-    path = tmp_path / "history.jsonl"
+def test_a_killed_writer_leaves_every_event_that_it_had_told_of(path: Path) -> None:
     child = subprocess.run(
         [sys.executable, "-c", CHILD, str(path)],
         capture_output=True,
@@ -73,9 +74,9 @@ def test_a_killed_writer_leaves_every_event_that_it_had_told_of(tmp_path: Path) 
     assert [event.index for event in HistoryReader(path)] == told
 
 
-def test_threads_get_indexes_without_gaps_and_times_that_never_decrease(tmp_path: Path) -> None:
-    path = tmp_path / "history.jsonl"
-    history = writer(path)
+def test_threads_get_indexes_without_gaps_and_times_that_never_decrease(
+    history: HistoryWriter, path: Path
+) -> None:
 
     def work(process: int) -> None:
         for _ in range(200):
@@ -169,10 +170,8 @@ def test_a_line_that_does_not_fit_leaves_no_half_behind(
 
 
 def test_a_history_ends_before_the_first_event_that_was_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    history: HistoryWriter, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "history.jsonl"
-    history = writer(path)
     written = history.append(0, "invoke", "write", value=1)
     disk = FullDisk(room=10)
     with monkeypatch.context() as patched:
@@ -190,10 +189,8 @@ def test_a_history_ends_before_the_first_event_that_was_refused(
 
 
 def test_of_several_lines_at_once_the_whole_ones_that_fit_stay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    history: HistoryWriter, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "history.jsonl"
-    history = writer(path)
     events = [Event(index, 7, index, "invoke", "read") for index in range(3)]
     size = len(msgspec.json.encode(events[0])) + 1
     with monkeypatch.context() as patched:
@@ -228,9 +225,9 @@ def test_a_failed_sync_is_told_by_the_next_append(
     lines.close()
 
 
-def test_stamped_events_get_their_index_and_look_like_all_others(tmp_path: Path) -> None:
-    path = tmp_path / "history.jsonl"
-    history = writer(path)
+def test_stamped_events_get_their_index_and_look_like_all_others(
+    history: HistoryWriter, path: Path
+) -> None:
     first = history.append(0, "invoke", "cas", key="r0-0", value=[1, 2], node="n1")
     stamped = [
         Event(0, 7, 3, "invoke", "read", "r1-0"),

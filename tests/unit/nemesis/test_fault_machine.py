@@ -17,10 +17,10 @@ from splitbrain.nemesis.effects import Doing, Evidence, Look
 from splitbrain.nemesis.expectations import Expectation, LinkIs, NodeIs
 from splitbrain.nemesis.fault_machine import FaultMachine, Nemesis
 from splitbrain.nemesis.fault_options import BEYOND_PROMISE
-from splitbrain.nemesis.gate import ToldPromise
+from splitbrain.nemesis.gate import ReportedPromise
 from splitbrain.nemesis.holds import Holds, undisturbed
 from splitbrain.nemesis.kinds import fault_kind, kind_names
-from splitbrain.nemesis.promise import VoterTold
+from splitbrain.nemesis.promise import VoterReport
 
 NODES = tuple(NodeName(f"n{number}") for number in range(1, 6))
 LOAD_END_US = 60_000_000
@@ -31,7 +31,8 @@ class World:
     """Answers each effect at once, in the same call, and keeps what it was asked."""
 
     def __init__(self) -> None:
-        self.nemesis = Nemesis(NODES, NODES, ToldPromise(NODES, Patience(held_us=0)), Patience())
+        promise = ReportedPromise(NODES, Patience(held_us=0))
+        self.nemesis = Nemesis(NODES, NODES, promise, Patience())
         self.now_us = 0
         self.effects: list[effects.Effect] = []
         self.done: list[Act] = []
@@ -69,10 +70,10 @@ class World:
                 answer = NODES[3]
             case effects.AskView():
                 answer = self._aim.view(NODES[0], {})
-            case effects.AskTold():
+            case effects.AskReports():
                 self._looks += 2
-                told = VoterTold(epoch=1, end=5, committed=5, held=5, held_epoch=1)
-                answer = effects.Told(dict.fromkeys(NODES, told), self._looks)
+                told = VoterReport(epoch=1, end=5, committed=5, held=5, held_epoch=1)
+                answer = effects.Reports(dict.fromkeys(NODES, told), self._looks)
             case effects.AskAcknowledged():
                 answer = effects.Acknowledged(0, {})
             case effects.AskExits():
@@ -147,7 +148,7 @@ def test_a_fault_waits_for_a_happening_and_strikes_there() -> None:
     when = Awaited("commits", delay_us=250_000)
     assert world.carry_out(planned("kill", "there", when=when)) == WHOLE
     assert world.effects[:3] == [
-        effects.AskTold(), effects.AwaitHappening(when, LOAD_END_US), effects.Wait(250_000)
+        effects.AskReports(), effects.AwaitHappening(when, LOAD_END_US), effects.Wait(250_000)
     ]  # fmt: skip
     assert world.done == [Kill((NODES[3],)), Start((NODES[3],))]
 

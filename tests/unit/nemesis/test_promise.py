@@ -13,7 +13,7 @@ from splitbrain.nemesis.kinds import fault_kind
 from splitbrain.nemesis.promise import (
     NEVER,
     Demand,
-    VoterTold,
+    VoterReport,
     demand_of,
     majority_of,
     reason_against,
@@ -24,10 +24,10 @@ from splitbrain.nemesis.promise import (
 N1, N2, N3, N4, N5 = FIVE = tuple(NodeName(f"n{number}") for number in range(1, 6))
 THREE = (N1, N2, N3)
 #: Has told of a commit up to 10 in epoch 4, and has all of it on its disk.
-WHOLE = VoterTold(epoch=4, end=10, committed=10, held=10, held_epoch=4)
+WHOLE = VoterReport(epoch=4, end=10, committed=10, held=10, held_epoch=4)
 
 
-def told(nodes: Sequence[NodeName], **others: VoterTold) -> dict[NodeName, VoterTold]:
+def told(nodes: Sequence[NodeName], **others: VoterReport) -> dict[NodeName, VoterReport]:
     return {node: others.get(node, WHOLE) for node in nodes}
 
 
@@ -102,9 +102,9 @@ def test_two_of_three_hold_all_so_the_third_may_forget() -> None:
     assert reason_unmet(DEMAND, THREE, [N1], told(THREE)) is None
 
 
-@pytest.mark.parametrize("other", [SHORT, OLD, VoterTold()], ids=["short", "old", "silent"])
+@pytest.mark.parametrize("other", [SHORT, OLD, VoterReport()], ids=["short", "old", "silent"])
 def test_one_of_three_that_does_not_hold_all_keeps_the_others_from_forgetting(
-    other: VoterTold,
+    other: VoterReport,
 ) -> None:
     reason = reason_unmet(DEMAND, THREE, [N1], told(THREE, n2=other))
     assert reason is not None
@@ -123,7 +123,7 @@ def test_of_five_one_may_lack_something_beside_one_that_forgets_and_no_more() ->
 # --- the rule against what it is for -------------------------------------------------------------
 
 Unmet = Callable[
-    [Demand, Sequence[NodeName], Collection[NodeName], Mapping[NodeName, VoterTold]], str | None
+    [Demand, Sequence[NodeName], Collection[NodeName], Mapping[NodeName, VoterReport]], str | None
 ]
 
 
@@ -137,7 +137,7 @@ def loses(unmet: Unmet) -> bool:
     for held in lengths:
         committed = sorted(held)[len(held) - majority_of(THREE)]
         state = {
-            node: VoterTold(epoch=4, end=end, committed=committed, held=min(end, committed),
+            node: VoterReport(epoch=4, end=end, committed=committed, held=min(end, committed),
                             held_epoch=4)
             for node, end in zip(THREE, held, strict=True)
         }  # fmt: skip
@@ -179,7 +179,7 @@ def test_a_rule_that_does_not_look_how_far_they_hold_loses_something() -> None:
         demand: Demand,
         nodes: Sequence[NodeName],
         forgetful: Collection[NodeName],
-        told: Mapping[NodeName, VoterTold],
+        told: Mapping[NodeName, VoterReport],
     ) -> str | None:
         return reason_unmet(msgspec.structs.replace(demand, offset=0), nodes, forgetful, told)
 

@@ -12,7 +12,7 @@ from splitbrain.contracts.budget import Unlimited
 from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import LoadOptions, Scenario
-from splitbrain.nemesis.k_of_n import Asking
+from splitbrain.nemesis.k_of_n import Repetition
 from splitbrain.nemesis.kinds import fault_kind
 from splitbrain.nemesis.plan_file import from_file_faults, parse_plan_file
 from splitbrain.nemesis.plan_text import fits, plan_toml
@@ -205,7 +205,7 @@ def test_a_plan_is_written_as_the_file_that_reads_back_the_same() -> None:
 def test_a_question_is_settled_as_soon_as_it_can_be(
     tries: int, at_least: int, answers: list[bool], settled_after: int
 ) -> None:
-    asking = Asking(tries, at_least)
+    asking = Repetition(tries, at_least)
     settled = [asking.settled(sum(answers[:tried]), tried) for tried in range(len(answers) + 1)]
     assert settled[:settled_after] == [None] * settled_after
     assert settled[settled_after] is (sum(answers) >= at_least)

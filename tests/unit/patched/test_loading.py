@@ -129,9 +129,7 @@ def test_a_loaded_module_is_not_patched(tmp_path: Path) -> None:
     assert exit_codes.UNUSABLE != 101
 
 
-def test_a_process_has_one_set_for_its_life(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_has_one_set_of_patches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.delitem(sys.modules, exit_codes.__name__)
     patch = patch_of(Path(patch_file(tmp_path, "a-bug", SOURCE, SOURCE + "UNUSABLE = 101\n")))
@@ -143,9 +141,7 @@ def test_a_process_has_one_set_for_its_life(
         install_patches([patch])
 
 
-def test_a_child_has_the_patches_of_its_parent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_has_its_parent_s_patches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert module_words("splitbrain.nodes", lambda: tmp_path) == ["-m", "splitbrain.nodes"]
     middle = SOURCE + "UNUSABLE = 101\n"
     changes = ((SOURCE, middle), (middle, middle.replace("101", "102")))

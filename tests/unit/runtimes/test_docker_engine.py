@@ -3,6 +3,8 @@
 import io
 import socket
 import tarfile
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -54,9 +56,7 @@ def test_a_socket_on_which_nobody_answers(monkeypatch: pytest.MonkeyPatch, tmp_p
         (APIError("odd", explanation="the engine is unwell."), "unwell. The engine's own log"),
     ],
 )
-def test_what_the_engine_refuses_is_one_sentence_with_a_next_step(
-    error: APIError, sentence: str
-) -> None:
+def test_a_refusal_is_one_sentence_with_a_next_step(error: APIError, sentence: str) -> None:
     with pytest.raises(HarnessError, match=sentence), engine_action("start n1", "splitbrain-n1"):
         raise error
 
@@ -69,41 +69,28 @@ def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pods, "_WAIT_S", 0.0)
 
 
-def container(*outcomes: Exception | None) -> Any:
-    """One whose successive pauses end like this."""
-    return Mock(pause=Mock(side_effect=outcomes))
+FROZEN = docker.errors.APIError("container is already paused")
+GONE = docker.errors.NotFound("no such container")
 
 
-def test_a_busy_engine_is_asked_again() -> None:
-    frozen = container(BUSY, BUSY, None)
-    freeze(frozen)
-    assert frozen.pause.call_count == 3
-
-
-def test_a_container_that_is_frozen_stays_so() -> None:
-    frozen = container(docker.errors.APIError("container is already paused"))
-    freeze(frozen)
-    assert frozen.pause.call_count == 1
-
-
-def test_a_container_that_is_frozen_while_it_is_asked_again_is_frozen() -> None:
-    frozen = container(BUSY, docker.errors.APIError("container is already paused"))
-    freeze(frozen)
-    assert frozen.pause.call_count == 2
-
-
-def test_an_engine_that_never_manages_is_believed_in_the_end() -> None:
-    stubborn = container(*[BUSY] * 100)
-    with pytest.raises(docker.errors.APIError, match="unable to freeze"):
-        freeze(stubborn)
-    assert 1 < stubborn.pause.call_count < 100
-
-
-def test_any_other_refusal_is_taken_at_its_word() -> None:
-    gone = container(docker.errors.NotFound("no such container"))
-    with pytest.raises(docker.errors.NotFound):
-        freeze(gone)
-    assert gone.pause.call_count == 1
+@pytest.mark.parametrize(
+    ("outcomes", "tries", "refusal"),
+    [
+        pytest.param((BUSY, BUSY, None), 3, None, id="a busy engine is asked again"),
+        pytest.param((FROZEN,), 1, None, id="frozen already"),
+        pytest.param((BUSY, FROZEN), 2, None, id="frozen while it is asked again"),
+        pytest.param([BUSY] * 100, 50, "unable to freeze", id="believed in the end"),
+        pytest.param((GONE,), 1, "no such container", id="another refusal is taken at its word"),
+    ],
+)
+def test_a_freeze_is_asked_for_again_while_the_engine_is_busy_and_no_longer(
+    outcomes: Sequence[Exception | None], tries: int, refusal: str | None
+) -> None:
+    container: Any = Mock(pause=Mock(side_effect=outcomes))
+    expected = pytest.raises(APIError, match=refusal) if refusal else nullcontext()
+    with expected:
+        freeze(container)
+    assert container.pause.call_count == tries
 
 
 def client(*names: str) -> Any:
@@ -125,18 +112,14 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return folders
 
 
-def test_a_node_whose_name_leads_out_of_the_run_folder_is_not_copied(
-    tmp_path: Path, copied: list[Path]
-) -> None:
+def test_a_node_named_out_of_the_folder_is_not_copied(tmp_path: Path, copied: list[Path]) -> None:
     mark = mark_of_run(RunId("r"), tmp_path / "run" / "lock")
     sweep._salvage(client("../../other", "..", "n1", "/etc"), mark)
     assert copied == [tmp_path / "run" / "nodes" / "n1"]
     assert not (tmp_path / "other").exists()
 
 
-def test_nothing_is_copied_into_a_run_folder_with_a_link(
-    tmp_path: Path, copied: list[Path]
-) -> None:
+def test_no_copy_goes_into_a_run_folder_with_a_link(tmp_path: Path, copied: list[Path]) -> None:
     run = tmp_path / "run"
     run.mkdir()
     (run / "nodes").symlink_to(tmp_path)
@@ -145,12 +128,13 @@ def test_nothing_is_copied_into_a_run_folder_with_a_link(
     assert copied == []
 
 
-def archive(*members: tuple[str, bytes]) -> io.BytesIO:
+def archive(*members: tuple[str, bytes], link: str = "") -> io.BytesIO:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as writer:
         for name, content in members:
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
+            entry.type, entry.linkname = (tarfile.SYMTYPE, link) if link else (tarfile.REGTYPE, "")
             writer.addfile(entry, io.BytesIO(content))
     buffer.seek(0)
     return buffer
@@ -162,19 +146,14 @@ def test_an_archive_of_one_folder_becomes_that_folder(tmp_path: Path) -> None:
     assert (tmp_path / "d" / "quorum-state").read_bytes() == b"y"
 
 
-def test_an_archive_that_leads_out_of_its_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(tarfile.TarError):
-        archives.unpack(archive(("data/../../escaped", b"x")), tmp_path / "d")
+@pytest.mark.parametrize(
+    ("packed", "problem"),
+    [
+        (archive(("data/../../escaped", b"x")), "leads out of the archive's folder"),
+        (archive(("data/link", b""), link="/etc/passwd"), "neither a folder nor a plain file"),
+    ],
+)
+def test_unfit_members_are_refused(tmp_path: Path, packed: io.BytesIO, problem: str) -> None:
+    with pytest.raises(tarfile.TarError, match=problem):
+        archives.unpack(packed, tmp_path / "d")
     assert not (tmp_path.parent / "escaped").exists()
-
-
-def test_a_link_in_an_archive_is_refused(tmp_path: Path) -> None:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as writer:
-        entry = tarfile.TarInfo("data/link")
-        entry.type = tarfile.SYMTYPE
-        entry.linkname = "/etc/passwd"
-        writer.addfile(entry)
-    buffer.seek(0)
-    with pytest.raises(tarfile.TarError, match="neither a folder nor a plain file"):
-        archives.unpack(buffer, tmp_path / "d")

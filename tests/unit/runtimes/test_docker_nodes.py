@@ -1,5 +1,6 @@
 """Limits, clocks and watch of containers, against an engine that answers as real ones did."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -97,9 +98,7 @@ def test_what_ended_the_life_before_says_nothing_of_the_one_that_goes_on() -> No
 
 
 @pytest.mark.parametrize("sign", ["enforced_memory", "is_leaving"])
-def test_a_lifted_limit_is_over_when_whom_it_has_ended_is_gone(
-    monkeypatch: pytest.MonkeyPatch, sign: str
-) -> None:
+def test_a_lifted_limit_waits_for_killed_nodes(monkeypatch: pytest.MonkeyPatch, sign: str) -> None:
     engine = Engine()
     looks: list[int] = []
 
@@ -171,32 +170,18 @@ def test_a_running_node_that_cannot_tell_is_refused() -> None:
         clocks_of(node, pause, "running", patience_s=0.0).offset_ms(N1)
 
 
-class Client:
-    def close(self) -> None:
-        """Nothing to close."""
-
-
-@pytest.fixture(autouse=True)
-def engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watchdog, "connect", Client)
-    monkeypatch.setattr(watchdog, "_LOOK_INTERVAL_S", 0.001)
-
-
-def stop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, running: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("running", "refusal"), [([3, 1, 0], None), ([3], "some still ran")], ids=["ended", "go on"]
+)
+def test_nodes_are_called_stopped_when_none_is_left(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, running: list[int], refusal: str | None
+) -> None:
     def look(*_: Any) -> int:
         return running.pop(0) if len(running) > 1 else running[0]
 
+    monkeypatch.setattr(watchdog, "connect", lambda: SimpleNamespace(close=lambda: None))
+    monkeypatch.setattr(watchdog, "_LOOK_INTERVAL_S", 0.001)
+    monkeypatch.setattr(watchdog, "_LOOKING_S_MAX", 0.05 if refusal else 60.0)
     monkeypatch.setattr(watchdog, "stop_nodes", look)
-    watchdog.stop_run(RunId("r"), tmp_path)
-
-
-def test_nodes_that_end_are_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    stop(monkeypatch, tmp_path, [3, 1, 0])
-
-
-def test_nodes_that_go_on_are_never_called_stopped(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(watchdog, "_LOOKING_S_MAX", 0.05)
-    with pytest.raises(HarnessError, match="some still ran"):
-        stop(monkeypatch, tmp_path, [3])
+    with pytest.raises(HarnessError, match=refusal) if refusal else nullcontext():
+        watchdog.stop_run(RunId("r"), tmp_path)

@@ -138,9 +138,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_jars_with_the_locked_hashes_are_fetched_once(
-    calls: Path, folder: Path, tmp_path: Path
-) -> None:
+def test_jars_with_right_hashes_are_fetched_once(calls: Path, folder: Path, tmp_path: Path) -> None:
     fetched = jars.fetch_jars(folder, tmp_path / "cache")
     assert sorted(path.name for path in fetched.iterdir()) == ["one-1.0.jar", "two-2.0.jar"]
     assert jars.fetch_jars(folder, tmp_path / "cache") == fetched
@@ -173,9 +171,7 @@ def test_a_missing_jar_is_refused(calls: Path, folder: Path, tmp_path: Path) -> 
     assert calls.exists()
 
 
-def test_a_jar_that_changed_in_the_cache_is_refused(
-    calls: Path, folder: Path, tmp_path: Path
-) -> None:
+def test_a_jar_changed_in_the_cache_is_refused(calls: Path, folder: Path, tmp_path: Path) -> None:
     fetched = jars.fetch_jars(folder, tmp_path / "cache")
     (fetched / "one-1.0.jar").write_text("another")
     with pytest.raises(HarnessError, match=r"one-1\.0\.jar has another hash"):
@@ -189,7 +185,7 @@ def test_without_maven_the_user_is_told_what_to_do(folder: Path, tmp_path: Path)
         jars.fetch_jars(folder, tmp_path / "cache")
 
 
-def test_a_written_lock_says_what_is_there_and_is_read_again(
+def test_a_written_lock_is_read_again(
     calls: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     right = (folder / "jars.lock").read_text()

@@ -57,37 +57,30 @@ def sleeper() -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
 
 
-def test_the_word_done_is_an_end_in_order() -> None:
+@pytest.mark.parametrize(
+    ("lives", "word", "is_closed", "died"),
+    [
+        pytest.param(True, b"done\n", True, False, id="an end in order"),
+        pytest.param(True, b"", True, True, id="closed without the word"),
+        pytest.param(False, b"", False, True, id="dead, and another process keeps the pipe open"),
+        pytest.param(False, b"", True, True, id="long gone"),
+    ],
+)
+def test_an_owner_died_or_ended_well(lives: bool, word: bytes, is_closed: bool, died: bool) -> None:
     reading, writing = os.pipe()
-    os.write(writing, b"done\n")
-    os.close(writing)
-    assert not owner_died(os.getpid(), reading)
-    os.close(reading)
-
-
-def test_a_closed_pipe_without_the_word_is_a_death() -> None:
-    reading, writing = os.pipe()
-    os.close(writing)
-    assert owner_died(os.getpid(), reading)
-    os.close(reading)
-
-
-def test_a_death_is_seen_though_another_process_keeps_the_pipe_open() -> None:
-    reading, writing = os.pipe()
+    os.write(writing, word)
+    if is_closed:
+        os.close(writing)
     with sleeper() as owner:
+        if not lives:
+            owner.kill()
+        if not lives and is_closed:
+            owner.wait()
+        assert owner_died(owner.pid, reading) is died
         owner.kill()
-        assert owner_died(owner.pid, reading)
-    os.close(writing)
     os.close(reading)
-
-
-def test_an_owner_that_is_long_gone_is_a_death() -> None:
-    reading, writing = os.pipe()
-    with sleeper() as owner:
-        owner.kill()
-    assert owner_died(owner.pid, reading)
-    os.close(writing)
-    os.close(reading)
+    if not is_closed:
+        os.close(writing)
 
 
 # --- sweeps among themselves ------------------------------------------------------------------
@@ -158,9 +151,7 @@ def test_a_run_whose_folder_was_deleted_lives_as_long_as_its_process(tmp_path: P
         assert dead
 
 
-def test_a_lock_that_cannot_be_read_is_held_for_all_that_is_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_lock_counts_as_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> int:
         raise PermissionError
 
@@ -170,9 +161,7 @@ def test_a_lock_that_cannot_be_read_is_held_for_all_that_is_known(
     assert not is_living(tmp_path / "lock", gone.word())
 
 
-def test_a_file_system_without_locks_makes_nobody_dead(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_locks_nobody_is_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(95, "not supported")
 
@@ -194,17 +183,13 @@ def test_a_file_system_without_locks_makes_nobody_dead(
         ({"machine": "another", "boot": "another", "started_ticks": 1}, False),
     ],
 )
-def test_an_owner_is_dead_only_where_that_can_be_known(
-    change: dict[str, str | int], dead: bool
-) -> None:
+def test_an_owner_is_dead_only_where_known(change: dict[str, str | int], dead: bool) -> None:
     owner = msgspec.structs.replace(this_process(), **change)
     assert is_known_dead(owner) is dead
     assert owner_of_word(owner.word()) == owner
 
 
-def test_where_machines_have_no_identity_another_start_may_be_another_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_start_may_be_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two containers of one image on two machines that share an engine."""
     monkeypatch.setattr("splitbrain.runtimes.owners._MACHINE", tmp_path / "absent")
     mine = this_process()
@@ -214,9 +199,7 @@ def test_where_machines_have_no_identity_another_start_may_be_another_machine(
     assert is_known_dead(msgspec.structs.replace(mine, started_ticks=1))
 
 
-def test_a_process_that_the_system_hides_is_not_known_to_be_dead(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_hidden_process_is_not_known_to_be_dead(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mounted with hidepid, /proc shows nobody the processes of other users."""
 
     def refuse(*_: object) -> None:

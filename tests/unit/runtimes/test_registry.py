@@ -36,19 +36,14 @@ def test_docker_and_local_are_runtimes() -> None:
     assert {"docker", "local"} <= set(runtime_names())
 
 
-def test_an_engine_that_is_away_is_one_sentence_with_a_way_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_absent_engine_is_one_sentence_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
     with pytest.raises(HarnessError, match=r"no engine's socket.*make engine"):
         runtime("docker")
 
 
 N1 = NodeName("n1")
-ARMS: dict[type[Any], type[Any]] = {
-    arms.LinkArm: LackingLinks,
-    arms.ClockArm: LackingClocks,
-}
+ARMS: dict[type[Any], type[Any]] = {arms.LinkArm: LackingLinks, arms.ClockArm: LackingClocks}
 #: Questions that have an honest answer.
 ANSWERED: dict[str, Any] = {"shaped": {}}
 WORDS: dict[str, Any] = {"link": Link(N1, NodeName("n2")), "node": N1}

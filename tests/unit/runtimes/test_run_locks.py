@@ -106,7 +106,7 @@ def contents(top: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("forge", FORGED)
-def test_what_is_not_a_runs_lock_is_never_held_nor_written(
+def test_a_forged_lock_is_never_held_nor_written(
     run: Path, victim: Path, forge: Callable[[Path, Path], Path]
 ) -> None:
     lock = forge(run, victim)
@@ -196,9 +196,7 @@ def test_a_mark_with_a_lock_of_its_own_user_is_believed(run: Path) -> None:
 
 
 @pytest.mark.parametrize("forge", [a_file_with_content, a_file_of_another_name])
-def test_a_mark_does_not_decide_which_file_a_sweep_writes(
-    run: Path, victim: Path, forge: Callable[[Path, Path], Path]
-) -> None:
+def test_marks_choose_no_file(run: Path, victim: Path, forge: Callable[[Path, Path], Path]) -> None:
     lock = forge(run, victim)
     before = lock.read_bytes()
     with marked(lock) as process:
@@ -207,9 +205,7 @@ def test_a_mark_does_not_decide_which_file_a_sweep_writes(
     assert lock.read_bytes() == before
 
 
-def test_a_mark_of_another_user_makes_no_run_dead_and_ends_nobody(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mark_of_another_user_ends_nothing(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another user's process names a run that is not that user's."""
     monkeypatch.setattr(sweep, "user_of", lambda _: ME + 1)
     with marked(run / "lock") as process:
@@ -219,9 +215,7 @@ def test_a_mark_of_another_user_makes_no_run_dead_and_ends_nobody(
     assert (run / "lock").read_bytes() == b""
 
 
-def test_the_mark_of_a_process_that_becomes_another_program_is_nobodys(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mark_does_not_outlive_its_program(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with marked(run / "lock") as process:
         told = sweep.environment(process.pid)
         answers = iter([told, {}])

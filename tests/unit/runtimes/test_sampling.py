@@ -1,5 +1,6 @@
 """Figures come from the kernel's files, in both layouts that kernels have."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -61,40 +62,6 @@ def test_a_group_that_went_away_with_its_process_is_no_error(proc: Path, cgroups
     assert gauge.read() is None
 
 
-@pytest.mark.parametrize(
-    ("groups", "folder", "files", "share"),
-    [
-        ("0::/abc\n", "abc", {"cpu.max": "25000 100000\n"}, 0.25),
-        ("0::/abc\n", "abc", {"cpu.max": "max 100000\n"}, 0.0),
-        (
-            "1:cpu:/docker/abc\n0::/\n",
-            "cpu/docker/abc",
-            {"cpu.cfs_quota_us": "5000\n", "cpu.cfs_period_us": "100000\n"},
-            0.05,
-        ),
-        (
-            "1:cpu,cpuacct:/docker/abc\n",
-            "cpu,cpuacct/docker/abc",
-            {"cpu.cfs_quota_us": "-1\n", "cpu.cfs_period_us": "100000\n"},
-            0.0,
-        ),
-        ("0::/elsewhere\n", "abc", {"cpu.max": "25000 100000\n"}, None),
-    ],
-)
-def test_an_enforced_share_is_read_in_every_layout(
-    proc: Path,
-    cgroups: Path,
-    groups: str,
-    folder: str,
-    files: dict[str, str],
-    share: float | None,
-) -> None:
-    write(proc / "7" / "cgroup", groups)
-    for name, content in files.items():
-        write(cgroups / folder / name, content)
-    assert enforced_share(7, proc, cgroups) == share
-
-
 def test_a_dying_process_has_left_its_group(proc: Path) -> None:
     write(proc / "7" / "cgroup", "2:memory:/\n1:cpu:/docker/abc\n")
     assert is_leaving(7, "memory", proc)
@@ -103,39 +70,45 @@ def test_a_dying_process_has_left_its_group(proc: Path) -> None:
     assert not is_leaving(0, "memory", proc)
 
 
+ONE, TWO = "0::/abc\n", "1:cpu:/docker/abc\n0::/\n"
+CPU = {"cpu.cfs_quota_us": "5000\n", "cpu.cfs_period_us": "100000\n"}
+KILLED = {"memory.max": "4096\n", "memory.events": "max 7\noom_kill 1\n"}
+
+
 @pytest.mark.parametrize(
-    ("groups", "folder", "files", "found"),
+    ("read", "groups", "folder", "files", "found"),
     [
+        (enforced_share, ONE, "abc", {"cpu.max": "25000 100000\n"}, 0.25),
+        (enforced_share, ONE, "abc", {"cpu.max": "max 100000\n"}, 0.0),
+        (enforced_share, TWO, "cpu/docker/abc", CPU, 0.05),
         (
-            "0::/abc\n",
-            "abc",
-            {"memory.max": "4096\n", "memory.events": "max 7\noom_kill 1\n"},
-            (4096, True),
+            *(enforced_share, "1:cpu,cpuacct:/docker/abc\n", "cpu,cpuacct/docker/abc"),
+            *(CPU | {"cpu.cfs_quota_us": "-1\n"}, 0.0),
+        ),
+        (enforced_share, "0::/elsewhere\n", "abc", {"cpu.max": "25000 100000\n"}, None),
+        (enforced_memory, ONE, "abc", KILLED, (4096, True)),
+        (
+            *(enforced_memory, ONE, "abc"),
+            *({"memory.max": "max\n", "memory.events": "oom_kill 0\n"}, (0, False)),
         ),
         (
-            "0::/abc\n",
-            "abc",
-            {"memory.max": "max\n", "memory.events": "oom_kill 0\n"},
-            (0, False),
-        ),
-        (
-            "1:memory:/docker/abc\n0::/\n",
-            "memory/docker/abc",
+            *(enforced_memory, "1:memory:/docker/abc\n0::/\n", "memory/docker/abc"),
             {"memory.limit_in_bytes": "4096\n", "memory.oom_control": "oom_kill 2\n"},
             (4096, True),
         ),
-        ("0::/elsewhere\n", "abc", {"memory.max": "4096\n"}, None),
+        (enforced_memory, "0::/elsewhere\n", "abc", {"memory.max": "4096\n"}, None),
     ],
 )
-def test_enforced_memory_is_read_in_every_layout(
+def test_what_is_enforced_is_read_in_every_layout(
     proc: Path,
     cgroups: Path,
+    read: Callable[[int, Path, Path], object],
     groups: str,
     folder: str,
     files: dict[str, str],
-    found: tuple[int, bool] | None,
+    found: object,
 ) -> None:
     write(proc / "7" / "cgroup", groups)
     for name, content in files.items():
         write(cgroups / folder / name, content)
-    assert enforced_memory(7, proc, cgroups) == found
+    assert read(7, proc, cgroups) == found

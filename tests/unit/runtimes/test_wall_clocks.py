@@ -31,9 +31,7 @@ def narrow_elf(*segments: int) -> bytes:
 
 
 @pytest.mark.parametrize("make", [elf, narrow_elf])
-def test_a_program_that_names_a_loader_is_dynamic_and_others_are_not(
-    make: Callable[..., bytes],
-) -> None:
+def test_a_program_is_dynamic_that_names_a_loader(make: Callable[..., bytes]) -> None:
     assert wall_clocks.is_dynamic(make(PT_LOAD, PT_INTERP))
     assert not wall_clocks.is_dynamic(make(PT_LOAD, PT_LOAD))
 
@@ -58,9 +56,7 @@ def test_what_is_no_program_is_not_dynamic() -> None:
         (elf(PT_INTERP) + b'\0Go build ID: "x/y"', True, "made by Go"),
     ],
 )
-def test_who_cannot_have_a_clock_is_told_why(
-    head: bytes, is_loaded: bool, words: str | None
-) -> None:
+def test_a_program_without_clock_is_told(head: bytes, is_loaded: bool, words: str | None) -> None:
     problem = wall_clocks.why_no_clock(head, is_loaded)
     assert problem is None if words is None else words in (problem or "")
 
@@ -75,9 +71,7 @@ def test_who_cannot_have_a_clock_is_told_why(
         ("1\n2\n", None),
     ],
 )
-def test_a_reading_is_the_faked_time_between_two_true_ones(
-    printed: str, offset_ms: int | None
-) -> None:
+def test_a_reading_is_a_faked_time_between_true_ones(printed: str, offset_ms: int | None) -> None:
     assert wall_clocks.offset_of_reading(printed) == offset_ms
 
 
@@ -91,7 +85,7 @@ def test_a_reading_is_the_faked_time_between_two_true_ones(
         (1_000, -500_000, 3_000_000_000, "-0.500000\n"),
     ],
 )
-def test_a_clock_is_as_far_ahead_as_it_was_warped_and_has_drifted_since(
+def test_a_clock_is_ahead_by_offset_and_drift(
     offset_ms: int, drift_ppm: int, elapsed_ns: int, line: str
 ) -> None:
     assert wall_clocks.offset_line(offset_ms * 1000, drift_ppm, elapsed_ns) == line

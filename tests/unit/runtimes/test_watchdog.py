@@ -52,7 +52,7 @@ def test_the_stopper_of_the_runs_own_runtime_gets_the_run(
     assert "its nodes are stopped" in capsys.readouterr().out
 
 
-def test_an_engine_that_is_away_is_asked_again_until_it_is_back(
+def test_an_absent_engine_is_asked_again_until_it_is_back(
     dead_owner: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watchdog, "_STOP_INTERVAL_S", 0.001)
@@ -81,9 +81,7 @@ def test_a_stop_that_cannot_be_is_one_sentence_and_3(
     assert "it is away. Start it" in capsys.readouterr().err
 
 
-def test_a_run_that_somebody_else_has_swept_is_not_waited_for(
-    dead_owner: int, tmp_path: Path
-) -> None:
+def test_a_run_that_others_have_swept_is_not_waited_for(dead_owner: int, tmp_path: Path) -> None:
     RunFolder(tmp_path).lock.write_bytes(DEAD)
     asked: list[RunId] = []
 
@@ -95,9 +93,7 @@ def test_a_run_that_somebody_else_has_swept_is_not_waited_for(
     assert asked == [RUN]
 
 
-def test_nobody_is_asked_to_stop_anything_when_the_run_ended_in_order(
-    tmp_path: Path, standard_input: int
-) -> None:
+def test_nothing_is_stopped_when_a_run_ended_in_order(tmp_path: Path, standard_input: int) -> None:
     os.write(standard_input, DONE)
 
     def stop(_run_id: RunId, _folder: Path) -> None:

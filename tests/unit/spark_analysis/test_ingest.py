@@ -10,7 +10,7 @@ import pytest
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.spark_analysis import ingest as ingest_module
+from splitbrain.spark_analysis import run_rows
 from splitbrain.spark_analysis.ingest import ingest, table_folder
 from splitbrain.spark_analysis.schemas import (
     COMMITTED,
@@ -126,7 +126,7 @@ def test_crash_in_the_middle_leaves_every_table_whole_and_is_made_good(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(ingest_module, "state_event_rows", crash)
+        patched.setattr(run_rows, "state_event_rows", crash)
         with pytest.raises(KeyboardInterrupt):
             ingest(folder)
     half = content(folder)

@@ -4,13 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from splitbrain.spark_analysis.part_process import ChildFailed, PartProcess
+from tests.awaiting import await_true
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -39,13 +38,13 @@ def test_a_child_ends_with_its_owner(tmp_path: Path) -> None:
     )
     owner = subprocess.Popen([sys.executable, "-c", asking])
     try:
-        wait_for(lambda: told.exists() and told.read_text() != "")
+        await_true(lambda: told.exists() and told.read_text() != "", 60)
         child = int(told.read_text())
         assert is_running(child)
     finally:
         owner.send_signal(signal.SIGKILL)
         owner.wait()
-    wait_for(lambda: not is_running(child))
+    await_true(lambda: not is_running(child), 60)
 
 
 def test_a_child_that_does_not_start_is_told() -> None:
@@ -64,10 +63,3 @@ def is_running(process_id: int) -> bool:
         return False
     # A zombie has ended; whoever adopted it has not looked yet.
     return status.rpartition(")")[2].split()[0] != "Z" and os.getpid() != process_id
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -31,13 +31,6 @@ def without_bundled_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jdk, "_bundled_java", lambda: None)
 
 
-def test_java_home_comes_before_path(tmp_path: Path) -> None:
-    first = fake_java(tmp_path / "first", "21")
-    second = fake_java(tmp_path / "second", "17")
-    found = find_jdk({"JAVA_HOME": str(first), "PATH": str(second / "bin")})
-    assert (found.home, found.version, found.source) == (first, 21, "JAVA_HOME")
-
-
 def test_java_home_is_taken_as_given_where_its_java_is_a_launcher_of_another(
     tmp_path: Path,
 ) -> None:
@@ -50,17 +43,19 @@ def test_java_home_is_taken_as_given_where_its_java_is_a_launcher_of_another(
     assert found.home == tmp_path / "home"
 
 
-def test_too_old_java_home_gives_way_to_path(tmp_path: Path) -> None:
-    old = fake_java(tmp_path / "old", "1.8")
-    good = fake_java(tmp_path / "good", "17")
-    found = find_jdk({"JAVA_HOME": str(old), "PATH": f"{tmp_path}:{good / 'bin'}"})
-    assert (found.home, found.version, found.source) == (good, 17, "PATH")
-
-
-def test_java_home_without_java_gives_way_to_path(tmp_path: Path) -> None:
-    good = fake_java(tmp_path / "good", "25")
-    found = find_jdk({"JAVA_HOME": str(tmp_path / "gone"), "PATH": str(good / "bin")})
-    assert found.source == "PATH"
+@pytest.mark.parametrize(
+    ("of_home", "source", "version"),
+    [("21", "JAVA_HOME", 21), ("1.8", "PATH", 17), ("", "PATH", 17)],
+)
+def test_java_home_comes_before_path_and_gives_way_where_it_is_too_old_or_gone(
+    tmp_path: Path, of_home: str, source: str, version: int
+) -> None:
+    homes = {"JAVA_HOME": tmp_path / "first", "PATH": fake_java(tmp_path / "second", "17")}
+    if of_home:
+        fake_java(homes["JAVA_HOME"], of_home)
+    path = f"{tmp_path}:{homes['PATH'] / 'bin'}"
+    found = find_jdk({"JAVA_HOME": str(homes["JAVA_HOME"]), "PATH": path})
+    assert (found.home, found.version, found.source) == (homes[source], version, source)
 
 
 @pytest.mark.usefixtures("without_bundled_java")
@@ -128,24 +123,18 @@ def test_cache_that_cannot_be_written_is_named(
         find_jdk({"XDG_CACHE_HOME": str(tmp_path / "file")})
 
 
-@pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[2, 3]"])
-def test_a_local_spark_is_known_as_such(master: str) -> None:
-    assert is_local(master)
-
-
-@pytest.mark.parametrize("master", ["spark://local:7077", "yarn", "local-cluster[2,1,1024]"])
-def test_what_has_executors_of_its_own_is_not_local(master: str) -> None:
-    assert not is_local(master)
+def test_a_local_spark_has_no_executors_of_its_own() -> None:
+    assert all(map(is_local, ("local", "local[2]", "local[*]", "local[2, 3]")))
+    assert not any(map(is_local, ("spark://local:7077", "yarn", "local-cluster[2,1,1024]")))
 
 
 def test_the_address_is_the_one_on_the_way_to_the_master() -> None:
-    assert address_towards("spark://127.0.0.1:7077") == "127.0.0.1"
-    assert address_towards("spark://127.0.0.1:7077,127.0.0.1:7078") == "127.0.0.1"
-
-
-def test_other_kinds_of_cluster_choose_the_address_themselves() -> None:
-    assert address_towards("yarn") is None
-    assert address_towards("k8s://https://127.0.0.1:6443") is None
+    for several in ("", ",127.0.0.1:7078"):
+        assert address_towards(f"spark://127.0.0.1:7077{several}") == "127.0.0.1"
+    # Other kinds of cluster choose the address themselves.
+    assert {address_towards(master) for master in ("yarn", "k8s://https://127.0.0.1:6443")} == {
+        None
+    }
 
 
 def test_a_master_that_cannot_be_reached_is_one_sentence() -> None:

@@ -1,11 +1,10 @@
-"""Each rule of the tidy check is broken once on purpose, and the project itself keeps them all."""
+"""Each rule of the tidy check is broken once on purpose; ``make tidy`` holds the project to all."""
 
 import ast
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import pytest
 
-from tidy.__main__ import findings
 from tidy.style_rules import (
     FUNCTION_LINES_MAX,
     MODULE_LINES_MAX,
@@ -27,11 +26,6 @@ def sentences(found: list[Finding]) -> str:
 
 def function_of(lines: int) -> str:
     return "def long():\n" + "    x = 1\n" * (lines - 1)
-
-
-def test_the_project_keeps_its_own_rules() -> None:
-    root = Path(__file__).parents[3]
-    assert sentences(findings(root)) == ""
 
 
 @pytest.mark.parametrize("name", ["nodes/utils.py", "harness/helpers/clock.py", "tests/misc.py"])

@@ -98,22 +98,23 @@ def test_few_registers_live_at_once() -> None:
     assert keys <= {"r0-0", "r1-0"}
 
 
-def test_registers_get_reads_writes_and_compare_and_sets() -> None:
-    source = make("register")
+@pytest.mark.parametrize(
+    ("name", "shares", "of_readers"),
+    [
+        ("register", {"read": 0.3, "write": 0.4, "cas": 0.3}, "read"),
+        ("topics", {"create": 0.4, "delete": 0.3, "describe": 0.3}, "view"),
+    ],
+)
+def test_functions_have_their_shares_and_readers_only_read(
+    name: str, shares: dict[str, float], of_readers: str
+) -> None:
+    source = make(name)
     operations = [source.operation(slot, n) for n in range(300) for slot in range(2, SLOTS)]
-    share = Counter(operation.f for operation in operations)
-    assert {kind: round(count / len(operations), 1) for kind, count in share.items()} == {
-        "read": 0.3,
-        "write": 0.4,
-        "cas": 0.3,
-    }
-    values = {operation.value for operation in operations if operation.f == "write"}
-    assert values == {1, 2, 3, 4, 5}
-
-
-def test_readers_only_read() -> None:
-    source = make("register")
-    assert {source.operation(1, n).f for n in range(300)} == {"read"}
+    counts = Counter(operation.f for operation in operations)
+    assert {f: round(count / len(operations), 1) for f, count in counts.items()} == shares
+    assert {source.operation(1, n).f for n in range(300)} == {of_readers}
+    written = {operation.value for operation in operations if operation.f == "write"}
+    assert written == ({1, 2, 3, 4, 5} if name == "register" else set())
 
 
 def test_unique_values_are_written_once() -> None:
@@ -204,18 +205,6 @@ def test_creates_of_one_topic_are_told_apart_and_small(brokers: str) -> None:
     assert len(asked) > 20
     for numbers in asked.values():
         assert sorted(numbers) == list(range(1, len(numbers) + 1))
-
-
-def test_topics_are_created_deleted_and_described_and_only_viewed_by_readers() -> None:
-    source = make("topics")
-    operations = [source.operation(slot, n) for n in range(300) for slot in range(2, SLOTS)]
-    share = Counter(operation.f for operation in operations)
-    assert {kind: round(count / len(operations), 1) for kind, count in share.items()} == {
-        "create": 0.4,
-        "delete": 0.3,
-        "describe": 0.3,
-    }
-    assert {source.operation(1, n).f for n in range(300)} == {"view"}
 
 
 def test_readers_create_and_delete_where_that_is_asked_and_view_instead_of_describing() -> None:

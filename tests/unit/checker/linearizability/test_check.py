@@ -19,18 +19,13 @@ from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.contracts.errors import UsageError
 from splitbrain.history.records import PairedOperation
-from tests.unit.checker.operations import operation
+from tests.unit.checker.operations import Ending, operation
 
 STALE_READ = (
     operation("write", 1, start=0, end=2, process=1),
     operation("write", 2, start=3, end=5, process=1),
     operation("read", None, 1, start=6, end=8, process=2, node="n3"),
 )
-
-
-class Ended:
-    def exhausted(self) -> str | None:
-        return "time budget of 1 s used up"
 
 
 def judged(*operations: PairedOperation, model: str = "cas-register") -> CheckResult:
@@ -144,47 +139,30 @@ def test_a_model_that_does_not_exist_is_refused_with_those_that_do() -> None:
 
 def test_an_ended_budget_is_unknown_with_its_reason_never_valid() -> None:
     (part,) = split(STALE_READ, model_named("cas-register"))
-    result = check_part(part, "cas-register", Ended())
+    result = check_part(part, "cas-register", Ending())
     assert result.verdict is Verdict.UNKNOWN
     assert "time budget of 1 s used up" in result.reason
-
-
-class EndsLater:
-    def __init__(self, calls: int) -> None:
-        self.calls = calls
-
-    def exhausted(self) -> str | None:
-        self.calls -= 1
-        return "memory budget used up" if self.calls < 0 else None
 
 
 def test_the_budget_is_asked_while_the_search_runs() -> None:
     hard = generate(HistoryOptions(operations=4 * POLL_INTERVAL, clients=10))
     (part,) = split(hard, model_named("cas-register"))
-    result = check_part(part, "cas-register", EndsLater(2))
+    result = check_part(part, "cas-register", Ending(2))
     assert result.verdict is Verdict.UNKNOWN
-    assert "memory budget used up" in result.reason
+    assert "time budget of 1 s used up" in result.reason
     assert result.figures["configurations"] == 2 * POLL_INTERVAL
 
 
 def test_a_violation_stands_when_the_budget_ends_during_its_explanation() -> None:
     (part,) = split(STALE_READ, model_named("cas-register"))
-    result = check_part(part, "cas-register", EndsLater(1))
+    result = check_part(part, "cas-register", Ending(1))
     assert result.verdict is Verdict.INVALID
     assert result.violation is not None
     assert not result.violation["core_minimal"]
 
 
 def part_result(verdict: Verdict, **fields: Any) -> PartResult:
-    return PartResult(
-        key="k",
-        verdict=verdict,
-        algorithm="a",
-        reason="because.",
-        operations=1,
-        figures={},
-        **fields,
-    )
+    return PartResult("k", verdict, "a", "because.", 1, **fields)
 
 
 @pytest.mark.parametrize(

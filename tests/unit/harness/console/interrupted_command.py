@@ -70,13 +70,13 @@ class Stages:
         sys.path.insert(0, fake_spark(self.folder, "import signal\nsignal.pause()\n"))
         from splitbrain.harness.cli.session import Session
 
-        told = Session.told
+        told = Session.note_verdict
 
         def tell(session: Session, results: Any) -> None:
             told(session, results)
             say("reached spark")
 
-        Session.told = tell  # type: ignore[method-assign]
+        Session.note_verdict = tell  # type: ignore[method-assign]
 
     def teardown(self) -> None:
         """The engine does not answer while the nodes are removed."""

@@ -7,11 +7,7 @@ import pytest
 
 from splitbrain.harness.campaign.replaying.recorded import replay_options
 from splitbrain.harness.cli import main as cli
-from splitbrain.harness.folder.scenario_file import (
-    decode_scenario,
-    encode_scenario,
-    read_recorded,
-)
+from splitbrain.harness.folder.scenario_file import decode_scenario, encode_scenario, read_recorded
 from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.in_process import judge_in_process

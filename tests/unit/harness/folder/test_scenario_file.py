@@ -63,10 +63,7 @@ def test_whatever_a_sweep_draws_can_be_read(beyond_promise: bool) -> None:
         ({"faults": [fault(target="n9")]}, "faults[0].target: there is no target 'n9'"),
         ({"faults": [fault(target="there")]}, "faults[0].target cannot be 'there': it must be"),
         ({"faults": [fault(at_us=-1)]}, "faults[0].at_us cannot be -1: it must be between 0"),
-        (
-            {"faults": [fault(when=Awaited("leads", "n8"))]},
-            "faults[0].when.node cannot be 'n8'",
-        ),
+        ({"faults": [fault(when=Awaited("leads", "n8"))]}, "faults[0].when.node cannot be 'n8'"),
         (
             {"faults": [fault(options={"until_count": "two"})]},
             "faults[0].options.until_count cannot be 'two': it must be a whole number",

@@ -65,9 +65,7 @@ def test_a_run_that_is_being_swept_is_dead(tmp_path: Path) -> None:
         assert not is_alive(living.folder)
 
 
-def test_a_child_that_outlives_its_harness_does_not_make_the_run_look_alive(
-    tmp_path: Path,
-) -> None:
+def test_a_child_that_outlives_its_harness_does_not_make_the_run_look_alive(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HARNESS, str(tmp_path)],
         cwd=ROOT,

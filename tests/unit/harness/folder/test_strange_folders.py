@@ -19,7 +19,7 @@ from splitbrain.harness.judge.analysis_process import AnalysisProcess
 from splitbrain.harness.report.publishing import judge_and_publish
 from splitbrain.harness.run.log_collection import dump_log
 from splitbrain.history import border
-from splitbrain.history.border import stray
+from splitbrain.history.border import foreign_entry
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.systems.registry import system
@@ -215,7 +215,7 @@ def test_data_of_nodes_are_read_through_no_link(
     (data / "inner" / "0.log").touch()
     plant(data / "inner" / "0.log", outside)
     # It hinders no judgement: the system makes there what it likes.
-    assert stray(run) is None
+    assert foreign_entry(run) is None
     target = run / "nodes" / "n1" / "log.jsonl"
     target.unlink()
     told = dump_log((system("kraft"), "n1", data, target), None)  # type: ignore[arg-type]
@@ -235,7 +235,7 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> None:
         "splitbrain.harness.judge.evidence_loader",
         "splitbrain.spark_analysis.ingest",
     ):
-        monkeypatch.setattr(f"{module}.refuse_strays", lambda _: None)
+        monkeypatch.setattr(f"{module}.refuse_foreign_entries", lambda _: None)
     judge_in_process(monkeypatch)
 
 

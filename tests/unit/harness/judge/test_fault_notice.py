@@ -86,7 +86,7 @@ def test_a_change_of_role_is_a_notice(at: int) -> None:
     events["n2"] = follows("n2", (at, "role", {"role": "candidate", "epoch": 2}))
     notice = noticed(state_events=events)
     assert notice.noticed
-    assert notice.words == f"n2 became candidate in epoch 2 after {at - 10_000:,} ms"
+    assert notice.text == f"n2 became candidate in epoch 2 after {at - 10_000:,} ms"
 
 
 @pytest.mark.parametrize("at", [9_999, 13_001])
@@ -121,7 +121,7 @@ def test_a_killed_node_s_own_start_is_no_notice_of_the_others() -> None:
 
 def test_a_node_that_ends_by_itself_under_a_fault_is_a_notice() -> None:
     phases = (Phase(11 * S, "node-exited", node="n2", exit_code=2),)
-    assert noticed(phases=phases).words == "n2 ended by itself after 1,000 ms"
+    assert noticed(phases=phases).text == "n2 ended by itself after 1,000 ms"
     assert noticed(phases=(Phase(2 * S, "node-exited", node="n2"),)).noticed is False
 
 
@@ -130,7 +130,7 @@ def test_a_peer_that_fell_behind_is_a_notice() -> None:
     events["n3"] = [
         event for event in events["n3"] if not 10_400 * MS < (event.time or 0) < 11_900 * MS
     ]
-    assert noticed(state_events=events).words == "n3 took in nothing for 1.5 s while others did"
+    assert noticed(state_events=events).text == "n3 took in nothing for 1.5 s while others did"
 
 
 def test_where_nobody_writes_nobody_falls_behind() -> None:
@@ -162,7 +162,7 @@ def test_where_nobody_writes_nobody_falls_behind() -> None:
 )
 def test_a_request_that_suffers_is_a_notice(suffering: PairedOperation, words: str) -> None:
     notice = noticed(operations=(*LOAD, suffering))
-    assert (notice.noticed, notice.words) == (True, words)
+    assert (notice.noticed, notice.text) == (True, words)
 
 
 def test_failures_as_usual_are_none_and_many_more_are() -> None:
@@ -170,7 +170,7 @@ def test_failures_as_usual_are_none_and_many_more_are() -> None:
     assert noticed(operations=(*LOAD, *refused[:3])).noticed is False
     notice = noticed(operations=(*LOAD, *refused))
     assert notice.noticed
-    assert "48 of 70 operations ended fail (not-leader), where 17 are usual" in notice.words
+    assert "48 of 70 operations ended fail (not-leader), where 17 are usual" in notice.text
 
 
 def test_final_reads_tell_nothing() -> None:
@@ -186,8 +186,8 @@ def test_final_reads_tell_nothing() -> None:
             {"operations": [one for one in LOAD if 10 * S < one.start < 13 * S]},
             "too few operations were made without a fault to compare with",
         ),
-        ({"state_events": {}}, "the nodes told of no role"),
-        ({"state_events": {"n1": follows("n1")}}, "n2, n3 told of no role"),
+        ({"state_events": {}}, "the nodes stated no role"),
+        ({"state_events": {"n1": follows("n1")}}, "n2, n3 stated no role"),
     ],
 )
 def test_what_cannot_be_told_is_said(changes: dict[str, Any], why: str) -> None:
@@ -199,7 +199,7 @@ def test_from_outside_who_leads_is_seen() -> None:
     assert noticed(state_events={}, sightings=seen).noticed is False
     later = (*seen, LeaderSighting(12 * S, NodeName("n2"), 2))
     notice = noticed(state_events={}, sightings=later)
-    assert (notice.noticed, notice.words) == (True, "n2 was seen to lead after 2,000 ms")
+    assert (notice.noticed, notice.text) == (True, "n2 was seen to lead after 2,000 ms")
 
 
 def test_only_faults_that_took_effect_can_be_noticed() -> None:

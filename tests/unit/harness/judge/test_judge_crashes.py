@@ -326,7 +326,7 @@ def test_a_summary_that_cannot_be_shown_raises_nothing(
 ) -> None:
     judge_in_process(monkeypatch)
     found = judge_and_publish(run, analyze=False)
-    monkeypatch.setattr("splitbrain.harness.report.summary._nobody_reads", lambda: None)
+    monkeypatch.setattr("splitbrain.harness.report.summary.forget_output", lambda: None)
     show(found, Console(file=Unwritable(error)))  # type: ignore[arg-type]
     if error is ValueError:
         assert capsys.readouterr().err.startswith("VALID ")

@@ -16,7 +16,7 @@ def said(
     data = content if isinstance(content, bytes) else content.encode()
     (folder / name).write_bytes(data)
     found = last_words(root, "n1", exit_code)
-    return "nothing" if found is None else f"{found.place}: {found.words}"
+    return "nothing" if found is None else f"{found.place}: {found.text}"
 
 
 @pytest.mark.parametrize(

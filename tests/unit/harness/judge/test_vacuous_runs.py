@@ -86,7 +86,7 @@ def no_state_events_of_an_epoch(folder: RunFolder) -> str:
         return {**event, "role": "observer"} if event.get("role") == "leader" else event
 
     edit(folder.state_events("n2"), change)  # type: ignore[arg-type]
-    return "No node told of leading in epoch 2, in which writes were acknowledged."
+    return "No node claimed to lead in epoch 2, in which writes were acknowledged."
 
 
 def no_operation_at_all(folder: RunFolder) -> str:

@@ -19,7 +19,7 @@ from splitbrain.harness.report.message_timeline_section import (
     known_violations,
     message_timeline,
 )
-from splitbrain.harness.report.page_assets import ASSETS, own_script, own_style
+from splitbrain.harness.report.page_assets import ASSETS, own_source
 from splitbrain.history.timeline_records import (
     TimelineFault,
     TimelineLife,
@@ -311,9 +311,9 @@ def test_the_table_has_words_for_every_kind(tmp_path: Path) -> None:
 
 def test_scripts_and_styles_may_stand_in_a_page() -> None:
     for name in SCRIPTS:
-        own_script((ASSETS / name).read_text(encoding="utf-8"))
+        own_source((ASSETS / name).read_text(encoding="utf-8"), "script")
     for name in STYLES:
-        own_style((ASSETS / name).read_text(encoding="utf-8"))
+        own_source((ASSETS / name).read_text(encoding="utf-8"), "style")
 
 
 def _contrast(first: str, second: str) -> float:

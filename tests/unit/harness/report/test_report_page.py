@@ -23,8 +23,7 @@ from splitbrain.harness.report.page import report_page
 from splitbrain.harness.report.page_assets import (
     content_security_policy,
     json_for_script,
-    own_script,
-    own_style,
+    own_source,
 )
 from splitbrain.harness.report.violations import core_operations, show_violations
 from splitbrain.history.plan import reproduce_command
@@ -202,9 +201,9 @@ def test_no_string_can_leave_the_data_element(text: str) -> None:
 def test_scripts_and_styles_that_would_end_early_are_refused() -> None:
     for source in ("x = '</SCRIPT>'", "<!-- x"):
         with pytest.raises(ValueError, match="closing tag"):
-            own_script(source)
+            own_source(source, "script")
     with pytest.raises(ValueError, match="closing tag"):
-        own_style("</style>")
+        own_source("</style>", "style")
 
 
 def test_the_policy_names_each_script_and_no_origin() -> None:

@@ -36,6 +36,15 @@ _STEP_NS = 60_000_000
 _MIB = 1 << 20
 
 
+def _undoing(act: str, kind: str) -> Any:
+    """An act that takes what is bad of this kind from a node, or from some links."""
+
+    def undo(self: "ArmedWorld", places: NodeName | Iterable[Link]) -> None:
+        self._take(act, kind, [places] if isinstance(places, str) else places)
+
+    return undo
+
+
 class ArmedWorld:
     """Nodes, links, disks, clocks, their clients, and the runtime that reaches all of them."""
 
@@ -156,9 +165,6 @@ class ArmedWorld:
     def cut(self, links: Iterable[Link]) -> None:
         self._put("cut", "cut", links, True)
 
-    def restore(self, links: Iterable[Link]) -> None:
-        self._take("restore", "cut", links)
-
     def heal_all(self) -> None:
         self.calls.append("heal_all")
 
@@ -183,23 +189,25 @@ class ArmedWorld:
             for place in list(places):
                 self.bad[kind].pop(place, None)
 
+    restore = _undoing("restore", "cut")
+    unshape = _undoing("unshape", "shape")
+    unreset = _undoing("unreset", "reset")
+    unthrottle = _undoing("unthrottle", "cpu")
+    drain = _undoing("drain", "disk")
+    unstall = _undoing("unstall", "disk")
+    unwarp = _undoing("unwarp", "clock")
+
     # Links.
 
     def shape(self, links: Iterable[Link], shape: Shape) -> str:
         self._put("shape", "shape", links, shape)
         return "a fake"
 
-    def unshape(self, links: Iterable[Link]) -> None:
-        self._take("unshape", "shape", links)
-
     def shaped(self) -> dict[Link, Shape]:
         return dict(self.bad["shape"])
 
     def reset(self, links: Iterable[Link]) -> None:
         self._put("reset", "reset", links, True)
-
-    def unreset(self, links: Iterable[Link]) -> None:
-        self._take("unreset", "reset", links)
 
     def measure(self, link: Link, probes: int, timeout_s: float) -> LinkQuality:
         shape = self.bad["shape"].get(link, Shape())
@@ -224,9 +232,6 @@ class ArmedWorld:
 
     def throttle(self, node: NodeName, cpu_share: float) -> None:
         self._put("throttle", "cpu", [node], cpu_share)
-
-    def unthrottle(self, node: NodeName) -> None:
-        self._take("unthrottle", "cpu", [node])
 
     def throttled(self, node: NodeName) -> float | None:
         return self.bad["cpu"].get(node)
@@ -256,14 +261,8 @@ class ArmedWorld:
         self._put("fill", "disk", [node], "full")
         return "filled"
 
-    def drain(self, node: NodeName) -> None:
-        self._take("drain", "disk", [node])
-
     def stall(self, node: NodeName) -> None:
         self._put("stall", "disk", [node], "stalled")
-
-    def unstall(self, node: NodeName) -> None:
-        self._take("unstall", "disk", [node])
 
     def fail(self, node: NodeName) -> str:
         self._put("fail", "disk", [node], "read-only")
@@ -299,9 +298,6 @@ class ArmedWorld:
 
     def warp(self, node: NodeName, warp: ClockWarp) -> None:
         self._put("warp", "clock", [node], warp.offset_us // US_PER_MS + warp.drift_ppm // 100)
-
-    def unwarp(self, node: NodeName) -> None:
-        self._take("unwarp", "clock", [node])
 
     def offset_ms(self, node: NodeName) -> int:
         return int(self.bad["clock"].get(node, 0))

@@ -3,28 +3,29 @@
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.contracts.fault import FaultEvent
+from splitbrain.contracts.fault import Fault, FaultEvent
 from splitbrain.contracts.names import NodeName
 from splitbrain.harness.folder.results import leading_sentence
 from splitbrain.harness.judge import judge
 from splitbrain.history.course import read_phases
 from tests.unit.harness.judged_runs import judged_run
-from tests.unit.harness.run_fake import FakeRun, fault
+from tests.unit.harness.run_fake import FakeRun, before, fault
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
 N1, N2, N3 = (NodeName(f"n{number}") for number in (1, 2, 3))
 
 
-def patient_run(folder: Path, **options: Any) -> FakeRun:
-    """A run that waits for a busy machine."""
-    run = FakeRun(folder, **options)
+def patient_run(folder: Path, *schedule: Fault) -> FakeRun:
+    """A run that waits for a busy machine; what has ended can be neither frozen nor set free."""
+    run = FakeRun(folder, schedule=schedule, time_limit_s=4.0)
+    for call in ("pause", "resume"):
+        refusing_what_has_ended(run, call)
     patience = msgspec.structs.replace(
         run.timing.nemesis, healed_us=5_000_000, resumed_us=5_000_000
     )
@@ -54,15 +55,11 @@ def dies_at(run: FakeRun, call: str, node: NodeName) -> None:
 
 
 def refusing_what_has_ended(run: FakeRun, call: str) -> None:
-    """As engines do: what has ended can be neither frozen nor set free."""
-    act: Callable[[NodeName], None] = getattr(run.runtime, call)
-
-    def acted(node: NodeName) -> None:
+    def refuse(node: NodeName) -> None:
         if run.quorum.nodes[node].status == "exited":
             raise HarnessError(call, node, "the container is not running", "Start it.")
-        act(node)
 
-    setattr(run.runtime, call, acted)
+    before(run.runtime, call, refuse)
 
 
 def steps(run: FakeRun, index: int) -> list[str]:
@@ -102,10 +99,8 @@ def went_to_its_end(run: FakeRun, node: NodeName, faults: int) -> None:
 def test_a_fault_on_a_node_that_ends_by_itself_is_healed_for_the_others(
     tmp_path: Path, kind: str, target: str, call: str
 ) -> None:
-    schedule = (fault(kind, target), fault("pause", "n2", at_ms=900, duration_ms=300, index=1))
-    run = patient_run(tmp_path, schedule=schedule, time_limit_s=4.0)
-    refusing_what_has_ended(run, "pause")
-    refusing_what_has_ended(run, "resume")
+    other = fault("pause", "n2", at_ms=900, duration_ms=300, index=1)
+    run = patient_run(tmp_path, fault(kind, target), other)
     dies_at(run, call, N3)
     run.run()
     went_to_its_end(run, N3, 2)
@@ -114,13 +109,8 @@ def test_a_fault_on_a_node_that_ends_by_itself_is_healed_for_the_others(
 def test_a_fault_on_a_node_that_has_ended_already_does_not_bite_and_ends_nothing(
     tmp_path: Path,
 ) -> None:
-    schedule = (
-        fault("partition", "n2", at_ms=200, duration_ms=200),
-        fault("pause", "n3", at_ms=700, duration_ms=200, index=1),
-    )
-    run = patient_run(tmp_path, schedule=schedule, time_limit_s=4.0)
-    refusing_what_has_ended(run, "pause")
-    refusing_what_has_ended(run, "resume")
+    late = fault("pause", "n3", at_ms=700, duration_ms=200, index=1)
+    run = patient_run(tmp_path, fault("partition", "n2", at_ms=200, duration_ms=200), late)
     dies_at(run, "cut", N3)
     run.run()
     assert "not-bitten" in steps(run, 1)
@@ -130,11 +120,8 @@ def test_a_fault_on_a_node_that_has_ended_already_does_not_bite_and_ends_nothing
 def test_a_node_that_ends_by_itself_right_before_its_kill_is_told_and_was_not_killed(
     tmp_path: Path,
 ) -> None:
-    schedule = (
-        fault("partition", "n2", at_ms=200, duration_ms=200),
-        fault("kill", "n3", at_ms=450, duration_ms=200, index=1),
-    )
-    run = patient_run(tmp_path, schedule=schedule, time_limit_s=4.0)
+    kill = fault("kill", "n3", at_ms=450, duration_ms=200, index=1)
+    run = patient_run(tmp_path, fault("partition", "n2", at_ms=200, duration_ms=200), kill)
     dies_at(run, "restore", N3)
     run.run()
     assert steps(run, 1)[:3] == ["invoked", "not-bitten", "healing"]
@@ -147,7 +134,7 @@ def test_a_node_that_ends_by_itself_right_before_its_kill_is_told_and_was_not_ki
 def test_another_node_s_partition_is_healed_though_one_end_of_its_links_is_gone(
     tmp_path: Path,
 ) -> None:
-    run = patient_run(tmp_path, schedule=(fault("partition", "n2"),), time_limit_s=4.0)
+    run = patient_run(tmp_path, fault("partition", "n2"))
     reachable = run.runtime.reachable
     # A probe is answered by a process.
     run.runtime.reachable = lambda link, port, timeout_s: (  # type: ignore[method-assign]
@@ -167,13 +154,7 @@ def test_what_cannot_be_healed_keeps_no_killed_node_down(tmp_path: Path, fails: 
     run = FakeRun(tmp_path, schedule=schedule, time_limit_s=0.8)
     run.runtime.fails_at = fails
     started: list[str] = []
-    start = run.runtime.start
-
-    def starts(node: NodeName) -> None:
-        started.append(node)
-        start(node)
-
-    run.runtime.start = starts  # type: ignore[method-assign]
+    before(run.runtime, "start", started.append)
     run.run()
     assert N3 in started
     assert "it was told to fail" in str(run.outcome.failure)

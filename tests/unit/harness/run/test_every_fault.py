@@ -104,7 +104,7 @@ def test_every_page_says_layer_means_proof_and_limits(page: str) -> None:
         r"^(?:\*\*|## )(Layer|How|Proof|What proves it|What it cannot show)", text, re.MULTILINE
     )
     assert [heading.replace("What proves it", "Proof") for heading in found] == [
-        *("Layer", "How", "Proof", "What it cannot show"),
+        *("Layer", "How", "Proof", "What it cannot show")
     ]
 
 

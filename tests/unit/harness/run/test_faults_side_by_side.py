@@ -144,10 +144,7 @@ def test_what_others_hold_is_not_looked_for() -> None:
 
 def test_faults_whose_windows_overlap_are_in_force_at_once() -> None:
     run = Driven(
-        [
-            fault("partition", "n5", 1000, 60_000),
-            fault("kill", "n4", 1001, 60_000, index=1),
-        ]
+        [fault("partition", "n5", 1000, 60_000), fault("kill", "n4", 1001, 60_000, index=1)]
     )
     assert run.failure is None
     assert run.phases(0)[:2] == run.phases(1)[:2] == ["invoked", "verified"]
@@ -165,22 +162,14 @@ def test_faults_whose_windows_do_not_overlap_never_do() -> None:
 
 
 def test_a_fault_of_a_node_that_is_down_does_not_strike() -> None:
-    run = Driven(
-        [
-            fault("kill", "n5", 1000, 600_000),
-            fault("pause", "n5", 200_000, 1000, index=1),
-        ]
-    )
+    run = Driven([fault("kill", "n5", 1000, 600_000), fault("pause", "n5", 200_000, 1000, index=1)])
     assert run.phases(1) == ["not-applicable"]
     assert run.evidence("not-applicable", 1) == "n5 down already"
 
 
 def test_a_node_has_one_fault_of_its_disk_at_a_time() -> None:
     run = Driven(
-        [
-            fault("full-disk", "n5", 1000, 600_000),
-            fault("disk-stall", "n5", 200_000, 1000, index=1),
-        ]
+        [fault("full-disk", "n5", 1000, 600_000), fault("disk-stall", "n5", 200_000, 1000, index=1)]
     )
     assert "another fault of the disk of n5" in run.evidence("not-applicable", 1)
 
@@ -201,10 +190,7 @@ def test_a_majority_is_never_made_to_forget() -> None:
 
 def test_one_fault_that_cannot_be_healed_ends_the_run_and_the_others_are_healed() -> None:
     run = Driven(
-        [
-            fault("partition", "n5", 1000, 60_000),
-            fault("kill", "n4", 1001, 60_000, index=1),
-        ],
+        [fault("partition", "n5", 1000, 60_000), fault("kill", "n4", 1001, 60_000, index=1)],
         deaf=["restore"],
     )
     assert "could not heal the fault 0 (partition:n5)" in str(run.failure)
@@ -219,10 +205,7 @@ def test_one_fault_that_cannot_be_healed_ends_the_run_and_the_others_are_healed(
 def test_a_fault_waits_for_the_leaders_commits_in_an_epoch_and_strikes_there() -> None:
     when = Awaited("leads", epoch=2)
     run = Driven(
-        [
-            fault("kill", "there", 0, 2000, when=when),
-            fault("kill", "leader", 1000, 20_000, index=1),
-        ]
+        [fault("kill", "there", 0, 2000, when=when), fault("kill", "leader", 1000, 20_000, index=1)]
     )
     # Killing the first leader brings the second epoch, and with it the other fault.
     assert run.phases(0)[0] == "invoked"
@@ -239,10 +222,7 @@ def test_what_does_not_happen_in_time_is_not_applicable() -> None:
 @pytest.mark.parametrize("target", ["laggard", "follower"])
 def test_the_laggard_is_the_node_whose_log_ends_first(target: str) -> None:
     run = Driven(
-        [
-            fault("partition", "n3", 1000, 20_000),
-            fault("kill", target, 12_000, 2000, index=1),
-        ]
+        [fault("partition", "n3", 1000, 20_000), fault("kill", target, 12_000, 2000, index=1)]
     )
     hit = [actual.nodes for actual in run.actual if actual.index == 1]
     if target == "laggard":

@@ -12,12 +12,12 @@ from splitbrain.harness.judge.fault_results import fault_results
 from splitbrain.harness.run.state_watch import StateWatch
 from splitbrain.history.fault_windows import fault_windows
 from splitbrain.nemesis.aim import Patience
-from splitbrain.nemesis.effects import AskTold, Doing, Present, Told, Wait
+from splitbrain.nemesis.effects import AskReports, Doing, Present, Reports, Wait
 from splitbrain.nemesis.fault_options import BEYOND_PROMISE
-from splitbrain.nemesis.gate import FaultGate, SparedError, ToldPromise
+from splitbrain.nemesis.gate import FaultGate, ReportedPromise, SparedError
 from splitbrain.nemesis.holds import Holds
 from splitbrain.nemesis.kinds import fault_kind
-from splitbrain.nemesis.promise import NEVER, VoterTold
+from splitbrain.nemesis.promise import NEVER, VoterReport
 from tests.unit.harness.run.driven import Driven, fault
 
 N1 = NodeName("n1")
@@ -71,8 +71,8 @@ class Asked:
                 match doing.send(answer):
                     case Wait(until_us):
                         self.present.now_us, answer = until_us, None
-                    case AskTold():
-                        answer = Told(self._watch.told(), self._watch.looks())
+                    case AskReports():
+                        answer = Reports(self._watch.told(), self._watch.looks())
                     case other:
                         raise AssertionError(other)
         except StopIteration as over:
@@ -94,7 +94,8 @@ def test_who_was_spared_has_not_forgotten() -> None:
     watch = StateWatch()
     for node in nodes:
         tell(watch, "high-watermark", 2, 7, flushed=7, node=node)
-    gate, asked = FaultGate(Holds(), nodes, ToldPromise(nodes, Patience(held_us=0))), Asked(watch)
+    promise = ReportedPromise(nodes, Patience(held_us=0))
+    gate, asked = FaultGate(Holds(), nodes, promise), Asked(watch)
     assert asked.result(wiped(gate, 1)) is None
     # Nobody looks any more, so that nothing is known.
     wipe = fault("wipe", "n1", index=1)
@@ -138,18 +139,18 @@ def tell(
 def test_a_node_holds_what_it_knows_to_be_committed_and_has_on_its_disk() -> None:
     watch = StateWatch()
     tell(watch, "append", 2, 8, flushed=3)
-    assert watch.told()[N1] == VoterTold(epoch=2, end=8)
+    assert watch.told()[N1] == VoterReport(epoch=2, end=8)
     tell(watch, "commit", 2, 7, flushed=5)
-    assert watch.told()[N1] == VoterTold(2, 8, 7, 5, 2)
+    assert watch.told()[N1] == VoterReport(2, 8, 7, 5, 2)
     tell(watch, "append", 2, 9, flushed=8)
-    assert watch.told()[N1] == VoterTold(2, 9, 7, 7, 2)
+    assert watch.told()[N1] == VoterReport(2, 9, 7, 7, 2)
 
 
 def test_what_was_committed_in_an_earlier_epoch_proves_nothing_of_a_new_one() -> None:
     watch = StateWatch()
     tell(watch, "high-watermark", 2, 7, flushed=7)
     tell(watch, "append", 3, 9, flushed=9)
-    assert watch.told()[N1] == VoterTold(3, 9, 7, 7, 2)
+    assert watch.told()[N1] == VoterReport(3, 9, 7, 7, 2)
 
 
 def test_a_truncation_and_a_start_with_less_take_back_what_is_held() -> None:
@@ -158,7 +159,7 @@ def test_a_truncation_and_a_start_with_less_take_back_what_is_held() -> None:
     tell(watch, "truncate", 3, 5, flushed=5)
     assert watch.told()[N1].held == 5
     tell(watch, "started", 3, 0, flushed=0)
-    assert watch.told()[N1] == VoterTold(3, 0, 7, 0, 2)
+    assert watch.told()[N1] == VoterReport(3, 0, 7, 0, 2)
 
 
 def test_a_node_that_does_not_tell_what_is_on_its_disk_holds_nothing() -> None:

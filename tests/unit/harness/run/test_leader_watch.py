@@ -15,7 +15,7 @@ from splitbrain.contracts.system import LeaderView
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.results import Results
 from splitbrain.harness.judge.evidence_loader import load_run
-from splitbrain.harness.judge.judge import _assemble
+from splitbrain.harness.judge.judge import _assemble, _Attempts
 from splitbrain.harness.report.chart_data import shown_reigns
 from splitbrain.harness.report.page import report_page
 from splitbrain.harness.report.summary import to_markdown
@@ -64,9 +64,7 @@ def watching(folder: Path, leader: Any) -> Iterator[tuple[LeaderWatch, Progress,
     clock, stop = RunClock(), Stop()
     with LineWriter(folder / "phases.jsonl") as phases, LineWriter(folder / "leaders") as lines:
         progress = Progress(clock, phases, Traffic())
-        watch = LeaderWatch(
-            leader=leader, clock=clock, lines=lines, progress=progress, stop=stop, interval_s=0.001
-        )
+        watch = LeaderWatch(leader, clock, lines, progress, stop, interval_s=0.001)
         watch.start()
         yield watch, progress, stop
         watch.finish()
@@ -167,9 +165,7 @@ def write_sightings(folder: RunFolder) -> None:
 
 def assembled(root: Path) -> Results:
     """The figures of a run, without what the checkers say."""
-    return _assemble(
-        load_run(root), (), (), lambda what, make, otherwise: make() if what else otherwise
-    )
+    return _assemble(load_run(root), (), (), _Attempts())
 
 
 def test_without_state_events_elections_and_reigns_are_those_seen(tmp_path: Path) -> None:

@@ -11,9 +11,7 @@ from splitbrain.nemesis.kinds import fault_kind, machine_kind_names
 from splitbrain.nemesis.plan import needs
 from tests.unit.harness.run_fake import FakeRun, fault
 
-DISKS = {
-    *("power", "full-disk", "disk-stall", "disk-error", "flip", "truncate", "restore", "wipe"),
-}
+DISKS = {*("power", "full-disk", "disk-stall", "disk-error", "flip", "truncate", "restore", "wipe")}
 CLOCKS = {"clock-jump", "clock-drift", "clock-strobe"}
 LIMITS = {"cpu", "memory"}
 

@@ -16,7 +16,7 @@ from splitbrain.contracts.fault import Link
 from splitbrain.harness.folder.store import is_alive
 from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.history.course import read_phases
-from tests.unit.harness.run_fake import FakeRun, fault
+from tests.unit.harness.run_fake import FakeRun, before, fault
 
 
 def phase_names(run: FakeRun) -> list[str]:
@@ -40,7 +40,7 @@ def test_a_cluster_that_never_serves_is_told_with_what_was_missing(tmp_path: Pat
     def never(runtime: object) -> None:
         raise RuntimeError("n2 does not answer")
 
-    run.system.ready = never  # type: ignore[method-assign]
+    before(run.system, "ready", never)
     outcome = run.run()
     assert "after 0.2 s: n2 does not answer" in str(outcome.failure)
     assert not outcome.loaded
@@ -55,7 +55,7 @@ def test_a_node_that_exits_at_the_start_is_told_at_once(tmp_path: Path) -> None:
             node.status, node.exit_code = "exited", 1
         raise RuntimeError("no answer")
 
-    run.system.ready = die  # type: ignore[method-assign]
+    before(run.system, "ready", die)
     outcome = run.run()
     assert "n1 exited with code 1. " in str(outcome.failure)
     assert "n1 printed last: ImportError" in str(outcome.failure)
@@ -103,17 +103,14 @@ def test_a_full_disk_under_the_history_ends_the_run_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = FakeRun(tmp_path)
-    from splitbrain.history.records import Event
     from splitbrain.history.writer import HistoryWriter
 
-    append = HistoryWriter.append
-
-    def fail_after_a_while(self: HistoryWriter, *arguments: Any, **fields: Any) -> Event:
+    def fail_after_a_while(self: HistoryWriter, *_: Any, **__: Any) -> None:
         if self.count > 100:
             raise HarnessError("write to the file", "history.jsonl", "no space", "Make room.")
-        return append(self, *arguments, **fields)
 
-    monkeypatch.setattr(HistoryWriter, "append", fail_after_a_while)
+    monkeypatch.setattr(HistoryWriter, "append", HistoryWriter.append)  # put back in the end
+    before(HistoryWriter, "append", fail_after_a_while)
     outcome = run.run()
     assert "no space" in str(outcome.failure)
     assert run.runtime.torn_down == 1
@@ -122,10 +119,10 @@ def test_a_full_disk_under_the_history_ends_the_run_in_order(
 def test_a_defect_in_the_load_takes_the_nodes_down_too(tmp_path: Path) -> None:
     run = FakeRun(tmp_path)
 
-    def explode(route: object) -> None:
+    def explode(runtime: object, route: object) -> None:
         raise ZeroDivisionError
 
-    run.system.open_client = lambda runtime, route: explode(route)  # type: ignore[method-assign,return-value]
+    before(run.system, "open_client", explode)
     outcome = run.run()
     assert "ZeroDivisionError" in str(outcome.failure)
     assert run.runtime.torn_down == 1
@@ -142,7 +139,7 @@ def test_ctrl_c_heals_stops_and_keeps_what_is_there(tmp_path: Path) -> None:
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     run.runtime.cut = cut_then_interrupt  # type: ignore[method-assign]
-    before = signal.getsignal(signal.SIGINT)
+    handler = signal.getsignal(signal.SIGINT)
     outcome = run.run()
     assert outcome.interrupted
     assert outcome.failure is None
@@ -155,7 +152,7 @@ def test_ctrl_c_heals_stops_and_keeps_what_is_there(tmp_path: Path) -> None:
     assert [event.phase for event in record.faults] == [
         *("invoked", "verified", "healing", "removed")
     ]
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is handler
 
 
 CHILD = """

@@ -133,8 +133,7 @@ def test_a_replay_of_a_torn_schedule_is_refused(tmp_path: Path) -> None:
 def plan(tmp_path: Path, **options: Any) -> Plan:
     usual = Experiment(system="fake")
     run = FakeRun(
-        tmp_path,
-        **{"rate": usual.rate, "operation_timeout_s": usual.operation_timeout_s} | options,
+        tmp_path, **{"rate": usual.rate, "operation_timeout_s": usual.operation_timeout_s} | options
     )
     test = prepare(run.options, run.system, lambda: run.runtime)
     return plan_of(test, "fake-register", RunId("20260101T000000Z-1"))

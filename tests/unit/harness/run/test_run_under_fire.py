@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 
 import pytest
 
-from splitbrain.contracts.committed import CommittedLog
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.harness.folder.manifest import MANIFEST_NAME
@@ -20,7 +19,7 @@ from splitbrain.history.course import read_phases
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.in_process import judge_in_process
 from tests.unit.harness.judged_runs import judged_run, verdicts
-from tests.unit.harness.run_fake import FakeRun, fault
+from tests.unit.harness.run_fake import FakeRun, before, fault
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 ROOT = Path(__file__).parents[4]
@@ -36,6 +35,10 @@ def refuse(*_: object, **__: object) -> NoReturn:
     raise HarnessError("collect", "n1", "the engine is gone", "Start it.")
 
 
+def explode(*_: object, **__: object) -> NoReturn:
+    raise ZeroDivisionError("odd")
+
+
 def exited(run: FakeRun) -> list[str | None]:
     phases = read_phases(run.outcome.folder.root)
     return [phase.node for phase in phases if phase.phase == "node-exited"]
@@ -43,14 +46,7 @@ def exited(run: FakeRun) -> list[str | None]:
 
 def test_one_node_that_cannot_be_collected_costs_its_own_log(tmp_path: Path) -> None:
     run = FakeRun(tmp_path, time_limit_s=0.5)
-    collect = run.runtime.collect
-
-    def collect_others(node: NodeName, folder: Path, *, with_data: bool) -> None:
-        if node == N1:
-            refuse()
-        collect(node, folder, with_data=with_data)
-
-    run.runtime.collect = collect_others  # type: ignore[method-assign]
+    before(run.runtime, "collect", lambda node, *_, **__: node == N1 and refuse())
     outcome = run.run()
     assert set(load_run(outcome.folder.root).committed_logs) == {"n2", "n3"}
     assert run.runtime.torn_down == 1
@@ -66,14 +62,12 @@ def test_one_node_that_cannot_be_collected_costs_its_own_log(tmp_path: Path) -> 
 @pytest.mark.parametrize("error", [ValueError("no such record"), RecursionError(), MemoryError()])
 def test_a_dump_that_crashes_costs_its_own_log(tmp_path: Path, error: Exception) -> None:
     run = FakeRun(tmp_path, time_limit_s=0.5)
-    dump = run.system.committed_log
 
-    def dump_others(node: NodeName, data_folder: Path) -> CommittedLog:
+    def crash_on_n1(node: NodeName, _data_folder: Path) -> None:
         if node == N1:
             raise error
-        return dump(node, data_folder)
 
-    run.system.committed_log = dump_others  # type: ignore[method-assign]
+    before(run.system, "committed_log", crash_on_n1)
     outcome = run.run()
     assert outcome.failure is None
     found = judged_run(run)
@@ -132,11 +126,7 @@ def test_a_step_that_hangs_is_left_alone_and_told(
     monkeypatch.setattr("splitbrain.harness.run.ending.ACT_TIMEOUT_S", 0.2)
     run = FakeRun(tmp_path, time_limit_s=0.3)
     released = threading.Event()
-
-    def hang(*_: object, **__: object) -> None:
-        released.wait(60)
-
-    setattr(run.runtime, step, hang)
+    setattr(run.runtime, step, lambda *_, **__: released.wait(60))
     outcome = run.run()
     released.set()
     assert "did not end within 0.2 s and was left alone" in str(outcome.failure)
@@ -147,11 +137,7 @@ def test_a_step_that_hangs_is_left_alone_and_told(
 
 def test_a_defect_while_collecting_still_removes_the_nodes(tmp_path: Path) -> None:
     run = FakeRun(tmp_path, time_limit_s=0.3)
-
-    def explode(*_: object, **__: object) -> NoReturn:
-        raise ZeroDivisionError("odd")
-
-    run.runtime.collect = explode  # type: ignore[method-assign]
+    before(run.runtime, "collect", explode)
     outcome = run.run()
     assert run.runtime.torn_down == 1
     assert "ZeroDivisionError: odd" in str(outcome.failure)
@@ -161,11 +147,7 @@ def test_a_defect_while_collecting_still_removes_the_nodes(tmp_path: Path) -> No
 def test_a_thread_that_dies_is_a_failure_of_the_harness(tmp_path: Path) -> None:
     """Whatever it watched, such as nodes that exit, was watched no longer."""
     run = FakeRun(tmp_path, time_limit_s=5.0)
-
-    def explode(*_: object) -> NoReturn:
-        raise ZeroDivisionError("odd")
-
-    run.runtime.sample = explode  # type: ignore[method-assign]
+    before(run.runtime, "sample", explode)
     outcome = run.run()
     assert "ZeroDivisionError: odd" in str(outcome.failure)
     assert judged_run(run).exit_code == 3
@@ -193,14 +175,12 @@ def test_a_phase_that_cannot_be_recorded_keeps_no_node_alive(
     from splitbrain.history.course import Phase
     from splitbrain.history.writer import LineWriter
 
-    append = LineWriter.append
-
-    def full(self: LineWriter, record: Any) -> None:
+    def full(_: LineWriter, record: Any) -> None:
         if isinstance(record, Phase) and record.phase in ("load-ended", "stopped", "collected"):
             refuse()
-        append(self, record)
 
-    monkeypatch.setattr(LineWriter, "append", full)
+    monkeypatch.setattr(LineWriter, "append", LineWriter.append)  # put back in the end
+    before(LineWriter, "append", full)
     run = FakeRun(tmp_path, time_limit_s=0.3)
     outcome = run.run()
     assert run.runtime.torn_down == 1
@@ -211,10 +191,10 @@ def test_a_phase_that_cannot_be_recorded_keeps_no_node_alive(
 def test_a_node_that_ends_unseen_is_noticed_when_it_is_to_be_stopped(tmp_path: Path) -> None:
     """Nodes are looked at once a second; one that ends after the last look was never missed."""
     run = FakeRun(tmp_path, time_limit_s=0.3)
-    stop_sampling = run.runtime.heal_all
+    heal_all = run.runtime.heal_all
 
     def die() -> None:
-        stop_sampling()
+        heal_all()
         run.quorum.nodes[N2].status, run.quorum.nodes[N2].exit_code = "exited", 139
 
     run.runtime.heal_all = die  # type: ignore[method-assign]
@@ -283,14 +263,9 @@ def test_a_node_that_does_not_stay_up_after_a_kill_is_the_systems_failure(tmp_pa
 
 def test_a_full_disk_leaves_room_for_the_end_of_the_story(tmp_path: Path) -> None:
     run = FakeRun(tmp_path, time_limit_s=0.5)
+    ballast = tmp_path / "latest" / "ballast"
     seen: list[bool] = []
-    kill = run.runtime.kill
-
-    def look(node: NodeName) -> None:
-        seen.append(((tmp_path / "latest").resolve() / "ballast").stat().st_size > 100_000)
-        kill(node)
-
-    run.runtime.kill = look  # type: ignore[method-assign]
+    before(run.runtime, "kill", lambda _: seen.append(ballast.stat().st_size > 100_000))
     folder = run.run().folder
     assert seen == [True, True, True]
     assert not (folder.root / "ballast").exists()

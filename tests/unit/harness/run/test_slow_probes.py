@@ -7,6 +7,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 from splitbrain.contracts.arms import LinkQuality
 from splitbrain.contracts.fault import Link
 from splitbrain.harness.run.evidence import Observer
+from splitbrain.nemesis.effects import Evidence
 from splitbrain.nemesis.expectations import LinkDelivers, PeersStall
 from tests.unit.harness.run.armed_world import NODES, ArmedWorld, WorldClock, WorldStop
 
@@ -31,30 +32,25 @@ class OneLook(WorldStop):
         )
 
 
-def test_a_stall_that_is_too_fresh_for_a_slow_first_look_is_seen() -> None:
-    world = SlowWorld()
+def looked(expected: list[Any], *cut: Link) -> Evidence:
+    """Evidence of one slow look, once these links are cut."""
+    world: Any = SlowWorld()
     for _ in range(5):
         world.tick()
-    runtime: Any = world
     clock: Any = WorldClock(world)
-    observer = Observer(runtime, world.traffic, clock, watch=world.watch)
-    link = Link(N1, N5)
-    expected = [PeersStall(N5), LinkDelivers(link, delivers=False)]
+    observer = Observer(world, world.traffic, clock, watch=world.watch)
     before = observer.before(expected)
-    world.cut([link, Link(N5, N1)])
-    seen = observer.await_all(expected, clock.now(), 3.0, OneLook(world), baseline=before)
+    world.cut(cut)
+    return observer.await_all(expected, clock.now(), 3.0, OneLook(world), baseline=before)
+
+
+def test_a_stall_that_is_too_fresh_for_a_slow_first_look_is_seen() -> None:
+    link = Link(N1, N5)
+    seen = looked([PeersStall(N5), LinkDelivers(link, delivers=False)], link, Link(N5, N1))
     assert seen.seen, seen.sentence
 
 
 def test_what_is_not_so_is_not_seen_by_a_second_look_either() -> None:
-    world = SlowWorld()
-    for _ in range(5):
-        world.tick()
-    runtime: Any = world
-    clock: Any = WorldClock(world)
-    observer = Observer(runtime, world.traffic, clock, watch=world.watch)
-    expected = [PeersStall(N5), LinkDelivers(Link(N1, N5), delivers=True)]
-    before = observer.before(expected)
-    seen = observer.await_all(expected, clock.now(), 3.0, OneLook(world), baseline=before)
+    seen = looked([PeersStall(N5), LinkDelivers(Link(N1, N5), delivers=True)])
     assert not seen.seen
     assert seen.sentence == "not seen: n5 takes in nothing from its peers"

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.nodes.broker.asking import Asking
+from splitbrain.nodes.broker.image_reading import RequestContext
 from splitbrain.nodes.broker.serving import answer
 from splitbrain.nodes.metadata import records
 from splitbrain.nodes.metadata.image import MetadataImage
@@ -40,7 +40,6 @@ TOPICS = {
 
 
 def directory_of(broker_id: int) -> str:
-    """The one directory that the broker has."""
     return broker(broker_id).log_dirs[0]
 
 
@@ -113,8 +112,10 @@ def image() -> MetadataImage:
     )  # fmt: skip
 
 
-def asking(some: MetadataImage | None = None, listener: str = CLIENTS, draw: int = 0) -> Asking:
-    return Asking(
+def asking(
+    some: MetadataImage | None = None, listener: str = CLIENTS, draw: int = 0
+) -> RequestContext:
+    return RequestContext(
         image=some or image(), cluster_id="c", listener=listener, random=random.Random(draw)
     )
 
@@ -125,5 +126,5 @@ def carried(key: ApiKey, version: int, message: Any) -> Any:
     return decode_reply(frame[4:], key, version).message
 
 
-def ask(key: ApiKey, request: Any, version: int, where: Asking | None = None) -> Any:
+def ask(key: ApiKey, request: Any, version: int, where: RequestContext | None = None) -> Any:
     return carried(key, version, answer(where or asking(), key, request, version, is_fenced=False))

@@ -52,7 +52,7 @@ CONTROLLERS = (NodeId(100), NodeId(101), NodeId(102))
 class Process:
     """One life of a broker, and its host."""
 
-    def __init__(self, world: "World", broker_id: int, life: int, **said: Any) -> None:
+    def __init__(self, world: "World", broker_id: int, life: int, **fields: Any) -> None:
         self.world = world
         self.broker_id = broker_id
         identity = BrokerIdentity(
@@ -61,7 +61,7 @@ class Process:
             incarnation_id=incarnation(1000 * broker_id + life),
             listeners=(listener(),),
             directories=(directory(broker_id),),
-            **said,
+            **fields,
         )
         self.lifecycle = Lifecycle(identity, BrokerSettings())
         #: Nothing goes in or out, and no time passes for it.
@@ -74,7 +74,7 @@ class Process:
         #: Numbers whose connection is closed.
         self.abandoned: set[int] = set()
         #: Effects that are not messages, and when.
-        self.told: list[tuple[int, Effect]] = []
+        self.reported: list[tuple[int, Effect]] = []
         #: Its state by the last heartbeat that reached it.
         self.heard_fenced = True
         self._timer = -1
@@ -85,7 +85,7 @@ class Process:
 
     @property
     def stopped(self) -> MayStop | None:
-        return next((each for _, each in self.told if isinstance(each, MayStop)), None)
+        return next((each for _, each in self.reported if isinstance(each, MayStop)), None)
 
     def start(self, image: MetadataImage | None = None) -> None:
         self.step(Started(image or MetadataImage()))
@@ -118,10 +118,10 @@ class Process:
                 assert number == self.sent[-1].number
                 self.abandoned.add(number)
             case Recover():
-                self.told.append((self.world.now, effect))
+                self.reported.append((self.world.now, effect))
                 self.world.after(1, lambda: self.step(RecoveryFinished()))
             case BecameRunning() | MayStop():
-                self.told.append((self.world.now, effect))
+                self.reported.append((self.world.now, effect))
 
     def _set_timer(self) -> None:
         deadline = self.lifecycle.deadline
@@ -184,8 +184,8 @@ class World:
             action()
         self.cluster.now = end
 
-    def start(self, broker_id: int, life: int = 1, **said: Any) -> Process:
-        process = Process(self, broker_id, life, **said)
+    def start(self, broker_id: int, life: int = 1, **fields: Any) -> Process:
+        process = Process(self, broker_id, life, **fields)
         self.processes.append(process)
         process.start()
         return process

@@ -58,6 +58,13 @@ def sent(message: msgspec.Struct, version: int) -> Forwarding:
     return forward(encode_call(message, version, 42, "admin")[4:], LOCALHOST)
 
 
+def relayed(forwarding: Forwarding, response: EnvelopeResponse) -> bytes:
+    """Return the content of the frame that goes to the client."""
+    outcome = read_answer(forwarding, response)
+    assert isinstance(outcome, Relay)
+    return outcome.frame[4:]
+
+
 def codes_in(value: Any) -> set[int]:
     """Error codes anywhere in a message."""
     if isinstance(value, msgspec.Struct):
@@ -73,8 +80,7 @@ class Controller:
     """The other end: an active controller of ours behind the envelope."""
 
     def __init__(self) -> None:
-        self.cluster = Cluster()
-        self.cluster.start(1, 2)
+        self.cluster = Cluster(1, 2)
 
     def take(self, envelope: EnvelopeRequest) -> EnvelopeResponse:
         try:
@@ -100,9 +106,8 @@ def test_topics_are_created_and_deleted_through_a_broker(version: int) -> None:
     controller = Controller()
     create = CreateTopicsRequest(topics=(topic("a"), topic("b/c")))
     forwarding = sent(create, version)
-    told = read_answer(forwarding, controller.take(forwarding.envelope))
-    assert isinstance(told, Relay)
-    reply = decode_reply(told.frame[4:], ApiKey.CREATE_TOPICS, version)
+    content = relayed(forwarding, controller.take(forwarding.envelope))
+    reply = decode_reply(content, ApiKey.CREATE_TOPICS, version)
     assert reply.correlation_id == 42
     created: Any = reply.message
     assert {each.name: each.error_code for each in created.topics} == {
@@ -114,7 +119,7 @@ def test_topics_are_created_and_deleted_through_a_broker(version: int) -> None:
     gone = TopicToDelete(name="a", topic_id="0" * 32)
     delete = DeleteTopicsRequest(topics=(gone,), timeout_ms=1000)
     forwarding = sent(delete, 6)
-    assert isinstance(read_answer(forwarding, controller.take(forwarding.envelope)), Relay)
+    assert relayed(forwarding, controller.take(forwarding.envelope))
     assert controller.cluster.image.topics.named("a") is None
 
 
@@ -122,9 +127,8 @@ def test_a_request_that_was_carried_out_but_not_answered_is_refused_the_second_t
     controller = Controller()
     forwarding = sent(CreateTopicsRequest(topics=(topic("a"),)), 7)
     controller.take(forwarding.envelope)
-    told = read_answer(forwarding, controller.take(forwarding.envelope))
-    assert isinstance(told, Relay)
-    created: Any = decode_reply(told.frame[4:], ApiKey.CREATE_TOPICS, 7).message
+    content = relayed(forwarding, controller.take(forwarding.envelope))
+    created: Any = decode_reply(content, ApiKey.CREATE_TOPICS, 7).message
     assert [each.error_code for each in created.topics] == [ApiError.TOPIC_ALREADY_EXISTS]
 
 
@@ -173,9 +177,8 @@ def test_what_is_between_broker_and_controller_is_no_business_of_the_client(
     response: EnvelopeResponse,
 ) -> None:
     forwarding = sent(UnregisterBrokerRequest(broker_id=1), 0)
-    told = read_answer(forwarding, response)
-    assert isinstance(told, Relay)
-    reply: Any = decode_reply(told.frame[4:], ApiKey.UNREGISTER_BROKER, 0).message
+    content = relayed(forwarding, response)
+    reply: Any = decode_reply(content, ApiKey.UNREGISTER_BROKER, 0).message
     assert reply.error_code == ApiError.UNKNOWN_SERVER_ERROR
 
 
@@ -208,7 +211,7 @@ def test_a_request_that_nobody_answers_fails_in_every_part(
         ),
         (),
     )
-    told = next(
+    outcome = next(
         (
             getattr(reply.message, name)
             for name in ("topics", "responses", "results")
@@ -217,7 +220,7 @@ def test_a_request_that_nobody_answers_fails_in_every_part(
         (),
     )
     if hasattr(request, "topics") or hasattr(request, "resources"):
-        assert len(told) == len(wanted)
+        assert len(outcome) == len(wanted)
 
 
 @pytest.mark.parametrize("version", range(SUPPORTED_VERSIONS[ApiKey.DESCRIBE_QUORUM].highest + 1))
@@ -226,9 +229,8 @@ def test_the_quorum_is_described_through_a_broker(version: int) -> None:
     forwarding = forward(payload, LOCALHOST)
     call = open_envelope(forwarding.envelope)
     answer = DescribeQuorumAnswer(ErrorCode.NONE, None, 3, 17, (), ())  # pyright: ignore[reportArgumentType]
-    told = read_answer(forwarding, seal_reply(answer, call.header))
-    assert isinstance(told, Relay)
-    assert decode_answer(told.frame[4:], ApiKey.DESCRIBE_QUORUM, version).message == answer
+    content = relayed(forwarding, seal_reply(answer, call.header))
+    assert decode_answer(content, ApiKey.DESCRIBE_QUORUM, version).message == answer
     late: Any = decode_answer(timed_out(forwarding).frame[4:], ApiKey.DESCRIBE_QUORUM, version)
     assert late.message.error is ErrorCode.REQUEST_TIMED_OUT
 

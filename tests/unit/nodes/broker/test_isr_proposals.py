@@ -9,12 +9,6 @@ from splitbrain.nodes.wire.errors import ApiError
 from tests.unit.nodes.controller.led_cluster import TOPIC_ID, Cluster
 
 
-def cluster_with(*brokers: int) -> Cluster:
-    cluster = Cluster()
-    cluster.start(*brokers)
-    return cluster
-
-
 def proposed(cluster: Cluster, broker_id: int) -> Any:
     return propose_isrs(cluster.image, broker_id, cluster.epoch(broker_id))
 
@@ -28,14 +22,14 @@ def taken(cluster: Cluster, broker_id: int) -> list[int]:
 
 
 def test_nothing_is_proposed_where_everybody_is_in_sync() -> None:
-    cluster = cluster_with(1, 2)
+    cluster = Cluster(1, 2)
     cluster.add_topic((1, 2), (2, 1))
     assert proposed(cluster, 1) is None
     assert proposed(cluster, 9) is None
 
 
 def test_replicas_that_live_join_and_the_controller_agrees() -> None:
-    cluster = cluster_with(1, 2, 3)
+    cluster = Cluster(1, 2, 3)
     cluster.add_topic((1, 2, 3), (1, 3, 2), (2, 1, 3), isr=(1,))
     cluster.change(2, isr=(2,), leader=2)
     request = proposed(cluster, 1)
@@ -56,7 +50,7 @@ def test_replicas_that_live_join_and_the_controller_agrees() -> None:
 
 
 def test_the_fenced_and_those_about_to_go_do_not_join() -> None:
-    cluster = cluster_with(1, 2, 3)
+    cluster = Cluster(1, 2, 3)
     cluster.add_topic((1, 2, 3), (2, 1), isr=(1,))
     cluster.change(1, isr=(2,), leader=2)
     assert cluster.register(4).error_code == ApiError.NONE
@@ -71,7 +65,7 @@ def test_the_fenced_and_those_about_to_go_do_not_join() -> None:
 
 
 def test_a_proposal_from_an_older_image_is_refused() -> None:
-    cluster = cluster_with(1, 2)
+    cluster = Cluster(1, 2)
     cluster.add_topic((1, 2), isr=(1,))
     before = cluster.image
     assert taken(cluster, 1) == [ApiError.NONE]
@@ -82,11 +76,11 @@ def test_a_proposal_from_an_older_image_is_refused() -> None:
 
 
 def test_a_leader_after_an_unclean_election_says_that_it_has_recovered() -> None:
-    cluster = cluster_with(1, 2)
+    cluster = Cluster(1, 2)
     cluster.add_topic((1, 2), isr=(1,), leader_recovery_state=1)
     assert taken(cluster, 1) == [ApiError.NONE]
     assert cluster.partition().leader_recovery_state == 0
-    alone = cluster_with(1)
+    alone = Cluster(1)
     alone.add_topic((1, 2), isr=(1,), leader_recovery_state=1)
     assert taken(alone, 1) == [ApiError.NONE]
     assert (alone.partition().leader_recovery_state, alone.partition().isr) == (0, (1,))

@@ -81,9 +81,9 @@ def registration_answer(code: int = 0, epoch: int = -1) -> BrokerRegistrationRes
     return BrokerRegistrationResponse(throttle_time_ms=0, error_code=code, broker_epoch=epoch)
 
 
-def heartbeat_answer(code: int = 0, **said: bool) -> BrokerHeartbeatResponse:
+def heartbeat_answer(code: int = 0, **fields: bool) -> BrokerHeartbeatResponse:
     whole: dict[str, Any] = {"is_caught_up": False, "is_fenced": True, "should_shut_down": False}
-    return BrokerHeartbeatResponse(throttle_time_ms=0, error_code=code, **(whole | said))
+    return BrokerHeartbeatResponse(throttle_time_ms=0, error_code=code, **(whole | fields))
 
 
 def test_the_first_request_says_who_the_broker_is() -> None:
@@ -194,10 +194,10 @@ def test_a_request_is_given_up_after_an_interval_and_the_next_comes_after_anothe
 def test_a_broker_that_nobody_registers_gives_up() -> None:
     alone = Alone()
     alone.step(0, Started(MetadataImage()))
-    asked = 0
+    requests_count = 0
     while (deadline := alone.deadline_ms) is not None and deadline < 60_000:
-        asked += len(alone.step(deadline, TimerElapsed()))
-    assert asked > 100
+        requests_count += len(alone.step(deadline, TimerElapsed()))
+    assert requests_count > 100
     (stop,) = alone.step(60_000, TimerElapsed())
     assert isinstance(stop, MayStop)
     assert (stop.clean, stop.broker_epoch) == (False, -1)

@@ -1,17 +1,12 @@
 """Brokers with a controller of ours: what it makes of them, and they of it."""
 
-from splitbrain.nodes.broker.effects import (
-    BecameRunning,
-    Recover,
-)
-from splitbrain.nodes.broker.events import (
-    ShutdownAsked,
-)
+from typing import Any
+
+from splitbrain.nodes.broker.effects import BecameRunning, Recover
+from splitbrain.nodes.broker.events import ShutdownAsked
 from splitbrain.nodes.broker.lifecycle import BrokerState
-from splitbrain.nodes.broker.settings import BROKER_FEATURES
 from splitbrain.nodes.metadata import records
 from splitbrain.nodes.metadata.image import MetadataImage
-from splitbrain.nodes.quorum.identifiers import NodeId
 from splitbrain.nodes.wire.apis import ApiKey
 from splitbrain.nodes.wire.families.brokers import (
     BrokerHeartbeatRequest,
@@ -19,7 +14,25 @@ from splitbrain.nodes.wire.families.brokers import (
     UnregisterBrokerRequest,
 )
 from tests.unit.nodes.broker.broker_world import CONTROLLERS, Process, World
-from tests.unit.nodes.controller.led_cluster import SECOND, Cluster, directory
+from tests.unit.nodes.controller.led_cluster import SECOND, directory
+
+
+def running(**identity: Any) -> tuple[World, Process]:
+    """Return broker 1 after a second, and its world."""
+    world = World()
+    process = world.start(1, **identity)
+    world.run(1)
+    return world, process
+
+
+def leading() -> tuple[World, Process, Process]:
+    """Return broker 1, which leads a partition of both, and broker 2."""
+    world = World()
+    leader, other = world.start(1), world.start(2)
+    world.run(1)
+    world.cluster.add_topic((1, 2))
+    world.run(3)
+    return world, leader, other
 
 
 def beats(process: Process) -> list[BrokerHeartbeatRequest]:
@@ -33,8 +46,8 @@ def test_a_broker_registers_catches_up_and_is_unfenced_within_a_tenth_of_a_secon
     process = world.start(1)
     world.run(0.2)
     assert process.state is BrokerState.RUNNING
-    assert [type(effect) for _, effect in process.told] == [Recover, BecameRunning]
-    assert process.told[-1][0] < SECOND // 10
+    assert [type(effect) for _, effect in process.reported] == [Recover, BecameRunning]
+    assert process.reported[-1][0] < SECOND // 10
     assert not world.cluster.image.brokers[1].fenced
     assert not process.lifecycle.is_fenced
 
@@ -49,7 +62,7 @@ def test_a_broker_stays_fenced_until_its_own_image_says_otherwise() -> None:
     # Now it has its registration, and lags behind its unfencing.
     while process.state is not BrokerState.RUNNING:
         process.lags = process.lifecycle.image is not MetadataImage() and any(
-            isinstance(effect, Recover) for _, effect in process.told
+            isinstance(effect, Recover) for _, effect in process.reported
         )
         world.run(0.001)
     assert process.lifecycle.is_fenced
@@ -59,9 +72,7 @@ def test_a_broker_stays_fenced_until_its_own_image_says_otherwise() -> None:
 
 
 def test_heartbeats_come_every_two_seconds_and_say_how_far_the_broker_is() -> None:
-    world = World()
-    process = world.start(1, cordoned_directories=(directory(1),))
-    world.run(1)
+    world, process = running(cordoned_directories=(directory(1),))
     before = len(beats(process))
     world.run(20)
     new = beats(process)[before:]
@@ -81,9 +92,7 @@ def test_directories_are_not_called_cordoned_where_no_record_could_say_so() -> N
 
 
 def test_a_broker_that_is_cut_off_is_fenced_knows_it_and_comes_back() -> None:
-    world = World()
-    process = world.start(1)
-    world.run(1)
+    world, process = running()
     process.is_cut = True
     world.run(15)
     # It cannot reach the controller, but follows the log, which says what became of it.
@@ -95,13 +104,11 @@ def test_a_broker_that_is_cut_off_is_fenced_knows_it_and_comes_back() -> None:
     assert not world.cluster.image.brokers[1].fenced
     assert not process.lifecycle.is_fenced
     assert process.state is BrokerState.RUNNING
-    assert sum(isinstance(effect, BecameRunning) for _, effect in process.told) == 1
+    assert sum(isinstance(effect, BecameRunning) for _, effect in process.reported) == 1
 
 
 def test_a_frozen_broker_is_fenced_and_comes_back_in_its_state() -> None:
-    world = World()
-    process = world.start(1)
-    world.run(1)
+    world, process = running()
     process.freeze()
     world.run(12)
     assert world.cluster.image.brokers[1].fenced
@@ -113,9 +120,7 @@ def test_a_frozen_broker_is_fenced_and_comes_back_in_its_state() -> None:
 
 
 def test_a_second_process_waits_until_the_first_ones_session_is_over() -> None:
-    world = World()
-    first = world.start(1)
-    world.run(1)
+    world, first = running()
     first.freeze()
     second = world.start(1, life=2)
     world.run(5)
@@ -132,11 +137,7 @@ def test_a_second_process_waits_until_the_first_ones_session_is_over() -> None:
 
 
 def test_a_broker_that_leads_goes_when_others_have_taken_over() -> None:
-    world = World()
-    one, two = world.start(1), world.start(2)
-    world.run(1)
-    world.cluster.add_topic((1, 2))
-    world.run(3)
+    world, one, two = leading()
     world.stop(one)
     assert one.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN
     assert beats(one)[-1].want_shut_down
@@ -153,12 +154,7 @@ def test_a_broker_that_leads_goes_when_others_have_taken_over() -> None:
 
 
 def test_the_first_heartbeat_after_a_pending_shutdown_comes_after_fifty_milliseconds() -> None:
-    world = World()
-    one = world.start(1)
-    world.start(2)
-    world.run(1)
-    world.cluster.add_topic((1, 2))
-    world.run(3)
+    world, one, _ = leading()
     for other in world.processes[1:]:
         other.freeze()
     world.stop(one)
@@ -173,12 +169,7 @@ def test_the_first_heartbeat_after_a_pending_shutdown_comes_after_fifty_millisec
 
 
 def test_asked_twice_a_broker_that_goes_does_not_hurry() -> None:
-    world = World()
-    one = world.start(1)
-    world.start(2)
-    world.run(1)
-    world.cluster.add_topic((1, 2))
-    world.run(3)
+    world, one, _ = leading()
     world.stop(one)
     world.stop(one)
     assert one.stopped is None
@@ -187,9 +178,7 @@ def test_asked_twice_a_broker_that_goes_does_not_hurry() -> None:
 
 
 def test_a_broker_finds_the_next_controller_and_keeps_its_epoch() -> None:
-    world = World()
-    process = world.start(1)
-    world.run(1)
+    world, process = running()
     epoch = process.lifecycle.broker_epoch
     for leader in (CONTROLLERS[1], None, CONTROLLERS[2], CONTROLLERS[0]):
         world.elect(leader)
@@ -201,9 +190,7 @@ def test_a_broker_finds_the_next_controller_and_keeps_its_epoch() -> None:
 
 
 def test_a_broker_that_was_unregistered_stays_fenced_until_it_is_restarted() -> None:
-    world = World()
-    process = world.start(1)
-    world.run(1)
+    world, process = running()
     world.cluster.ask(ApiKey.UNREGISTER_BROKER, UnregisterBrokerRequest(broker_id=1))
     world.run(20)
     assert process.lifecycle.is_fenced
@@ -215,9 +202,7 @@ def test_a_broker_that_was_unregistered_stays_fenced_until_it_is_restarted() -> 
 
 
 def test_a_restarted_broker_starts_from_what_it_had_and_says_its_last_epoch() -> None:
-    world = World()
-    first = world.start(1)
-    world.run(1)
+    world, first = running()
     world.stop(first)
     world.run(1)
     stopped = first.stopped
@@ -235,8 +220,3 @@ def test_a_restarted_broker_starts_from_what_it_had_and_says_its_last_epoch() ->
     assert registration.previous_broker_epoch == stopped.broker_epoch
     first_beat = beats(second)[0]
     assert first_beat.current_metadata_offset >= stored.provenance.last_offset
-
-
-def test_the_cluster_of_the_tests_asks_for_what_our_brokers_can_do() -> None:
-    assert set(Cluster().image.features) <= set(BROKER_FEATURES)
-    assert NodeId(1) not in CONTROLLERS

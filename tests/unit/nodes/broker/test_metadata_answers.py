@@ -2,7 +2,7 @@
 
 import pytest
 
-from splitbrain.nodes.broker.asking import Asking
+from splitbrain.nodes.broker.image_reading import RequestContext
 from splitbrain.nodes.controller.basis.topic_names import NAME_LENGTH_MAX
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.wire.apis import ApiKey
@@ -15,18 +15,12 @@ from splitbrain.nodes.wire.families.cluster import (
     MetadataResponse,
     TopicWanted,
 )
-from tests.unit.nodes.broker.answered_images import (
-    INTERNAL,
-    OTHER,
-    TOPICS,
-    ask,
-    asking,
-)
+from tests.unit.nodes.broker.answered_images import INTERNAL, OTHER, TOPICS, ask, asking
 
 EVERY_METADATA = range(14)
 
 
-def metadata(version: int, *names: str, where: Asking | None = None) -> MetadataResponse:
+def metadata(version: int, *names: str, where: RequestContext | None = None) -> MetadataResponse:
     request = MetadataRequest(topics=tuple(TopicWanted(name=name) for name in names))
     return ask(ApiKey.METADATA, request, version, where)
 
@@ -77,20 +71,20 @@ def test_all_topics_are_asked_for_by_null_and_first_by_nothing() -> None:
 
 @pytest.mark.parametrize("version", range(1, 14))
 def test_a_partition_is_told_with_all_its_replicas(version: int) -> None:
-    (told,) = partitions(metadata(version, "t"))
-    assert (told.error_code, told.leader_id) == (ApiError.NONE, 1)
-    assert (told.replica_nodes, told.isr_nodes) == ((1, 2), (1, 2))
-    assert told.leader_epoch == (7 if version >= 7 else -1)
+    (found,) = partitions(metadata(version, "t"))
+    assert (found.error_code, found.leader_id) == (ApiError.NONE, 1)
+    assert (found.replica_nodes, found.isr_nodes) == ((1, 2), (1, 2))
+    assert found.leader_epoch == (7 if version >= 7 else -1)
 
 
 def test_the_first_version_calls_absent_replicas_an_error() -> None:
-    (told,) = partitions(metadata(0, "with-fenced"))
-    assert told.error_code == ApiError.REPLICA_NOT_AVAILABLE
-    assert (told.leader_id, told.replica_nodes, told.isr_nodes) == (1, (1,), (1,))
-    (told,) = partitions(metadata(0, "with-absent-isr"))
-    assert told.error_code == ApiError.REPLICA_NOT_AVAILABLE
-    (told,) = partitions(metadata(1, "with-fenced"))
-    assert (told.error_code, told.replica_nodes) == (ApiError.NONE, (1, 4))
+    (found,) = partitions(metadata(0, "with-fenced"))
+    assert found.error_code == ApiError.REPLICA_NOT_AVAILABLE
+    assert (found.leader_id, found.replica_nodes, found.isr_nodes) == (1, (1,), (1,))
+    (found,) = partitions(metadata(0, "with-absent-isr"))
+    assert found.error_code == ApiError.REPLICA_NOT_AVAILABLE
+    (found,) = partitions(metadata(1, "with-fenced"))
+    assert (found.error_code, found.replica_nodes) == (ApiError.NONE, (1, 4))
 
 
 @pytest.mark.parametrize(
@@ -106,10 +100,10 @@ def test_the_first_version_calls_absent_replicas_an_error() -> None:
     ],
 )
 def test_replicas_that_cannot_be_reached_are_offline(name: str, offline: tuple[int, ...]) -> None:
-    (told,) = partitions(metadata(5, name))
-    assert told.offline_replicas == offline
-    (told,) = partitions(metadata(4, name))
-    assert told.offline_replicas == ()
+    (found,) = partitions(metadata(5, name))
+    assert found.offline_replicas == offline
+    (found,) = partitions(metadata(4, name))
+    assert found.offline_replicas == ()
 
 
 @pytest.mark.parametrize("version", EVERY_METADATA)
@@ -154,10 +148,7 @@ def test_topics_are_told_by_id_and_names_do_not_count_then() -> None:
 
 @pytest.mark.parametrize("version", [10, 11])
 def test_versions_that_only_have_the_field_refuse_ids(version: int) -> None:
-    for wanted in (
-        TopicWanted(name=None),
-        TopicWanted(topic_id=TOPICS["t"], name="t"),
-    ):
+    for wanted in (TopicWanted(name=None), TopicWanted(topic_id=TOPICS["t"], name="t")):
         request = MetadataRequest(topics=(TopicWanted(name="unknown"), wanted))
         answered = ask(ApiKey.METADATA, request, version)
         assert answered.brokers == ()

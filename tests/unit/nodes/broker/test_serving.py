@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splitbrain.nodes.broker.serving import ANSWERED, answer
-from splitbrain.nodes.metadata import records
-from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.broker.forwarding import FORWARDED
+from splitbrain.nodes.broker.serving import ANSWERED, answer, offered_versions
+from splitbrain.nodes.wire.api_versions import served_versions
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader, VersionRange
 from splitbrain.nodes.wire.calls import TABLES
+from splitbrain.nodes.wire.controller_apis import CONTROLLER_VERSIONS
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.cluster import (
     DescribeClusterRequest,
@@ -23,12 +25,11 @@ from splitbrain.nodes.wire.families.cluster import (
     TopicToDescribe,
     TopicWanted,
 )
+from splitbrain.nodes.wire.messages import decode_answer, encode_api_versions
 from tests.unit.nodes.broker.answered_images import (
-    TOPICS,
     ask,
     asking,
     carried,
-    directory_of,
     image,
 )
 from tests.unit.nodes.wire.declared_messages import messages
@@ -125,9 +126,9 @@ def test_partitions_are_described_without_errors_of_their_own() -> None:
     ]
     (leaderless,) = answered.topics[1].partitions
     assert (leaderless.leader_id, leaderless.error_code) == (-1, ApiError.NONE)
-    (told,) = answered.topics[2].partitions
-    assert (told.leader_id, told.leader_epoch, told.replica_nodes) == (1, 7, (1, 2))
-    assert (told.eligible_leader_replicas, told.last_known_elr) == ((), ())
+    (found,) = answered.topics[2].partitions
+    assert (found.leader_id, found.leader_epoch, found.replica_nodes) == (1, 7, (1, 2))
+    assert (found.eligible_leader_replicas, found.last_known_elr) == ((), ())
     assert {each.topic_authorized_operations for each in answered.topics} == {0b110111111000}
     assert answered.next_cursor is None
 
@@ -163,6 +164,50 @@ def test_a_cursor_that_cannot_be_is_refused() -> None:
     # A topic that is gone may stand in it where all are asked for, or a partition that is.
     assert described(cursor=("tgone", 3)).topics[0].name == "three"
     assert described("t", cursor=("t", 5)).topics[0].partitions == ()
+
+
+# --- versions ---
+
+
+def offered(controller: dict[ApiKey, VersionRange]) -> dict[int, VersionRange]:
+    return offered_versions(image(), served_versions(controller, {})).versions()
+
+
+def test_without_a_controller_everything_is_offered() -> None:
+    answer = offered_versions(image(), None)
+    versions = answer.versions()
+    assert set(versions) == {ApiKey.API_VERSIONS, *ANSWERED, *FORWARDED}
+    assert list(versions) == sorted(versions)
+
+
+def test_what_the_controller_does_not_serve_is_not_offered() -> None:
+    assert set(offered({})) == {ApiKey.API_VERSIONS, *ANSWERED}
+
+
+def test_versions_are_those_that_both_speak() -> None:
+    create, delete, metadata = ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.METADATA
+    theirs = {create: VersionRange(0, 4), delete: VersionRange(6, 9), metadata: VersionRange(3, 3)}
+    versions = offered(theirs)
+    assert versions[create] == (2, 4)
+    assert versions[delete] == (6, 6)
+    assert versions[metadata] == TABLES[metadata].versions
+    assert create not in offered({create: VersionRange(0, 1)})
+
+
+def test_with_a_controller_of_ours_nothing_is_missing() -> None:
+    whole = offered_versions(image(), None)
+    assert whole.versions() == offered(dict(CONTROLLER_VERSIONS))
+
+
+def test_levels_are_those_of_the_image_and_every_version_can_be_sent() -> None:
+    answer = offered_versions(image(), None)
+    levels = {feature.name: feature.max_version_level for feature in answer.finalized_features}
+    assert levels == {"metadata.version": 30}
+    assert answer.finalized_features_epoch == image().provenance.last_offset
+    for version in range(5):
+        header = RequestHeader(ApiKey.API_VERSIONS, version, 1, None)
+        frame = encode_api_versions(header, answer)
+        assert decode_answer(frame[4:], ApiKey.API_VERSIONS, version).correlation_id == 1
 
 
 # --- fenced ---
@@ -212,10 +257,3 @@ def test_whatever_is_asked_is_answered_in_words_that_the_version_has(
         message = answer(asking(), key, request, version, is_fenced=is_fenced)
         if message is not None:
             assert type(carried(key, version, message)) is TABLES[key].response
-
-
-def test_the_image_of_these_tests_is_what_its_names_say() -> None:
-    known = image()
-    assert known.brokers[4].fenced
-    assert records.TopicRecord("t", TOPICS["t"]).topic_id in known.topics.by_id
-    assert directory_of(1) != directory_of(2)

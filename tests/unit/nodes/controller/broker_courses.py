@@ -5,7 +5,7 @@ The events of each step are told to the invariants (``broker_invariants``).
 """
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import cycle
 from typing import Any, Final, NamedTuple
 
@@ -92,8 +92,8 @@ class Course:
         else:
             self._life += 1
             life, log_dirs = self._life, _directories(broker_id)
-        asked = registration(broker_id, life, log_dirs=log_dirs)
-        step = self._ask("register", ApiKey.BROKER_REGISTRATION, asked, 4)
+        request = registration(broker_id, life, log_dirs=log_dirs)
+        step = self._ask("register", ApiKey.BROKER_REGISTRATION, request, 4)
         if step.answer.error_code == 0:
             known.append(Process(broker_id, life, step.answer.broker_epoch))
         return step
@@ -108,7 +108,7 @@ class Course:
         if wants & 2:
             self._leaving.add(process)
         dirs = _directories(process.broker_id)
-        asked = brokers.BrokerHeartbeatRequest(
+        request = brokers.BrokerHeartbeatRequest(
             broker_id=process.broker_id,
             broker_epoch=process.epoch,
             current_metadata_offset=max(-1, self.cluster.next_offset - 1 - lag),
@@ -117,7 +117,7 @@ class Course:
             offline_log_dirs=dirs[:1] if next(numbers) % 24 == 0 else (),
             cordoned_log_dirs=dirs[1:] if next(numbers) % 4 == 0 else None,
         )
-        return self._ask("beat", ApiKey.BROKER_HEARTBEAT, asked, 2)
+        return self._ask("beat", ApiKey.BROKER_HEARTBEAT, request, 2)
 
     def pass_time(self, numbers: Iterator[int]) -> Step:
         self.cluster.now += (SESSION // 9, SESSION // 9, SESSION // 3, SESSION + 1)[
@@ -143,7 +143,7 @@ class Course:
         ]
         isr = isr if wild else [*{*isr, state.leader}]
         members = tuple(self._member(each, numbers) for each in isr)
-        asked = partitions.AlterPartitionRequest(
+        request = partitions.AlterPartitionRequest(
             broker_id=state.leader,
             broker_epoch=self._epoch(state.leader, stale=next(numbers) % 8 == 0),
             topics=(
@@ -161,13 +161,13 @@ class Course:
                 ),
             ),
         )
-        return self._ask("alter", ApiKey.ALTER_PARTITION, asked, 3)
+        return self._ask("alter", ApiKey.ALTER_PARTITION, request, 3)
 
     def elect(self, numbers: Iterator[int]) -> Step:
-        asked = partitions.ElectLeadersRequest(
+        request = partitions.ElectLeadersRequest(
             election_type=int(next(numbers) % 4 == 0), topic_partitions=None
         )
-        return self._ask("elect", ApiKey.ELECT_LEADERS, asked, 2)
+        return self._ask("elect", ApiKey.ELECT_LEADERS, request, 2)
 
     def elect_by_itself(self, numbers: Iterator[int]) -> Step:
         before = self.cluster.image
@@ -177,17 +177,17 @@ class Course:
     def unregister(self, numbers: Iterator[int]) -> Step | None:
         if next(numbers) % 8:
             return None
-        asked = brokers.UnregisterBrokerRequest(broker_id=_one_of(BROKERS, numbers))
-        return self._ask("unregister", ApiKey.UNREGISTER_BROKER, asked, 0)
+        request = brokers.UnregisterBrokerRequest(broker_id=_one_of(BROKERS, numbers))
+        return self._ask("unregister", ApiKey.UNREGISTER_BROKER, request, 0)
 
     def allocate(self, numbers: Iterator[int]) -> Step | None:
         process = self._process(numbers)
         if process is None:
             return None
-        asked = brokers.AllocateProducerIdsRequest(
+        request = brokers.AllocateProducerIdsRequest(
             broker_id=process.broker_id, broker_epoch=process.epoch
         )
-        return self._ask("allocate", ApiKey.ALLOCATE_PRODUCER_IDS, asked, 0)
+        return self._ask("allocate", ApiKey.ALLOCATE_PRODUCER_IDS, request, 0)
 
     def assign(self, numbers: Iterator[int]) -> Step | None:
         process = self._process(numbers)
@@ -196,7 +196,7 @@ class Course:
         topic_id, number, _ = _one_of(self.seen, numbers)
         where = _one_of((*_directories(process.broker_id), LOST_DIRECTORY), numbers)
         there = (brokers.PartitionNumber(partition_index=number),)
-        asked = brokers.AssignReplicasToDirsRequest(
+        request = brokers.AssignReplicasToDirsRequest(
             broker_id=process.broker_id,
             broker_epoch=process.epoch,
             directories=(
@@ -205,7 +205,7 @@ class Course:
                 ),
             ),
         )
-        return self._ask("assign", ApiKey.ASSIGN_REPLICAS_TO_DIRS, asked, 0)
+        return self._ask("assign", ApiKey.ASSIGN_REPLICAS_TO_DIRS, request, 0)
 
     def change_controller(self, numbers: Iterator[int]) -> Step | None:
         if next(numbers) % 4:
@@ -263,13 +263,13 @@ class Course:
 
     # --- what they are made of ---
 
-    def _ask(self, what: str, api_key: ApiKey, asked: Any, version: int) -> Step:
+    def _ask(self, what: str, api_key: ApiKey, request: Any, version: int) -> Step:
         before = self.cluster.image
-        decision = self.cluster.decide(api_key, asked, version)
+        decision = self.cluster.decide(api_key, request, version)
         self.cluster.append(decision.records)
-        return self._step(what, before, asked, decision)
+        return self._step(what, before, request, decision)
 
-    def _step(self, what: str, before: MetadataImage, asked: Any, decision: Any) -> Step:
+    def _step(self, what: str, before: MetadataImage, request: Any, decision: Any) -> Step:
         written = () if decision is None else tuple(decision.records)
         for record in written:
             assert decode_record(encode_record(record)) == record
@@ -279,7 +279,7 @@ class Course:
             what,
             before,
             self.cluster.image,
-            asked,
+            request,
             None if decision is None else decision.answer,
             written,
             self.cluster.next_offset - len(written),
@@ -318,30 +318,22 @@ class Course:
         return partitions.InSyncBroker(broker_id=broker_id, broker_epoch=epoch)
 
 
-_KINDS: Final[tuple[Callable[[Course, Iterator[int]], Step | None], ...]] = (
-    Course.register,
-    Course.register,
-    Course.beat,
-    Course.beat,
-    Course.beat,
-    Course.beat,
-    Course.beat,
-    Course.beat,
-    Course.beat,
-    Course.beat,
-    Course.pass_time,
-    Course.alter,
-    Course.alter,
-    Course.alter,
-    Course.elect,
-    Course.elect_by_itself,
-    Course.unregister,
-    Course.allocate,
-    Course.assign,
-    Course.change_controller,
-    Course.add_topic,
-    Course.move,
-)
+#: Kinds of actions, and how often each comes beside the others.
+_WEIGHTS: Final[Mapping[Callable[[Course, Iterator[int]], Step | None], int]] = {
+    Course.register: 2,
+    Course.beat: 8,
+    Course.pass_time: 1,
+    Course.alter: 3,
+    Course.elect: 1,
+    Course.elect_by_itself: 1,
+    Course.unregister: 1,
+    Course.allocate: 1,
+    Course.assign: 1,
+    Course.change_controller: 1,
+    Course.add_topic: 1,
+    Course.move: 1,
+}
+_KINDS: Final = tuple(kind for kind, weight in _WEIGHTS.items() for _ in range(weight))
 
 
 def random_actions(seed: int, count: int) -> list[Action]:

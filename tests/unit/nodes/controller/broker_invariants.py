@@ -169,11 +169,11 @@ def epochs_tell_changes(_: Witness, step: Step) -> Iterator[str]:
 
 def nothing_is_lost_unasked(_: Witness, step: Step) -> Iterator[str]:
     """A leader from outside the ISR is taken only where that is allowed, and has to recover."""
-    asked = step.what == "elect" and step.request.election_type == 1
+    requested = step.what == "elect" and step.request.election_type == 1
     for before, after, allowed in _changes(step):
         if after.leader >= 0 and after.leader not in before.isr:
             joined = step.what == "alter"
-            if not joined and not (asked or allowed):
+            if not joined and not (requested or allowed):
                 yield f"{before} {after}"
             if not joined and after.leader_recovery_state != 1:
                 yield f"{before} {after}"
@@ -240,9 +240,9 @@ def who_is_unfenced_knows_itself(witness: Witness, step: Step) -> Iterator[str]:
         before = step.before.brokers.get(broker_id)
         if before is None or after.fenced or not before.fenced:
             continue
-        asked = step.request if step.what == "beat" else None
+        beat = step.request if step.what == "beat" else None
         own = witness.registered_at[broker_id]
-        if asked is None or asked.broker_id != broker_id or asked.current_metadata_offset < own:
+        if beat is None or beat.broker_id != broker_id or beat.current_metadata_offset < own:
             yield f"{after}"
 
 

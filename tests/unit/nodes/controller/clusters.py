@@ -95,7 +95,7 @@ def view_of(
 
 
 def partition(
-    topic_id: str, number: int, replicas: tuple[int, ...], **said: object
+    topic_id: str, number: int, replicas: tuple[int, ...], **fields: object
 ) -> records.PartitionRecord:
     whole = {
         "partition_id": number,
@@ -109,7 +109,7 @@ def partition(
         "partition_epoch": 0,
         "directories": tuple(directory_of(each) for each in replicas),
     }
-    return records.PartitionRecord(**(whole | said))  # pyright: ignore[reportArgumentType]
+    return records.PartitionRecord(**(whole | fields))  # pyright: ignore[reportArgumentType]
 
 
 def topic(

@@ -20,6 +20,7 @@ from splitbrain.nodes.metadata.transactions import Provenance
 from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId, Offset
 from splitbrain.nodes.wire.apis import ApiKey
 from splitbrain.nodes.wire.families import brokers
+from tests.unit.nodes.controller.clusters import partition
 
 CLUSTER_ID = "cluster-of-the-tests"
 TOPIC_ID = "ab" * 16
@@ -29,19 +30,18 @@ FEATURES = {"metadata.version": 30, "transaction.version": 2}
 
 
 def directory(broker_id: int, number: int = 0) -> str:
-    """A directory of the broker."""
     return f"1{broker_id:015x}{number:016x}"
 
 
 def incarnation(number: int) -> str:
-    """A process."""
     return f"2{number:031x}"
 
 
 class Cluster:
     """A controller that leads: it appends what is decided, and commits it at once."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *brokers: int, **settings: Any) -> None:
+        """A leader, and these brokers, registered and unfenced."""
         self.settings = ControllerSettings(**settings)
         self.contacts = Contacts()
         self.leaderships = Leaderships()
@@ -52,6 +52,7 @@ class Cluster:
         #: Everything that was appended.
         self.log: list[MetadataRecord] = []
         self.append(records.FeatureLevelRecord(name, level) for name, level in FEATURES.items())
+        self.start(*brokers)
 
     @property
     def view(self) -> View:
@@ -97,15 +98,14 @@ class Cluster:
 
     # --- brokers ---
 
-    def register(self, broker_id: int, life: int = 1, **said: Any) -> Any:
-        """A process asks to be this broker."""
-        return self.ask(ApiKey.BROKER_REGISTRATION, registration(broker_id, life, **said), 4)
+    def register(self, broker_id: int, life: int = 1, **fields: Any) -> Any:
+        return self.ask(ApiKey.BROKER_REGISTRATION, registration(broker_id, life, **fields), 4)
 
-    def beat(self, broker_id: int, **said: Any) -> Any:
+    def beat(self, broker_id: int, **fields: Any) -> Any:
         """A broker's heartbeat; by default it has applied everything."""
-        return self.ask(ApiKey.BROKER_HEARTBEAT, self.heartbeat(broker_id, **said), 2)
+        return self.ask(ApiKey.BROKER_HEARTBEAT, self.heartbeat(broker_id, **fields), 2)
 
-    def heartbeat(self, broker_id: int, **said: Any) -> brokers.BrokerHeartbeatRequest:
+    def heartbeat(self, broker_id: int, **fields: Any) -> brokers.BrokerHeartbeatRequest:
         whole: dict[str, Any] = {
             "broker_id": broker_id,
             "broker_epoch": self.epoch(broker_id),
@@ -113,7 +113,7 @@ class Cluster:
             "want_fence": False,
             "want_shut_down": False,
         }
-        return brokers.BrokerHeartbeatRequest(**(whole | said))
+        return brokers.BrokerHeartbeatRequest(**(whole | fields))
 
     def epoch(self, broker_id: int) -> int:
         known = self.image.brokers.get(broker_id)
@@ -127,24 +127,13 @@ class Cluster:
 
     # --- partitions ---
 
-    def add_topic(self, *assignments: tuple[int, ...], name: str = "t", **said: Any) -> None:
+    def add_topic(self, *assignments: tuple[int, ...], name: str = "t", **fields: Any) -> None:
         """A topic; each partition is led by its first replica, and all are in sync."""
         topic_id = TOPIC_ID if name == "t" else f"3{len(self.image.topics.by_id):031x}"
         made: list[MetadataRecord] = [records.TopicRecord(name, topic_id)]
         for number, replicas in enumerate(assignments):
-            whole: dict[str, Any] = {
-                "partition_id": number,
-                "topic_id": topic_id,
-                "replicas": replicas,
-                "isr": replicas,
-                "removing_replicas": (),
-                "adding_replicas": (),
-                "leader": replicas[0],
-                "leader_epoch": 0,
-                "partition_epoch": 0,
-                "directories": tuple(directory(each) for each in replicas),
-            }
-            made.append(records.PartitionRecord(**(whole | said)))
+            whole: dict[str, Any] = {"directories": tuple(directory(each) for each in replicas)}
+            made.append(partition(topic_id, number, replicas, **(whole | fields)))
         self.append(made)
 
     def partition(self, number: int = 0, topic_id: str = TOPIC_ID) -> PartitionState:
@@ -152,16 +141,19 @@ class Cluster:
         assert state is not None
         return state
 
-    def change(self, number: int = 0, **said: Any) -> None:
-        """A partition is changed by hand."""
-        self.append([records.PartitionChangeRecord(partition_id=number, topic_id=TOPIC_ID, **said)])
+    def change(self, number: int = 0, **fields: Any) -> None:
+        self.append([changed(number, **fields)])
 
     def allow_unclean(self, name: str = "t") -> None:
         self.append([records.ConfigRecord(2, name, "unclean.leader.election.enable", "true")])
 
 
-def registration(broker_id: int, life: int = 1, **said: Any) -> brokers.BrokerRegistrationRequest:
-    """Return the request of a broker that starts."""
+def changed(number: int = 0, **fields: Any) -> records.PartitionChangeRecord:
+    """Return the change of a partition of topic t."""
+    return records.PartitionChangeRecord(partition_id=number, topic_id=TOPIC_ID, **fields)
+
+
+def registration(broker_id: int, life: int = 1, **fields: Any) -> brokers.BrokerRegistrationRequest:
     whole: dict[str, Any] = {
         "broker_id": broker_id,
         "cluster_id": CLUSTER_ID,
@@ -171,17 +163,17 @@ def registration(broker_id: int, life: int = 1, **said: Any) -> brokers.BrokerRe
         "rack": None,
         "log_dirs": (directory(broker_id),),
     }
-    return brokers.BrokerRegistrationRequest(**(whole | said))
+    return brokers.BrokerRegistrationRequest(**(whole | fields))
 
 
-def listener(**said: Any) -> brokers.AdvertisedListener:
+def listener(**fields: Any) -> brokers.AdvertisedListener:
     whole: dict[str, Any] = {
         "name": "PLAINTEXT",
         "host": "127.0.0.1",
         "port": 9092,
         "security_protocol": 0,
     }
-    return brokers.AdvertisedListener(**(whole | said))
+    return brokers.AdvertisedListener(**(whole | fields))
 
 
 def feature(name: str, lowest: int, highest: int) -> brokers.SupportedFeature:

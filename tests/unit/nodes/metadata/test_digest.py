@@ -31,9 +31,9 @@ def test_who_saw_all_images_says_what_one_says_who_sees_the_last(seed: int) -> N
         assert digest == ImageDigests().of(loaded)
         seen.append((content(image), digest))
     changes = 0
-    for (before, one), (then, other) in pairwise(seen):
-        assert (before == then) == (one == other)
-        changes += before != then
+    for (before, digest_before), (later, digest_later) in pairwise(seen):
+        assert (before == later) == (digest_before == digest_later)
+        changes += before != later
     assert changes > 100
 
 

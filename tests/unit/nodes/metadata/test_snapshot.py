@@ -50,8 +50,8 @@ def test_the_snapshot_of_a_real_controller_is_read(tmp_path: Path) -> None:
     assert find_snapshots(files, tmp_path) == (ID, ())
     image = decode_image(ID, read_snapshot(files, tmp_path, ID))
     line = (FOLDER / "image_vectors.tsv").read_text().splitlines()[3]
-    told = [decode_record(bytes.fromhex(each)) for each in line.split("\t")[1].split()]
-    assert image == image_of(told, Provenance(Offset(59), Epoch(1), 1059))
+    records_read = [decode_record(bytes.fromhex(each)) for each in line.split("\t")[1].split()]
+    assert image == image_of(records_read, Provenance(Offset(59), Epoch(1), 1059))
 
 
 def test_no_snapshot_ends_within_a_batch_or_is_of_another_version() -> None:

@@ -41,7 +41,7 @@ def batch_at(base: int, epoch: int, *records: MetadataRecord) -> MetadataBatch:
     return MetadataBatch(Offset(base), Offset(last), Epoch(epoch), 1000 + base, records)
 
 
-def told(settled: Sequence[Settled]) -> list[tuple[list[MetadataRecord], int, int, int, bool]]:
+def summary(settled: Sequence[Settled]) -> list[tuple[list[MetadataRecord], int, int, int, bool]]:
     return [
         (
             list(each.records),
@@ -56,9 +56,9 @@ def told(settled: Sequence[Settled]) -> list[tuple[list[MetadataRecord], int, in
 
 def test_without_a_transaction_each_batch_counts_at_once() -> None:
     buffer = TransactionBuffer()
-    assert told(buffer.add(batch_at(0, 3, A, B))) == [([A, B], 1, 3, 1000, True)]
+    assert summary(buffer.add(batch_at(0, 3, A, B))) == [([A, B], 1, 3, 1000, True)]
     # A batch of raft's own moves the log on.
-    assert told(buffer.add(batch_at(2, 4))) == [([], 2, 4, 1002, True)]
+    assert summary(buffer.add(batch_at(2, 4))) == [([], 2, 4, 1002, True)]
     assert buffer.end_offset == 3
 
 
@@ -68,7 +68,7 @@ def test_a_transaction_over_batches_and_epochs_counts_at_its_end() -> None:
     assert buffer.opened_at == 0
     assert buffer.add(batch_at(2, 1, B)) == ()
     assert buffer.add(batch_at(3, 2)) == ()
-    assert told(buffer.add(batch_at(4, 2, C, END, D))) == [([A, B, C, D], 6, 2, 1004, True)]
+    assert summary(buffer.add(batch_at(4, 2, C, END, D))) == [([A, B, C, D], 6, 2, 1004, True)]
     assert buffer.opened_at is None
 
 
@@ -77,15 +77,15 @@ def test_an_aborted_transaction_leaves_its_offsets_and_nothing_else() -> None:
     assert buffer.add(batch_at(5, 1, BEGIN, A, B)) == ()
     # The next leader aborts what the last one left open.
     assert buffer.add(batch_at(8, 2)) == ()
-    assert told(buffer.add(batch_at(9, 2, ABORT))) == [([], 9, 2, 1009, True)]
-    assert told(buffer.add(batch_at(10, 2, C))) == [([C], 10, 2, 1010, True)]
+    assert summary(buffer.add(batch_at(9, 2, ABORT))) == [([], 9, 2, 1009, True)]
+    assert summary(buffer.add(batch_at(10, 2, C))) == [([C], 10, 2, 1010, True)]
 
 
 def test_what_stands_before_a_transaction_counts_without_it() -> None:
     buffer = TransactionBuffer()
-    assert told(buffer.add(batch_at(0, 1, A, BEGIN, B))) == [([A], 0, 1, 1000, False)]
+    assert summary(buffer.add(batch_at(0, 1, A, BEGIN, B))) == [([A], 0, 1, 1000, False)]
     assert buffer.opened_at == 1
-    assert told(buffer.add(batch_at(3, 1, END, C, BEGIN, D, ABORT))) == [
+    assert summary(buffer.add(batch_at(3, 1, END, C, BEGIN, D, ABORT))) == [
         ([B, C], 4, 1, 1003, False),
         ([], 7, 1, 1003, True),
     ]

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from splitbrain.nodes.quorum import messages
 from splitbrain.nodes.quorum.effects import Effect, SendRequest
 from splitbrain.nodes.quorum.events import (
     AnswerReceived,
@@ -28,15 +29,7 @@ from splitbrain.nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from splitbrain.nodes.quorum.messages import (
-    Answer,
-    BeginQuorumEpochRequest,
-    ErrorCode,
-    FetchRequest,
-    Request,
-    VoteAnswer,
-    VoteRequest,
-)
+from splitbrain.nodes.quorum.messages import ErrorCode
 from splitbrain.nodes.quorum.persistent import EpochStart, LogShape, QuorumState, Voter
 from splitbrain.nodes.quorum.replica import Replica
 from splitbrain.nodes.quorum.settings import QuorumSettings
@@ -108,9 +101,9 @@ def step(replica: Replica, event: Event, at_ms: float = 0) -> tuple[Effect, ...]
     return effects
 
 
-def vote_request(**changes: object) -> VoteRequest:
+def vote_request(**changes: object) -> messages.VoteRequest:
     """Node 1 asks node 2 for its vote in epoch 3, with an empty log, but for what is changed."""
-    usual = VoteRequest(
+    usual = messages.VoteRequest(
         cluster_id=None,
         voter_id=NodeId(2),
         voter_directory_id=NO_DIRECTORY,
@@ -124,9 +117,9 @@ def vote_request(**changes: object) -> VoteRequest:
     return msgspec.structs.replace(usual, **changes)
 
 
-def fetch_request(**changes: object) -> FetchRequest:
+def fetch_request(**changes: object) -> messages.FetchRequest:
     """Node 2 fetches from the start of an empty log in epoch 1, but for what is changed."""
-    usual = FetchRequest(
+    usual = messages.FetchRequest(
         "cluster",
         NodeId(2),
         directory(2),
@@ -140,17 +133,19 @@ def fetch_request(**changes: object) -> FetchRequest:
     return msgspec.structs.replace(usual, **changes)
 
 
-def received(request: Request, *, connection: int = 1, correlation: int = 1) -> RequestReceived:
+def received(
+    request: messages.Request, *, connection: int = 1, correlation: int = 1
+) -> RequestReceived:
     return RequestReceived(ConnectionId(connection), CorrelationId(correlation), request)
 
 
-def answered(sent: SendRequest, answer: Answer) -> AnswerReceived:
+def answered(sent: SendRequest, answer: messages.Answer) -> AnswerReceived:
     return AnswerReceived(sent.peer, sent.correlation, LIFE, answer)
 
 
 def granted(sent: SendRequest, epoch: int) -> AnswerReceived:
     """The peer that was asked gives its vote, or its pre-vote."""
-    return answered(sent, VoteAnswer(ErrorCode.NONE, None, Epoch(epoch), granted=True))
+    return answered(sent, messages.VoteAnswer(ErrorCode.NONE, None, Epoch(epoch), granted=True))
 
 
 def sent_by(effects: tuple[Effect, ...]) -> list[SendRequest]:
@@ -169,7 +164,7 @@ def lone_leader(**more: Any) -> Replica:
 
 def begin(leader: int, epoch: int, me: int = 1, *, correlation: int = 1) -> RequestReceived:
     """A leader tells ``me`` that it leads."""
-    request = BeginQuorumEpochRequest(
+    request = messages.BeginQuorumEpochRequest(
         "cluster", NodeId(me), directory(me), NodeId(leader), Epoch(epoch)
     )
     return received(request, correlation=correlation)

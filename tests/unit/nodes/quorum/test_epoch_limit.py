@@ -3,31 +3,13 @@
 import pytest
 from msgspec.structs import replace
 
+from splitbrain.nodes.quorum import events, messages
 from splitbrain.nodes.quorum.durable_state import DurableState
 from splitbrain.nodes.quorum.effects import Effect, PersistQuorumState, SendAnswer, Warn
 from splitbrain.nodes.quorum.epoch_limit import EPOCH_MAX, LAST_EPOCH, highest_from, may_stand
 from splitbrain.nodes.quorum.errors import InvariantViolation
-from splitbrain.nodes.quorum.events import (
-    QuorumStatePersisted,
-    ResignRequested,
-    Started,
-    TimerElapsed,
-)
 from splitbrain.nodes.quorum.identifiers import Epoch, NodeId, Offset
-from splitbrain.nodes.quorum.messages import (
-    Answer,
-    BeginQuorumEpochAnswer,
-    BeginQuorumEpochRequest,
-    EndQuorumEpochAnswer,
-    EndQuorumEpochRequest,
-    ErrorCode,
-    FetchAnswer,
-    FetchRequest,
-    FetchSnapshotAnswer,
-    FetchSnapshotRequest,
-    Request,
-    VoteAnswer,
-)
+from splitbrain.nodes.quorum.messages import ErrorCode
 from splitbrain.nodes.quorum.outbox import Outbox
 from splitbrain.nodes.quorum.persistent import EMPTY_STATE, SnapshotId
 from splitbrain.nodes.quorum.replica import Replica
@@ -49,7 +31,7 @@ ONE, TWO, THREE = NodeId(1), NodeId(2), NodeId(3)
 TOO_HIGH = (EPOCH_MAX, EPOCH_MAX - 1, LAST_EPOCH + 1, LAST_EPOCH, highest_from(Epoch(3)) + 1)
 
 
-def every_request(epoch: Epoch) -> list[Request]:
+def every_request(epoch: Epoch) -> list[messages.Request]:
     """Requests of node 2 to node 1 that name this epoch."""
 
     vote = vote_request(
@@ -64,37 +46,39 @@ def every_request(epoch: Epoch) -> list[Request]:
     return [
         vote,
         replace(vote, pre_vote=True),
-        BeginQuorumEpochRequest("cluster", ONE, directory(1), TWO, epoch),
-        EndQuorumEpochRequest("cluster", TWO, epoch, ((ONE, directory(1)),)),
+        messages.BeginQuorumEpochRequest("cluster", ONE, directory(1), TWO, epoch),
+        messages.EndQuorumEpochRequest("cluster", TWO, epoch, ((ONE, directory(1)),)),
         fetch_request(epoch=epoch),
-        FetchSnapshotRequest("cluster", TWO, directory(2), epoch, snapshot_id, 0, 1_000),
+        messages.FetchSnapshotRequest("cluster", TWO, directory(2), epoch, snapshot_id, 0, 1_000),
     ]
 
 
-def every_answer(error: ErrorCode, epoch: Epoch, leader_id: NodeId | None) -> list[Answer]:
+def every_answer(error: ErrorCode, epoch: Epoch, leader_id: NodeId | None) -> list[messages.Answer]:
     return [
-        VoteAnswer(error, leader_id, epoch, granted=False),
-        VoteAnswer(error, leader_id, epoch, granted=True),
-        BeginQuorumEpochAnswer(error, leader_id, epoch),
-        EndQuorumEpochAnswer(error, leader_id, epoch),
-        FetchAnswer(error, leader_id, epoch, Offset(9), Offset(0), None, (), b""),
-        FetchAnswer(error, leader_id, epoch, Offset(9), Offset(0), (epoch, Offset(0)), (), b""),
-        FetchSnapshotAnswer(error, leader_id, epoch, None, 0, 0, b""),
+        messages.VoteAnswer(error, leader_id, epoch, granted=False),
+        messages.VoteAnswer(error, leader_id, epoch, granted=True),
+        messages.BeginQuorumEpochAnswer(error, leader_id, epoch),
+        messages.EndQuorumEpochAnswer(error, leader_id, epoch),
+        messages.FetchAnswer(error, leader_id, epoch, Offset(9), Offset(0), None, (), b""),
+        messages.FetchAnswer(
+            error, leader_id, epoch, Offset(9), Offset(0), (epoch, Offset(0)), (), b""
+        ),
+        messages.FetchSnapshotAnswer(error, leader_id, epoch, None, 0, 0, b""),
     ]
 
 
 def of_each_role() -> list[Replica]:
     """Node 1 in epoch 3 as follower, prospective, candidate, leader and resigned."""
     follower = replica_of(epoch=3, leader=2)
-    step(follower, Started())
+    step(follower, events.Started())
     prospective = replica_of(epoch=3)
-    step(prospective, Started())
-    step(prospective, TimerElapsed(), 400)
+    step(prospective, events.Started())
+    step(prospective, events.TimerElapsed(), 400)
     led = [candidate(), candidate(), candidate()]
     for replica in led[1:]:
         effects = answer_votes(replica)
         assert replica.role == "leader", effects
-    step(led[2], ResignRequested(), 450)
+    step(led[2], events.ResignRequested(), 450)
     roles = [follower, prospective, *led]
     expected = ["follower", "prospective", "candidate", "leader", "resigned"]
     assert [replica.role for replica in roles] == expected
@@ -103,14 +87,14 @@ def of_each_role() -> list[Replica]:
 
 def candidate() -> Replica:
     replica = replica_of(epoch=2)
-    step(replica, Started())
-    step(replica, granted(sent_by(step(replica, TimerElapsed(), 400))[0], 2), 410)
+    step(replica, events.Started())
+    step(replica, granted(sent_by(step(replica, events.TimerElapsed(), 400))[0], 2), 410)
     assert replica.role == "candidate"
     return replica
 
 
 def answer_votes(replica: Replica) -> tuple[Effect, ...]:
-    vote = sent_by(step(replica, QuorumStatePersisted(1), 420))[0]
+    vote = sent_by(step(replica, events.QuorumStatePersisted(1), 420))[0]
     return step(replica, granted(vote, 3), 430)
 
 
@@ -122,7 +106,7 @@ def test_no_request_leads_there_whatever_the_role(epoch: int) -> None:
             effects = step(replica, received(request, connection=number), 460)
             assert (replica.epoch, replica.role) == (3, role)
             assert not [effect for effect in effects if isinstance(effect, PersistQuorumState)]
-            refused = isinstance(request, FetchRequest | FetchSnapshotRequest)
+            refused = isinstance(request, messages.FetchRequest | messages.FetchSnapshotRequest)
             expected = ErrorCode.UNKNOWN_LEADER_EPOCH if refused else ErrorCode.INVALID_REQUEST
             answers = [effect.answer for effect in effects if isinstance(effect, SendAnswer)]
             # A candidate's and a new leader's wait for the disk; they say the same then.
@@ -138,14 +122,14 @@ def test_no_request_leads_there_whatever_the_role(epoch: int) -> None:
 def test_no_answer_leads_there(epoch: int, leader_id: NodeId | None, error: ErrorCode) -> None:
     for answer in every_answer(error, Epoch(epoch), leader_id):
         replica = replica_of(epoch=3, leader=2)
-        (fetch,) = sent_by(step(replica, Started()))
+        (fetch,) = sent_by(step(replica, events.Started()))
         effects = step(replica, answered(fetch, answer), 10)
         assert (replica.epoch, replica.role, replica.leader_id) == (3, "follower", 2)
         assert [effect.message for effect in effects if isinstance(effect, Warn)] == [
             "epoch refused"
         ]
         # It counts for no answer: the peer is asked again, after a pause.
-        again = step(replica, TimerElapsed(), 60)
+        again = step(replica, events.TimerElapsed(), 60)
         assert [sent.peer for sent in sent_by(again)] == [TWO]
 
 
@@ -161,7 +145,7 @@ def test_whatever_one_message_names_a_million_elections_are_left() -> None:
 def test_epochs_that_elections_lead_to_are_entered_up_to_the_last() -> None:
     for present in (0, 3, 10**9, LAST_EPOCH - 2**20, LAST_EPOCH - 10, LAST_EPOCH - 1):
         replica = replica_of(epoch=present)
-        step(replica, Started())
+        step(replica, events.Started())
         step(replica, begin(2, present + 1))
         assert (replica.epoch, replica.leader_id) == (present + 1, 2)
 
@@ -172,9 +156,9 @@ def test_who_is_there_by_its_disk_says_so_once_and_asks_nobody(
     epoch: int, voter_count: int
 ) -> None:
     replica = replica_of(epoch=epoch, voter_count=voter_count)
-    effects = list(step(replica, Started()))
+    effects = list(step(replica, events.Started()))
     for at_ms in range(0, 20_000, 50):
-        effects += step(replica, TimerElapsed(), at_ms)
+        effects += step(replica, events.TimerElapsed(), at_ms)
     assert replica.epoch == epoch
     assert not sent_by(tuple(effects))
     (warned,) = [effect for effect in effects if isinstance(effect, Warn)]

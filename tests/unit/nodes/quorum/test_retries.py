@@ -58,19 +58,19 @@ REFUSAL = VoteAnswer(ErrorCode.INCONSISTENT_VOTER_SET, None, Epoch(3), granted=F
 def test_a_prospective_asks_again_after_a_back_off(outcome: Callable[[SendRequest], Event]) -> None:
     replica = replica_of(epoch=3)
     requests(replica, Started())
-    asked = requests(replica, TimerElapsed(), 400)
-    assert (replica.role, [sent.peer for sent in asked]) == ("prospective", [2, 3])
-    assert requests(replica, outcome(asked[0]), 410) == []
+    first = requests(replica, TimerElapsed(), 400)
+    assert (replica.role, [sent.peer for sent in first]) == ("prospective", [2, 3])
+    assert requests(replica, outcome(first[0]), 410) == []
     assert replica.deadline == 430 * MS
     again = requests(replica, TimerElapsed(), 430)
-    assert retried(asked, again) == [(2, asked[0].request)]
+    assert retried(first, again) == [(2, first[0].request)]
 
 
 def test_a_candidate_asks_again_after_a_back_off() -> None:
     replica = replica_of(epoch=3)
     requests(replica, Started())
-    (asked, _) = requests(replica, TimerElapsed(), 400)
-    requests(replica, granted(asked, 3), 410)
+    (first, _) = requests(replica, TimerElapsed(), 400)
+    requests(replica, granted(first, 3), 410)
     votes = requests(replica, QuorumStatePersisted(1), 420)
     assert (replica.role, [sent.peer for sent in votes]) == ("candidate", [2, 3])
     assert requests(replica, failed(votes[1]), 430) == []
@@ -97,12 +97,12 @@ def test_a_resigned_leader_says_farewell_until_each_has_confirmed() -> None:
 
 def test_an_observer_asks_one_voter_at_a_time() -> None:
     replica = replica_of(9, epoch=3)
-    (asked,) = requests(replica, Started())
+    (first,) = requests(replica, Started())
     # Early and superfluous events, of which a host may send as many as it likes.
     assert requests(replica, TimerElapsed(), 50) == []
     assert requests(replica, LogFlushed(0), 60) == []
-    (again,) = requests(replica, failed(asked), 70)
-    assert again.peer != asked.peer
+    (again,) = requests(replica, failed(first), 70)
+    assert again.peer != first.peer
 
 
 def test_the_old_leader_that_is_gone_is_no_news_of_the_new_one() -> None:
@@ -121,7 +121,7 @@ def test_the_old_leader_that_is_gone_is_no_news_of_the_new_one() -> None:
 def test_an_early_timer_does_not_end_the_turn_of_who_goes_first() -> None:
     replica = replica_of(2, epoch=3)
     requests(replica, Started())
-    (_, asked) = requests(replica, TimerElapsed(), 400)
+    (_, first) = requests(replica, TimerElapsed(), 400)
     request = vote_request(
         cluster_id="cluster",
         voter_directory_id=directory(2),
@@ -129,7 +129,7 @@ def test_an_early_timer_does_not_end_the_turn_of_who_goes_first() -> None:
         pre_vote=True,
     )
     requests(replica, received(request), 410)
-    requests(replica, granted(asked, 3), 420)
+    requests(replica, granted(first, 3), 420)
     turn_ends_at = replica.deadline
     assert turn_ends_at is not None
     assert (replica.role, turn_ends_at > 430 * MS) == ("prospective", True)

@@ -19,14 +19,11 @@ from splitbrain.nodes.registers.machine import (
     OutOfOrderError,
     RegisterMachine,
 )
+from tests.unit.nodes.registers.test_commands import commands as commands_of
 
 _KEYS = st.sampled_from(["a", "b"])
 _VALUES = st.none() | st.integers(0, 3) | st.booleans()
-_COMMANDS: st.SearchStrategy[Command] = (
-    st.builds(Write, st.text(max_size=2), _KEYS, _VALUES)
-    | st.builds(CompareAndSet, st.text(max_size=2), _KEYS, _VALUES, _VALUES)
-    | st.builds(Add, st.text(max_size=2), _KEYS, _VALUES)
-)
+_COMMANDS = commands_of(st.text(max_size=2), _KEYS, _VALUES)
 
 
 def _apply(machine: RegisterMachine, *commands: Command) -> list[bool]:
@@ -36,19 +33,33 @@ def _apply(machine: RegisterMachine, *commands: Command) -> list[bool]:
     ]
 
 
+def _fed(*commands: Command) -> RegisterMachine:
+    machine = RegisterMachine()
+    _apply(machine, *commands)
+    return machine
+
+
 def _same(left: Any, right: Any) -> bool:
     """Equality that tells 1 from True, as the record format does."""
     return type(left) is type(right) and left == right
 
 
-def test_a_register_never_written_reads_none() -> None:
-    assert RegisterMachine().read("k") is None
-
-
-def test_a_read_sees_the_last_write() -> None:
-    machine = RegisterMachine()
-    _apply(machine, Write("1", "k", 1), Write("2", "k", 2), Write("3", "other", 9))
-    assert machine.read("k") == 2
+@pytest.mark.parametrize(
+    ("commands", "value", "elements"),
+    [
+        ((), None, []),
+        ((Write("1", "k", 1), Write("2", "k", 2), Write("3", "other", 9)), 2, []),
+        # Each element once, in the order of the log; a key that is a set only reads as its own.
+        ((Add("1", "k", 3), Add("2", "k", 1), Add("3", "k", 3)), [3, 1], [3, 1]),
+        # A register and a set of one name are apart.
+        ((Add("1", "k", 3), Write("2", "k", 1)), 1, [3]),
+    ],
+)
+def test_a_read_sees_what_was_written_last(
+    commands: tuple[Command, ...], value: Any, elements: list[Any]
+) -> None:
+    machine = _fed(*commands)
+    assert (machine.read("k"), machine.read_set("k")) == (value, elements)
 
 
 def test_compare_and_set_changes_only_the_expected_value() -> None:
@@ -67,25 +78,6 @@ def test_compare_and_set_changes_only_the_expected_value() -> None:
 def test_one_and_true_are_two_values() -> None:
     machine = RegisterMachine()
     assert _apply(machine, Write("1", "k", 1), CompareAndSet("2", "k", True, 2)) == [True, False]
-
-
-def test_a_set_holds_each_element_once_in_the_order_of_the_log() -> None:
-    machine = RegisterMachine()
-    _apply(machine, Add("1", "s", 3), Add("2", "s", 1), Add("3", "s", 3))
-    assert machine.read_set("s") == [3, 1]
-    assert machine.read_set("none") == []
-
-
-def test_a_register_and_a_set_of_one_name_are_apart() -> None:
-    machine = RegisterMachine()
-    _apply(machine, Add("1", "k", 3), Write("2", "k", 1))
-    assert (machine.read("k"), machine.read_set("k")) == (1, [3])
-
-
-def test_a_key_that_is_a_set_only_reads_as_its_elements() -> None:
-    machine = RegisterMachine()
-    _apply(machine, Add("1", "s", 3))
-    assert machine.read("s") == [3]
 
 
 def test_an_applied_offset_is_refused_the_second_time() -> None:
@@ -152,9 +144,7 @@ def test_a_plain_model_agrees(commands: list[Command]) -> None:
 
 @given(st.lists(_COMMANDS, max_size=8), _COMMANDS)
 def test_a_different_state_has_a_different_digest(commands: list[Command], last: Command) -> None:
-    left, right = RegisterMachine(), RegisterMachine()
-    _apply(left, *commands)
-    _apply(right, *commands, last)
+    left, right = _fed(*commands), _fed(*commands, last)
     same_content = all(
         _same(left.read(key), right.read(key))
         and sorted(map(repr, left.read_set(key))) == sorted(map(repr, right.read_set(key)))

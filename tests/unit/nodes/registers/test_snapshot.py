@@ -9,24 +9,20 @@ from hypothesis import strategies as st
 from splitbrain.nodes.registers.commands import (
     Add,
     Command,
-    CompareAndSet,
     UnknownCommandError,
     Write,
     encode_command,
 )
 from splitbrain.nodes.registers.machine import RegisterMachine
 from splitbrain.nodes.registers.snapshot import RECORD_BYTES
+from tests.unit.nodes.registers.test_commands import commands
 
 keys = st.sampled_from(["a", "b", "c"])
 values = (
     st.none() | st.integers(0, 3) | st.text(max_size=3) | st.lists(st.integers(0, 2), max_size=2)
 )
 operations = st.sampled_from([f"o{number}" for number in range(8)])
-commands = st.one_of(
-    st.builds(Write, operations, keys, values),
-    st.builds(CompareAndSet, operations, keys, values, values),
-    st.builds(Add, operations, keys, values),
-)
+courses = commands(operations, keys, values)
 
 
 def fed(course: list[Command], machine: RegisterMachine | None = None) -> RegisterMachine:
@@ -45,24 +41,24 @@ def copy_of(machine: RegisterMachine) -> RegisterMachine:
     return copy
 
 
-def told(machine: RegisterMachine) -> tuple[Any, ...]:
+def content(machine: RegisterMachine) -> tuple[Any, ...]:
     reads = [(machine.read(key), machine.read_set(key)) for key in "abc"]
     return machine.end_offset, machine.digest(), reads, list(machine.freeze()())
 
 
-@given(st.lists(commands, max_size=30), st.lists(commands, max_size=10))
+@given(st.lists(courses, max_size=30), st.lists(courses, max_size=10))
 def test_a_copy_is_equal_and_stays_so(before: list[Command], after: list[Command]) -> None:
     machine = fed(before)
     copy = copy_of(machine)
-    assert told(copy) == told(machine)
+    assert content(copy) == content(machine)
     for command in after:
         payload = encode_command(command)
         offset = machine.end_offset
         assert copy.apply(offset, 1, payload) == machine.apply(offset, 1, payload)
-    assert told(copy) == told(machine)
+    assert content(copy) == content(machine)
 
 
-@given(st.lists(commands, max_size=20), st.lists(commands, min_size=1, max_size=10))
+@given(st.lists(courses, max_size=20), st.lists(courses, min_size=1, max_size=10))
 def test_a_frozen_state_does_not_change_with_the_machine(
     before: list[Command], after: list[Command]
 ) -> None:

@@ -17,6 +17,7 @@ from splitbrain.nodes.server.host.node import Node
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
 from splitbrain.nodes.wire.controller_apis import PINNED_LEVELS
 from splitbrain.nodes.wire.families import brokers, topics
+from splitbrain.nodes.wire.families.parts import AdvertisedListener, SupportedFeature
 from tests.unit.nodes.server.hand_made_world import CLUSTER, SETTINGS, World
 
 
@@ -78,17 +79,8 @@ class Controller:
             broker_id=broker_id,
             cluster_id=CLUSTER,
             incarnation_id=f"{broker_id:032x}",
-            listeners=(
-                brokers.AdvertisedListener(
-                    name="PLAINTEXT", host="localhost", port=9092, security_protocol=0
-                ),
-            ),
-            features=tuple(
-                brokers.SupportedFeature(
-                    name=name, min_supported_version=0, max_supported_version=30
-                )
-                for name in PINNED_LEVELS
-            ),
+            listeners=(AdvertisedListener("PLAINTEXT", "localhost", 9092, 0),),
+            features=tuple(SupportedFeature(name, 0, 30) for name in PINNED_LEVELS),
             rack=None,
             log_dirs=(f"7{broker_id:031x}",),
         )

@@ -178,3 +178,17 @@ def run(
 
     on_uvloop(main())
     return nodes
+
+
+def on_three_nodes(
+    state_machine: StateMachineName = "registers",
+) -> Callable[[Callable[[Nodes], Awaitable[None]]], Callable[[Path], None]]:
+    """Makes a test of what is to be done with three nodes."""
+
+    def decorate(body: Callable[[Nodes], Awaitable[None]]) -> Callable[[Path], None]:
+        def test(tmp_path: Path) -> None:
+            run(tmp_path, body, state_machine)
+
+        return test
+
+    return decorate

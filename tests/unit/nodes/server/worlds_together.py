@@ -13,8 +13,11 @@ from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.metadata.machine import MetadataMachine
 from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
 from splitbrain.nodes.quorum.messages import Answer, FetchAnswer, Request
-from splitbrain.nodes.server.broker.broker_materials import BrokerMaterials
-from splitbrain.nodes.server.broker.broker_service import BrokerService, broker_layer
+from splitbrain.nodes.server.broker.broker_service import (
+    BrokerMaterials,
+    BrokerService,
+    broker_layer,
+)
 from splitbrain.nodes.server.broker.clean_stop import CleanStop
 from splitbrain.nodes.server.controller.controller_service import metadata_layer
 from splitbrain.nodes.server.host.layer import Layer

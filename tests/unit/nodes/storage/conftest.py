@@ -14,6 +14,7 @@ from splitbrain.nodes.storage.errors import StorageInUseError
 from splitbrain.nodes.storage.filesystem import FileSystem
 from splitbrain.nodes.storage.identity import StorageIdentity, format_storage
 from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from tests.unit.nodes.storage.disks import Disk
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def filesystem(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FileS
     else:
         table = tmp_path.parent / f"{tmp_path.name}-durable_lengths.jsonl"
         lengths = DurableLengths(table, tmp_path, threading.Lock())
-        yield CountingFileSystem(DiskFileSystem(), lengths)
+        yield CountingFileSystem(lengths)
         lengths.close()
 
 
@@ -52,12 +53,5 @@ def folder(filesystem: FileSystem, parent: Path, identity: StorageIdentity) -> P
 
 
 @pytest.fixture
-def memory() -> MemoryFileSystem:
-    return MemoryFileSystem(in_use=StorageInUseError)
-
-
-@pytest.fixture
-def memory_folder(memory: MemoryFileSystem, identity: StorageIdentity) -> Path:
-    data = Path("/node/data")
-    format_storage(memory, data, identity)
-    return data
+def disk(identity: StorageIdentity) -> Disk:
+    return Disk(identity)

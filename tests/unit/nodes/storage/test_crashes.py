@@ -213,7 +213,7 @@ def _no_roll_back(monkeypatch: pytest.MonkeyPatch) -> None:
 def _roll_back_not_durable(monkeypatch: pytest.MonkeyPatch) -> None:
     def mutant(self: Flusher, target: Tail) -> None:
         self._write_mark(target)
-        self._flushed = min(self._flushed, target)
+        self.flushed = min(self.flushed, target)
 
     monkeypatch.setattr(Flusher, "roll_back", mutant)
 
@@ -225,8 +225,8 @@ def _tail_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 def _index_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     def mutant(self: Segment, end_offset: Offset, size_bytes: int) -> None:
         self._recent.clear()
-        self._size_bytes = size_bytes
-        self._end_offset = end_offset
+        self.size_bytes = size_bytes
+        self.end_offset = end_offset
 
     monkeypatch.setattr(Segment, "cut", mutant)
 

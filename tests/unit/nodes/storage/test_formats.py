@@ -1,54 +1,50 @@
 """The bytes that a formatted folder holds: a folder outlives the program that wrote it."""
 
-from pathlib import Path
-
 import pytest
 
 from splitbrain.nodes.storage.durable_mark import LogPosition, open_mark
 from splitbrain.nodes.storage.identity import StorageIdentity
 from splitbrain.nodes.storage.layout import segment_base_offset, segment_name
-from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from tests.unit.nodes.storage.disks import Disk
 
 LOG = "__cluster_metadata-0"
 SECTOR_BYTES = 512
 MAGIC = b"SBDL"
 
 
-def test_a_new_folder_holds_these_bytes(
-    memory: MemoryFileSystem, memory_folder: Path, identity: StorageIdentity
-) -> None:
-    voters = memory.read(memory_folder / "voters.json").decode()
+def test_a_new_folder_holds_these_bytes(disk: Disk, identity: StorageIdentity) -> None:
+    voters = disk.read(disk.folder / "voters.json").decode()
     start = '{\n  "version": 2,\n  "checksum": 232585840,\n  "voters": [\n    {\n      "nodeId": 1,'
     assert voters.startswith(start)
     assert voters.endswith('"port": 9093\n    }\n  ]\n}\n')
-    assert memory.read(memory_folder / "meta.properties") == (
+    assert disk.read(disk.folder / "meta.properties") == (
         b"cluster.id=test-cluster_1\ndirectory.id=AQEBAQEBAQEBAQEBAQEBAQ\nnode.id=1\nversion=1\n"
     )
-    log = memory_folder / LOG
-    assert sorted(memory.list(log)) == [
+    log = disk.folder / LOG
+    assert sorted(disk.list(log)) == [
         "00000000000000000000.log",
         "durable-length",
         "leader-epoch-checkpoint",
     ]
-    assert memory.read(log / "00000000000000000000.log") == b""
-    assert memory.read(log / "leader-epoch-checkpoint") == b"0\n0\n"
+    assert disk.read(log / "00000000000000000000.log") == b""
+    assert disk.read(log / "leader-epoch-checkpoint") == b"0\n0\n"
 
 
-def test_each_mark_has_a_sector_to_itself(memory: MemoryFileSystem, memory_folder: Path) -> None:
+def test_each_mark_has_a_sector_to_itself(disk: Disk) -> None:
     """A sector is what a power cut tears at most: the older mark must not share the newer's."""
-    path = memory_folder / LOG / "durable-length"
+    path = disk.folder / LOG / "durable-length"
     first, second = (slice(start, start + SECTOR_BYTES) for start in (0, SECTOR_BYTES))
-    content = memory.read(path)
+    content = disk.read(path)
     assert len(content) == 2 * SECTOR_BYTES
     assert content[first].startswith(MAGIC)
     assert content[second].startswith(MAGIC)
-    file = open_mark(memory, path)
+    file = open_mark(disk, path)
     file.write(LogPosition(0, 100), 3)
-    after_one = memory.read(path)
+    after_one = disk.read(path)
     assert after_one[first] == content[first]
     assert after_one[second] != content[second]
     file.write(LogPosition(0, 200), 7)
-    after_two = memory.read(path)
+    after_two = disk.read(path)
     assert after_two[first] != content[first]
     assert after_two[second] == after_one[second]
     assert len(after_two) == 2 * SECTOR_BYTES

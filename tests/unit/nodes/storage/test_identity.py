@@ -18,8 +18,8 @@ from splitbrain.nodes.storage.errors import (
 )
 from splitbrain.nodes.storage.filesystem import FileSystem
 from splitbrain.nodes.storage.identity import StorageIdentity, format_storage, load_identity
-from splitbrain.nodes.storage.layout import segment_base_offset, segment_name
 from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from tests.unit.nodes.storage.disks import Disk
 
 
 class PowerCut(Exception):
@@ -33,31 +33,21 @@ def test_formatted_folder_is_loaded_as_it_was_formatted(
     assert load_identity(filesystem, folder, cluster_id="test-cluster_1", node_id=NodeId(1))
 
 
-def test_meta_properties_are_kafkas(filesystem: FileSystem, folder: Path) -> None:
-    assert filesystem.read(folder / "meta.properties") == (
-        b"cluster.id=test-cluster_1\ndirectory.id=AQEBAQEBAQEBAQEBAQEBAQ\nnode.id=1\nversion=1\n"
-    )
-
-
-def test_meta_properties_that_kafka_wrote_are_read(
-    memory: MemoryFileSystem, memory_folder: Path, identity: StorageIdentity
-) -> None:
+def test_meta_properties_that_kafka_wrote_are_read(disk: Disk, identity: StorageIdentity) -> None:
     text = "#\n#Sat Nov 21 02:27:03 UTC 2026\nnode.id=1\ndirectory.id=AQEBAQEBAQEBAQEBAQEBAQ\n"
-    file = memory.open(memory_folder / "meta.properties")
-    file.truncate(0)
-    file.write_at(0, (text + "version=1\ncluster.id=test-cluster_1\n").encode())
-    assert load_identity(memory, memory_folder) == identity
+    disk.overwrite(
+        disk.folder / "meta.properties", (text + "version=1\ncluster.id=test-cluster_1\n").encode()
+    )
+    assert load_identity(disk, disk.folder) == identity
 
 
-def test_other_cluster_and_other_node_are_refused(
-    memory: MemoryFileSystem, memory_folder: Path
-) -> None:
+def test_other_cluster_and_other_node_are_refused(disk: Disk) -> None:
     with pytest.raises(
         ForeignStorageError, match="names cluster test-cluster_1, this node wants b"
     ):
-        load_identity(memory, memory_folder, cluster_id="b")
+        load_identity(disk, disk.folder, cluster_id="b")
     with pytest.raises(ForeignStorageError, match="names node 1, this node wants 2"):
-        load_identity(memory, memory_folder, node_id=NodeId(2))
+        load_identity(disk, disk.folder, node_id=NodeId(2))
 
 
 def test_missing_and_empty_folders_are_refused(filesystem: FileSystem, parent: Path) -> None:
@@ -76,12 +66,12 @@ def test_folder_is_formatted_once(
 
 
 def test_folder_that_lost_its_identity_but_not_its_votes_is_not_formatted_over(
-    memory: MemoryFileSystem, memory_folder: Path, identity: StorageIdentity
+    disk: Disk, identity: StorageIdentity
 ) -> None:
-    memory.remove(memory_folder / "meta.properties")
-    memory.open(memory_folder / "__cluster_metadata-0" / "quorum-state", create=True)
+    disk.remove(disk.folder / "meta.properties")
+    disk.open(disk.folder / "__cluster_metadata-0" / "quorum-state", create=True)
     with pytest.raises(AlreadyFormattedError):
-        format_storage(memory, memory_folder, identity)
+        format_storage(disk, disk.folder, identity)
 
 
 def test_crash_at_any_moment_of_formatting_leaves_nothing_or_all(identity: StorageIdentity) -> None:
@@ -125,66 +115,61 @@ def test_crash_at_any_moment_of_formatting_leaves_nothing_or_all(identity: Stora
     ],
 )
 def test_damaged_meta_properties_are_corrupt(
-    memory: MemoryFileSystem, memory_folder: Path, line: bytes, replacement: bytes, problem: str
+    disk: Disk, line: bytes, replacement: bytes, problem: str
 ) -> None:
-    path = memory_folder / "meta.properties"
-    content = memory.read(path).replace(line, replacement)
-    file = memory.open(path)
-    file.truncate(0)
-    file.write_at(0, content)
+    path = disk.folder / "meta.properties"
+    content = disk.read(path).replace(line, replacement)
+    disk.overwrite(path, content)
     with pytest.raises(CorruptStorageError, match=problem):
-        load_identity(memory, memory_folder)
+        load_identity(disk, disk.folder)
 
 
-def test_lost_or_damaged_voters_are_corrupt(memory: MemoryFileSystem, memory_folder: Path) -> None:
-    memory.rot(memory_folder / "voters.json", 0)
+def test_lost_or_damaged_voters_are_corrupt(disk: Disk) -> None:
+    disk.rot(disk.folder / "voters.json", 0)
     with pytest.raises(CorruptStorageError, match=r"voters\.json"):
-        load_identity(memory, memory_folder)
-    memory.remove(memory_folder / "voters.json")
+        load_identity(disk, disk.folder)
+    disk.remove(disk.folder / "voters.json")
     with pytest.raises(CorruptStorageError, match="missing"):
-        load_identity(memory, memory_folder)
+        load_identity(disk, disk.folder)
 
 
 def test_no_rotten_bit_of_an_identity_passes_for_another_one(
-    memory: MemoryFileSystem, memory_folder: Path, identity: StorageIdentity
+    disk: Disk, identity: StorageIdentity
 ) -> None:
     """Directory ids are what the voter set counts by: a changed one must not vote, nor be one."""
     changed = 0
     for name in ("meta.properties", "voters.json"):
-        path = memory_folder / name
-        for position in range(len(memory.read(path))):
+        path = disk.folder / name
+        for position in range(len(disk.read(path))):
             for bit in range(8):
-                memory.rot(path, position, 1 << bit)
+                disk.rot(path, position, 1 << bit)
                 try:
-                    assert load_identity(memory, memory_folder) == identity, (name, position, bit)
+                    assert load_identity(disk, disk.folder) == identity, (name, position, bit)
                 except CorruptStorageError:
                     changed += 1
-                memory.rot(path, position, 1 << bit)
+                disk.rot(path, position, 1 << bit)
     assert changed > 1_000
 
 
 def test_a_folder_of_an_older_build_has_no_checksum_and_is_read(
-    memory: MemoryFileSystem, memory_folder: Path, identity: StorageIdentity
+    disk: Disk, identity: StorageIdentity
 ) -> None:
-    path = memory_folder / "voters.json"
-    content = re.sub(rb'"checksum": \d+,', b"", memory.read(path))
-    file = memory.open(path)
-    file.truncate(0)
-    file.write_at(0, content)
+    path = disk.folder / "voters.json"
+    content = re.sub(rb'"checksum": \d+,', b"", disk.read(path))
+    disk.overwrite(path, content)
     with pytest.raises(CorruptStorageError, match="checksum does not fit"):
-        load_identity(memory, memory_folder)
-    file.truncate(0)
-    file.write_at(0, content.replace(b'"version": 2', b'"version": 1'))
-    assert load_identity(memory, memory_folder) == identity
+        load_identity(disk, disk.folder)
+    disk.overwrite(path, content.replace(b'"version": 2', b'"version": 1'))
+    assert load_identity(disk, disk.folder) == identity
 
 
 @pytest.mark.parametrize("cluster_id", ["", "a b", "a=b", "ä", "a\n"])
 def test_cluster_id_that_a_properties_file_cannot_hold_is_refused(
-    memory: MemoryFileSystem, identity: StorageIdentity, cluster_id: str
+    disk: Disk, identity: StorageIdentity, cluster_id: str
 ) -> None:
     wrong = StorageIdentity(cluster_id, identity.node_id, identity.directory_id, ())
     with pytest.raises(ValueError, match="cluster id"):
-        format_storage(memory, Path("/other"), wrong)
+        format_storage(disk, Path("/other"), wrong)
 
 
 @given(st.binary(min_size=16, max_size=16))
@@ -209,10 +194,3 @@ def test_what_is_no_spelling_of_an_id_is_refused(text: str) -> None:
 def test_what_is_no_directory_id_is_not_written(text: str) -> None:
     with pytest.raises(ValueError, match=r"directory id|hex"):
         to_kafka_text(DirectoryId(text))
-
-
-def test_segment_names_are_kafkas() -> None:
-    assert segment_name(1234) == "00000000000000001234.log"
-    assert segment_base_offset("00000000000000001234.log") == 1234
-    for name in ("1.log", "00000000000000001234.index", "quorum-state", "-0000000000000001234.log"):
-        assert segment_base_offset(name) is None

@@ -16,7 +16,7 @@ from splitbrain.nodes.storage.flushing import FlushPoint
 from splitbrain.nodes.storage.log import LogStore
 from splitbrain.nodes.wire.batches import encode_payloads, split_batches
 from splitbrain.nodes.wire.control import LeaderChange, decode_control
-from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from tests.unit.nodes.storage.disks import Disk
 
 SEGMENT_BYTES = 600
 LOG = "__cluster_metadata-0"
@@ -48,7 +48,7 @@ def values(log: LogStore, start: int = 0, end: int = 1 << 40) -> list[bytes | No
 def test_new_log_is_empty(filesystem: FileSystem, folder: Path) -> None:
     log, shape = LogStore.open(filesystem, folder)
     assert shape == LogShape(Offset(0), Offset(0), ())
-    assert (log.start_offset, log.end_offset, log.flushed_offset) == (0, 0, 0)
+    assert (log.start_offset, log.end_offset, log._flusher.flushed.end_offset) == (0, 0, 0)
     assert log.last_epoch == NO_EPOCH
     assert log.read(Offset(0), Offset(10), 100) == b""
     assert log.flush() == 0
@@ -58,11 +58,11 @@ def test_new_log_is_empty(filesystem: FileSystem, folder: Path) -> None:
 def test_appended_batch_is_readable_before_it_is_flushed(store: LogStore) -> None:
     header = append(store, 3, b"a", b"b")
     assert header == BatchHeader(Offset(0), Offset(1), Epoch(3), header.size_bytes)
-    assert (store.end_offset, store.flushed_offset, store.last_epoch) == (2, 0, 3)
+    assert (store.end_offset, store._flusher.flushed.end_offset, store.last_epoch) == (2, 0, 3)
     raw = store.read(Offset(0), Offset(2), 1)
     assert split_batches(raw) == (header,)
     assert store.flush() == 2
-    assert store.flushed_offset == 2
+    assert store._flusher.flushed.end_offset == 2
 
 
 def test_raw_batches_are_kept_byte_for_byte(store: LogStore) -> None:
@@ -164,7 +164,7 @@ def test_closed_log_opens_as_it_was(filesystem: FileSystem, folder: Path, store:
     again, shape = LogStore.open(filesystem, folder, segment_bytes=SEGMENT_BYTES)
     starts = (EpochStart(Epoch(1), Offset(0)), EpochStart(Epoch(5), Offset(20)))
     assert shape == LogShape(Offset(0), Offset(40), starts)
-    assert again.flushed_offset == 40
+    assert again._flusher.flushed.end_offset == 40
     assert values(again) == everything
     append(again, 5, b"more")
     assert again.end_offset == 41
@@ -192,7 +192,7 @@ def test_truncated_log_goes_on_from_its_new_end(
     everything = values(store)
     store.flush()
     store.truncate(Offset(end))
-    assert (store.end_offset, store.flushed_offset) == (end, end)
+    assert (store.end_offset, store._flusher.flushed.end_offset) == (end, end)
     assert values(store) == everything[:end]
     append(store, 7, b"new")
     store.flush()
@@ -205,13 +205,12 @@ def test_truncated_log_goes_on_from_its_new_end(
     again.close()
 
 
-def test_truncation_makes_what_stays_durable(memory: MemoryFileSystem, memory_folder: Path) -> None:
-    log, _ = LogStore.open(memory, memory_folder, segment_bytes=SEGMENT_BYTES)
+def test_truncation_makes_what_stays_durable(disk: Disk) -> None:
+    log = disk.open_log(SEGMENT_BYTES)
     fill(log)
     log.truncate(Offset(30))
-    memory.crash()
-    _, shape = LogStore.open(memory, memory_folder)
-    assert shape.end_offset == 30
+    disk.crash()
+    assert disk.reopened_end() == 30
 
 
 def test_truncation_outside_the_log_or_within_a_batch_is_refused(store: LogStore) -> None:
@@ -227,77 +226,73 @@ def test_flush_covers_what_was_there_when_it_was_prepared(store: LogStore) -> No
     point = store.prepare_flush()
     append(store, 2, b"b")
     assert store.flush(point) == 1
-    assert store.flushed_offset == 1
+    assert store._flusher.flushed.end_offset == 1
     assert store.flush() == 2
 
 
-def test_unflushed_batch_is_lost_with_the_power_and_a_flushed_one_is_not(
-    memory: MemoryFileSystem, memory_folder: Path
-) -> None:
-    log, _ = LogStore.open(memory, memory_folder)
+def test_unflushed_batch_is_lost_with_the_power_and_a_flushed_one_is_not(disk: Disk) -> None:
+    log = disk.open_log()
     append(log, 1, b"flushed")
     log.flush()
     append(log, 1, b"not flushed")
-    memory.crash()
-    again, _ = LogStore.open(memory, memory_folder)
+    disk.crash()
+    again = disk.open_log()
     assert values(again) == [b"flushed"]
 
 
 def test_unflushed_batch_survives_the_end_of_the_process_and_is_then_made_durable(
-    memory: MemoryFileSystem, memory_folder: Path
+    disk: Disk,
 ) -> None:
-    log, _ = LogStore.open(memory, memory_folder)
+    log = disk.open_log()
     append(log, 1, b"flushed")
     log.flush()
     append(log, 1, b"not flushed")
-    memory.kill()
-    LogStore.open(memory, memory_folder)
-    memory.crash()
-    again, shape = LogStore.open(memory, memory_folder)
+    disk.kill()
+    disk.open_log()
+    disk.crash()
+    again, shape = LogStore.open(disk, disk.folder)
     assert shape.end_offset == 2
     assert values(again) == [b"flushed", b"not flushed"]
 
 
 def test_checkpoint_is_durable_before_the_first_batch_of_an_epoch_counts_as_flushed(
-    memory: MemoryFileSystem, memory_folder: Path
+    disk: Disk,
 ) -> None:
-    log, _ = LogStore.open(memory, memory_folder)
+    log = disk.open_log()
     append(log, 4, b"a")
-    memory.journal.clear()
+    disk.journal.clear()
     log.flush()
-    synced = [path.name for action, path in memory.journal if action == "sync"]
+    synced = [path.name for action, path in disk.journal if action == "sync"]
     assert synced == ["leader-epoch-checkpoint.tmp", "00000000000000000000.log"]
     append(log, 4, b"b")
-    memory.journal.clear()
+    disk.journal.clear()
     log.flush()
     # The same epoch: the mark of the flush before, then the segment, and nothing else.
-    synced = [path.name for action, path in memory.journal if action == "sync"]
+    synced = [path.name for action, path in disk.journal if action == "sync"]
     assert synced == ["durable-length", "00000000000000000000.log"]
 
 
-def test_mark_made_durable_after_the_report_is_not_synced_again(
-    memory: MemoryFileSystem, memory_folder: Path
-) -> None:
-    log, _ = LogStore.open(memory, memory_folder)
+def test_mark_made_durable_after_the_report_is_not_synced_again(disk: Disk) -> None:
+    log = disk.open_log()
     append(log, 4, b"a")
     log.flush()
     log.persist_mark()
     append(log, 4, b"b")
-    memory.journal.clear()
+    disk.journal.clear()
     log.flush()
-    synced = [path.name for action, path in memory.journal if action == "sync"]
+    synced = [path.name for action, path in disk.journal if action == "sync"]
     assert synced == ["00000000000000000000.log"]
 
 
 @pytest.mark.parametrize("action", ["sync", "write"])
-def test_failed_flush_is_final(memory: MemoryFileSystem, memory_folder: Path, action: str) -> None:
-    log, _ = LogStore.open(memory, memory_folder)
+def test_failed_flush_is_final(disk: Disk, action: str) -> None:
+    log = disk.open_log()
     append(log, 1, b"a")
-    memory.fault = lambda done, _: errno.EIO if done == action else None
+    disk.fault = lambda done, _: errno.EIO if done == action else None
     with pytest.raises(StorageFailed, match="the node stops") as caught:
         log.flush()
     assert caught.value.reason.startswith("[Errno 5]")
-    memory.fault = None
+    disk.fault = None
     for attempt in (
         log.flush,
         log.persist_mark,
@@ -309,25 +304,23 @@ def test_failed_flush_is_final(memory: MemoryFileSystem, memory_folder: Path, ac
             attempt()
 
 
-def test_full_disk_is_told_and_leaves_a_tail_that_a_restart_cuts(
-    memory: MemoryFileSystem, memory_folder: Path
-) -> None:
-    log, _ = LogStore.open(memory, memory_folder)
+def test_full_disk_is_told_and_leaves_a_tail_that_a_restart_cuts(disk: Disk) -> None:
+    log = disk.open_log()
     append(log, 1, b"a")
     log.flush()
-    memory.fault = lambda done, _: errno.ENOSPC if done == "write" else None
+    disk.fault = lambda done, _: errno.ENOSPC if done == "write" else None
     with pytest.raises(StorageFailed, match=r"append to .* ENOSPC"):
         append(log, 1, b"b")
-    memory.fault = None
-    memory.kill()
-    again, _ = LogStore.open(memory, memory_folder)
+    disk.fault = None
+    disk.kill()
+    again = disk.open_log()
     assert values(again) == [b"a"]
 
 
-def test_failed_truncation_is_final(memory: MemoryFileSystem, memory_folder: Path) -> None:
-    log, _ = LogStore.open(memory, memory_folder)
+def test_failed_truncation_is_final(disk: Disk) -> None:
+    log = disk.open_log()
     fill(log)
-    memory.fault = lambda done, _: errno.EIO if done == "truncate" else None
+    disk.fault = lambda done, _: errno.EIO if done == "truncate" else None
     with pytest.raises(StorageFailed, match="truncate"):
         log.truncate(Offset(4))
 
@@ -369,7 +362,7 @@ def test_appends_and_reads_go_on_while_another_thread_flushes(
     thread.join(timeout=30)
     assert failures == []
     assert reported == sorted(reported)
-    assert reported[-1] == store.flushed_offset == 300
+    assert reported[-1] == store._flusher.flushed.end_offset == 300
     store.close()
     again, shape = LogStore.open(filesystem, folder)
     assert (shape.end_offset, len(shape.epochs)) == (300, 6)

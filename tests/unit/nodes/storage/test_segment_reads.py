@@ -32,12 +32,12 @@ class CountedReads:
 
     def __init__(self, file: DataFile) -> None:
         self.path = file.path
-        self._file = file
+        self.file = file
         self.count = 0
 
     def read_at(self, position: int, size_bytes: int) -> bytes:
         self.count += 1
-        return self._file.read_at(position, size_bytes)
+        return self.file.read_at(position, size_bytes)
 
 
 def test_a_batch_between_two_entries_of_the_index_is_found_with_one_read() -> None:
@@ -47,15 +47,15 @@ def test_a_batch_between_two_entries_of_the_index_is_found_with_one_read() -> No
         # The last batch is known without a look at the file.
         segment._recent.clear()
         reads = CountedReads(segment.file)
-        segment._file = reads  # pyright: ignore[reportAttributeAccessIssue]
+        segment.file = reads  # pyright: ignore[reportAttributeAccessIssue]
         assert segment.find(Offset(offset), segment.size_bytes) == (offset * SIZE, offset)
         assert reads.count == 1
-        segment._file = reads._file
+        segment.file = reads.file
 
 
 def test_a_batch_that_was_just_appended_is_found_without_a_read() -> None:
     segment = segment_of(10)
     reads = CountedReads(segment.file)
-    segment._file = reads  # pyright: ignore[reportAttributeAccessIssue]
+    segment.file = reads  # pyright: ignore[reportAttributeAccessIssue]
     assert segment.find(Offset(9), segment.size_bytes) == (9 * SIZE, 9)
     assert reads.count == 0

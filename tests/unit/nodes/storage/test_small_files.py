@@ -22,6 +22,7 @@ from splitbrain.nodes.storage.filesystem import FileSystem
 from splitbrain.nodes.storage.log import LogStore
 from splitbrain.nodes.storage.quorum_state import QuorumStateFile
 from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from tests.unit.nodes.storage.disks import Disk
 
 ROOT = Path("/")
 VOTED = QuorumState(Epoch(2), None, NodeId(1), DirectoryId("27c6803dc7cb42dd9baacd494ffacc81"))
@@ -53,38 +54,35 @@ def test_quorum_state_is_absent_then_the_last_one_written(
     assert QuorumStateFile(filesystem, folder).read() == FOLLOWING
 
 
-def test_a_vote_found_after_a_kill_is_durable_once_the_log_is_open(
-    memory: MemoryFileSystem, memory_folder: Path
-) -> None:
+def test_a_vote_found_after_a_kill_is_durable_once_the_log_is_open(disk: Disk) -> None:
     # Killed between the rename and the sync of its folder: the next life reads the vote, may act on
     # it without writing it again, and then the power goes.
-    file = QuorumStateFile(memory, memory_folder)
-    memory.fault = lambda action, _: errno.EIO if action == "sync-folder" else None
+    file = QuorumStateFile(disk, disk.folder)
+    disk.fault = lambda action, _: errno.EIO if action == "sync-folder" else None
     with pytest.raises(StorageFailed):
         file.write(VOTED)
-    memory.fault = None
-    memory.kill()
-    assert QuorumStateFile(memory, memory_folder).read() == VOTED
-    LogStore.open(memory, memory_folder)
-    memory.crash()
-    assert QuorumStateFile(memory, memory_folder).read() == VOTED
+    disk.fault = None
+    disk.kill()
+    assert QuorumStateFile(disk, disk.folder).read() == VOTED
+    LogStore.open(disk, disk.folder)
+    disk.crash()
+    assert QuorumStateFile(disk, disk.folder).read() == VOTED
 
 
-def test_quorum_state_is_kafkas_line(memory: MemoryFileSystem, memory_folder: Path) -> None:
-    file = QuorumStateFile(memory, memory_folder)
+def test_quorum_state_is_kafkas_line(disk: Disk) -> None:
+    file = QuorumStateFile(disk, disk.folder)
     file.write(VOTED)
     assert file.path.name == "quorum-state"
     # The example in the documentation of Kafka's FileQuorumStateStore.
-    assert memory.read(file.path) == (
+    assert disk.read(file.path) == (
         b'{"leaderId":-1,"leaderEpoch":2,"votedId":1,'
         b'"votedDirectoryId":"J8aAPcfLQt2bqs1JT_rMgQ","data_version":1}'
     )
 
 
-def test_quorum_state_of_version_0_is_read(memory: MemoryFileSystem, memory_folder: Path) -> None:
-    file = QuorumStateFile(memory, memory_folder)
-    put(
-        memory,
+def test_quorum_state_of_version_0_is_read(disk: Disk) -> None:
+    file = QuorumStateFile(disk, disk.folder)
+    disk.overwrite(
         file.path,
         b'{"clusterId":"","leaderId":1,"leaderEpoch":2,"votedId":3,"appliedOffset":0,'
         b'"currentVoters":[{"voterId":1}],"data_version":0}',
@@ -101,39 +99,18 @@ def test_quorum_states_come_back(state: QuorumState) -> None:
     assert file.read() == state
 
 
-def test_quorum_state_survives_power_loss_once_written(
-    memory: MemoryFileSystem, memory_folder: Path
-) -> None:
-    file = QuorumStateFile(memory, memory_folder)
-    file.write(VOTED)
-    memory.crash()
-    assert file.read() == VOTED
-
-
-def test_power_loss_within_a_write_leaves_the_old_or_the_new_state(
-    memory: MemoryFileSystem, memory_folder: Path
-) -> None:
-    QuorumStateFile(memory, memory_folder).write(VOTED)
+def test_power_loss_within_a_write_leaves_the_old_or_the_new_state(disk: Disk) -> None:
+    QuorumStateFile(disk, disk.folder).write(VOTED)
     for action in ("truncate", "write", "sync", "rename", "sync-folder"):
-        memory.fault = lambda done, _, failing=action: errno.EIO if done == failing else None
-        file = QuorumStateFile(memory, memory_folder)
+        disk.fault = lambda done, _, failing=action: errno.EIO if done == failing else None
+        file = QuorumStateFile(disk, disk.folder)
         with pytest.raises(StorageFailed):
             file.write(FOLLOWING)
-        memory.fault = None
+        disk.fault = None
         with pytest.raises(StorageFailed):  # nothing is retried after a failure
             file.write(FOLLOWING)
-        memory.crash()
-        assert QuorumStateFile(memory, memory_folder).read() == VOTED
-
-
-def test_mutant_without_folder_sync_forgets_a_vote(
-    memory: MemoryFileSystem, memory_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(memory, "sync_folder", lambda _folder: None)
-    file = QuorumStateFile(memory, memory_folder)
-    file.write(VOTED)
-    memory.crash()
-    assert file.read() is None
+        disk.crash()
+        assert QuorumStateFile(disk, disk.folder).read() == VOTED
 
 
 @pytest.mark.parametrize(
@@ -152,10 +129,10 @@ def test_mutant_without_folder_sync_forgets_a_vote(
     ],
 )
 def test_damaged_quorum_state_is_corrupt_and_not_a_forgotten_vote(
-    memory: MemoryFileSystem, memory_folder: Path, content: bytes
+    disk: Disk, content: bytes
 ) -> None:
-    file = QuorumStateFile(memory, memory_folder)
-    put(memory, file.path, content)
+    file = QuorumStateFile(disk, disk.folder)
+    disk.overwrite(file.path, content)
     with pytest.raises(CorruptStorageError, match="quorum-state"):
         file.read()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from splitbrain.nodes.broker.forwarding import Forwarding
-from splitbrain.nodes.broker.offered_versions import offered_versions
+from splitbrain.nodes.broker.serving import offered_versions
 from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.quorum.messages import DescribeQuorumRequest
 from splitbrain.nodes.transport.broker_codec import BrokerCodec
@@ -31,9 +31,9 @@ def test_versions_are_answered_at_once() -> None:
     question = encode_request(ApiVersionsRequest(), 5, "client", version=4)
     frame = CODEC.decode_request(question[4:])
     assert isinstance(frame, bytes)
-    told = decode_answer(frame[4:], ApiKey.API_VERSIONS, 4).message
-    assert isinstance(told, ApiVersionsResponse)
-    served = set(told.versions())
+    answer = decode_answer(frame[4:], ApiKey.API_VERSIONS, 4).message
+    assert isinstance(answer, ApiVersionsResponse)
+    served = set(answer.versions())
     assert {ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_QUORUM} <= served
     assert not {ApiKey.VOTE, ApiKey.FETCH, ApiKey.BROKER_REGISTRATION} & served
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -17,47 +17,37 @@ from splitbrain.nodes.transport.client_protocol import (
     RequestHandler,
     encode_frame,
 )
-
-HOST = "127.0.0.1"
-
-
-async def close(writer: asyncio.StreamWriter) -> None:
-    writer.close()
-    with contextlib.suppress(ConnectionError):
-        await writer.wait_closed()
+from tests.unit.nodes.transport.flooding import HOST, close, in_a_loop
 
 
 def _answer(request: ClientRequest, reply: Reply) -> None:
     reply(ClientAnswer(request.id, "ok", definite=True, result=request.value))
 
 
-def _run(
-    body: Callable[[int, list[str]], Awaitable[None]], handler: RequestHandler = _answer
-) -> None:
-    async def main() -> None:
-        refusals: list[str] = []
-        listener = ClientListener(Hello(PROTOCOL_VERSION, 1, 0), handler, refusals.append)
-        port = await listener.listen(HOST, 0)
-        try:
-            await body(port, refusals)
-        finally:
-            await listener.close()
-
-    asyncio.run(main())
+@contextlib.asynccontextmanager
+async def served(handler: RequestHandler = _answer) -> AsyncIterator[tuple[int, list[str]]]:
+    """A listener's port, and why connections were dropped."""
+    refusals: list[str] = []
+    listener = ClientListener(Hello(PROTOCOL_VERSION, 1, 0), handler, refusals.append)
+    port = await listener.listen(HOST, 0)
+    try:
+        yield port, refusals
+    finally:
+        await listener.close()
 
 
-def test_the_node_greets_and_answers() -> None:
-    async def body(port: int, _: list[str]) -> None:
+@in_a_loop
+async def test_the_node_greets_and_answers() -> None:
+    async with served() as (port, _):
         connection, hello = await connect(HOST, port, 5)
         assert hello.node_id == 1
         answer = await connection.ask(ClientRequest(1, "read", "k", 5), 5)
         assert answer.result == 5
         connection.close()
 
-    _run(body)
 
-
-def test_answers_find_their_requests_in_any_order() -> None:
+@in_a_loop
+async def test_answers_find_their_requests_in_any_order() -> None:
     replies: list[tuple[int, Reply]] = []
 
     def later(request: ClientRequest, reply: Reply) -> None:
@@ -66,7 +56,7 @@ def test_answers_find_their_requests_in_any_order() -> None:
             for request_id, waiting in reversed(replies):
                 waiting(ClientAnswer(request_id, "ok", definite=True, result=request_id * 10))
 
-    async def body(port: int, _: list[str]) -> None:
+    async with served(later) as (port, _):
         connection, _hello = await connect(HOST, port, 5)
         answers = await asyncio.gather(
             *(connection.ask(ClientRequest(number, "read"), 5) for number in (1, 2, 3))
@@ -74,72 +64,59 @@ def test_answers_find_their_requests_in_any_order() -> None:
         assert [answer.result for answer in answers] == [10, 20, 30]
         connection.close()
 
-    _run(body, later)
 
-
-def test_a_request_on_a_closed_connection_was_certainly_not_sent() -> None:
-    async def body(port: int, _: list[str]) -> None:
+@in_a_loop
+async def test_a_request_on_a_closed_connection_was_certainly_not_sent() -> None:
+    async with served() as (port, _):
         connection, _hello = await connect(HOST, port, 5)
         connection.close()
         with pytest.raises(NotSentError):
             await connection.ask(ClientRequest(1, "write"), 5)
 
-    _run(body)
 
-
-def test_an_unanswered_request_is_lost() -> None:
-    async def body(port: int, _: list[str]) -> None:
+@in_a_loop
+async def test_an_unanswered_request_is_lost() -> None:
+    async with served(lambda request, reply: None) as (port, _):
         connection, _hello = await connect(HOST, port, 5)
         with pytest.raises(LostError, match="no answer"):
             await connection.ask(ClientRequest(1, "write"), 0.05)
         connection.close()
 
-    _run(body, lambda request, reply: None)
+
+@in_a_loop
+async def test_nobody_listening_is_certain() -> None:
+    server = await asyncio.start_server(lambda reader, writer: None, HOST, 0)
+    port = server.sockets[0].getsockname()[1]
+    server.close()
+    await server.wait_closed()
+    with pytest.raises(NotSentError):
+        await connect(HOST, port, 5)
 
 
-def test_nobody_listening_is_certain() -> None:
-    async def body(port: int, _: list[str]) -> None:
-        with pytest.raises(NotSentError):
-            await connect(HOST, port, 5)
+@in_a_loop
+async def test_a_proxy_that_accepts_without_a_node_behind_it_is_certain() -> None:
+    done = asyncio.Event()
 
-    async def main() -> None:
-        server = await asyncio.start_server(lambda reader, writer: None, HOST, 0)
-        port = server.sockets[0].getsockname()[1]
-        server.close()
-        await server.wait_closed()
-        await body(port, [])
+    async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await close(writer)
+        done.set()
 
-    asyncio.run(main())
-
-
-def test_a_proxy_that_accepts_without_a_node_behind_it_is_certain() -> None:
-    async def main() -> None:
-        done = asyncio.Event()
-
-        async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await close(writer)
-            done.set()
-
-        server = await asyncio.start_server(accept, HOST, 0)
-        with pytest.raises(NotSentError):
-            await connect(HOST, server.sockets[0].getsockname()[1], 5)
-        await asyncio.wait_for(done.wait(), 5)
-        server.close()
-
-    asyncio.run(main())
+    server = await asyncio.start_server(accept, HOST, 0)
+    with pytest.raises(NotSentError):
+        await connect(HOST, server.sockets[0].getsockname()[1], 5)
+    await asyncio.wait_for(done.wait(), 5)
+    server.close()
 
 
-def test_a_silent_node_is_certain_too() -> None:
-    async def main() -> None:
-        writers: asyncio.Queue[asyncio.StreamWriter] = asyncio.Queue()
-        server = await asyncio.start_server(lambda _, writer: writers.put_nowait(writer), HOST, 0)
-        with pytest.raises(NotSentError, match="greeting"):
-            await connect(HOST, server.sockets[0].getsockname()[1], 0.05)
-        # On a loaded machine the kernel accepts before the server does.
-        await close(await asyncio.wait_for(writers.get(), 5))
-        server.close()
-
-    asyncio.run(main())
+@in_a_loop
+async def test_a_silent_node_is_certain_too() -> None:
+    writers: asyncio.Queue[asyncio.StreamWriter] = asyncio.Queue()
+    server = await asyncio.start_server(lambda _, writer: writers.put_nowait(writer), HOST, 0)
+    with pytest.raises(NotSentError, match="greeting"):
+        await connect(HOST, server.sockets[0].getsockname()[1], 0.05)
+    # On a loaded machine the kernel accepts before the server does.
+    await close(await asyncio.wait_for(writers.get(), 5))
+    server.close()
 
 
 @pytest.mark.parametrize(
@@ -147,8 +124,9 @@ def test_a_silent_node_is_certain_too() -> None:
     [b"\xff\xff\xff\xff", b"\x00\x00\x00\x03abc", b"GET / HTTP/1.1\r\n\r\n" * 9],
     ids=["too-long", "no-msgpack", "http"],
 )
-def test_garbage_closes_its_connection_and_no_other(garbage: bytes) -> None:
-    async def body(port: int, refusals: list[str]) -> None:
+@in_a_loop
+async def test_garbage_closes_its_connection_and_no_other(garbage: bytes) -> None:
+    async with served() as (port, refusals):
         good, _hello = await connect(HOST, port, 5)
         reader, writer = await asyncio.open_connection(HOST, port)
         writer.write(garbage)
@@ -158,10 +136,9 @@ def test_garbage_closes_its_connection_and_no_other(garbage: bytes) -> None:
         assert len(refusals) == 1
         good.close()
 
-    _run(body)
 
-
-def test_a_flood_without_reading_does_not_stop_the_others() -> None:
+@in_a_loop
+async def test_a_flood_without_reading_does_not_stop_the_others() -> None:
     waiting: list[tuple[int, Reply]] = []
 
     def handler(request: ClientRequest, reply: Reply) -> None:
@@ -170,7 +147,7 @@ def test_a_flood_without_reading_does_not_stop_the_others() -> None:
         else:
             waiting.append((request.id, reply))
 
-    async def body(port: int, _: list[str]) -> None:
+    async with served(handler) as (port, _):
         _reader, writer = await asyncio.open_connection(HOST, port)
         frame = encode_frame(ClientRequest(1, "write", "k", 1))
         writer.write(frame * 100_000)
@@ -180,5 +157,3 @@ def test_a_flood_without_reading_does_not_stop_the_others() -> None:
         assert len(waiting) < 100_000  # the rest is left in the socket
         good.close()
         await close(writer)
-
-    _run(body, handler)

@@ -43,7 +43,7 @@ class Caller:
 
     def __init__(self) -> None:
         self.links: list[Link] = []
-        self.told: list[tuple[int, int | None]] = []
+        self.heard: list[tuple[int, int | None]] = []
         self.lines = ControlLines((ONE, TWO), self._make)
 
     def _make(self, peer: NodeId, owner: LinkOwner[msgspec.Struct]) -> Link:
@@ -52,7 +52,7 @@ class Caller:
 
     def call(self, number: int, peer: NodeId = ONE, *, then: int | None = None) -> None:
         def called(answer: Any) -> None:
-            self.told.append((number, None if answer is None else answer.broker_id))
+            self.heard.append((number, None if answer is None else answer.broker_id))
             if then is not None:
                 self.call(then)
 
@@ -71,7 +71,7 @@ def test_no_call_waits_for_another_and_each_is_told_of_its_own() -> None:
     ]
     for link in reversed(caller.links):
         link.answer()
-    assert caller.told == [(9, 9), (8, 8), (7, 7)]
+    assert caller.heard == [(9, 9), (8, 8), (7, 7)]
 
 
 def test_the_line_that_was_made_first_is_used_again_first() -> None:
@@ -89,7 +89,7 @@ def test_a_call_that_is_not_answered_is_told_so_and_frees_its_line() -> None:
     caller = Caller()
     caller.call(7, then=8)
     caller.links[0].fail()
-    assert caller.told == [(7, None)]
+    assert caller.heard == [(7, None)]
     assert [link.sent for link in caller.links] == [[(1, 7), (2, 8)]]
 
 
@@ -99,5 +99,5 @@ def test_closed_lines_tell_nothing_and_ask_nothing_any_more() -> None:
     caller.lines.close()
     caller.links[0].answer()
     caller.call(8)
-    assert caller.told == []
+    assert caller.heard == []
     assert [(link.sent, link.is_closed) for link in caller.links] == [([(1, 7)], True)]

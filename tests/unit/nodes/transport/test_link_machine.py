@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from splitbrain.nodes.quorum.identifiers import (
     NO_EPOCH,
@@ -23,7 +25,7 @@ from splitbrain.nodes.quorum.messages import (
 )
 from splitbrain.nodes.quorum.persistent import Voter
 from splitbrain.nodes.transport.kafka_codec import KafkaCodec
-from splitbrain.nodes.transport.link_machine import LinkMachine
+from splitbrain.nodes.transport.link_machine import LinkMachine, back_off_us
 from splitbrain.nodes.wire.api_versions import served_versions
 from splitbrain.nodes.wire.apis import ApiKey, VersionRange
 from splitbrain.nodes.wire.calls import decode_head
@@ -54,8 +56,8 @@ class Port:
 
     def __init__(self) -> None:
         codec = KafkaCodec(ONE, (Voter(TWO, DIRECTORY, "n2", 9093),))
-        self.asked: list[Any] = []
-        self.told: list[tuple[int, Any]] = []
+        self.actions: list[Any] = []
+        self.heard: list[tuple[int, Any]] = []
         self.frames: list[bytes] = []
         self.soon: list[Callable[[], None]] = []
         self.timer = Timer(lambda: None)
@@ -72,25 +74,25 @@ class Port:
         return self.timer
 
     def connect(self, pause_us: int) -> None:
-        self.asked.append(pause_us)
+        self.actions.append(pause_us)
 
     def write(self, frame: bytes) -> None:
         self.frames.append(frame)
 
     def drop(self) -> None:
-        self.asked.append("drop")
+        self.actions.append("drop")
 
     # The owner.
 
     def answered(self, peer: NodeId, correlation: CorrelationId, answer: Any) -> None:
         assert peer == TWO
-        self.told.append((correlation, answer))
+        self.heard.append((correlation, answer))
 
     def failed(
         self, peer: NodeId, correlation: CorrelationId, reason: str, *, refused: bool
     ) -> None:
         assert peer == TWO
-        self.told.append((correlation, reason))
+        self.heard.append((correlation, reason))
 
     # The story.
 
@@ -122,7 +124,7 @@ def after_a_timeout() -> Port:
     port.send(1)
     port.connected()
     port.ring()
-    assert port.told == [(1, LATE)]
+    assert port.heard == [(1, LATE)]
     port.send(2, BEGIN)
     return port
 
@@ -130,13 +132,13 @@ def after_a_timeout() -> Port:
 def test_a_request_asks_for_a_connection_and_goes_out_once_the_versions_are_known() -> None:
     port = Port()
     port.send(1)
-    assert (port.asked, port.frames, port.link.is_idle) == ([0], [], False)
+    assert (port.actions, port.frames, port.link.is_idle) == ([0], [], False)
     port.connected()
     port.answer(port.frames[0])
-    assert port.told == [(1, GRANTED)]
+    assert port.heard == [(1, GRANTED)]
     assert (port.timer.action, port.link.is_idle) == (None, True)
     port.send(2)
-    assert (len(port.frames), port.asked) == (2, [0])
+    assert (len(port.frames), port.actions) == (2, [0])
 
 
 def test_two_requests_at_a_time_are_a_defect_of_the_caller() -> None:
@@ -160,15 +162,15 @@ def test_a_peer_without_a_common_version_gets_nothing_and_is_named_and_is_asked_
     port = Port()
     port.send(1)
     port.connected(vote_max=1)
-    assert (port.frames, port.told, port.link.is_idle) == ([], [], False), "told after the sending"
+    assert (port.frames, port.heard, port.link.is_idle) == ([], [], False), "heard later"
     port.soon.pop()()
-    ((number, reason),) = port.told
+    ((number, reason),) = port.heard
     assert (number, port.link.is_idle) == (1, True)
     assert reason == "the peer serves VOTE in versions 0 to 1, this node speaks versions 2 to 2"
     port.send(2)
     port.connected()
     port.answer(port.frames[0])
-    assert port.told[1:] == [(2, GRANTED)], "it was upgraded between two connections"
+    assert port.heard[1:] == [(2, GRANTED)], "it was upgraded between two connections"
 
 
 def test_a_request_given_up_before_its_refusal_spoils_no_other() -> None:
@@ -180,7 +182,7 @@ def test_a_request_given_up_before_its_refusal_spoils_no_other() -> None:
     port.soon.pop()()
     port.connected(vote_max=1)
     port.answer(port.frames[0])
-    assert port.told == [(2, GRANTED)]
+    assert port.heard == [(2, GRANTED)]
 
 
 def test_a_connection_that_was_asked_for_and_never_made_makes_the_next_wait() -> None:
@@ -189,25 +191,25 @@ def test_a_connection_that_was_asked_for_and_never_made_makes_the_next_wait() ->
     port.link.attempted()
     port.ring()
     port.send(2)
-    assert port.asked == [0, "drop", 10_000]
+    assert port.actions == [0, "drop", 10_000]
 
 
 def test_after_a_timeout_the_next_request_has_another_connection() -> None:
     port = after_a_timeout()
-    assert port.asked == [0, "drop", 0]
+    assert port.actions == [0, "drop", 0]
     assert len(port.frames) == 1
 
 
 @keeps_connections
 def test_with_the_planted_defect_a_late_answer_is_handed_on_and_spoils_no_other() -> None:
     port = after_a_timeout()
-    assert port.asked == [0]
+    assert port.actions == [0]
     first, second = port.frames
     port.answer(first)
-    assert port.told[1:] == [(1, GRANTED)]
+    assert port.heard[1:] == [(1, GRANTED)]
     assert not port.link.is_idle
     port.answer(second, BEGUN)
-    assert port.told[2:] == [(2, BEGUN)]
+    assert port.heard[2:] == [(2, BEGUN)]
 
 
 @keeps_connections
@@ -217,22 +219,22 @@ def test_with_the_planted_defect_answers_come_in_any_order_and_each_once() -> No
     port.answer(second, BEGUN)
     assert port.link.is_idle
     port.answer(first)
-    assert port.told[1:] == [(2, BEGUN), (1, GRANTED)]
+    assert port.heard[1:] == [(2, BEGUN), (1, GRANTED)]
     port.answer(first)
-    assert port.asked == [0, "drop"], "nobody waits for that"
+    assert port.actions == [0, "drop"], "nobody waits for that"
 
 
 @keeps_connections
 def test_with_the_planted_defect_too_what_answers_nothing_ends_the_connection() -> None:
     port = after_a_timeout()
     port.link.received(b"\xff" * 9)
-    assert str(port.told[-1][1]).startswith("unreadable answer")
-    assert port.asked == [0, "drop"]
+    assert str(port.heard[-1][1]).startswith("unreadable answer")
+    assert port.actions == [0, "drop"]
     port.send(3)
     port.connected()
     first, _, _ = port.frames
     port.answer(first)
-    assert str(port.told[-1][1]).startswith("unreadable answer"), "of an earlier connection"
+    assert str(port.heard[-1][1]).startswith("unreadable answer"), "of an earlier connection"
 
 
 @keeps_connections
@@ -249,4 +251,14 @@ def test_with_the_planted_defect_a_request_that_never_went_out_takes_its_connect
         port.link.abandon(CorrelationId(1))
     else:
         port.ring()
-    assert port.asked == [0, "drop"]
+    assert port.actions == [0, "drop"]
+
+
+@given(st.integers(1, 1_000), st.integers(1, 60_000))
+def test_the_pause_before_an_attempt_leaves_it_half_of_the_timeout(
+    failed_attempts_count: int, timeout_ms: int
+) -> None:
+    """Found by the simulation: a back-off above the timeout meant that nothing was ever tried."""
+    pause_us = back_off_us(failed_attempts_count, timeout_ms)
+    assert 0 < pause_us * 2 <= timeout_ms * 1_000
+    assert pause_us <= back_off_us(failed_attempts_count + 1, timeout_ms), "it never shrinks"

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
@@ -34,14 +34,13 @@ from splitbrain.nodes.wire.apis import RequestHeader
 from splitbrain.nodes.wire.calls import read_correlation_id
 from splitbrain.nodes.wire.framing import FrameReader, frame
 from splitbrain.nodes.wire.messages import encode_request
+from tests.unit.nodes.transport.flooding import HOST, PATIENCE_S, close, in_a_loop, with_a
 
-HOST = "127.0.0.1"
 ONE, TWO = NodeId(1), NodeId(2)
 DIRECTORY = DirectoryId("ab" * 16)
 VOTE = VoteRequest("c", TWO, DIRECTORY, Epoch(1), ONE, DIRECTORY, NO_EPOCH, Offset(0), True)
 GRANTED = VoteAnswer(ErrorCode.NONE, None, Epoch(1), granted=True)
 BEGIN = BeginQuorumEpochRequest("c", TWO, DIRECTORY, ONE, Epoch(1))
-PATIENCE_S = 5.0
 
 
 class Receiver:
@@ -102,194 +101,176 @@ class Pair:
         self.voter = Voter(TWO, DIRECTORY, HOST, port)
         self.link = PeerLink(self.voter, KafkaCodec(ONE, (self.voter,)), self.sender)
 
+    async def exchange(self, number: int) -> Answer | str:
+        """Have a vote asked for and granted; what the asker hears."""
+        self.link.send(CorrelationId(number), VOTE, 2_000)
+        connection, correlation, _ = await self.next_request()
+        self.listener.answer(connection, correlation, GRANTED)
+        heard, result = await self.sender.result()
+        assert heard == number
+        return result
+
     async def next_request(self) -> tuple[ConnectionId, CorrelationId, Request]:
         return await asyncio.wait_for(self.receiver.requests.get(), PATIENCE_S)
 
 
-def run(body: Callable[[Pair], Awaitable[None]]) -> None:
-    async def main() -> None:
-        receiver = Receiver()
-        listener = PeerListener(KafkaCodec(TWO, ()), receiver, receiver.refusals.append)
-        port = await listener.listen(HOST, 0)
-        pair = Pair(port, receiver, listener)
-        try:
-            await body(pair)
-        finally:
-            pair.link.close()
-            await listener.close()
-
-    asyncio.run(main())
+@contextlib.asynccontextmanager
+async def pair_of_nodes() -> AsyncIterator[Pair]:
+    receiver = Receiver()
+    listener = PeerListener(KafkaCodec(TWO, ()), receiver, receiver.refusals.append)
+    pair = Pair(await listener.listen(HOST, 0), receiver, listener)
+    try:
+        yield pair
+    finally:
+        pair.link.close()
+        await listener.close()
 
 
-def test_a_request_is_answered() -> None:
-    async def body(pair: Pair) -> None:
-        pair.link.send(CorrelationId(7), VOTE, 2_000)
-        connection, correlation, request = await pair.next_request()
-        assert request == VOTE
-        pair.listener.answer(connection, correlation, GRANTED)
-        assert await pair.sender.result() == (7, GRANTED)
-        assert pair.link.is_idle
-
-    run(body)
+@with_a(pair_of_nodes)
+async def test_a_request_is_answered(pair: Pair) -> None:
+    pair.link.send(CorrelationId(7), VOTE, 2_000)
+    connection, correlation, request = await pair.next_request()
+    assert request == VOTE
+    pair.listener.answer(connection, correlation, GRANTED)
+    assert await pair.sender.result() == (7, GRANTED)
+    assert pair.link.is_idle
 
 
-def test_the_connection_is_kept_for_the_next_request() -> None:
-    async def body(pair: Pair) -> None:
-        connections: set[ConnectionId] = set()
-        for number in (1, 2):
-            pair.link.send(CorrelationId(number), VOTE, 2_000)
-            connection, correlation, _ = await pair.next_request()
-            connections.add(connection)
-            pair.listener.answer(connection, correlation, GRANTED)
-            await pair.sender.result()
-        assert len(connections) == 1
-
-    run(body)
-
-
-def test_a_timeout_closes_the_connection_and_the_next_request_opens_another() -> None:
-    async def body(pair: Pair) -> None:
-        pair.link.send(CorrelationId(1), VOTE, 50)
-        first, correlation, _ = await pair.next_request()
-        number, reason = await pair.sender.result()
-        assert (number, reason) == (1, "no answer within 50 ms")
-        assert pair.sender.refusals == [False]
-        assert await asyncio.wait_for(pair.receiver.closed.get(), PATIENCE_S) == first
-        pair.listener.answer(first, correlation, GRANTED)  # late: goes nowhere
-        pair.link.send(CorrelationId(2), BEGIN, 2_000)
-        second, correlation, request = await pair.next_request()
-        assert (request, second != first) == (BEGIN, True)
-        pair.listener.answer(
-            second, correlation, BeginQuorumEpochAnswer(ErrorCode.NONE, ONE, Epoch(1))
-        )
-        assert (await pair.sender.result())[0] == 2
-
-    run(body)
-
-
-def test_an_abandoned_request_reports_nothing_and_frees_the_link() -> None:
-    async def body(pair: Pair) -> None:
-        pair.link.send(CorrelationId(1), VOTE, 2_000)
-        first, _, _ = await pair.next_request()
-        pair.link.abandon(CorrelationId(1))
-        assert await asyncio.wait_for(pair.receiver.closed.get(), PATIENCE_S) == first
-        pair.link.send(CorrelationId(2), VOTE, 2_000)
+@with_a(pair_of_nodes)
+async def test_the_connection_is_kept_for_the_next_request(pair: Pair) -> None:
+    connections: set[ConnectionId] = set()
+    for number in (1, 2):
+        pair.link.send(CorrelationId(number), VOTE, 2_000)
         connection, correlation, _ = await pair.next_request()
+        connections.add(connection)
         pair.listener.answer(connection, correlation, GRANTED)
-        assert (await pair.sender.result())[0] == 2
+        await pair.sender.result()
+    assert len(connections) == 1
 
-    run(body)
+
+@with_a(pair_of_nodes)
+async def test_a_timeout_closes_the_connection_and_the_next_request_opens_another(
+    pair: Pair,
+) -> None:
+    pair.link.send(CorrelationId(1), VOTE, 50)
+    first, correlation, _ = await pair.next_request()
+    number, reason = await pair.sender.result()
+    assert (number, reason) == (1, "no answer within 50 ms")
+    assert pair.sender.refusals == [False]
+    assert await asyncio.wait_for(pair.receiver.closed.get(), PATIENCE_S) == first
+    pair.listener.answer(first, correlation, GRANTED)  # late: goes nowhere
+    pair.link.send(CorrelationId(2), BEGIN, 2_000)
+    second, correlation, request = await pair.next_request()
+    assert (request, second != first) == (BEGIN, True)
+    pair.listener.answer(second, correlation, BeginQuorumEpochAnswer(ErrorCode.NONE, ONE, Epoch(1)))
+    assert (await pair.sender.result())[0] == 2
 
 
-def test_a_request_abandoned_while_connecting_does_not_spoil_the_next() -> None:
-    async def body(pair: Pair) -> None:
-        number = 0
-        # At some turn of the loop the connection is made and the link does not know it yet.
-        for turns in range(20):
-            number += 2
-            pair.link.send(CorrelationId(number), VOTE, 2_000)
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            pair.link.abandon(CorrelationId(number))
-            pair.link.send(CorrelationId(number + 1), VOTE, 2_000)
+@with_a(pair_of_nodes)
+async def test_an_abandoned_request_reports_nothing_and_frees_the_link(pair: Pair) -> None:
+    pair.link.send(CorrelationId(1), VOTE, 2_000)
+    first, _, _ = await pair.next_request()
+    pair.link.abandon(CorrelationId(1))
+    assert await asyncio.wait_for(pair.receiver.closed.get(), PATIENCE_S) == first
+    assert await pair.exchange(2) == GRANTED
+
+
+@with_a(pair_of_nodes)
+async def test_a_request_abandoned_while_connecting_does_not_spoil_the_next(pair: Pair) -> None:
+    number = 0
+    # At some turn of the loop the connection is made and the link does not know it yet.
+    for turns in range(20):
+        number += 2
+        pair.link.send(CorrelationId(number), VOTE, 2_000)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        pair.link.abandon(CorrelationId(number))
+        pair.link.send(CorrelationId(number + 1), VOTE, 2_000)
+        connection, correlation, _ = await pair.next_request()
+        while correlation != number + 1:
             connection, correlation, _ = await pair.next_request()
-            while correlation != number + 1:
-                connection, correlation, _ = await pair.next_request()
-            pair.listener.answer(connection, correlation, GRANTED)
-            assert await pair.sender.result() == (number + 1, GRANTED)
-            pair.link.close()
-            pair.link = PeerLink(pair.voter, KafkaCodec(ONE, (pair.voter,)), pair.sender)
-
-    run(body)
+        pair.listener.answer(connection, correlation, GRANTED)
+        assert await pair.sender.result() == (number + 1, GRANTED)
+        pair.link.close()
+        pair.link = PeerLink(pair.voter, KafkaCodec(ONE, (pair.voter,)), pair.sender)
 
 
 @pytest.mark.planted("stale-answer-accepted")
-def test_with_the_planted_defect_a_late_answer_comes_on_a_connection_that_was_kept() -> None:
-    async def body(pair: Pair) -> None:
-        codec = KafkaCodec(ONE, (pair.voter,))
-        link = PeerLink(pair.voter, codec, pair.sender)
-        try:
-            link.send(CorrelationId(1), VOTE, 2_000)
-            connection, correlation, _ = await pair.next_request()
-            link.abandon(CorrelationId(1))
-            link.send(CorrelationId(2), VOTE, 2_000)
-            pair.listener.answer(connection, correlation, GRANTED)
-            assert await pair.sender.result() == (1, GRANTED)
-            again, correlation, _ = await pair.next_request()
-            assert (again, correlation) == (connection, 2)
-            pair.listener.answer(again, correlation, GRANTED)
-            assert await pair.sender.result() == (2, GRANTED)
-        finally:
-            link.close()
-
-    run(body)
-
-
-def test_a_peer_that_is_down_fails_fast_and_is_found_again() -> None:
-    async def body(pair: Pair) -> None:
-        await pair.listener.close()
-        pair.link.send(CorrelationId(1), VOTE, 2_000)
-        number, reason = await pair.sender.result()
-        assert number == 1
-        assert "cannot connect" in str(reason)
-        assert pair.sender.refusals == [True]
-        await pair.listener.listen(HOST, pair.port)
-        pair.link.send(CorrelationId(2), VOTE, 2_000)
-        connection, correlation, _ = await pair.next_request()
-        pair.listener.answer(connection, correlation, GRANTED)
-        assert (await pair.sender.result())[0] == 2
-
-    run(body)
-
-
-def test_an_answer_to_another_request_ends_the_connection() -> None:
-    async def main() -> None:
-        done = asyncio.Event()
-
-        async def lie(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.readexactly(4)
-            writer.write(frame((99).to_bytes(4, "big") + bytes(20)))
-            await close(writer)
-            done.set()
-
-        server = await asyncio.start_server(lie, HOST, 0)
-        voter = Voter(TWO, DIRECTORY, HOST, server.sockets[0].getsockname()[1])
-        sender = Sender()
-        link = PeerLink(voter, KafkaCodec(ONE, (voter,)), sender)
+@with_a(pair_of_nodes)
+async def test_with_the_planted_defect_a_late_answer_comes_on_a_connection_that_was_kept(
+    pair: Pair,
+) -> None:
+    codec = KafkaCodec(ONE, (pair.voter,))
+    link = PeerLink(pair.voter, codec, pair.sender)
+    try:
         link.send(CorrelationId(1), VOTE, 2_000)
-        _, reason = await sender.result()
-        assert "unreadable answer" in str(reason)
-        link.close()
-        await asyncio.wait_for(done.wait(), PATIENCE_S)
-        server.close()
-
-    asyncio.run(main())
-
-
-def test_the_second_request_of_a_connection_waits_for_the_first_answer() -> None:
-    async def body(pair: Pair) -> None:
-        _, writer = await asyncio.open_connection(HOST, pair.port)
-        writer.write(encode_request(VOTE, 1, "peer") + encode_request(BEGIN, 2, "peer"))
-        connection, correlation, request = await pair.next_request()
-        assert (request, pair.receiver.requests.empty()) == (VOTE, True)
+        connection, correlation, _ = await pair.next_request()
+        link.abandon(CorrelationId(1))
+        link.send(CorrelationId(2), VOTE, 2_000)
         pair.listener.answer(connection, correlation, GRANTED)
-        _, correlation, request = await pair.next_request()
-        assert (correlation, request) == (2, BEGIN)
+        assert await pair.sender.result() == (1, GRANTED)
+        again, correlation, _ = await pair.next_request()
+        assert (again, correlation) == (connection, 2)
+        pair.listener.answer(again, correlation, GRANTED)
+        assert await pair.sender.result() == (2, GRANTED)
+    finally:
+        link.close()
+
+
+@with_a(pair_of_nodes)
+async def test_a_peer_that_is_down_fails_fast_and_is_found_again(pair: Pair) -> None:
+    await pair.listener.close()
+    pair.link.send(CorrelationId(1), VOTE, 2_000)
+    number, reason = await pair.sender.result()
+    assert number == 1
+    assert "cannot connect" in str(reason)
+    assert pair.sender.refusals == [True]
+    await pair.listener.listen(HOST, pair.port)
+    assert await pair.exchange(2) == GRANTED
+
+
+@in_a_loop
+async def test_an_answer_to_another_request_ends_the_connection() -> None:
+    done = asyncio.Event()
+
+    async def lie(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(4)
+        writer.write(frame((99).to_bytes(4, "big") + bytes(20)))
         await close(writer)
+        done.set()
 
-    run(body)
+    server = await asyncio.start_server(lie, HOST, 0)
+    voter = Voter(TWO, DIRECTORY, HOST, server.sockets[0].getsockname()[1])
+    sender = Sender()
+    link = PeerLink(voter, KafkaCodec(ONE, (voter,)), sender)
+    link.send(CorrelationId(1), VOTE, 2_000)
+    _, reason = await sender.result()
+    assert "unreadable answer" in str(reason)
+    link.close()
+    await asyncio.wait_for(done.wait(), PATIENCE_S)
+    server.close()
 
 
-def test_api_versions_is_answered_without_asking_the_replica() -> None:
-    async def body(pair: Pair) -> None:
-        reader, writer = await asyncio.open_connection(HOST, pair.port)
-        writer.write(encode_request(ApiVersionsRequest(), 5, "admin"))
-        (payload,) = await frames(reader, 1)
-        assert read_correlation_id(payload) == 5
-        assert pair.receiver.requests.empty()
-        await close(writer)
+@with_a(pair_of_nodes)
+async def test_the_second_request_of_a_connection_waits_for_the_first_answer(pair: Pair) -> None:
+    _, writer = await asyncio.open_connection(HOST, pair.port)
+    writer.write(encode_request(VOTE, 1, "peer") + encode_request(BEGIN, 2, "peer"))
+    connection, correlation, request = await pair.next_request()
+    assert (request, pair.receiver.requests.empty()) == (VOTE, True)
+    pair.listener.answer(connection, correlation, GRANTED)
+    _, correlation, request = await pair.next_request()
+    assert (correlation, request) == (2, BEGIN)
+    await close(writer)
 
-    run(body)
+
+@with_a(pair_of_nodes)
+async def test_api_versions_is_answered_without_asking_the_replica(pair: Pair) -> None:
+    reader, writer = await asyncio.open_connection(HOST, pair.port)
+    writer.write(encode_request(ApiVersionsRequest(), 5, "admin"))
+    (payload,) = await frames(reader, 1)
+    assert read_correlation_id(payload) == 5
+    assert pair.receiver.requests.empty()
+    await close(writer)
 
 
 @pytest.mark.parametrize(
@@ -305,37 +286,24 @@ def test_api_versions_is_answered_without_asking_the_replica() -> None:
     ],
     ids=["negative", "too-long", "empty", "no-header", "unknown-api", "cut-short", "http"],
 )
-def test_garbage_closes_its_connection_and_no_other(garbage: bytes) -> None:
-    async def body(pair: Pair) -> None:
-        reader, writer = await asyncio.open_connection(HOST, pair.port)
-        writer.write(garbage)
-        await asyncio.wait_for(reader.read(), PATIENCE_S)  # returns at the end of the stream
-        await close(writer)
-        assert len(pair.receiver.refusals) == 1
-        pair.link.send(CorrelationId(1), VOTE, 2_000)
-        connection, correlation, _ = await pair.next_request()
-        pair.listener.answer(connection, correlation, GRANTED)
-        assert await pair.sender.result() == (1, GRANTED)
-
-    run(body)
+@with_a(pair_of_nodes)
+async def test_garbage_closes_its_connection_and_no_other(pair: Pair, garbage: bytes) -> None:
+    reader, writer = await asyncio.open_connection(HOST, pair.port)
+    writer.write(garbage)
+    await asyncio.wait_for(reader.read(), PATIENCE_S)  # returns at the end of the stream
+    await close(writer)
+    assert len(pair.receiver.refusals) == 1
+    assert await pair.exchange(1) == GRANTED
 
 
-def test_a_lost_inbound_connection_is_reported_once() -> None:
-    async def body(pair: Pair) -> None:
-        pair.link.send(CorrelationId(1), VOTE, 2_000)
-        connection, _, _ = await pair.next_request()
-        pair.link.close()
-        assert await asyncio.wait_for(pair.receiver.closed.get(), PATIENCE_S) == connection
-        assert pair.receiver.closed.empty()
-        assert pair.listener.connections == {}
-
-    run(body)
-
-
-async def close(writer: asyncio.StreamWriter) -> None:
-    writer.close()
-    with contextlib.suppress(ConnectionError):
-        await writer.wait_closed()
+@with_a(pair_of_nodes)
+async def test_a_lost_inbound_connection_is_reported_once(pair: Pair) -> None:
+    pair.link.send(CorrelationId(1), VOTE, 2_000)
+    connection, _, _ = await pair.next_request()
+    pair.link.close()
+    assert await asyncio.wait_for(pair.receiver.closed.get(), PATIENCE_S) == connection
+    assert pair.receiver.closed.empty()
+    assert pair.listener.connections == {}
 
 
 async def frames(reader: asyncio.StreamReader, count: int) -> list[bytes]:
@@ -347,12 +315,10 @@ async def frames(reader: asyncio.StreamReader, count: int) -> list[bytes]:
     return found
 
 
-def test_a_link_tries_again_however_often_it_failed() -> None:
-    async def body(pair: Pair) -> None:
-        await pair.listener.close()
-        for number in range(1, 9):
-            pair.link.send(CorrelationId(number), VOTE, 5_000)
-            await pair.sender.result()
-        assert pair.sender.refusals == [True] * 8
-
-    run(body)
+@with_a(pair_of_nodes)
+async def test_a_link_tries_again_however_often_it_failed(pair: Pair) -> None:
+    await pair.listener.close()
+    for number in range(1, 9):
+        pair.link.send(CorrelationId(number), VOTE, 5_000)
+        await pair.sender.result()
+    assert pair.sender.refusals == [True] * 8

@@ -29,13 +29,13 @@ def header_of(question: bytes) -> RequestHeader:
     return decode_head(question[4:])[0]
 
 
-def asked() -> tuple[PeerVersions, RequestHeader]:
+def requested() -> tuple[PeerVersions, RequestHeader]:
     versions = PeerVersions("me")
     return versions, header_of(versions.question())
 
 
 def test_the_highest_version_that_the_peer_serves_is_chosen() -> None:
-    versions, header = asked()
+    versions, header = requested()
     assert (header.api_key, header.api_version) == (ApiKey.API_VERSIONS, 4)
     versions.take(encode_api_versions(header, serving((ApiKey.VOTE, 0, 1)))[4:])
     assert versions.is_known
@@ -43,14 +43,14 @@ def test_the_highest_version_that_the_peer_serves_is_chosen() -> None:
 
 
 def test_a_pre_vote_never_goes_to_a_peer_that_would_take_it_for_a_vote() -> None:
-    versions, header = asked()
+    versions, header = requested()
     versions.take(encode_api_versions(header, serving((ApiKey.VOTE, 0, 1)))[4:])
     with pytest.raises(NoCommonVersionError, match="VOTE in versions 0 to 1"):
         versions.version_for(PRE_VOTE)
 
 
 def test_a_peer_of_an_older_release_is_asked_again_in_its_own_version() -> None:
-    versions, header = asked()
+    versions, header = requested()
     # Kafka before 4.0 knows the question up to version 3, and says so in version 0.
     refusal = (
         header.correlation_id.to_bytes(4, "big")
@@ -66,7 +66,7 @@ def test_a_peer_of_an_older_release_is_asked_again_in_its_own_version() -> None:
 
 
 def test_a_peer_that_keeps_refusing_is_not_asked_for_ever() -> None:
-    versions, _ = asked()
+    versions, _ = requested()
     # Whatever is asked, it says that it knows versions 0 to 4, and refuses.
     refusal = encode_api_versions(RequestHeader(ApiKey.API_VERSIONS, 9, 0, None))[4:]
     for lower in (3, 2, 1, 0):
@@ -77,7 +77,7 @@ def test_a_peer_that_keeps_refusing_is_not_asked_for_ever() -> None:
 
 
 def test_what_does_not_answer_the_question_is_refused() -> None:
-    versions, header = asked()
+    versions, header = requested()
     other = RequestHeader(ApiKey.API_VERSIONS, 4, 99, None)
     with pytest.raises(UnsupportedAnswerError, match="answer 99"):
         versions.take(encode_api_versions(other)[4:])

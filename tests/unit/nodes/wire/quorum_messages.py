@@ -6,6 +6,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import msgspec
 from hypothesis import strategies as st
 
+from splitbrain.nodes.quorum import messages as core
 from splitbrain.nodes.quorum.identifiers import (
     NO_DIRECTORY,
     NO_EPOCH,
@@ -15,21 +16,7 @@ from splitbrain.nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from splitbrain.nodes.quorum.messages import (
-    Answer,
-    BeginQuorumEpochAnswer,
-    DescribeQuorumAnswer,
-    EndQuorumEpochAnswer,
-    ErrorCode,
-    FetchAnswer,
-    FetchRequest,
-    FetchSnapshotAnswer,
-    FetchSnapshotRequest,
-    ReplicaProgress,
-    Request,
-    VoteAnswer,
-    VoteRequest,
-)
+from splitbrain.nodes.quorum.messages import ErrorCode
 from splitbrain.nodes.quorum.persistent import SnapshotId
 from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey
 from splitbrain.nodes.wire.batches import encode_payloads, split_batches
@@ -71,11 +58,11 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
     return st.builds(hint, **{name: values(each) for name, each in get_type_hints(hint).items()})
 
 
-requests: st.SearchStrategy[Request] = values(Request)
+requests: st.SearchStrategy[core.Request] = values(core.Request)
 
 
 @st.composite
-def fetch_answers(draw: st.DrawFn) -> FetchAnswer:
+def fetch_answers(draw: st.DrawFn) -> core.FetchAnswer:
     position = draw(st.integers(0, 1000))
     records = b""
     for _ in range(draw(st.integers(0, 3))):
@@ -84,26 +71,27 @@ def fetch_answers(draw: st.DrawFn) -> FetchAnswer:
         )
         records += encode_payloads(Offset(position), Epoch(4), 9, payloads)
         position += len(payloads)
-    answer: FetchAnswer = draw(values(FetchAnswer))
+    answer: core.FetchAnswer = draw(values(core.FetchAnswer))
     diverging = draw(st.none() | st.tuples(sizes.map(Epoch), sizes.map(Offset)))
     return msgspec.structs.replace(
         answer, diverging=diverging, batches=split_batches(records), records=records
     )
 
 
-answers: st.SearchStrategy[Answer] = st.one_of(
-    fetch_answers(), *(values(kind) for kind in get_args(Answer) if kind is not FetchAnswer)
+answers: st.SearchStrategy[core.Answer] = st.one_of(
+    fetch_answers(),
+    *(values(kind) for kind in get_args(core.Answer) if kind is not core.FetchAnswer),
 )
 endpoint_maps = st.dictionaries(
     node_ids, st.builds(Endpoint, st.text(max_size=12), st.integers(0, 65535)), max_size=3
 )
 ANSWER_KEYS = {
-    VoteAnswer: ApiKey.VOTE,
-    BeginQuorumEpochAnswer: ApiKey.BEGIN_QUORUM_EPOCH,
-    EndQuorumEpochAnswer: ApiKey.END_QUORUM_EPOCH,
-    FetchAnswer: ApiKey.FETCH,
-    FetchSnapshotAnswer: ApiKey.FETCH_SNAPSHOT,
-    DescribeQuorumAnswer: ApiKey.DESCRIBE_QUORUM,
+    core.VoteAnswer: ApiKey.VOTE,
+    core.BeginQuorumEpochAnswer: ApiKey.BEGIN_QUORUM_EPOCH,
+    core.EndQuorumEpochAnswer: ApiKey.END_QUORUM_EPOCH,
+    core.FetchAnswer: ApiKey.FETCH,
+    core.FetchSnapshotAnswer: ApiKey.FETCH_SNAPSHOT,
+    core.DescribeQuorumAnswer: ApiKey.DESCRIBE_QUORUM,
 }
 
 
@@ -112,9 +100,9 @@ def versions_of(api_key: ApiKey) -> list[int]:
     return list(range(lowest, highest + 1))
 
 
-def request_as_carried(request: Request, version: int) -> Request:
+def request_as_carried(request: core.Request, version: int) -> core.Request:
     """Return the part of a request that a version of the API can say."""
-    if isinstance(request, VoteRequest):
+    if isinstance(request, core.VoteRequest):
         last_epoch = _carried_epoch(request.last_epoch, request.end_offset)
         request = msgspec.structs.replace(request, last_epoch=last_epoch)
         if version < 2:
@@ -126,28 +114,28 @@ def request_as_carried(request: Request, version: int) -> Request:
                 voter_directory_id=NO_DIRECTORY,
                 candidate_directory_id=NO_DIRECTORY,
             )
-    if isinstance(request, FetchSnapshotRequest) and version < 1:
+    if isinstance(request, core.FetchSnapshotRequest) and version < 1:
         request = msgspec.structs.replace(request, replica_directory_id=NO_DIRECTORY)
-    if isinstance(request, FetchRequest):
+    if isinstance(request, core.FetchRequest):
         last_epoch = _carried_epoch(request.last_fetched_epoch, request.fetch_offset)
         request = msgspec.structs.replace(request, last_fetched_epoch=last_epoch)
-    if isinstance(request, FetchRequest) and version < 18:
+    if isinstance(request, core.FetchRequest) and version < 18:
         request = msgspec.structs.replace(request, high_watermark=UNKNOWN_OFFSET)
     return request
 
 
 def _carried_epoch(epoch: Epoch, end_offset: Offset) -> Epoch:
     """None where nothing comes before, and else never below 0."""
-    told = max(epoch, 0)
-    return NO_EPOCH if told == end_offset == 0 else Epoch(told)
+    carried_epoch = max(epoch, 0)
+    return NO_EPOCH if carried_epoch == end_offset == 0 else Epoch(carried_epoch)
 
 
-def answer_as_carried(answer: Answer, version: int) -> Answer:
+def answer_as_carried(answer: core.Answer, version: int) -> core.Answer:
     """Return the part of an answer that a version of the API can say."""
-    if not isinstance(answer, DescribeQuorumAnswer):
+    if not isinstance(answer, core.DescribeQuorumAnswer):
         return answer
 
-    def carried(entry: ReplicaProgress) -> ReplicaProgress:
+    def carried(entry: core.ReplicaProgress) -> core.ReplicaProgress:
         if version < 2:
             entry = msgspec.structs.replace(entry, directory_id=NO_DIRECTORY)
         if version < 1:

@@ -7,23 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splitbrain.nodes.quorum.identifiers import (
-    NO_DIRECTORY,
-    NO_EPOCH,
-    UNKNOWN_OFFSET,
-    Epoch,
-    NodeId,
-    Offset,
-)
-from splitbrain.nodes.quorum.messages import (
-    BeginQuorumEpochRequest,
-    DescribeQuorumRequest,
-    EndQuorumEpochRequest,
-    ErrorCode,
-    FetchRequest,
-    FetchSnapshotRequest,
-    Request,
-)
+from splitbrain.nodes.quorum import messages as core
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.messages import ErrorCode
 from splitbrain.nodes.quorum.persistent import SnapshotId
 from splitbrain.nodes.transport.kafka_codec import KafkaCodec
 from splitbrain.nodes.wire.api_versions import (
@@ -49,22 +35,19 @@ from splitbrain.nodes.wire.messages import (
     encode_api_versions,
     encode_request,
 )
-from tests.unit.nodes.quorum.replicas import vote_request
+from tests.unit.nodes.quorum.replicas import fetch_request, vote_request
 
-ASKED: dict[ApiKey, Request | ApiVersionsRequest] = {
+SNAPSHOT = SnapshotId(Offset(9), Epoch(0))
+ASKED: dict[ApiKey, core.Request | ApiVersionsRequest] = {
     api_key_of(request): request
     for request in (
         ApiVersionsRequest(),
         vote_request(),
-        BeginQuorumEpochRequest(None, NodeId(2), NO_DIRECTORY, NodeId(1), Epoch(3)),
-        EndQuorumEpochRequest(None, NodeId(1), Epoch(3), ()),
-        FetchRequest(
-            None, NodeId(1), NO_DIRECTORY, Epoch(0), Offset(0), NO_EPOCH, UNKNOWN_OFFSET, 1, 1
-        ),
-        FetchSnapshotRequest(
-            None, NodeId(1), NO_DIRECTORY, Epoch(0), SnapshotId(Offset(9), Epoch(0)), 0, 1
-        ),
-        DescribeQuorumRequest(),
+        core.BeginQuorumEpochRequest(None, NodeId(2), NO_DIRECTORY, NodeId(1), Epoch(3)),
+        core.EndQuorumEpochRequest(None, NodeId(1), Epoch(3), ()),
+        fetch_request(),
+        core.FetchSnapshotRequest(None, NodeId(1), NO_DIRECTORY, Epoch(0), SNAPSHOT, 0, 1),
+        core.DescribeQuorumRequest(),
     )
 }
 
@@ -83,7 +66,7 @@ def test_nothing_is_advertised_that_no_handler_answers() -> None:
                 # Handed to the replica, which takes every kind of request.
                 assert isinstance(taken, ReceivedCall)
                 assert type(taken.message) is type(request)
-                assert type(request) in get_args(Request)
+                assert type(request) in get_args(core.Request)
 
 
 def test_a_controller_advertises_what_it_has_handlers_for_and_nothing_else() -> None:
@@ -111,16 +94,24 @@ def test_every_pinned_level_is_one_that_is_supported() -> None:
 def test_features_come_back_as_far_as_a_version_tells_them(version: int) -> None:
     serves = served_versions(CONTROLLER_VERSIONS, CONTROLLER_FEATURES, PINNED_LEVELS, 44)
     header = RequestHeader(ApiKey.API_VERSIONS, version, 5, None)
-    framed = encode_api_versions(header, serves)
-    answer = decode_answer(framed[4:], ApiKey.API_VERSIONS, version).message
-    assert isinstance(answer, ApiVersionsResponse)
+
+    def answered(serves: ApiVersionsResponse | None) -> ApiVersionsResponse:
+        framed = encode_api_versions(header, serves)
+        answer = decode_answer(framed[4:], ApiKey.API_VERSIONS, version).message
+        assert isinstance(answer, ApiVersionsResponse)
+        return answer
+
+    own, answer = answered(None), answered(serves)
+    assert own.api_keys == own_versions().api_keys
+    # kraft.version starts at level 0, which only version 4 may tell.
+    assert own.supported_features == (own_versions().supported_features if version == 4 else ())
     assert answer.api_keys == serves.api_keys
     if version < 3:
         assert answer == ApiVersionsResponse(error_code=0, api_keys=serves.api_keys)
         return
-    told = {feature.name for feature in answer.supported_features}
+    names = {feature.name for feature in answer.supported_features}
     # Before version 4 a feature whose lowest level is 0 goes untold.
-    assert told == (set(CONTROLLER_FEATURES) if version == 4 else {"metadata.version"})
+    assert names == (set(CONTROLLER_FEATURES) if version == 4 else {"metadata.version"})
     # Level 0 means that the cluster does not have the feature.
     levels = {feature.name: feature.max_version_level for feature in answer.finalized_features}
     assert levels == {name: level for name, level in PINNED_LEVELS.items() if level}

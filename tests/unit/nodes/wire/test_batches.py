@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 
+import crc32c
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,27 +118,17 @@ def test_one_flipped_bit_under_the_checksum_is_refused(
         check_batch(bytes(raw))
 
 
+@pytest.mark.parametrize("is_sealed", [False, True])
 @given(batches(), st.data())
-def test_flipped_bits_anywhere_raise_wire_errors_only(
-    batch: RecordBatch, data: st.DataObject
+def test_flipped_bits_raise_wire_errors_only_also_under_a_good_checksum(
+    is_sealed: bool, batch: RecordBatch, data: st.DataObject
 ) -> None:
     raw = bytearray(encode_batch(batch))
+    first = 21 if is_sealed else 0
     for _ in range(data.draw(st.integers(1, 4))):
-        raw[data.draw(st.integers(0, len(raw) - 1))] ^= 1 << data.draw(st.integers(0, 7))
-    with contextlib.suppress(WireError):
-        decode_batch(bytes(raw))
-
-
-@given(batches(), st.data())
-def test_malformed_records_under_a_good_checksum_raise_wire_errors_only(
-    batch: RecordBatch, data: st.DataObject
-) -> None:
-    import crc32c
-
-    raw = bytearray(encode_batch(batch))
-    for _ in range(data.draw(st.integers(1, 4))):
-        raw[data.draw(st.integers(21, len(raw) - 1))] ^= 1 << data.draw(st.integers(0, 7))
-    raw[17:21] = crc32c.crc32c(bytes(raw[21:])).to_bytes(4, "big")
+        raw[data.draw(st.integers(first, len(raw) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    if is_sealed:
+        raw[17:21] = crc32c.crc32c(bytes(raw[21:])).to_bytes(4, "big")
     with contextlib.suppress(WireError):
         decode_batch(bytes(raw))
 
@@ -189,15 +180,14 @@ def test_cut_last_batch_is_dropped_and_a_wrong_one_refused() -> None:
 
 
 def test_negative_offset_epoch_and_false_count_are_refused() -> None:
-    raw = bytearray(_raw(5, 1))
-    negative_offset = b"\xff" + raw[1:]
-    with pytest.raises(CorruptBatchError, match="negative"):
-        check_batch(bytes(negative_offset))
-    negative_epoch = raw[:12] + b"\xff" + raw[13:]
-    with pytest.raises(CorruptBatchError, match="negative"):
-        check_batch(bytes(negative_epoch))
-    with pytest.raises(CorruptBatchError, match="magic"):
-        check_batch(bytes(raw[:16] + b"\x01" + raw[17:]))
+    raw = _raw(5, 1)
+    for position, byte, problem in (
+        (0, b"\xff", "negative"),
+        (12, b"\xff", "negative"),
+        (16, b"\1", "magic"),
+    ):
+        with pytest.raises(CorruptBatchError, match=problem):
+            check_batch(raw[:position] + byte + raw[position + 1 :])
 
 
 def test_zeros_as_a_lost_sector_leaves_them_are_no_batch() -> None:

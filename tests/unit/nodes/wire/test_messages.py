@@ -9,27 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from splitbrain.nodes.quorum.identifiers import (
-    NO_DIRECTORY,
-    NO_EPOCH,
-    UNKNOWN_OFFSET,
-    Epoch,
-    NodeId,
-    Offset,
-)
-from splitbrain.nodes.quorum.messages import (
-    Answer,
-    BatchHeader,
-    DescribeQuorumAnswer,
-    DescribeQuorumRequest,
-    ErrorCode,
-    FetchAnswer,
-    FetchRequest,
-    Request,
-    VoteAnswer,
-    VoteRequest,
-)
-from splitbrain.nodes.wire.api_versions import ApiVersionsRequest, ApiVersionsResponse, own_versions
+from splitbrain.nodes.quorum import messages as core
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, UNKNOWN_OFFSET, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.messages import ErrorCode
+from splitbrain.nodes.wire.api_versions import ApiVersionsRequest
 from splitbrain.nodes.wire.apis import METADATA_TOPIC_ID, SUPPORTED_VERSIONS, ApiKey, RequestHeader
 from splitbrain.nodes.wire.batches import encode_payloads
 from splitbrain.nodes.wire.calls import encode_reply, read_correlation_id
@@ -52,7 +35,7 @@ from splitbrain.nodes.wire.messages import (
     encode_request,
 )
 from splitbrain.nodes.wire.requests import request_to_kafka
-from tests.unit.nodes.quorum.replicas import vote_request
+from tests.unit.nodes.quorum.replicas import fetch_request, vote_request
 from tests.unit.nodes.wire.mutations import mutate
 from tests.unit.nodes.wire.quorum_messages import (
     ANSWER_KEYS,
@@ -68,14 +51,14 @@ from tests.unit.nodes.wire.quorum_messages import (
 
 @given(requests, st.integers(-(2**31), 2**31 - 1), st.none() | st.text(max_size=20))
 def test_requests_come_back_in_every_version(
-    request: Request, correlation_id: int, client_id: str | None
+    request: core.Request, correlation_id: int, client_id: str | None
 ) -> None:
     api_key = api_key_of(request)
     for version in versions_of(api_key):
-        said = request
-        if isinstance(request, VoteRequest) and version < 2:
-            said = msgspec.structs.replace(request, pre_vote=False)
-        framed = encode_request(said, correlation_id, client_id, version=version)
+        carried = request
+        if isinstance(request, core.VoteRequest) and version < 2:
+            carried = msgspec.structs.replace(request, pre_vote=False)
+        framed = encode_request(carried, correlation_id, client_id, version=version)
         received = decode_request(payload_of(framed))
         assert received.header == RequestHeader(api_key, version, correlation_id, client_id)
         assert received.message == request_as_carried(request, version)
@@ -83,7 +66,7 @@ def test_requests_come_back_in_every_version(
 
 @given(answers, st.integers(-(2**31), 2**31 - 1), endpoint_maps)
 def test_answers_come_back_in_every_version(
-    answer: Answer, correlation_id: int, endpoints: dict[NodeId, Endpoint]
+    answer: core.Answer, correlation_id: int, endpoints: dict[NodeId, Endpoint]
 ) -> None:
     api_key = ANSWER_KEYS[type(answer)]
     for version in versions_of(api_key):
@@ -96,18 +79,15 @@ def test_answers_come_back_in_every_version(
 
 
 @settings(max_examples=300)
-@given(requests, st.data())
-def test_mutated_requests_raise_wire_errors_only(request: Request, data: st.DataObject) -> None:
+@given(requests, answers, st.data())
+def test_mutated_frames_raise_wire_errors_only(
+    request: core.Request, answer: core.Answer, data: st.DataObject
+) -> None:
     version = data.draw(st.sampled_from(versions_of(api_key_of(request))))
-    said = request_as_carried(request, version)
-    payload = mutate(data, encode_request(said, 7, "c", version=version)[4:])
+    carried = request_as_carried(request, version)
+    payload = mutate(data, encode_request(carried, 7, "c", version=version)[4:])
     with contextlib.suppress(WireError):
         decode_request(payload)
-
-
-@settings(max_examples=300)
-@given(answers, st.data())
-def test_mutated_answers_raise_wire_errors_only(answer: Answer, data: st.DataObject) -> None:
     api_key = ANSWER_KEYS[type(answer)]
     version = data.draw(st.sampled_from(versions_of(api_key)))
     payload = encode_answer(answer, RequestHeader(api_key, version, 7, None))[4:]
@@ -120,44 +100,28 @@ def test_garbage_raises_wire_errors_only(garbage: bytes) -> None:
     for api_key in SUPPORTED_VERSIONS:
         for version in versions_of(api_key):
             head = struct.pack(">hhihB", api_key, version, 1, -1, 0)
-            for attempt in (
-                lambda payload=head + garbage: decode_request(payload),
-                lambda key=api_key, v=version: decode_answer(garbage, key, v),
-            ):
-                with contextlib.suppress(WireError):
-                    attempt()
-
-
-def test_array_that_announces_a_billion_items_is_refused_without_allocating() -> None:
-    # kio 0.6.5 ends the process on this frame: it allocates 32 GiB for the topics.
-    body = b"\0\0" + b"\xff\xff\xff\xff\x0f"
-    with pytest.raises(WireError, match="runs past the end"):
-        decode_answer(struct.pack(">iB", 1, 0) + body, ApiKey.VOTE, 2)
+            with contextlib.suppress(WireError):
+                decode_request(head + garbage)
+            with contextlib.suppress(WireError):
+                decode_answer(garbage, api_key, version)
 
 
 def test_unknown_tagged_fields_are_skipped() -> None:
-    framed = encode_answer(
-        VoteAnswer(ErrorCode.NONE, NodeId(1), Epoch(5), granted=True),
-        RequestHeader(ApiKey.VOTE, 2, 1, None),
-    )
+    answer = core.VoteAnswer(ErrorCode.NONE, NodeId(1), Epoch(5), granted=True)
+    framed = encode_answer(answer, RequestHeader(ApiKey.VOTE, 2, 1, None))
     # The message ends with its count of tagged fields: one, number 77, three bytes.
     payload = framed[4:-1] + b"\x01\x4d\x03abc"
-    assert decode_answer(payload, ApiKey.VOTE, 2).message == VoteAnswer(
-        ErrorCode.NONE, NodeId(1), Epoch(5), granted=True
-    )
+    assert decode_answer(payload, ApiKey.VOTE, 2).message == answer
 
 
-def test_unknown_api_and_version_are_named() -> None:
+def test_an_api_that_is_not_the_quorums_is_named_whatever_its_version() -> None:
     with pytest.raises(UnsupportedApiError) as caught:
-        decode_request(struct.pack(">hhihB", 999, 3, 1, -1, 0))
-    assert (caught.value.api_key, caught.value.api_version) == (999, 3)
-    for known in (ApiKey.VOTE, ApiKey.CREATE_TOPICS):
-        with pytest.raises(UnsupportedApiError):
-            decode_request(struct.pack(">hhihB", known, 3, 1, -1, 0))
+        decode_request(struct.pack(">hhihB", ApiKey.CREATE_TOPICS, 3, 1, -1, 0))
+    assert (caught.value.api_key, caught.value.api_version) == (ApiKey.CREATE_TOPICS, 3)
 
 
 def test_request_about_another_topic_can_be_refused_by_its_header() -> None:
-    payload = encode_request(DescribeQuorumRequest(), 9, "tool")[4:]
+    payload = encode_request(core.DescribeQuorumRequest(), 9, "tool")[4:]
     foreign = payload.replace(b"__cluster_metadata", b"__cluster_mistakes")
     with pytest.raises(ForeignPartitionError) as caught:
         decode_request(foreign)
@@ -165,7 +129,7 @@ def test_request_about_another_topic_can_be_refused_by_its_header() -> None:
     refusal = encode_refusal(caught.value.header, caught.value.code)
     answer = decode_answer(refusal[4:], ApiKey.DESCRIBE_QUORUM, 2)
     assert answer.correlation_id == 9
-    assert answer.message == DescribeQuorumAnswer(
+    assert answer.message == core.DescribeQuorumAnswer(
         ErrorCode.INVALID_REQUEST, None, NO_EPOCH, UNKNOWN_OFFSET, (), ()
     )
 
@@ -180,10 +144,7 @@ def test_refusals_are_read_as_answers_with_the_error(api_key: ApiKey) -> None:
 
 
 def test_fetch_of_another_topic_id_is_refused_as_kafka_does() -> None:
-    request = FetchRequest(
-        None, NodeId(1), NO_DIRECTORY, Epoch(0), Offset(0), NO_EPOCH, UNKNOWN_OFFSET, 1, 1
-    )
-    payload = encode_request(request, 9, None)[4:]
+    payload = encode_request(fetch_request(), 9, None)[4:]
     foreign = payload.replace(bytes(15) + b"\x01", bytes(15) + b"\x02")
     with pytest.raises(ForeignPartitionError) as caught:
         decode_request(foreign)
@@ -192,8 +153,8 @@ def test_fetch_of_another_topic_id_is_refused_as_kafka_does() -> None:
 
 def test_whole_response_errors_and_partition_errors_go_where_kafka_puts_them() -> None:
     header = RequestHeader(ApiKey.VOTE, 2, 1, None)
-    cluster = VoteAnswer(ErrorCode.INCONSISTENT_CLUSTER_ID, None, Epoch(2), granted=False)
-    fenced = VoteAnswer(ErrorCode.FENCED_LEADER_EPOCH, None, Epoch(2), granted=False)
+    cluster = core.VoteAnswer(ErrorCode.INCONSISTENT_CLUSTER_ID, None, Epoch(2), granted=False)
+    fenced = core.VoteAnswer(ErrorCode.FENCED_LEADER_EPOCH, None, Epoch(2), granted=False)
     assert encode_answer(cluster, header)[9:11] == struct.pack(">h", 104)
     assert encode_answer(fenced, header)[9:11] == struct.pack(">h", 0)
 
@@ -202,12 +163,12 @@ def test_error_code_without_a_name_here_is_an_unknown_server_error() -> None:
     refusal = encode_refusal(RequestHeader(ApiKey.VOTE, 2, 1, None), ErrorCode.INVALID_REQUEST)
     payload = refusal[4:9] + struct.pack(">h", 55) + refusal[11:]
     message = decode_answer(payload, ApiKey.VOTE, 2).message
-    assert isinstance(message, VoteAnswer)
+    assert isinstance(message, core.VoteAnswer)
     assert message.error is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def test_leaders_endpoint_is_told_where_it_is_known() -> None:
-    answer = VoteAnswer(ErrorCode.NONE, NodeId(2), Epoch(5), granted=False)
+    answer = core.VoteAnswer(ErrorCode.NONE, NodeId(2), Epoch(5), granted=False)
     header = RequestHeader(ApiKey.VOTE, 1, 1, None)
     framed = encode_answer(answer, header, endpoints={NodeId(2): Endpoint("n2", 9093)})
     assert b"\x03n2" + struct.pack(">H", 9093) in framed
@@ -217,21 +178,21 @@ def test_leaders_endpoint_is_told_where_it_is_known() -> None:
 def test_records_pass_untouched_and_a_cut_last_batch_is_dropped() -> None:
     first = encode_payloads(Offset(0), Epoch(1), 1, [(None, b"a")])
     second = encode_payloads(Offset(1), Epoch(1), 1, [(None, b"b")])
-    answer = FetchAnswer(
+    answer = core.FetchAnswer(
         ErrorCode.NONE, NodeId(1), Epoch(1), Offset(1), Offset(0), None, (), first + second[:-3]
     )
     framed = encode_answer(answer, RequestHeader(ApiKey.FETCH, 18, 1, None))
     assert first + second[:-3] in framed
     message = decode_answer(framed[4:], ApiKey.FETCH, 18).message
-    assert isinstance(message, FetchAnswer)
+    assert isinstance(message, core.FetchAnswer)
     assert message.records == first
-    assert message.batches == (BatchHeader(Offset(0), Offset(0), Epoch(1), len(first)),)
+    assert message.batches == (core.BatchHeader(Offset(0), Offset(0), Epoch(1), len(first)),)
 
 
 def test_corrupt_records_in_an_answer_are_refused() -> None:
     raw = bytearray(encode_payloads(Offset(0), Epoch(1), 1, [(None, b"a")]))
     raw[-2] ^= 1
-    answer = FetchAnswer(
+    answer = core.FetchAnswer(
         ErrorCode.NONE, NodeId(1), Epoch(1), Offset(1), Offset(0), None, (), bytes(raw)
     )
     framed = encode_answer(answer, RequestHeader(ApiKey.FETCH, 17, 1, None))
@@ -262,38 +223,14 @@ def test_pre_vote_is_never_sent_as_a_vote() -> None:
 
 
 def test_an_empty_logs_epoch_is_told_as_0_since_kafkas_nodes_take_none_below() -> None:
-    candidate, follower = NodeId(1), NodeId(1)
-    vote = VoteRequest(
-        None, NodeId(2), NO_DIRECTORY, Epoch(3), candidate, NO_DIRECTORY, NO_EPOCH, Offset(0),
-        pre_vote=False,
-    )  # fmt: skip
-    fetch = FetchRequest(
-        None, follower, NO_DIRECTORY, Epoch(3), Offset(0), NO_EPOCH, UNKNOWN_OFFSET, 500, 1024
-    )
     for request, field, version in (
-        (vote, "last_offset_epoch", 1),
-        (fetch, "last_fetched_epoch", 17),
+        (vote_request(), "last_offset_epoch", 1),
+        (fetch_request(), "last_fetched_epoch", 17),
     ):
         message: Any = request_to_kafka(request, None)
         assert getattr(message.topics[0].partitions[0], field) == 0
         framed = encode_request(request, 1, None, version=version)
         assert decode_request(payload_of(framed)).message == request
-
-
-@pytest.mark.parametrize("version", range(5))
-def test_api_versions_is_asked_and_answered_in_every_version(version: int) -> None:
-    request = ApiVersionsRequest()
-    if version >= 3:
-        request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
-    received = decode_request(encode_request(request, 5, "me", version=version)[4:])
-    assert received.message == request
-    framed = encode_api_versions(received.header)
-    answer = decode_answer(framed[4:], ApiKey.API_VERSIONS, version).message
-    assert isinstance(answer, ApiVersionsResponse)
-    own = own_versions()
-    assert answer.api_keys == own.api_keys
-    # kraft.version starts at level 0, which only version 4 may tell.
-    assert answer.supported_features == (own.supported_features if version == 4 else ())
 
 
 def test_api_versions_of_the_future_is_answered_in_version_0() -> None:

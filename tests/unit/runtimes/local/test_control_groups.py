@@ -19,18 +19,16 @@ N1, N2 = NodeName("n1"), NodeName("n2")
 MIB = 1 << 20
 
 
-class Kernel:
-    """Gives a new group the files that the kernel would."""
+def give_files(monkeypatch: pytest.MonkeyPatch, files: Mapping[str, str]) -> None:
+    """From now on a new group has the files that the kernel would give it."""
+    make = Path.mkdir
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, files: Mapping[str, str]) -> None:
-        make = Path.mkdir
+    def mkdir(folder: Path, *words: Any, **more: Any) -> None:
+        make(folder, *words, **more)
+        for name, content in files.items():
+            (folder / name).write_text(content)
 
-        def mkdir(folder: Path, *words: Any, **more: Any) -> None:
-            make(folder, *words, **more)
-            for name, content in files.items():
-                (folder / name).write_text(content)
-
-        monkeypatch.setattr(Path, "mkdir", mkdir)
+    monkeypatch.setattr(Path, "mkdir", mkdir)
 
 
 V1 = {
@@ -52,13 +50,11 @@ V2 = {
 def bases(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> dict[Controller, Path]:
-    Kernel(monkeypatch, request.param)
+    give_files(monkeypatch, request.param)
     return {"cpu": tmp_path, "memory": tmp_path}
 
 
-def test_a_share_is_what_the_kernel_was_told_and_none_once_undone(
-    bases: dict[Controller, Path],
-) -> None:
+def test_a_share_is_as_set_and_none_once_undone(bases: dict[Controller, Path]) -> None:
     groups = NodeGroups([N1, N2], bases)
     assert groups.cpu_share(N1) is None
     groups.limit_cpu(N1, 0.25)
@@ -80,9 +76,7 @@ def test_memory_is_limited_without_swap_and_let_go(bases: dict[Controller, Path]
     assert str(40 * MIB) not in there.values()
 
 
-def test_a_memory_limit_is_read_back_and_so_is_whom_it_has_ended(
-    bases: dict[Controller, Path],
-) -> None:
+def test_a_memory_limit_and_its_kills_are_read_back(bases: dict[Controller, Path]) -> None:
     codes = [None, None, 137]
     asked: list[str] = []
 
@@ -117,9 +111,7 @@ def test_a_sweep_spares_groups_whose_maker_lives(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_sweep_removes_groups_whose_maker_is_dead_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sweep_removes_dead_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bases: dict[Controller, Path] = {"cpu": tmp_path}
     NodeGroups([N1, N2], bases)
     (tmp_path / "somebody's").mkdir()
@@ -139,19 +131,15 @@ def test_without_control_groups_limits_are_refused_by_name() -> None:
         processes.limit_memory(N1, 50)
 
 
-def test_nodes_that_were_not_prepared_are_refused_and_the_next_step_is_named(
-    tmp_path: Path,
-) -> None:
+def test_unprepared_nodes_are_refused_and_the_next_step_is_named(tmp_path: Path) -> None:
     processes = LocalProcesses(_nobody, lambda: {"cpu": tmp_path})
     with pytest.raises(CapabilityError, match=r"DeploymentSpec\.limits"):
         processes.throttle(N1, 0.5)
 
 
-def test_a_node_that_uses_more_than_it_may_have_is_killed_and_limited(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_node_using_more_is_killed_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cgroup v1 refuses such a limit as long as the memory is in use."""
-    Kernel(monkeypatch, V1)
+    give_files(monkeypatch, V1)
     asked: list[str] = []
     processes = LocalProcesses(
         lambda _action, _node, method, *_words: asked.append(method), lambda: {"memory": tmp_path}

@@ -54,7 +54,7 @@ def nodes(tmp_path: Path) -> Nodes:
 
 
 @pytest.mark.parametrize("act", [LocalDisks.fill, LocalDisks.stall, LocalDisks.fail])
-def test_what_needs_a_disk_is_refused_by_name(
+def test_disk_faults_are_refused_by_name(
     nodes: Nodes, act: Callable[[LocalDisks, NodeName], object]
 ) -> None:
     with pytest.raises(CapabilityError, match=r"disk of n1.*folders, not disks.*--runtime docker"):
@@ -129,9 +129,7 @@ def test_power_is_told_by_the_nodes_own_table(tmp_path: Path) -> None:
     assert table.read_text() == '{"path": "a", "length": 2, "named": true}\n'
 
 
-def test_a_power_cut_that_takes_nothing_or_too_much_is_told_by_its_canaries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_canaries_tell_of_wrong_power_cuts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = tmp_path / "table"
     table.write_text('{"path": "a", "length": 2, "named": true}\n')
     nodes = Nodes(tmp_path, str(table))
@@ -171,9 +169,7 @@ def write_table(path: Path, **lengths: tuple[int, bool]) -> Path:
 
 
 @pytest.mark.parametrize("draw", DRAWS)
-def test_flushed_bytes_stay_and_the_rest_is_cut_or_zeroed_by_sector(
-    tmp_path: Path, draw: int
-) -> None:
+def test_flushed_bytes_stay_and_others_are_cut_or_zeroed(tmp_path: Path, draw: int) -> None:
     content = Random(draw).randbytes(2_000)
     (tmp_path / "log").write_bytes(content)
     losses = lose_unflushed(tmp_path, write_table(tmp_path / "table", log=(700, True)), draw)
@@ -250,7 +246,7 @@ def test_a_node_s_storage_keeps_what_it_called_flushed(tmp_path: Path, draw: int
     data, table = tmp_path / "data", tmp_path / "table"
     data.mkdir()
     lengths = DurableLengths(table, data)
-    disk = CountingFileSystem(DiskFileSystem(), lengths)
+    disk = CountingFileSystem(lengths)
     voter = Voter(NodeId(1), DirectoryId("01" * 16), "n1", 9093)
     format_storage(
         disk, data, StorageIdentity("test-cluster_1", NodeId(1), voter.directory_id, (voter,))

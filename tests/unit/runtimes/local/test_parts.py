@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -41,9 +42,7 @@ def test_two_takers_never_get_one_address() -> None:
         holder.close()
 
 
-def test_an_address_on_which_somebody_listens_is_passed_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_address_with_a_listener_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = iter([0, 0, 8, 0, 0, 9])
     monkeypatch.setattr(launch.secrets, "randbelow", lambda _: next(numbers))
     with socket.create_server(("127.1.1.9", 0)) as server:
@@ -52,9 +51,7 @@ def test_an_address_on_which_somebody_listens_is_passed_over(
     holder.close()
 
 
-def test_an_address_that_another_process_holds_is_passed_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_address_that_is_held_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     host, holder = take_address([])
     octets = [int(octet) - 1 for octet in host.split(".")[1:]]
     numbers = iter([*octets, octets[0], octets[1], (octets[2] + 1) % 254])
@@ -148,9 +145,7 @@ def test_where_namespaces_are_refused_partitions_are_refused_by_name(denied: Non
         runtime.cut([Link(N1, NodeName("n2"))])
 
 
-def test_namespaces_that_are_asked_for_and_cannot_be_had_are_refused(
-    denied: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unavailable_namespaces_are_refused(denied: None, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CapabilityError, match="kernel refuses namespaces"):
         LocalRuntime("namespaces")
     monkeypatch.setenv(FORCE_VARIABLE, "namespaces")
@@ -158,9 +153,7 @@ def test_namespaces_that_are_asked_for_and_cannot_be_had_are_refused(
         LocalRuntime()
 
 
-def test_the_environment_decides_and_a_typing_error_in_it_is_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_environment_decides_and_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FORCE_VARIABLE, "processes")
     assert wanted_mode().way == "processes"
     monkeypatch.setenv(FORCE_VARIABLE, "proceses")
@@ -195,9 +188,7 @@ def node_spec(runtime: LocalRuntime, folder: Path, **changes: object) -> NodeSpe
     ],
     ids=["data", "name", "mount"],
 )
-def test_paths_that_this_runtime_did_not_give_are_refused(
-    tmp_path: Path, changes: dict[str, object]
-) -> None:
+def test_paths_of_another_runtime_are_refused(tmp_path: Path, changes: dict[str, object]) -> None:
     runtime = LocalRuntime("processes")
     spec = DeploymentSpec(RunId("x"), tmp_path, (node_spec(runtime, tmp_path / "n1", **changes),))
     with pytest.raises(HarnessError, match="not those that this runtime gave"):
@@ -234,8 +225,6 @@ def next_call(host: socket.socket) -> Call:
 
 
 def test_answers_may_come_in_any_order(link: tuple[HostLink, socket.socket]) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
     ours, host = link
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(ours.call, "look", "n1", "status", "n1")
@@ -247,8 +236,6 @@ def test_answers_may_come_in_any_order(link: tuple[HostLink, socket.socket]) -> 
 
 
 def test_a_problem_of_the_host_is_one_sentence(link: tuple[HostLink, socket.socket]) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
     ours, host = link
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(ours.call, "start n1", "n1", "start", "n1")
@@ -257,11 +244,7 @@ def test_a_problem_of_the_host_is_one_sentence(link: tuple[HostLink, socket.sock
             waiting.result(5)
 
 
-def test_calls_that_wait_when_the_host_dies_are_told(
-    link: tuple[HostLink, socket.socket],
-) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
+def test_calls_that_wait_when_the_host_dies_are_told(link: tuple[HostLink, socket.socket]) -> None:
     ours, host = link
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(ours.call, "kill n1", "n1", "kill", "n1")

@@ -16,7 +16,7 @@ from splitbrain.simulation.kraft.cluster import KraftCluster
 from splitbrain.simulation.kraft.ghost import Machine
 from splitbrain.simulation.kraft.messages import PeerCall
 from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
-from splitbrain.simulation.kraft.shadow import Entry
+from splitbrain.simulation.kraft.mirrored_log import Entry
 from splitbrain.simulation.kraft.system import KraftSimulation
 from splitbrain.simulation.world.world import SimulatedWorld
 

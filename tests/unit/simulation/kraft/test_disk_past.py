@@ -13,7 +13,7 @@ from splitbrain.nodes.storage.layout import log_folder, segment_name
 from splitbrain.simulation.disk.file_system import MemoryFileSystem
 from splitbrain.simulation.kraft.disk_past import DiskPast
 from splitbrain.simulation.kraft.ghost import Machine
-from splitbrain.simulation.kraft.shadow import Entry
+from splitbrain.simulation.kraft.mirrored_log import Entry
 from tests.unit.simulation.kraft.small_quorum import Quorum
 
 FAILED, CORRUPT = "exit code 74: disk failed: a sync", "exit code 75: 0.log is corrupt"

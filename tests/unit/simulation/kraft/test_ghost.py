@@ -14,7 +14,7 @@ from splitbrain.nodes.storage.snapshots import snapshot_name
 from splitbrain.nodes.wire.batches import encode_payloads
 from splitbrain.simulation.kraft.disk_faults import DiskFaults
 from splitbrain.simulation.kraft.ghost import Machine
-from splitbrain.simulation.kraft.shadow import Entry, segments_of
+from splitbrain.simulation.kraft.mirrored_log import Entry, segments_of
 from tests.unit.simulation.kraft.small_quorum import Quorum
 
 N1, N2, N3, N4, N5 = (NodeName(f"n{number}") for number in range(1, 6))

@@ -41,7 +41,7 @@ from splitbrain.simulation.kraft.cluster import directory_of
 from splitbrain.simulation.kraft.ghost import Machine
 from splitbrain.simulation.kraft.invariants import Invariant
 from splitbrain.simulation.kraft.ledger import Ledger
-from splitbrain.simulation.kraft.shadow import Entry
+from splitbrain.simulation.kraft.mirrored_log import Entry
 from tests.transcripts import message_defaults
 from tests.unit.simulation.kraft.small_quorum import Quorum
 from tests.unit.simulation.kraft.test_invariants_brokers import CASES as BROKER_CASES

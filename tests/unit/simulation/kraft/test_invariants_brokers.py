@@ -36,7 +36,7 @@ from splitbrain.nodes.wire.families.partitions import (
     TopicToAlter,
 )
 from splitbrain.simulation.kraft.all_invariants import INVARIANTS
-from splitbrain.simulation.kraft.invariants import Asked
+from splitbrain.simulation.kraft.invariants import Arrival
 from tests.unit.simulation.kraft.small_controllers import Controllers, beat
 from tests.unit.simulation.kraft.test_invariants_metadata import (
     TOPIC,
@@ -56,9 +56,9 @@ def told(controllers: Controllers, message: msgspec.Struct, answer: msgspec.Stru
     oracle, host = controllers.cluster.oracle, controllers.leader.host
     header = RequestHeader(ApiKey.BROKER_HEARTBEAT, 1, 7, None)
     call = ReceivedCall(header, message)
-    assert isinstance(oracle.called(host, call), Asked)
+    assert isinstance(oracle.called(host, call), Arrival)
     # The node itself has applied nothing of what the oracle alone has seen.
-    asked = Asked(host.clock.now(), len(controllers.ghost.committed))
+    asked = Arrival(host.clock.now(), len(controllers.ghost.committed))
     oracle.told(host, call, answer, asked)
 
 

@@ -18,7 +18,7 @@ from splitbrain.nodes.registers.machine import Applied
 from splitbrain.nodes.server.registers.proposals import Proposals
 from splitbrain.nodes.storage.layout import log_folder, segment_name
 from splitbrain.simulation.kraft.all_invariants import INVARIANTS
-from splitbrain.simulation.kraft.shadow import Entry
+from splitbrain.simulation.kraft.mirrored_log import Entry
 from splitbrain.simulation.kraft.system import KraftSimulation
 from splitbrain.simulation.kraft.wording import (
     class_of_end,

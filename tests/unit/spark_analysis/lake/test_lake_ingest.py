@@ -36,11 +36,6 @@ from tests.lake_runs import (
 )
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> LocalStore:
-    return LocalStore(tmp_path / "lake")
-
-
 def test_a_run_tells_of_its_elections_and_how_to_run_it_again(
     store: LocalStore, tmp_path: Path
 ) -> None:

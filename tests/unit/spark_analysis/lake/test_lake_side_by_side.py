@@ -22,11 +22,6 @@ def runs(tmp_path: Path) -> list[Path]:
     return [make_run(tmp_path / "runs" / f"run-{seed}", seed=seed) for seed in (1, 2)]
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> LocalStore:
-    return LocalStore(tmp_path / "lake")
-
-
 def test_two_ingests_of_the_same_runs_at_one_time_give_each_run_once(
     tmp_path: Path, store: LocalStore, runs: list[Path]
 ) -> None:

@@ -10,18 +10,9 @@ import pytest
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.runtime import Address
-from splitbrain.nodes.transport.client_listener import ClientListener
-from splitbrain.nodes.transport.client_protocol import (
-    PROTOCOL_VERSION,
-    ClientAnswer,
-    ClientRequest,
-    Hello,
-    NodeState,
-    Reply,
-)
-from splitbrain.nodes.transport.metrics_listener import MetricsListener
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, NodeState, Reply
 from splitbrain.systems.kraft.adapter import KraftSystem
+from tests.unit.systems.kraft.fake_nodes import Behaviour, FakeNodes, is_silent
 
 Result = TypeVar("Result")
 LEADER = NodeState(1, 0, "leader", 2, 1, 10, 10, 10, "d")
@@ -32,72 +23,36 @@ def follower(node_id: int, **changes: object) -> NodeState:
     return msgspec.structs.replace(state, **changes)
 
 
-class FakeNodes:
+def says(*states: NodeState | None, without_figures: str = "") -> FakeNodes:
     """Nodes that answer ``status``; None is a node that accepts and stays silent."""
 
-    #: Nodes that do not listen for who collects figures.
-    tells_nothing: tuple[str, ...] = ()
-
-    def __init__(self, *states: NodeState | None) -> None:
-        self.states = {NodeName(f"n{number}"): s for number, s in enumerate(states, 1)}
-        self._listeners: list[ClientListener | MetricsListener] = []
-        #: By node and port; a silent node tells nobody its figures.
-        self._ports: dict[tuple[NodeName, str], int] = {}
-
-    def nodes(self) -> list[NodeName]:
-        return list(self.states)
-
-    def endpoint(self, node: NodeName, port: str) -> Address:
-        return Address("127.0.0.1", self._ports[node, port])
-
-    async def start(self) -> None:
-        for node, state in self.states.items():
-            listener = ClientListener(
-                Hello(PROTOCOL_VERSION, int(node[1]), 0), _answer(state), lambda _: None
-            )
-            self._ports[node, "client"] = await listener.listen("127.0.0.1", 0)
-            self._listeners.append(listener)
-            text = f"node_id {node[1]}\n".encode()
-            figures = MetricsListener(lambda text=text: text, "text/plain")
-            self._ports[node, "metrics"] = await figures.listen("127.0.0.1", 0)
-            if node in self.tells_nothing:
-                await figures.close()
-            else:
-                self._listeners.append(figures)
-
-    async def stop(self) -> None:
-        for listener in self._listeners:
-            await listener.close()
-
-
-def _answer(state: NodeState | None) -> Callable[[ClientRequest, Reply], None]:
-    def handle(request: ClientRequest, reply: Reply) -> None:
-        if state is not None:
+    def behaviour(state: NodeState | None) -> Behaviour:
+        def handle(request: ClientRequest, reply: Reply) -> None:
             reply(ClientAnswer(request.id, "ok", definite=True, result=state))
 
-    return handle
+        return is_silent if state is None else handle
+
+    named = {NodeName(f"n{number}"): behaviour(s) for number, s in enumerate(states, 1)}
+    return FakeNodes(named, without_figures)
 
 
 def ask(nodes: FakeNodes, question: Callable[[KraftSystem], Result]) -> Result:
     async def main() -> Result:
-        await nodes.start()
-        try:
+        async with nodes:
             return await asyncio.to_thread(question, KraftSystem())
-        finally:
-            await nodes.stop()
 
     return asyncio.run(main())
 
 
 def test_of_two_claims_the_higher_epoch_wins() -> None:
     old = msgspec.structs.replace(LEADER, node_id=2, epoch=1)
-    nodes = FakeNodes(LEADER, old, follower(3))
+    nodes = says(LEADER, old, follower(3))
     view = ask(nodes, lambda system: system.leader(nodes, 5.0))
     assert (view.leader, view.epoch) == ("n1", 2)
 
 
 def test_a_silent_node_does_not_cost_the_whole_time() -> None:
-    nodes = FakeNodes(LEADER, follower(2), None)
+    nodes = says(LEADER, follower(2), None)
     start = time.monotonic()
     view = ask(nodes, lambda system: system.leader(nodes, 5.0))
     assert view.leader == "n1"
@@ -105,14 +60,15 @@ def test_a_silent_node_does_not_cost_the_whole_time() -> None:
 
 
 def test_without_a_claim_there_is_no_leader() -> None:
-    nodes = FakeNodes(follower(1, leader_id=None), follower(2, epoch=7), None)
+    nodes = says(follower(1, leader_id=None), follower(2, epoch=7), None)
     view = ask(nodes, lambda system: system.leader(nodes, 0.3))
     assert (view.leader, view.epoch) == (None, 7)
 
 
-def test_ready_wants_every_node_behind_one_leader_that_committed() -> None:
-    nodes = FakeNodes(LEADER, follower(2), follower(3))
-    ask(nodes, lambda system: system.ready(nodes))
+def test_ready_and_converged_want_all_behind_one_leader_at_the_same_ends() -> None:
+    for question in (KraftSystem.ready, KraftSystem.converged):
+        nodes = says(LEADER, follower(2), follower(3))
+        ask(nodes, lambda system, question=question, nodes=nodes: question(system, nodes))
 
 
 @pytest.mark.parametrize(
@@ -130,14 +86,9 @@ def test_ready_wants_every_node_behind_one_leader_that_committed() -> None:
     ],
 )
 def test_ready_says_what_is_missing(states: tuple[NodeState, ...], told: str) -> None:
-    nodes = FakeNodes(*states)
+    nodes = says(*states)
     with pytest.raises(HarnessError, match=told):
         ask(nodes, lambda system: system.ready(nodes))
-
-
-def test_converged_wants_the_same_committed_and_applied_end_everywhere() -> None:
-    nodes = FakeNodes(LEADER, follower(2), follower(3))
-    ask(nodes, lambda system: system.converged(nodes))
 
 
 @pytest.mark.parametrize(
@@ -150,14 +101,14 @@ def test_converged_wants_the_same_committed_and_applied_end_everywhere() -> None
     ],
 )
 def test_converged_names_who_is_behind(behind: NodeState) -> None:
-    nodes = FakeNodes(LEADER, follower(2), behind)
+    nodes = says(LEADER, follower(2), behind)
     with pytest.raises(HarnessError, match="n3 has committed"):
         ask(nodes, lambda system: system.converged(nodes))
 
 
 def test_metrics_say_where_a_node_stands_and_what_it_tells_of_itself() -> None:
-    nodes = FakeNodes(LEADER, follower(2, high_watermark=-1, applied_offset=7))
-    nodes.tells_nothing = ("n2",)
+    behind = follower(2, high_watermark=-1, applied_offset=7)
+    nodes = says(LEADER, behind, without_figures="n2")
     figures = ask(nodes, lambda system: [system.metrics(nodes, n, 5.0) for n in nodes.nodes()])
     assert figures == [
         {
@@ -173,18 +124,18 @@ def test_metrics_say_where_a_node_stands_and_what_it_tells_of_itself() -> None:
 
 
 def test_a_silent_node_has_no_metrics_and_costs_no_more_than_its_time() -> None:
-    nodes = FakeNodes(LEADER, None)
+    nodes = says(LEADER, None)
     start = time.monotonic()
     assert ask(nodes, lambda system: system.metrics(nodes, NodeName("n2"), 0.2)) is None
     assert time.monotonic() - start < 2.0
 
 
 def test_a_missing_node_is_named() -> None:
-    nodes = FakeNodes(LEADER, follower(2), follower(3))
+    nodes = says(LEADER, follower(2), follower(3))
 
     async def main() -> None:
-        await nodes.start()
-        await nodes.stop()
+        async with nodes:
+            pass
         with pytest.raises(HarnessError, match="no answer from n1, n2, n3"):
             await asyncio.to_thread(KraftSystem().ready, nodes)
 

@@ -1,31 +1,29 @@
 """The client against fake nodes on loopback; its rules are the machine's."""
 
 import asyncio
-import socket
 from collections.abc import Awaitable, Callable
 
 import pytest
 
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
-from splitbrain.contracts.runtime import Address
 from splitbrain.contracts.system import Route
-from splitbrain.nodes.transport.client_listener import ClientListener
-from splitbrain.nodes.transport.client_protocol import (
-    PROTOCOL_VERSION,
-    ClientAnswer,
-    ClientRequest,
-    Hello,
-    Reply,
-)
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
 from splitbrain.systems.kraft.client import KraftClient
 from splitbrain.systems.kraft.client_machine import CONNECT_TIMEOUT_US
+from tests.unit.systems.kraft.fake_nodes import (
+    N1,
+    N2,
+    N3,
+    Behaviour,
+    FakeNodes,
+    is_frozen,
+    is_silent,
+)
 
 CONNECT_TIMEOUT_S = CONNECT_TIMEOUT_US / 1_000_000
-N1, N2, N3 = (NodeName(f"n{number}") for number in (1, 2, 3))
 WRITE = Operation("write", "k", 1)
 READ = Operation("read", "k", None)
-Behaviour = Callable[[ClientRequest, Reply], None]
 
 
 def leads(request: ClientRequest, reply: Reply) -> None:
@@ -39,76 +37,18 @@ def follows(leader_id: int | None) -> Behaviour:
     return behave
 
 
-def is_silent(request: ClientRequest, reply: Reply) -> None:
-    """Takes the request and never answers."""
-
-
-def is_frozen(request: ClientRequest, reply: Reply) -> None:
-    """Connections open, for the kernel takes them, and no node greets."""
-
-
-class FakeNodes:
-    """Listeners that count what they are asked; a node without behaviour does not listen."""
-
-    def __init__(self, behaviours: dict[NodeName, Behaviour | None]) -> None:
-        self.behaviours = behaviours
-        self.asked: list[NodeName] = []
-        self.requests: list[ClientRequest] = []
-        #: Nodes whose address was asked for, to connect to them.
-        self.visited: list[NodeName] = []
-        self._listeners: dict[NodeName, ClientListener] = {}
-        self._frozen: dict[NodeName, socket.socket] = {}
-        self._ports: dict[NodeName, int] = {}
-
-    async def start(self) -> None:
-        for node, behaviour in self.behaviours.items():
-            if behaviour is is_frozen:
-                self._frozen[node] = socket.create_server(("127.0.0.1", 0))
-                self._ports[node] = self._frozen[node].getsockname()[1]
-                continue
-            listener = ClientListener(
-                Hello(PROTOCOL_VERSION, int(node[1]), 0), self._handler(node), lambda _: None
-            )
-            self._ports[node] = await listener.listen("127.0.0.1", 0)
-            self._listeners[node] = listener
-            if behaviour is None:
-                await listener.close()
-
-    async def stop(self) -> None:
-        for listener in self._listeners.values():
-            await listener.close()
-        for server in self._frozen.values():
-            server.close()
-
-    def endpoint(self, node: NodeName) -> Address:
-        self.visited.append(node)
-        return Address("127.0.0.1", self._ports[node])
-
-    def _handler(self, node: NodeName) -> Behaviour:
-        def handle(request: ClientRequest, reply: Reply) -> None:
-            self.asked.append(node)
-            self.requests.append(request)
-            behaviour = self.behaviours[node]
-            if behaviour is not None:
-                behaviour(request, reply)
-
-        return handle
-
-
 def run(
     behaviours: dict[NodeName, Behaviour | None],
     route: Route,
     body: Callable[[KraftClient, FakeNodes], Awaitable[None]],
 ) -> None:
     async def main() -> None:
-        nodes = FakeNodes(behaviours)
-        await nodes.start()
-        client = KraftClient(nodes.endpoint, (N1, N2, N3), route)
-        try:
-            await body(client, nodes)
-        finally:
-            await client.close()
-            await nodes.stop()
+        async with FakeNodes(behaviours) as nodes:
+            client = KraftClient(nodes.endpoint, (N1, N2, N3), route)
+            try:
+                await body(client, nodes)
+            finally:
+                await client.close()
 
     asyncio.run(main())
 
@@ -190,10 +130,10 @@ def test_a_following_client_does_not_wait_for_a_frozen_leader_again_and_again() 
 
 def test_after_an_operation_whose_node_has_no_address_another_is_performed() -> None:
     async def body(client: KraftClient, nodes: FakeNodes) -> None:
-        port = nodes._ports.pop(N1)
+        port = nodes.ports.pop((N1, "client"))
         with pytest.raises(KeyError):
             await client.invoke(WRITE, 5)
-        nodes._ports[N1] = port
+        nodes.ports[N1, "client"] = port
         assert (await client.invoke(WRITE, 5)).type == "ok"
         assert nodes.visited[:2] == [N1, N1]
 

@@ -95,9 +95,7 @@ def test_what_the_node_never_called_committed_is_left_out(tmp_path: Path) -> Non
 
 def test_the_highest_claim_of_any_life_and_of_the_status_counts(tmp_path: Path) -> None:
     events = write_events(
-        tmp_path / "events",
-        event("commit", 3),
-        event("high-watermark", 2, incarnation=1),
+        tmp_path / "events", event("commit", 3), event("high-watermark", 2, incarnation=1)
     )
     data = make_log(tmp_path / "data")
     assert committed_log(N1, data, events, converged_end=1).end_offset == 3

@@ -9,8 +9,9 @@ import pytest
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import NodeSpec
 from splitbrain.contracts.scenario import NODES_MAX
-from splitbrain.nodes.server.machine.configuration import read_configuration
+from splitbrain.nodes.server.machine.configuration import NodeConfiguration, read_configuration
 from splitbrain.patched.loading import PatchedModules
 from splitbrain.patched.patch import read_patch
 from splitbrain.systems.kraft.adapter import KraftSystem
@@ -21,10 +22,19 @@ from tests.unit.systems.pod_place import pod_place
 RUN = RunId("20261121T000000-7")
 
 
+def deployed(folder: Path, nodes: int = 1, run_id: RunId = RUN, **options: Any) -> list[NodeSpec]:
+    experiment = Experiment(system="kraft", nodes=nodes, **options)
+    return list(KraftSystem().deployment(run_id, folder, experiment, pod_place).nodes)
+
+
+def configuration_of(node: NodeSpec) -> NodeConfiguration:
+    return read_configuration(node.mounts[0].host_path / "node.json")
+
+
 def test_a_pod_deployment_is_complete(tmp_path: Path) -> None:
-    spec = KraftSystem().deployment(RUN, tmp_path, Experiment(system="kraft", nodes=3), pod_place)
-    assert [node.name for node in spec.nodes] == ["n1", "n2", "n3"]
-    for node in spec.nodes:
+    nodes = deployed(tmp_path, 3)
+    assert [node.name for node in nodes] == ["n1", "n2", "n3"]
+    for node in nodes:
         assert node.image == IMAGE.name
         assert node.ports == {"client": 9190, "peer": 9193, "metrics": 9194}
         assert node.data_path == "/data"
@@ -37,28 +47,22 @@ def test_a_pod_deployment_is_complete(tmp_path: Path) -> None:
 
 
 def test_every_node_can_read_its_configuration(tmp_path: Path) -> None:
-    options = Experiment(
-        system="kraft",
-        nodes=3,
-        settings={"controller.quorum.fetch.timeout.ms": "500"},
-    )
-    spec = KraftSystem().deployment(RUN, tmp_path, options, pod_place)
-    for number, node in enumerate(spec.nodes, 1):
-        configuration = read_configuration(node.mounts[0].host_path / "node.json")
+    settings = {"controller.quorum.fetch.timeout.ms": "500"}
+    for number, node in enumerate(deployed(tmp_path, 3, settings=settings), 1):
+        configuration = configuration_of(node)
         assert (configuration.name, configuration.node_id) == (node.name, number)
         assert [voter.host for voter in configuration.voters] == ["n1", "n2", "n3"]
-        own = configuration.voters[number - 1]
-        assert own.directory_id == configuration.directory_id
-        assert configuration.settings == options.settings
+        assert configuration.voters[number - 1].directory_id == configuration.directory_id
+        assert configuration.settings == settings
         assert configuration.state_event_file == "/state/state_events.jsonl"
+        # They tell their durable lengths where state is kept.
+        assert node.durable_lengths_path == "/state/durable_lengths.jsonl"
+        assert configuration.durable_length_file == node.durable_lengths_path
 
 
 def test_the_same_run_gives_the_same_identities(tmp_path: Path) -> None:
     def identities(run_id: RunId, folder: Path) -> tuple[str, ...]:
-        spec = KraftSystem().deployment(
-            run_id, folder, Experiment(system="kraft", nodes=1), pod_place
-        )
-        configuration = read_configuration(spec.nodes[0].mounts[0].host_path / "node.json")
+        configuration = configuration_of(deployed(folder, run_id=run_id)[0])
         return configuration.cluster_id, configuration.directory_id
 
     first = identities(RUN, tmp_path / "a")
@@ -67,37 +71,19 @@ def test_the_same_run_gives_the_same_identities(tmp_path: Path) -> None:
 
 
 def test_state_events_are_where_the_node_writes_them(tmp_path: Path) -> None:
-    kraft = KraftSystem()
-    spec = kraft.deployment(RUN, tmp_path, Experiment(system="kraft", nodes=1), pod_place)
-    path = kraft.state_event_file(tmp_path, NodeName("n1"))
+    (node,) = deployed(tmp_path)
+    path = KraftSystem().state_event_file(tmp_path, NodeName("n1"))
     assert path is not None
-    assert path.parent == spec.nodes[0].mounts[1].host_path
+    assert path.parent == node.mounts[1].host_path
 
 
-def test_nodes_tell_their_durable_lengths_where_state_is_kept(tmp_path: Path) -> None:
-    (node,) = (
-        KraftSystem()
-        .deployment(RUN, tmp_path, Experiment(system="kraft", nodes=1), pod_place)
-        .nodes
-    )
-    assert node.durable_lengths_path == "/state/durable_lengths.jsonl"
-    configuration = read_configuration(node.mounts[0].host_path / "node.json")
-    assert configuration.durable_length_file == node.durable_lengths_path
-
-
-def test_nodes_have_the_patches_of_this_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nodes_have_this_process_patches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = KraftSystem().versions()
     text = "--- a/rooms.py\n+++ b/rooms.py\n@@ -1 +1 @@\n-a\n+b\n"
     (tmp_path / "rooms.py").write_text("a\n")
     finder = PatchedModules([read_patch("a-bug", text)], tmp_path)
     monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
-    (node,) = (
-        KraftSystem()
-        .deployment(RUN, tmp_path, Experiment(system="kraft", nodes=1), pod_place)
-        .nodes
-    )
+    (node,) = deployed(tmp_path)
     assert node.command[1:7] == (
         *("-m", "splitbrain.patched", f"{node.mounts[0].node_path}/patches/a-bug.patch", "--"),
         *("-m", "splitbrain.nodes"),
@@ -109,31 +95,28 @@ def test_nodes_have_the_patches_of_this_process(
 
 
 def test_a_planted_bug_reaches_the_nodes_by_the_launcher(tmp_path: Path) -> None:
-    options = Experiment(system="kraft", nodes=1, bugs=("ack-before-commit",))
-    (node,) = KraftSystem().deployment(RUN, tmp_path, options, pod_place).nodes
+    (node,) = deployed(tmp_path, bugs=("ack-before-commit",))
     assert node.command[1:5] == (
         *("-m", "splitbrain.patched", "/config/patches/ack-before-commit.patch", "--"),
     )
     text = (node.mounts[0].host_path / "patches/ack-before-commit.patch").read_text()
-    assert read_patch("x", text).preamble.startswith(KraftSystem().planted_bugs[options.bugs[0]])
+    assert read_patch("x", text).preamble.startswith(
+        KraftSystem().planted_bugs["ack-before-commit"]
+    )
 
 
-@pytest.mark.parametrize("count", [0, NODES_MAX + 1])
-def test_an_impossible_number_of_nodes_is_refused(tmp_path: Path, count: int) -> None:
-    with pytest.raises(UsageError, match=str(count)):
-        KraftSystem().deployment(RUN, tmp_path, Experiment(system="kraft", nodes=count), pod_place)
-
-
-def test_an_unknown_bug_is_refused(tmp_path: Path) -> None:
-    options = Experiment(system="kraft", nodes=3, bugs=("no-such-bug",))
-    with pytest.raises(UsageError, match="no-such-bug"):
-        KraftSystem().deployment(RUN, tmp_path, options, pod_place)
-
-
-def test_an_unknown_setting_is_refused(tmp_path: Path) -> None:
-    options = Experiment(system="kraft", nodes=3, settings={"speed": "1"})
-    with pytest.raises(UsageError, match="speed"):
-        KraftSystem().deployment(RUN, tmp_path, options, pod_place)
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"nodes": 0}, "0"),
+        ({"nodes": NODES_MAX + 1}, str(NODES_MAX + 1)),
+        ({"bugs": ("no-such-bug",)}, "no-such-bug"),
+        ({"settings": {"speed": "1"}}, "speed"),
+    ],
+)
+def test_unfit_options_are_refused(tmp_path: Path, options: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        deployed(tmp_path, **options)
 
 
 # --- controllers and brokers ------------------------------------------------------------------
@@ -151,7 +134,7 @@ def test_brokers_come_behind_the_controllers_and_vote_not(tmp_path: Path) -> Non
     assert [node.name for node in spec.nodes] == ["n1", "n2", "n3", "n4", "n5", "n6"]
     assert list(kraft.observers(options)) == ["n4", "n5", "n6"]
     for number, node in enumerate(spec.nodes, 1):
-        configuration = read_configuration(node.mounts[0].host_path / "node.json")
+        configuration = configuration_of(node)
         assert (configuration.node_id, configuration.state_machine) == (number, "metadata")
         assert [voter.node_id for voter in configuration.voters] == [1, 2, 3]
         # How many brokers there are is no business of a node's, but for what follows from it.
@@ -171,9 +154,7 @@ def test_brokers_come_behind_the_controllers_and_vote_not(tmp_path: Path) -> Non
         ({"brokers": "5", "default_replication_factor": "4"}, "4"),
     ],
 )
-def test_replicas_follow_from_the_cluster_as_it_is_meant_to_be(
-    settings: dict[str, str], replicas: str
-) -> None:
+def test_replicas_follow_from_the_intended_cluster(settings: dict[str, str], replicas: str) -> None:
     told = node_settings(metadata(settings=settings))
     assert [told[name] for name in told if name.startswith("default")] == [replicas]
 

@@ -28,9 +28,7 @@ def test_an_unanswered_read_did_not_happen() -> None:
 
 @pytest.mark.parametrize("operation", CHANGES, ids=lambda operation: operation.f)
 @pytest.mark.parametrize("outcome", sorted(outcomes.ERROR_CLASSES))
-def test_a_change_fails_only_where_the_node_is_certain(
-    operation: Operation, outcome: AnswerOutcome
-) -> None:
+def test_a_change_fails_only_for_certain(operation: Operation, outcome: AnswerOutcome) -> None:
     certain = outcomes.answered(operation, ClientAnswer(1, outcome, definite=True), "n1")
     uncertain = outcomes.answered(operation, ClientAnswer(1, outcome, definite=False), "n1")
     assert (certain.type, uncertain.type) == ("fail", "info")
@@ -85,7 +83,7 @@ def test_a_view_carries_what_was_shown_and_the_image_s_offset() -> None:
         (Operation("delete", "t", None), False, False),
     ],
 )
-def test_a_change_of_topics_says_whether_it_was_made_and_then_where(
+def test_a_change_of_topics_says_if_it_was_made_and_where(
     asked: Operation, told: bool, value: object
 ) -> None:
     answer = ClientAnswer(1, "ok", definite=True, result=told, epoch=2, offset=9)

@@ -81,9 +81,7 @@ def test_a_pair_goes_together_or_is_refused_whatever_the_order() -> None:
         (("stale-answer-accepted", "correlation-restarts"), "cannot be planted together"),
     ],
 )
-def test_what_cannot_be_planted_is_refused_for_nodes_and_for_worlds(
-    names: tuple[str, ...], says: str
-) -> None:
+def test_unfit_bugs_are_refused_for_nodes_and_for_worlds(names: tuple[str, ...], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         check_options(Experiment(system="kraft", nodes=3, bugs=names))
     with pytest.raises(UsageError, match=says):

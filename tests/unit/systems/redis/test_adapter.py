@@ -138,9 +138,7 @@ def test_what_is_missing_is_told(asked: Asked, name: str) -> None:
     ],
     ids=["no quorum", "a Sentinel short", "a replica short", "primary down"],
 )
-def test_a_cluster_is_not_ready_before_every_sentinel_could_fail_over(
-    asked: Asked, unsure: SentinelView
-) -> None:
+def test_ready_means_that_every_sentinel_can_fail_over(asked: Asked, unsure: SentinelView) -> None:
     views = healthy() | {N3: NodeView(replica_of("n1"), unsure)}
     with pytest.raises(HarnessError, match="Sentinel of n3"):
         asked(views).ready(Anywhere())
@@ -231,9 +229,7 @@ def test_sentinels_are_read_as_they_describe_the_group() -> None:
 # --- mutants ---------------------------------------------------------------------------------
 
 
-def test_an_adapter_that_believes_the_first_claim_is_noticed(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_believing_the_first_claim_is_seen(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     def first(_self: object, views: Mapping[NodeName, NodeView], **_: object) -> Any:
         claims = ((0, n) for n, view in views.items() if view.server and view.server.is_primary)
         return next(claims, None)

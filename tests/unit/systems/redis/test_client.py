@@ -34,11 +34,7 @@ ALL_NAME_N1 = {node: names(N1, 0) for node in NODES}
 
 
 def performed(
-    fakes: Fakes,
-    route: Route,
-    *operations: Operation,
-    timeout_s: float = 5.0,
-    **given: str,
+    fakes: Fakes, route: Route, *operations: Operation, timeout_s: float = 5.0, **given: str
 ) -> list[Completion]:
     """The operations on one client, one after the other."""
 
@@ -103,9 +99,7 @@ def test_a_node_that_loads_its_data_gets_no_operation() -> None:
 @pytest.mark.parametrize(
     ("operation", "outcome"), [(WRITE, "info"), (Operation("add", "s", 1), "info"), (READ, "fail")]
 )
-def test_a_connection_that_breaks_after_sending_leaves_a_change_unknown(
-    operation: Operation, outcome: str
-) -> None:
+def test_a_broken_connection_leaves_a_change_unknown(operation: Operation, outcome: str) -> None:
     (completion,) = pinned_to(alive_but(closes), operation)
     assert told(completion) == (outcome, "connection-lost", N1)
 
@@ -152,9 +146,7 @@ def test_sentinels_that_do_not_answer_are_passed_over() -> None:
     assert fakes.sentinels_asked[:2] == [N2, N3]
 
 
-def test_an_outdated_sentinel_does_not_lead_a_client_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_outdated_sentinel_does_not_lead_a_client_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "LOOK_INTERVAL_S", 0.0)
     # The old primary and its Sentinel are cut off from the others, not from the client.
     fakes = Fakes(
@@ -165,9 +157,7 @@ def test_an_outdated_sentinel_does_not_lead_a_client_back(
     assert [completion.node for completion in found] == [N1, N2, N2, N2, N2]
 
 
-def test_a_client_that_follows_at_reconnect_only_stays_while_all_is_well(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_client_may_follow_at_reconnect_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "LOOK_INTERVAL_S", 0.0)
     fakes = Fakes(
         {N1: primary, N2: primary}, {N1: names(N1, 0), N2: names(N2, 1), N3: names(N2, 1)}
@@ -241,9 +231,7 @@ def test_a_cancelled_operation_leaves_no_connection_behind() -> None:
 # --- mutants ---------------------------------------------------------------------------------
 
 
-def test_a_client_that_sends_before_a_sign_of_life_is_noticed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_client_that_sends_before_a_role_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     async def connect_blindly(self: RedisClient, node: NodeName, deadline: float) -> object:
         remaining_s = deadline - asyncio.get_running_loop().time()
         return await client_module.connect(self._endpoint(node, "client"), remaining_s)
@@ -253,9 +241,7 @@ def test_a_client_that_sends_before_a_sign_of_life_is_noticed(
         test_a_proxy_that_accepts_for_a_dead_node_gets_no_operation()
 
 
-def test_a_client_that_repeats_what_may_have_happened_is_noticed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_client_that_repeats_a_write_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def certainly(_operation: Operation, _error: str, node: str) -> Completion:
         return outcomes.certainly_not(outcomes.NOT_SENT, node)
 

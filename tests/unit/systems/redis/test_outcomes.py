@@ -33,59 +33,49 @@ def test_what_is_refused_before_it_is_executed_is_certain(code: str, operation: 
     assert refused == ["fail", None, REFUSALS[code].error]
 
 
-@pytest.mark.parametrize("operation", [WRITE, CAS, ADD], ids=lambda operation: operation.f)
-def test_an_unknown_error_of_a_change_is_unknown(operation: Operation) -> None:
-    assert outcome_of(operation, ErrorReply("ERR odd")) == ["info", None, "server-error"]
+IMPOSSIBLE: list[Reply] = [7, [1], b"not json", [None]]
+ODD, QUEUED = ErrorReply("ERR odd"), "QUEUED"
+DISCARDED = (ErrorReply("MASTERDOWN link"), ErrorReply("EXECABORT discarded"))
+OUTCOMES: list[tuple[Operation, tuple[Reply, ...], list[object]]] = [
+    # An unknown error of a change is unknown; one of a read did nothing.
+    *((change, (ODD,), ["info", None, "server-error"]) for change in (WRITE, CAS, ADD)),
+    (READ, (ODD,), ["fail", None, "server-error"]),
+    # The first error of a transaction tells most, and one inside of it is no value.
+    (READ, ("OK", QUEUED, *DISCARDED), ["fail", None, "primary-link-down"]),
+    (READ, transaction(PRIMARY, ErrorReply("WRONGTYPE a list")), ["fail", None, "wrong-type"]),
+    # Reads give back what was written, changes what they asked for.
+    (READ, transaction(PRIMARY, b"5"), ["ok", 5, None]),
+    (READ, transaction(PRIMARY, None), ["ok", None, None]),
+    (READ, transaction(PRIMARY, [b"10", b"9"]), ["ok", [9, 10], None]),
+    (READ, transaction(PRIMARY, b'"a\\"b"'), ["ok", 'a"b', None]),
+    (WRITE, ("OK",), ["ok", 1, None]),
+    *((ADD, (count,), ["ok", 7, None]) for count in (0, 1)),
+    # A refused compare-and-set is an observation.
+    (CAS, (1,), ["ok", [1, 2, True], None]),
+    (CAS, (0,), ["ok", [1, 2, False], None]),
+    # An answer that is none leaves a change unknown.
+    *((WRITE, (reply,), ["info", None, "unexpected-answer"]) for reply in (None, QUEUED)),
+    *((CAS, (reply,), ["info", None, "unexpected-answer"]) for reply in (None, 2)),
+    (ADD, (b"1",), ["info", None, "unexpected-answer"]),
+    # A value that nobody can have written is no value.
+    *(
+        (READ, transaction(PRIMARY, value), ["fail", None, "unexpected-answer"])
+        for value in IMPOSSIBLE
+    ),
+]
 
 
-def test_an_unknown_error_of_a_read_did_nothing() -> None:
-    assert outcome_of(READ, ErrorReply("ERR odd")) == ["fail", None, "server-error"]
-
-
-def test_the_first_error_of_a_transaction_tells_most() -> None:
-    replies = ("OK", "QUEUED", ErrorReply("MASTERDOWN link"), ErrorReply("EXECABORT discarded"))
-    assert outcome_of(READ, *replies) == ["fail", None, "primary-link-down"]
-
-
-def test_an_error_inside_a_transaction_is_no_value() -> None:
-    replies = transaction(PRIMARY, ErrorReply("WRONGTYPE a list"))
-    assert outcome_of(READ, *replies) == ["fail", None, "wrong-type"]
+@pytest.mark.parametrize(("operation", "replies", "outcome"), OUTCOMES)
+def test_replies_say_what_is_certain(
+    operation: Operation, replies: tuple[Reply, ...], outcome: list[object]
+) -> None:
+    assert outcome_of(operation, *replies) == outcome
 
 
 def test_a_replica_answers_no_read_unless_the_user_wants_it() -> None:
     replies = transaction(REPLICA, b"5")
     assert outcome_of(READ, *replies) == ["fail", None, "not-primary"]
     assert outcome_of(READ, *replies, replica_reads=True) == ["ok", 5, None]
-
-
-def test_reads_give_back_what_was_written() -> None:
-    assert outcome_of(READ, *transaction(PRIMARY, b"5")) == ["ok", 5, None]
-    assert outcome_of(READ, *transaction(PRIMARY, None)) == ["ok", None, None]
-    assert outcome_of(READ, *transaction(PRIMARY, [b"10", b"9"])) == ["ok", [9, 10], None]
-    assert outcome_of(READ, *transaction(PRIMARY, b'"a\\"b"')) == ["ok", 'a"b', None]
-
-
-def test_changes_give_back_what_they_asked_for() -> None:
-    assert outcome_of(WRITE, "OK") == ["ok", 1, None]
-    assert outcome_of(ADD, 1) == ["ok", 7, None]
-    assert outcome_of(ADD, 0) == ["ok", 7, None]
-
-
-def test_a_refused_compare_and_set_is_an_observation() -> None:
-    assert outcome_of(CAS, 1) == ["ok", [1, 2, True], None]
-    assert outcome_of(CAS, 0) == ["ok", [1, 2, False], None]
-
-
-@pytest.mark.parametrize(
-    ("operation", "reply"), [(WRITE, None), (WRITE, "QUEUED"), (CAS, 2), (CAS, None), (ADD, b"1")]
-)
-def test_an_answer_that_is_none_leaves_a_change_unknown(operation: Operation, reply: Reply) -> None:
-    assert outcome_of(operation, reply) == ["info", None, "unexpected-answer"]
-
-
-@pytest.mark.parametrize("value", [7, [1], b"not json", [None]])
-def test_a_value_that_nobody_can_have_written_is_no_value(value: Reply) -> None:
-    assert outcome_of(READ, *transaction(PRIMARY, value)) == ["fail", None, "unexpected-answer"]
 
 
 def test_only_what_was_certainly_not_executed_may_be_asked_elsewhere() -> None:
@@ -109,14 +99,12 @@ def test_a_compare_and_set_may_write_so_that_replicas_refuse_it() -> None:
 # --- mutants ---------------------------------------------------------------------------------
 
 
-def test_a_table_that_takes_unknown_errors_for_certain_is_noticed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_taking_unknown_errors_for_certain_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         outcomes, "unanswered", lambda operation, error, node: outcomes.certainly_not(error, node)
     )
     with pytest.raises(AssertionError):
-        test_an_unknown_error_of_a_change_is_unknown(WRITE)
+        test_replies_say_what_is_certain(*OUTCOMES[0])
 
 
 def test_reads_that_ignore_the_role_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,9 +65,7 @@ def is_gone(pid: int) -> bool:
         return True
 
 
-def test_the_first_start_copies_the_configuration_and_later_ones_keep_it(
-    folders: tuple[Path, Path],
-) -> None:
+def test_the_first_start_alone_copies_the_configuration(folders: tuple[Path, Path]) -> None:
     config, data = folders
     assert run_node.put_configuration(config, data)
     (data / "sentinel.conf").write_text("rewritten\n")
@@ -86,7 +84,7 @@ def test_a_copy_that_a_crash_left_unfinished_is_made_again(folders: tuple[Path, 
 
 @pytest.mark.parametrize("program", ["redis-server", "redis-sentinel"])
 @pytest.mark.parametrize("code", [0, 1])
-def test_the_node_ends_with_either_program_and_takes_the_other_along(
+def test_either_program_takes_the_other_along(
     folders: tuple[Path, Path], program: str, code: int
 ) -> None:
     gate = folders[0].parent / "gate"

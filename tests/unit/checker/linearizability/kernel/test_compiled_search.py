@@ -2,6 +2,7 @@
 
 import os
 from random import Random
+from typing import Any, Final
 
 import pytest
 
@@ -22,17 +23,17 @@ from splitbrain.checker.linearizability.part_source import ObjectSource
 from splitbrain.checker.models.model import Model
 from splitbrain.checker.models.registry import MODELS
 from splitbrain.checker.verdict import Verdict
-from splitbrain.contracts.budget import Unlimited
+from splitbrain.contracts.budget import Budget, Unlimited
 from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import assert_legal, linearizable
+from tests.unit.checker.operations import Ending
 from tests.unit.checker.operations import operation as op
 from tests.unit.checker.small_histories import random_history
 
 HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "700"))
-
-
+UNLIMITED: Final = Unlimited()
 #: Into the depth or rank by rank, without rule 7 and with it.
-WAYS = [
+WAYS: list[dict[str, Any]] = [
     {"guided": guided, "by_rank": by_rank} for by_rank in (False, True) for guided in (False, True)
 ]
 
@@ -42,20 +43,18 @@ def search_of(
     model: Model,
     *,
     unlimited: bool = False,
-    guided: bool = False,
-    by_rank: bool = False,
+    budget: Budget = UNLIMITED,
+    **options: Any,
 ) -> CompiledSearch:
     problem = Problem(operations, model)
     columns = columns_of(operations, problem.call_by_place)
     compiled = CompiledModel(model, problem.calls, problem.transitions)
     places = range(len(operations)) if unlimited else ()
-    return CompiledSearch(
-        columns, compiled, Unlimited(), unlimited=places, guided=guided, by_rank=by_rank
-    )
+    return CompiledSearch(columns, compiled, budget, unlimited=places, **options)
 
 
-def outcome_of(operations: list[PairedOperation], model: Model, **ways: bool) -> Outcome:
-    return search_of(operations, model, **ways).run()
+def outcome_of(operations: list[PairedOperation], model: Model, **options: Any) -> Outcome:
+    return search_of(operations, model, **options).run()
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))
@@ -135,17 +134,14 @@ def test_a_sweep_forgets_what_nothing_leads_on_from() -> None:
 def test_a_sweep_refutes_what_is_too_wide_for_the_depth() -> None:
     options = HistoryOptions(1000, 50, values=100)
     operations = with_stale_read(Random(0), generate(options))
-    problem = Problem(operations, MODELS["cas-register"])
-    columns = columns_of(operations, problem.call_by_place)
     outcomes = {
-        by_rank: CompiledSearch(
-            columns,
-            CompiledModel(MODELS["cas-register"], problem.calls, problem.transitions),
-            Unlimited(),
-            600_000,
+        by_rank: outcome_of(
+            operations,
+            MODELS["cas-register"],
+            configurations_max=600_000,
             guided=True,
             by_rank=by_rank,
-        ).run()
+        )
         for by_rank in (False, True)
     }
     assert outcomes[False].verdict is Verdict.UNKNOWN
@@ -171,18 +167,10 @@ def test_where_the_longest_orders_take_too_long_the_verdict_stands(
 
 def test_rule_7_decides_what_the_other_rules_do_not() -> None:
     operations = generate(HistoryOptions(1000, 50, values=100))
-    problem = Problem(operations, MODELS["cas-register"])
-    columns = columns_of(operations, problem.call_by_place)
     verdicts = [
-        CompiledSearch(
-            columns,
-            CompiledModel(MODELS["cas-register"], problem.calls, problem.transitions),
-            Unlimited(),
-            200_000,
-            guided=guided,
-        )
-        .run()
-        .verdict
+        outcome_of(
+            operations, MODELS["cas-register"], configurations_max=200_000, guided=guided
+        ).verdict
         for guided in (False, True)
     ]
     assert verdicts == [Verdict.UNKNOWN, Verdict.VALID]
@@ -243,25 +231,14 @@ def test_a_part_that_is_too_wide_is_refused() -> None:
 
 def test_it_gives_up_after_as_many_configurations_as_allowed() -> None:
     operations = generate(HistoryOptions(2000, 10))
-    problem = Problem(operations, MODELS["cas-register"])
-    columns = columns_of(operations, problem.call_by_place)
-    compiled = CompiledModel(MODELS["cas-register"], problem.calls, problem.transitions)
-    outcome = CompiledSearch(columns, compiled, Unlimited(), configurations_max=100).run()
+    outcome = outcome_of(operations, MODELS["cas-register"], configurations_max=100)
     assert outcome.verdict is Verdict.UNKNOWN
     assert outcome.reason == "no answer after 100 configurations"
 
 
-class Spent:
-    def exhausted(self) -> str | None:
-        return "time budget of 1 s used up"
-
-
 def test_it_asks_the_budget() -> None:
     operations = generate(HistoryOptions(3000, 20, info=0.1, violation=True))
-    problem = Problem(operations, MODELS["cas-register"])
-    columns = columns_of(operations, problem.call_by_place)
-    compiled = CompiledModel(MODELS["cas-register"], problem.calls, problem.transitions)
-    outcome = CompiledSearch(columns, compiled, Spent()).run()
+    outcome = outcome_of(operations, MODELS["cas-register"], budget=Ending())
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "time budget of 1 s used up")
 
 

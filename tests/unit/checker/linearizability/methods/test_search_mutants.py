@@ -1,11 +1,15 @@
 """Each mutant breaks one rule of the search or of its compilation and must be told apart."""
 
+from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
 
 from splitbrain.checker.linearizability.methods.search import Configuration, Search
+from splitbrain.checker.linearizability.part import problem as problem_module
+from splitbrain.checker.linearizability.part.open_groups import OpenGroup
 from splitbrain.checker.linearizability.part.problem import Problem
 from splitbrain.checker.models.model import Call, Model
 from splitbrain.checker.models.register import CasRegister
@@ -18,10 +22,14 @@ from tests.unit.checker.operations import operation as op
 from tests.unit.checker.small_histories import random_history
 
 MUTANT_HISTORIES = 4000
+Maker = Callable[[list[PairedOperation], Model], Problem]
 
 
 def verdict_of(operations: list[PairedOperation], model: Model) -> bool:
     return Search(Problem(operations, model), Unlimited()).run().verdict is Verdict.VALID
+
+
+# --- of the problem ---------------------------------------------------------------------------
 
 
 class PureCasRegister(CasRegister):
@@ -29,162 +37,96 @@ class PureCasRegister(CasRegister):
         return True
 
 
-class EverythingIsPure(Problem):
-    """Rule 1 applied to writes as well."""
-
-    def __init__(self, operations: list[PairedOperation], model: Model) -> None:
-        super().__init__(operations, PureCasRegister())
-
-
 class OverwritingCasRegister(CasRegister):
     overwriting_functions = frozenset({"write", "cas"})
 
 
-class EverythingOverwrites(Problem):
-    """Rule 3 applied to compare-and-set as well."""
+def regrouped(change: Callable[[OpenGroup], OpenGroup | None]) -> Maker:
+    def made(operations: list[PairedOperation], model: Model) -> Problem:
+        problem = Problem(operations, model)
+        problem.groups = [new for group in problem.groups if (new := change(group)) is not None]
+        return problem
 
-    def __init__(self, operations: list[PairedOperation], model: Model) -> None:
-        super().__init__(operations, OverwritingCasRegister())
-
-
-class OpenOperationsForgotten(Problem):
-    """Every info dropped."""
-
-    def __init__(self, operations: list[PairedOperation], model: Model) -> None:
-        super().__init__(operations, model)
-        self.groups = []
+    return made
 
 
-class OpenOperationsMustHappen(Problem):
-    """An info cas happens, at the latest at the end of the history."""
-
-    def __init__(self, operations: list[PairedOperation], model: Model) -> None:
-        closed = [
-            msgspec.structs.replace(
-                operation, type="ok", end=10_000, result=[*operation.argument, True]
-            )
-            if operation.type == "info" and operation.f == "cas"
-            else operation
-            for operation in operations
-        ]
-        super().__init__(closed, model)
+def replayed(change: Callable[[PairedOperation], PairedOperation]) -> Maker:
+    return lambda operations, model: Problem([*map(change, operations)], model)
 
 
-class OpenOperationsFromTheBeginning(Problem):
-    """An info may take effect before it was invoked."""
-
-    def __init__(self, operations: list[PairedOperation], model: Model) -> None:
-        super().__init__(operations, model)
-        self.groups = [group._replace(starts=(0,) * len(group.starts)) for group in self.groups]
+def closed(o: PairedOperation) -> PairedOperation:
+    if o.type != "info" or o.f != "cas":
+        return o
+    return msgspec.structs.replace(o, type="ok", end=10_000, result=[*o.argument, True])
 
 
-class OpenOperationsOnce(Problem):
-    """Of equal info operations only one can happen."""
-
-    def __init__(self, operations: list[PairedOperation], model: Model) -> None:
-        super().__init__(operations, model)
-        self.groups = [
-            group._replace(starts=group.starts[:1], places=group.places[:1])
-            for group in self.groups
-        ]
+def apart(o: PairedOperation) -> PairedOperation:
+    start = 2 * o.start + 1
+    return msgspec.structs.replace(
+        o, start=start, end=None if o.end is None else max(2 * o.end, start)
+    )
 
 
-class TiesAreOrdered(Problem):
-    """An operation that starts when another ends comes after it."""
-
-    def __init__(self, operations: list[PairedOperation], model: Model) -> None:
-        ordered = [
-            msgspec.structs.replace(
-                operation,
-                start=2 * operation.start + 1,
-                end=None
-                if operation.end is None
-                else max(2 * operation.end, 2 * operation.start + 1),
-            )
-            for operation in operations
-        ]
-        super().__init__(ordered, model)
+def without_ties(operations: list[PairedOperation], model: Model) -> Problem:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(problem_module, "predecessors_of", lambda _: {})
+        return Problem(operations, model)
 
 
-class ProcessOrderForgottenInTies(Problem):
-    """Equal times are concurrent even within a process."""
-
-    def _predecessors(self) -> dict[int, int]:
-        return {}
-
-
-class MemoForgets(Search):
-    """The memo knows neither which operations are done nor the state."""
-
-    def _is_new(
-        self, rank: int, state: int, done: int, available: int, bound: bool, used: int
-    ) -> bool:
-        return super()._is_new(rank, 0, 0, available, bound, used)
+def always_swapping(operations: list[PairedOperation], model: Model) -> Problem:
+    """Rules 2 to 4 without their exception for ties."""
+    problem = Problem(operations, model)
+    for rows in (problem.candidates, problem.fresh):
+        rows[:] = [tuple(c._replace(precedes_at_tie=False) for c in row) for row in rows]
+    return problem
 
 
-class DoneForgottenInMemo(Search):
-    def _is_new(
-        self, rank: int, state: int, done: int, available: int, bound: bool, used: int
-    ) -> bool:
-        return super()._is_new(rank, state, 0, available, bound, used)
+PROBLEM_MUTANTS: dict[str, Maker] = {
+    "rule 1 for writes as well": lambda operations, _: Problem(operations, PureCasRegister()),
+    "rule 3 for cas as well": lambda operations, _: Problem(operations, OverwritingCasRegister()),
+    "every info is dropped": regrouped(lambda _: None),
+    "an info cas happens, at the end at the latest": replayed(closed),
+    "an info may take effect before it was invoked": regrouped(
+        lambda group: group._replace(starts=(0,) * len(group.starts))
+    ),
+    "of equal info only one can happen": regrouped(
+        lambda group: group._replace(starts=group.starts[:1], places=group.places[:1])
+    ),
+    "what starts when another ends comes after it": replayed(apart),
+    "equal times are concurrent even within a process": without_ties,
+}
+
+# --- of the search ----------------------------------------------------------------------------
 
 
-class AvailableForgottenInMemo(Search):
-    def _is_new(
-        self, rank: int, state: int, done: int, available: int, bound: bool, used: int
-    ) -> bool:
-        return super()._is_new(rank, state, done, 0, bound, used)
+def remembering(**instead: Callable[[int], int]) -> type[Search]:
+    """Return a search whose memo takes something else for these parts of a configuration."""
+
+    def is_new(self: Search, *parts: Any) -> bool:
+        names = ("rank", "state", "done", "available", "bound", "used")
+        configuration: dict[str, Any] = dict(zip(names, parts, strict=True))
+        for name, change in instead.items():
+            configuration[name] = change(configuration[name])
+        return Search._is_new(self, **configuration)
+
+    return type("Forgets", (Search,), {"_is_new": is_new})
 
 
-class StateForgottenInMemo(Search):
-    def _is_new(
-        self, rank: int, state: int, done: int, available: int, bound: bool, used: int
-    ) -> bool:
-        return super()._is_new(rank, 0, done, available, bound, used)
-
-
-class RankForgottenInMemo(Search):
-    def _is_new(
-        self, rank: int, state: int, done: int, available: int, bound: bool, used: int
-    ) -> bool:
-        return super()._is_new(0, state, done, available, bound, used)
-
-
-class UsedForgottenInMemo(Search):
-    """Rule 6 with every use of info alike."""
-
-    def _is_new(
-        self, rank: int, state: int, done: int, available: int, bound: bool, used: int
-    ) -> bool:
-        return super()._is_new(rank, state, done, available, bound, 0)
-
-
-class MoreUsedIsBetter(Search):
-    """Rule 6 the wrong way round."""
-
-    def _is_new(
-        self, rank: int, state: int, done: int, available: int, bound: bool, used: int
-    ) -> bool:
-        return super()._is_new(rank, state, done, ~available & 0xFFFF, bound, used)
+def nothing(_: int) -> int:
+    return 0
 
 
 class OnlyFirstToReturn(Search):
-    """Operations are tried in the order of their return alone."""
-
     def _completed(self, here: Configuration) -> list[Configuration]:
         return super()._completed(here)[:1]
 
 
 class NoOpenOperationBesideCompleted(Search):
-    """An info is used only where no completed operation can come next."""
-
     def _open(self, here: Configuration) -> list[Configuration]:
         return [] if self._tried else super()._open(here)
 
 
 class NoLastChance(Search):
-    """An operation that is done is not used at its return any more."""
-
     def _settle(
         self, rank: int, state: int, done: int, available: int, bound: bool
     ) -> tuple[int, int, int]:
@@ -199,23 +141,17 @@ class NoLastChance(Search):
 
 
 class EveryoneStoodUnseen(Search):
-    """Rule 3 for all that is open, not for overwrites alone."""
-
     def _overwritten(self, rank: int, done: int) -> int:
         return done | sum(candidate.bit for candidate in self._problem.candidates[rank])
 
 
 class OverwritesWaitForNobody(Search):
-    """Rule 3 without the order of processes in ties."""
-
     def _overwritten(self, rank: int, done: int) -> int:
         waiting = self._problem.waiting_overwrites[rank]
         return super()._overwritten(rank, done) | sum(candidate.bit for candidate in waiting)
 
 
 class DoneIsGone(Search):
-    """Rule 2 without staying available."""
-
     def _settle(
         self, rank: int, state: int, done: int, available: int, bound: bool
     ) -> tuple[int, int, int]:
@@ -224,58 +160,30 @@ class DoneIsGone(Search):
 
 
 class BoundIsForgotten(Search):
-    """After the last chance was taken up, the operation need not be used."""
-
     def _completed(self, here: Configuration) -> list[Configuration]:
         ways = super()._completed(here)
         gone = ~self._problem.bits[here[0]]
         return [(*way[:3], way[3] & gone, False, *way[5:]) if way[4] else way for way in ways]
 
 
-class EqualOnesAlwaysSwap(Problem):
-    """Rules 2 to 4 without their exception for ties."""
-
-    def __init__(self, operations: list[PairedOperation], model: Model) -> None:
-        super().__init__(operations, model)
-        self.candidates = [
-            tuple(candidate._replace(precedes_at_tie=False) for candidate in candidates)
-            for candidates in self.candidates
-        ]
-        self.fresh = [
-            tuple(candidate._replace(precedes_at_tie=False) for candidate in candidates)
-            for candidates in self.fresh
-        ]
-
-
-PROBLEM_MUTANTS = [
-    EverythingIsPure,
-    EverythingOverwrites,
-    OpenOperationsForgotten,
-    OpenOperationsMustHappen,
-    OpenOperationsFromTheBeginning,
-    OpenOperationsOnce,
-    TiesAreOrdered,
-    ProcessOrderForgottenInTies,
-]
-SEARCH_MUTANTS = [
-    BoundIsForgotten,
-    MemoForgets,
-    DoneForgottenInMemo,
-    AvailableForgottenInMemo,
-    StateForgottenInMemo,
-    RankForgottenInMemo,
-    UsedForgottenInMemo,
-    MoreUsedIsBetter,
-    OnlyFirstToReturn,
-    NoOpenOperationBesideCompleted,
-    NoLastChance,
-    EveryoneStoodUnseen,
-    OverwritesWaitForNobody,
-    DoneIsGone,
-]
+SEARCH_MUTANTS: dict[str, type[Search]] = {
+    "after its last chance an operation need not be used": BoundIsForgotten,
+    "the memo knows neither what is done nor the state": remembering(state=nothing, done=nothing),
+    **{
+        f"the memo forgets {name}": remembering(**{name: nothing})
+        for name in ("rank", "state", "done", "available", "used")
+    },
+    "rule 6 the wrong way round": remembering(available=lambda bits: ~bits & 0xFFFF),
+    "operations are tried in the order of their return alone": OnlyFirstToReturn,
+    "an info is used only where no completed one can come": NoOpenOperationBesideCompleted,
+    "what is done is not used at its return any more": NoLastChance,
+    "rule 3 for all that is open, not for overwrites alone": EveryoneStoodUnseen,
+    "rule 3 without the order of processes in ties": OverwritesWaitForNobody,
+    "rule 2 without staying available": DoneIsGone,
+}
 
 
-def told_apart(problem: type[Problem], search: type[Search]) -> bool:
+def told_apart(problem: Maker, search: type[Search]) -> bool:
     """Whether a mutant gives another verdict than the search that agrees with brute force."""
     random = Random("mutants")
     model = MODELS["cas-register"]
@@ -287,14 +195,14 @@ def told_apart(problem: type[Problem], search: type[Search]) -> bool:
     return False
 
 
-@pytest.mark.parametrize("mutant", PROBLEM_MUTANTS, ids=lambda mutant: mutant.__name__)
-def test_a_mutant_of_the_compilation_is_told_apart(mutant: type[Problem]) -> None:
-    assert told_apart(mutant, Search)
+@pytest.mark.parametrize("mutant", PROBLEM_MUTANTS)
+def test_a_mutant_of_the_compilation_is_told_apart(mutant: str) -> None:
+    assert told_apart(PROBLEM_MUTANTS[mutant], Search)
 
 
-@pytest.mark.parametrize("mutant", SEARCH_MUTANTS, ids=lambda mutant: mutant.__name__)
-def test_a_mutant_of_the_search_is_told_apart(mutant: type[Search]) -> None:
-    assert told_apart(Problem, mutant)
+@pytest.mark.parametrize("mutant", SEARCH_MUTANTS)
+def test_a_mutant_of_the_search_is_told_apart(mutant: str) -> None:
+    assert told_apart(Problem, SEARCH_MUTANTS[mutant])
 
 
 # --- equal operations that return together are not always interchangeable ----------------------
@@ -330,4 +238,4 @@ def test_what_a_process_did_before_cannot_change_the_state_after_what_it_did_nex
     model = MODELS["cas-register"]
     assert not linearizable(history, model.name)
     assert not verdict_of(history, model)
-    assert Search(EqualOnesAlwaysSwap(history, model), Unlimited()).run().verdict is Verdict.VALID
+    assert Search(always_swapping(history, model), Unlimited()).run().verdict is Verdict.VALID

@@ -17,6 +17,7 @@ from splitbrain.contracts.budget import Unlimited
 from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import linearizable
 from tests.unit.checker.mutated import mutated
+from tests.unit.checker.operations import Ending
 from tests.unit.checker.operations import operation as op
 from tests.unit.checker.small_histories import history_of_unique_values
 
@@ -115,8 +116,8 @@ MUTANTS = {
         "was_read & (first_return <= write_start)",
     ),
     "the initial value lasts": (
-        "happened = last_start != _BEFORE_ALL",
-        ("happened = last_start != _BEFORE_ALL; happened[count] = False"),
+        "happened = last_start != BEFORE_ALL",
+        ("happened = last_start != BEFORE_ALL; happened[count] = False"),
     ),
     "open writes happened by their start": ("= ends[is_write]", "= columns.starts[is_write]"),
     "values may be written twice": ("(times_written > 1).any()", "(times_written > 2).any()"),
@@ -170,22 +171,12 @@ def test_the_precondition_is_named() -> None:
     assert result.figures["preconditions"] == [f"{ZONES}: {PRECONDITIONS[ZONES]}"]
 
 
-class SpentSoon:
-    """Is asked once by the check itself, then by the search that is to explain."""
-
-    def __init__(self) -> None:
-        self.times = 0
-
-    def exhausted(self) -> str | None:
-        self.times += 1
-        return "time budget used up" if self.times > 1 else None
-
-
 def test_a_violation_stands_when_the_budget_ends_before_it_is_explained(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(search, "POLL_INTERVAL", 1)
-    result = check(late_reads(3000), "register", SpentSoon())
+    # Polled once by the check itself, then by the search that is to explain.
+    result = check(late_reads(3000), "register", Ending(1))
     assert result.verdict is Verdict.INVALID
     assert "have no order" in result.reason
     assert result.violations[0]["core_size"] > 2

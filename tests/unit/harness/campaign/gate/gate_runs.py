@@ -6,6 +6,7 @@ from typing import Any
 from splitbrain.checker.verdict import CheckResult, Verdict, merge
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.harness.campaign.gate.gated_run import GatedRun
+from splitbrain.harness.campaign.gate.policy import Policy, read_policy
 from splitbrain.harness.folder.results import RESULTS_SCHEMA, FaultResult, Results, exit_code, write
 from splitbrain.history.plan import encode_plan, sub_seeds
 from splitbrain.history.run_folder import RunFolder
@@ -25,6 +26,12 @@ def stale_read(seed: int = 1, kind: str = "not-linearizable") -> CheckResult:
     found = {"kind": kind, "core": core, "sentence": f"read of {seed} has no place"}
     reason = f"read of {seed} has no place"
     return CheckResult(VALID.checker, Verdict.INVALID, reason, violations=(found,))
+
+
+def policy(folder: Path, *thresholds: str, more: str = "") -> Policy:
+    path = folder / "gate.toml"
+    path.write_text(f"schema = 1\nrequire = {list(thresholds)!r}\n{more}")
+    return read_policy(path)
 
 
 def fault(kind: str = "kill", **fields: Any) -> FaultResult:
@@ -62,24 +69,22 @@ def write_run(
     root: Path,
     *checkers: CheckResult,
     seed: int = 7,
-    system: str = "kraft",
     judged: bool = True,
     **fields: Any,
 ) -> Path:
     """A run folder as far as a gate looks at it."""
     folder = RunFolder(root)
     root.mkdir(parents=True)
-    replay_of = fields.pop("replay_of", None)
     plan = plan_with(
         run_id=RunId(root.name),
-        test=f"{system}-register",
-        system=system,
-        system_versions={system: "1.0"},
+        test="kraft-register",
+        system="kraft",
+        system_versions={"kraft": "1.0"},
         nodes=(NodeName("n1"),),
         checkers=(),
         seed=seed,
         sub_seeds=sub_seeds(seed),
-        replay_of=replay_of,
+        replay_of=fields.pop("replay_of", None),
     )
     folder.plan.write_bytes(encode_plan(plan))
     if not judged:
@@ -90,7 +95,7 @@ def write_run(
         "schema": RESULTS_SCHEMA,
         "run": root.name,
         "test": plan.test,
-        "system": system,
+        "system": "kraft",
         "workload": "register",
         "seed": seed,
         "runtime": "docker",

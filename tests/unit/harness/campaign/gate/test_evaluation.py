@@ -21,25 +21,20 @@ from splitbrain.harness.campaign.gate.evaluation import (
 from splitbrain.harness.campaign.gate.expressions import parse_subject
 from splitbrain.harness.campaign.gate.failures import Failures, find_failures
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Selection
-from splitbrain.harness.campaign.gate.policy import Policy, Quarantine, read_policy
+from splitbrain.harness.campaign.gate.policy import Policy, Quarantine
 from splitbrain.harness.campaign.gate.verdict_figures import measure_verdicts
 from tests.unit.harness.campaign.gate.gate_runs import (
     LOST_NONE,
     UNDECIDED,
     fault,
     invalid,
+    policy,
     run,
     stale_read,
 )
 
 LATENCY = Subject("latency_p99_ms")
 RUNS = Subject("runs_valid")
-
-
-def policy(tmp_path: Path, *thresholds: str, more: str = "") -> Policy:
-    path = tmp_path / "gate.toml"
-    path.write_text(f"schema = 1\nrequire = {list(thresholds)!r}\n{more}")
-    return read_policy(path)
 
 
 def judge(
@@ -236,31 +231,27 @@ def test_lost_commits_are_added_up_and_must_be_told() -> None:
     assert "judged none" in str(figure("lost_commits", run(checkers=())))
 
 
-def test_a_quarantine_spares_its_own_failure_until_its_last_day() -> None:
-    fingerprint = fingerprint_of(stale_read())
+def name_of(result: CheckResult) -> str:
+    fingerprint = fingerprint_of(result)
     assert fingerprint is not None
+    return fingerprint.text
+
+
+def test_a_quarantine_spares_its_own_failure_until_its_last_day() -> None:
+    bad = (invalid("x", seed=3), run("y", outcome="invalid", checkers=(lost(2),)))
     for until, spared in ((TODAY, True), (TODAY - dt.timedelta(days=1), False)):
-        quarantines = (Quarantine(fingerprint.text, until, "known"),)
-        bad = (invalid("x", seed=3), run("y", outcome="invalid", checkers=(lost(2),)))
+        quarantines = (Quarantine(name_of(stale_read()), until, "known"),)
         assert figure("violations", *bad, quarantines=quarantines) == (1 if spared else 2)
         assert figure("violations_quarantined", *bad, quarantines=quarantines) == int(spared)
         assert figure("lost_commits", *bad, quarantines=quarantines) == 2
-
-
-def test_lost_commits_of_a_spared_failure_do_not_count() -> None:
-    fingerprint = fingerprint_of(lost(1))
-    assert fingerprint is not None
-    spare = (Quarantine(fingerprint.text, TODAY, "known"),)
-    bad = run("y", outcome="invalid", checkers=(lost(2),))
-    assert figure("lost_commits", bad, run("z"), quarantines=spare) == 0
+    spare = (Quarantine(name_of(lost(1)), TODAY, "known"),)
+    assert figure("lost_commits", bad[1], run("z"), quarantines=spare) == 0
 
 
 def test_new_failures_are_those_that_the_baseline_did_not_meet() -> None:
-    fingerprint = fingerprint_of(stale_read())
-    assert fingerprint is not None
     bad = (invalid("x"), invalid("y", seed=2), run("z", outcome="invalid", checkers=(lost(2),)))
     assert figure("failures_new", *bad, known=frozenset()) == 2
-    assert figure("failures_new", *bad, known=frozenset({fingerprint.text})) == 1
+    assert figure("failures_new", *bad, known=frozenset({name_of(stale_read())})) == 1
     assert figure("failures_new{system=redis}", *bad, known=frozenset()) == "there is no such run"
 
 

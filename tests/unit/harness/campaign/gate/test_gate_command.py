@@ -4,7 +4,6 @@ import datetime as dt
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,13 +11,14 @@ from splitbrain.checker.fingerprints import fingerprint_of
 from splitbrain.harness.campaign.gate import gating
 from splitbrain.harness.campaign.suite.ledger import (
     Ledger,
+    Line,
     NightBegan,
     NightEnded,
     PlannedCell,
-    RunEnded,
 )
 from splitbrain.harness.cli.main import run as splitbrain
-from tests.unit.harness.campaign.gate.gate_runs import VALID, stale_read, write_run
+from tests.unit.harness.campaign.gate.gate_runs import VALID, policy, stale_read, write_run
+from tests.unit.harness.campaign.suite.ended_runs import ended_run
 
 _FOUND = fingerprint_of(stale_read())
 assert _FOUND is not None
@@ -35,7 +35,7 @@ class Place:
         self.demand("violations == 0", "runs_valid >= 1")
 
     def demand(self, *thresholds: str, more: str = "") -> None:
-        self.policy.write_text(f"schema = 1\nrequire = {list(thresholds)!r}\n{more}")
+        policy(self.root, *thresholds, more=more)
 
     def quarantine(self, until: dt.date, fingerprint: str = STALE_READ) -> str:
         return (
@@ -215,51 +215,30 @@ def test_spark_that_fails_is_exit_code_3_unless_something_is_violated(
     assert place.gate(place.runs("bad"))[0] == 1
 
 
-def ended(number: int, **fields: Any) -> RunEnded:
-    defaults: dict[str, Any] = {
-        "suite": "s",
-        "night": "n2",
-        "number": number,
-        "session": 1,
-        "session_s": 1.0,
-        "matrix": "m",
-        "cell": "c",
-        "options": {"system": "kraft", "workload": "register", "runtime": "docker"},
-        "seed": number,
-        "commit": None,
-        "dirty": False,
-        "tool_version": "0",
-        "started": "now",
-        "took_s": 1.0,
-        "verdict": "valid",
-        "exit_code": 0,
-        "run_folder": None,
-        "reproduce": f"splitbrain test --seed {number}",
-        "expect": "valid",
-        "as_expected": True,
-    }
-    return RunEnded(**(defaults | fields))
+def ledger_of(place: Place, *lines: Line) -> Ledger:
+    ledger = Ledger(place.root / "ledger.jsonl")
+    for line in lines:
+        ledger.append(line)
+    return ledger
+
+
+def began(night: str = "n2", *cells: PlannedCell) -> NightBegan:
+    return NightBegan(suite="s", night=night, night_seed=1, digest="d", at="now", cells=cells)
 
 
 def test_a_ledger_stands_for_its_last_night_and_canaries_count_apart(place: Place) -> None:
-    ledger = Ledger(place.root / "ledger.jsonl")
-    for night in ("n1", "n2"):
-        ledger.append(
-            NightBegan(suite="s", night=night, night_seed=1, digest="d", at="now", cells=())
-        )
-        verdict = "invalid" if night == "n1" else "valid"
-        ledger.append(
-            ended(
-                1,
-                night=night,
-                verdict=verdict,
-                violated=("set-full",) if night == "n1" else (),
-                sentence="Lost." if night == "n1" else None,
-            )
-        )
-        ledger.append(ended(2, night=night, verdict="invalid", expect="invalid",
-                            violated=("set-full",)))  # fmt: skip
-        ledger.append(NightEnded(suite="s", night=night, at="now", reason="done"))
+    lost = {"verdict": "invalid", "violated": ("set-full",)}
+    ledger = ledger_of(
+        place,
+        began("n1"),
+        ended_run(1, night="n1", sentence="Lost.", **lost),
+        ended_run(2, night="n1", expect="invalid", **lost),
+        NightEnded(suite="s", night="n1", at="now", reason="done"),
+        began(),
+        ended_run(1),
+        ended_run(2, expect="invalid", **lost),
+        NightEnded(suite="s", night="n2", at="now", reason="done"),
+    )
     place.demand("violations == 0", "canaries_missed == 0", "runs_valid == 1")
     assert place.gate(str(ledger.path))[0] == 0
     code, text = place.gate(f"{ledger.path}@n1")
@@ -268,7 +247,7 @@ def test_a_ledger_stands_for_its_last_night_and_canaries_count_apart(place: Plac
     code, text = place.gate(f"{ledger.path}@n3")
     assert code == 64
     assert "has no night 'n3'" in text
-    ledger.append(ended(3, expect="invalid", as_expected=False))
+    ledger.append(ended_run(3, expect="invalid", as_expected=False))
     assert "canaries_missed == 0 is violated" in place.gate(str(ledger.path))[1]
     place.demand("violations == 0")
     code, text = place.gate(str(ledger.path))
@@ -277,17 +256,16 @@ def test_a_ledger_stands_for_its_last_night_and_canaries_count_apart(place: Plac
 
 
 def test_a_canary_is_missed_only_where_too_few_of_its_cell_were_found(place: Place) -> None:
-    ledger = Ledger(place.root / "ledger.jsonl")
     place.demand("violations == 0")
     for night, at_least, expected in (("n1", 1, 0), ("n2", 2, 1)):
-        cell = PlannedCell("m", "c", 2, "invalid", at_least)
-        ledger.append(
-            NightBegan(suite="s", night=night, night_seed=1, digest="d", at="now", cells=(cell,))
+        planted = {"night": night, "expect": "invalid"}
+        ledger = ledger_of(
+            place,
+            began(night, PlannedCell("m", "c", 2, "invalid", at_least)),
+            ended_run(1, night=night, cell="correct"),
+            ended_run(2, **planted, verdict="invalid", violated=("set-full",)),
+            ended_run(3, **planted, as_expected=False),
         )
-        ledger.append(ended(1, night=night, cell="correct"))
-        told = {"night": night, "matrix": "m", "cell": "c", "expect": "invalid"}
-        ledger.append(ended(2, **told, verdict="invalid", violated=("set-full",)))
-        ledger.append(ended(3, **told, as_expected=False))
         out = place.root / night
         code, text = place.gate(str(ledger.path), "--output", str(out))
         assert code == expected, text
@@ -299,23 +277,18 @@ def test_a_canary_is_missed_only_where_too_few_of_its_cell_were_found(place: Pla
 
 
 def test_what_a_void_night_lacks_is_told_before_other_thresholds(place: Place) -> None:
-    ledger = Ledger(place.root / "ledger.jsonl")
-    ledger.append(NightBegan(suite="s", night="n2", night_seed=1, digest="d", at="now", cells=()))
-    ledger.append(ended(1))
-    ledger.append(ended(2, expect="invalid", as_expected=False))
+    missed = ended_run(2, expect="invalid", as_expected=False)
+    ledger = ledger_of(place, began(), ended_run(1), missed)
     place.demand("runs_valid >= 2")
-    assert (
-        "RED  canaries_missed == 0 is violated: 1 (runs: 1); 1 threshold more."
-        in place.gate(str(ledger.path))[1]
-    )
+    sentence = "RED  canaries_missed == 0 is violated: 1 (runs: 1); 1 threshold more."
+    assert sentence in place.gate(str(ledger.path))[1]
 
 
 def test_a_ledger_run_whose_folder_is_there_is_read_from_it_and_counts_once(place: Place) -> None:
     runs = place.runs("bad")
-    ledger = Ledger(place.root / "ledger.jsonl")
-    ledger.append(NightBegan(suite="s", night="n2", night_seed=1, digest="d", at="now", cells=()))
     folder = str(Path(runs) / "kraft" / "bad")
-    ledger.append(ended(1, verdict="invalid", violated=("x",), run_folder=folder))
+    line = ended_run(1, verdict="invalid", violated=("x",), run_folder=folder)
+    ledger = ledger_of(place, began(), line)
     code, text = place.gate(str(ledger.path), runs)
     assert code == 1
     assert STALE_READ in text

@@ -11,11 +11,16 @@ from splitbrain.checker.fingerprints import fingerprint_of
 from splitbrain.harness.campaign.gate.gating import GateRequest, Held, hold_gate
 from splitbrain.harness.campaign.gate.junit import to_junit
 from splitbrain.harness.campaign.gate.markdown import to_markdown
-from splitbrain.harness.campaign.gate.policy import read_policy
 from splitbrain.harness.campaign.gate.record import GateRecord, decode_record, encode_record
 from splitbrain.harness.folder.results import read as read_results
 from tests.synthetic_runs import HOSTILE
-from tests.unit.harness.campaign.gate.gate_runs import UNDECIDED, VALID, stale_read, write_run
+from tests.unit.harness.campaign.gate.gate_runs import (
+    UNDECIDED,
+    VALID,
+    policy,
+    stale_read,
+    write_run,
+)
 
 NOW = dt.datetime(2026, 11, 21, tzinfo=dt.UTC)
 _SPARED = fingerprint_of(stale_read(1, "spared-kind"))
@@ -77,17 +82,10 @@ def held(tmp_path: Path) -> Held:
     write_run(runs / "kraft" / "retry", VALID, seed=6, replay_of="runs/kraft/retried")
     write_run(runs / "kraft" / "dead", judged=False)
     write_run(runs / "kraft" / "hollow", VALID, vacuous=(f"Nothing bit. {HOSTILE}",))
-    policy = tmp_path / "gate.toml"
-    policy.write_text(
-        'schema = 1\nrequire = ["runs_valid >= 1", "runs_valid >= 900", "violations{checker=bank} '
-        '== 0"]\n[[quarantine]]\n'
-        f'fingerprint = "{SPARED}"\nuntil = 2026-11-21\nreason = "known"\n'
-    )
-    read = read_policy(policy)
-    request = GateRequest(
-        policy=read, tier=read.tier(None), sources=(str(runs),), baseline=None, now=NOW
-    )
-    return hold_gate(request)
+    demands = ("runs_valid >= 1", "runs_valid >= 900", "violations{checker=bank} == 0")
+    spared = f'fingerprint = "{SPARED}"\nuntil = 2026-11-21\nreason = "known"\n'
+    read = policy(tmp_path, *demands, more=f"[[quarantine]]\n{spared}")
+    return hold_gate(GateRequest(read, read.tier(None), (str(runs),), baseline=None, now=NOW))
 
 
 def junit(held: Held) -> ET.Element:
@@ -171,16 +169,9 @@ def test_markdown_shows_what_is_new_first_and_text_from_outside_literally(held: 
 @pytest.mark.parametrize("limit", [600, 5_000, 1_000_000])
 def test_markdown_stays_below_its_limit_and_says_what_it_left_out(held: Held, limit: int) -> None:
     record = held.record
-    runs = tuple(
-        msgspec.structs.replace(one, run=f"r{number}", sentence="ä" * 300)
-        for number in range(4_000)
-        for one in record.runs[:1]
-    )
-    many = msgspec.structs.replace(
-        record,
-        runs=tuple(msgspec.structs.replace(one, outcome="vacuous") for one in runs),
-    )
-    text = to_markdown(many, limit)
+    vacuous = msgspec.structs.replace(record.runs[0], sentence="ä" * 300, outcome="vacuous")
+    runs = tuple(msgspec.structs.replace(vacuous, run=f"r{number}") for number in range(4_000))
+    text = to_markdown(msgspec.structs.replace(record, runs=runs), limit)
     assert limit / 2 < len(text.encode()) <= limit
     assert text.rstrip().endswith("stands in gate.json._")
 

@@ -15,14 +15,13 @@ from splitbrain.harness.campaign.gate.self_test import Proof, prove
 from splitbrain.harness.cli.main import app
 from tests.unit.checker.mutated import mutated
 from tests.unit.harness.campaign.gate.figures_page import PAGE, page
+from tests.unit.harness.campaign.gate.gate_runs import policy
 
 ROOT = Path(__file__).parents[5]
 
 
 def proofs(tmp_path: Path, *thresholds: str) -> list[Proof]:
-    path = tmp_path / "gate.toml"
-    path.write_text(f"schema = 1\nrequire = {list(thresholds)!r}\n")
-    read = read_policy(path)
+    read = policy(tmp_path, *thresholds)
     return prove(read, list(read.tiers.values()))
 
 
@@ -95,8 +94,8 @@ def test_the_example_of_the_page_is_a_policy_that_can_fail(tmp_path: Path) -> No
     (example,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     path = tmp_path / "gate.toml"
     path.write_text(example)
-    policy = read_policy(path)
-    assert all(proof.can_fail for proof in prove(policy, list(policy.tiers.values())))
+    read = read_policy(path)
+    assert all(proof.can_fail for proof in prove(read, list(read.tiers.values())))
 
 
 CI = ROOT / "docs" / "ci"
@@ -140,14 +139,14 @@ def test_the_linter_sees_a_wrong_key(tmp_path: Path) -> None:
 def test_a_template_calls_commands_and_options_that_exist(name: str) -> None:
     found = commands(name)
     assert {words[0] for words in found} == {"gate", "test", "suite"}
-    policy = read_policy(ROOT / "gate.toml")
+    read = read_policy(ROOT / "gate.toml")
     for words in found:
         known = {flag for argument in app[words[0]].assemble_argument_collection()
                  for flag in argument.names}  # fmt: skip
         for word in words:
             assert not word.startswith("--") or word in known, word
         if "--tier" in words:
-            assert policy.tier(words[words.index("--tier") + 1])
+            assert read.tier(words[words.index("--tier") + 1])
         for word in words:
             if word.endswith(".toml"):
                 assert (ROOT / word).is_file()

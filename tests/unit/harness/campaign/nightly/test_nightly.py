@@ -9,7 +9,6 @@ from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.campaign.nightly.definition import read_nightly
 from splitbrain.harness.campaign.nightly.record import STEPS, NightlyRecord, Nights, StepEnded
 from splitbrain.harness.campaign.nightly.steps import Steps
-from splitbrain.harness.campaign.suite.ledger import RunEnded
 from splitbrain.harness.cli.main import run as splitbrain
 from splitbrain.spark_analysis.lake.store import LocalStore
 from tests.lake_runs import rows_of
@@ -17,6 +16,7 @@ from tests.unit.harness.campaign.nightly.fake_nightly import Nightly
 from tests.unit.harness.campaign.suite.fake_nights import does, matrix
 
 CANARY = matrix("canary", seeds=[1], setting=does("invalid"), expect="invalid")
+MISSED = matrix("canary", seeds=[1], setting=does("valid"), expect="invalid")
 
 
 class CrashedError(Exception):
@@ -53,8 +53,7 @@ def test_a_night_runs_ingests_gates_and_makes_room(
 
 
 def test_a_canary_that_was_not_seen_makes_the_night_void(nightly: Nightly) -> None:
-    missed = matrix("canary", seeds=[1], setting=does("valid"), expect="invalid")
-    nightly.suites.write(missed, matrix("good", seeds=[2], setting=does("valid")))
+    nightly.suites.write(MISSED, matrix("good", seeds=[2], setting=does("valid")))
     assert nightly.run() == 3
     assert "VOID: a canary went unseen" in nightly.output
     # Its gate is no baseline for the next.
@@ -77,9 +76,7 @@ def test_a_void_night_is_void_with_the_real_gate_too(
 ) -> None:
     """Every gate is red where a canary was missed; that is no violation."""
     monkeypatch.setattr(Steps, "_analyze", lambda *_: (0, None))
-    missed = matrix("canary", seeds=[1], setting=does("valid"), expect="invalid")
-    good = matrix("good", seeds=[2, 3], setting=nightly.sets("valid"))
-    nightly.suites.write(missed, good)
+    nightly.suites.write(MISSED, matrix("good", seeds=[2, 3], setting=nightly.sets("valid")))
     assert nightly.run(fake=False) == 3, nightly.output
     (folder,) = nightly.folders()
     assert "canaries\\_missed == 0 is violated" in (folder / "gate.md").read_text()
@@ -91,8 +88,7 @@ def test_a_void_night_is_void_with_the_real_gate_too(
 
 
 def test_a_violation_that_the_gate_saw_wins_over_a_void_night(nightly: Nightly) -> None:
-    missed = matrix("canary", seeds=[1], setting=does("valid"), expect="invalid")
-    nightly.suites.write(missed, matrix("bad", seeds=[2], setting=does("invalid")))
+    nightly.suites.write(MISSED, matrix("bad", seeds=[2], setting=does("invalid")))
     nightly.ends_with("gate", 1)
     assert nightly.run() == 1
     assert "the gate is red. VOID: a canary went unseen" in nightly.output
@@ -193,10 +189,7 @@ def test_a_night_whose_suite_was_cut_off_is_not_gated(
     monkeypatch.setattr(Steps, "carry_out", carry_out)
     assert nightly.run() == 0
     assert carried == list(STEPS)
-    assert [run.verdict for run in nightly.suites.lines() if isinstance(run, RunEnded)] == [
-        "invalid",
-        "failed",
-    ]
+    assert nightly.suites.verdicts() == ["invalid", "failed"]
 
 
 SUITE = """
@@ -211,6 +204,7 @@ suite = "suite.toml"
 policy = "gate.toml"
 time_budget = "1h"
 """
+SMALL = GOOD + 'tier = "small"\n'
 
 
 @pytest.fixture
@@ -224,7 +218,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_paths_are_those_beside_the_file(folder: Path) -> None:
     path = folder / "night.toml"
-    path.write_text(GOOD + 'tier = "small"\nlake = "here"\nbaseline = "gate.toml"\n')
+    path.write_text(SMALL + 'lake = "here"\nbaseline = "gate.toml"\n')
     nightly = read_nightly(path)
     assert nightly.lake == str(folder / "here")
     assert nightly.baseline == str(folder / "gate.toml")
@@ -239,19 +233,13 @@ def test_paths_are_those_beside_the_file(folder: Path) -> None:
         ("schema = 2\n", "line 1: it has schema 2"),
         (GOOD, "has several tiers"),
         (GOOD + 'tier = "smal"\n', "has no tier 'smal'. Did you mean 'small'?"),
-        (
-            GOOD + 'tier = "small"\ntime_buget = 5\n',
-            "line 6: there is no key 'time_buget'. Did you mean 'time_budget'?",
-        ),
-        (GOOD + 'tier = "small"\n[canary]\nx = 1\n', "line 6: there is no key 'canary'"),
+        (SMALL + "time_buget = 5\n", "line 6: there is no key 'time_buget'. Did you mean 'time_"),
+        (SMALL + "[canary]\nx = 1\n", "line 6: there is no key 'canary'"),
         (GOOD + "tier = 5\n", "line 5: tier 5 is no text"),
-        (GOOD + 'tier = "small"\nkeep_valid = 1\n', "line 6: keep_valid 1 is neither"),
-        (
-            GOOD + 'tier = "small"\nanalysis_budget = "2h"\n',
-            "line 6: analysis_budget '2h' leaves the suite no time",
-        ),
-        (GOOD.replace("1h", "soon") + 'tier = "small"\n', "line 4: 'soon' is no time"),
-        (GOOD.replace('"1h"', "true") + 'tier = "small"\n', "line 4: time_budget True is no time"),
+        (SMALL + "keep_valid = 1\n", "line 6: keep_valid 1 is neither"),
+        (SMALL + 'analysis_budget = "2h"\n', "line 6: analysis_budget '2h' leaves the suite no"),
+        (SMALL.replace("1h", "soon"), "line 4: 'soon' is no time"),
+        (SMALL.replace('"1h"', "true"), "line 4: time_budget True is no time"),
         (GOOD.replace('time_budget = "1h"', 'tier = "small"'), "it names no time_budget"),
         (GOOD.replace("suite.toml", "none.toml"), "none.toml"),
         ('schema = 1\npolicy = "gate.toml"\n', "it names no suite"),
@@ -269,7 +257,7 @@ def test_wrong_files_are_refused(folder: Path, content: str, told: str) -> None:
 def test_a_suite_without_a_canary_is_refused(folder: Path) -> None:
     (folder / "suite.toml").write_text('name = "unit"\n[[matrix]]\nname = "correct"\n')
     path = folder / "night.toml"
-    path.write_text(GOOD + 'tier = "small"\n')
+    path.write_text(SMALL)
     with pytest.raises(UsageError, match=r"line 2: the suite 'unit' has no canary"):
         read_nightly(path)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict
-from splitbrain.harness.campaign.shrinking.run_oracle import Answer, Try
+from splitbrain.harness.campaign.shrinking.run_oracle import Answer, Try, Watcher
 from splitbrain.harness.campaign.shrinking.search_folder import SearchFolder
 from splitbrain.harness.console.interrupts import Interrupts
 from splitbrain.harness.console.stop import Stop
@@ -71,19 +71,11 @@ class ScriptedRuns:
         return Try(verdict=came_to, folder=root, seconds=1.0)
 
 
-class Silent:
-    """A watcher that keeps what it is told."""
+class Silent(Watcher):
+    """A watcher that keeps the answers."""
 
     def __init__(self) -> None:
-        self.tries: list[Try] = []
         self.answers: list[Answer] = []
-
-    def begins(self, answer: Answer) -> None:
-        """Nothing."""
-
-    def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
-        """Keep it."""
-        self.tries.append(made)
 
     def answered(self, answer: Answer) -> None:
         """Keep it."""

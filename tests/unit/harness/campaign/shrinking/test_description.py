@@ -16,8 +16,9 @@ from splitbrain.harness.campaign.shrinking.description import (
     to_be_continued,
     unusual_parts,
 )
-from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
+from splitbrain.harness.folder.simulation_outcome import JudgedOutcome
 from splitbrain.history.records import Event
+from tests.unit.harness.small_worlds import outcome
 
 SCENARIO = Scenario(
     system="any",
@@ -52,21 +53,13 @@ def events(operations: int) -> tuple[Event, ...]:
 
 
 def judged(operations: int = 1) -> JudgedOutcome:
-    outcome = SimulationOutcome(
+    made = outcome(
         scenario=SCENARIO,
         violation=Violation("INV-04", "two lead", 1_500, 7, NodeName("n2")),
-        trace_hash="0" * 32,
-        steps=9,
-        virtual_us=1_500,
         events=events(operations),
         faults=(FaultEvent(251_000_000, 4, "kill", "invoked", "leader", nodes=(NodeName("n3"),)),),
-        struck=(),
-        state_events={},
-        committed_logs={},
-        unlike=None,
-        figures={},
     )
-    return JudgedOutcome(outcome=outcome, checks=())
+    return JudgedOutcome(outcome=made, checks=())
 
 
 def test_faults_and_operations_are_told_with_their_moments() -> None:
@@ -84,14 +77,11 @@ def test_faults_and_operations_are_told_with_their_moments() -> None:
     assert last.startswith("INV-04: two lead")
 
 
-def test_what_comes_after_the_heal_is_not_told() -> None:
+def test_what_comes_after_the_heal_is_not_told_and_many_operations_are_only_counted() -> None:
     assert sum(line.startswith("  client") for line in story(judged(), 2)) == 2
-
-
-def test_many_operations_are_only_counted() -> None:
-    told = story(judged(30), 33)
-    assert sum(line.startswith("  client") for line in told) == 20
-    assert "  and 13 more operations" in told
+    lines = story(judged(30), 33)
+    assert sum(line.startswith("  client") for line in lines) == 20
+    assert "  and 13 more operations" in lines
 
 
 def test_unusual_weather_is_named() -> None:

@@ -1,6 +1,7 @@
 """Sameness of failures, and facts of a scenario from its failing run."""
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -22,31 +23,13 @@ from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, Simulati
 from splitbrain.history.course import Phase
 from splitbrain.history.records import Event
 from splitbrain.nemesis.search import SearchBudget
+from tests.unit.harness import small_worlds
 
 SCENARIO = Scenario(system="any", seed=1, load=LoadOptions(clients=3), load_us=1_000)
 
 
-def outcome(
-    violation: Violation | None = None,
-    events: tuple[Event, ...] = (),
-    phases: tuple[Phase, ...] = (),
-    scenario: Scenario = SCENARIO,
-) -> SimulationOutcome:
-    return SimulationOutcome(
-        scenario=scenario,
-        violation=violation,
-        trace_hash="0" * 32,
-        steps=9,
-        virtual_us=2_000,
-        events=events,
-        faults=(),
-        struck=(),
-        state_events={},
-        committed_logs={},
-        unlike=None,
-        figures={},
-        phases=phases,
-    )
+def outcome(**fields: Any) -> SimulationOutcome:
+    return small_worlds.outcome(**{"scenario": SCENARIO, "phases": (), **fields})
 
 
 def judged(
@@ -58,7 +41,7 @@ def judged(
 ) -> JudgedOutcome:
     violation = None if invariant is None else Violation(invariant, problem, time_us, 4, kind=kind)
     checks = tuple(CheckResult(name, Verdict.INVALID, "it lied") for name in checkers)
-    return JudgedOutcome(outcome=outcome(violation), checks=checks)
+    return JudgedOutcome(outcome=outcome(violation=violation), checks=checks)
 
 
 def same(was: JudgedOutcome, now: JudgedOutcome, *, is_any: bool = False) -> bool:
@@ -98,13 +81,10 @@ def test_what_may_have_many_reasons_is_the_same_only_where_its_kind_is(
     assert not same(was, judged(invariant, "it went wrong at 5", kind=other))
 
 
-def test_any_failure_is_any_failure() -> None:
+def test_any_failure_is_any_failure_and_a_run_in_order_has_none() -> None:
     was = judged("INV-04")
     assert same(was, judged(checkers=("split-brain",)), is_any=True)
     assert not same(was, judged(), is_any=True)
-
-
-def test_a_run_in_order_has_no_failure() -> None:
     assert failure_of(judged()) is None
     assert failure_of(judged(), is_any=True) is None
 

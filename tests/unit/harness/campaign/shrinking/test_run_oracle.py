@@ -5,6 +5,7 @@ import random
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -23,7 +24,7 @@ from splitbrain.harness.campaign.sweep.trial import run
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.scenario_file import read_scenario
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.nemesis.k_of_n import Asking
+from splitbrain.nemesis.k_of_n import Repetition
 from splitbrain.nemesis.search import SearchBudget
 from splitbrain.nemesis.shrinking import shrink
 from tests.unit.harness.campaign.shrinking.scripted_runs import OTHER, VALID, WANTED, Silent
@@ -57,7 +58,7 @@ class Case:
         self.watcher = Silent()
         self.budget = SearchBudget(runs_max, 1000.0, lambda: self.now, lambda: self.is_stopped)
         self.oracle = RunOracle(
-            self.run, wanted, Asking(tries, at_least), self.budget, self.watcher
+            self.run, wanted, Repetition(tries, at_least), self.budget, self.watcher
         )
 
     def run(self, _shape: Scenario, _number: int) -> Try:
@@ -94,14 +95,11 @@ def test_tries_are_made_until_it_is_settled(
     assert (case.oracle.best is not None) is fails
 
 
-def test_a_plan_is_asked_about_once() -> None:
+def test_a_plan_is_asked_about_once_and_any_violation_will_do_where_that_was_asked_for() -> None:
     case = Case([WANTED])
     for _ in range(3):
         assert case.oracle.fails(PLAN, "faults")
     assert (case.runs, case.oracle.plans) == (2, 1)
-
-
-def test_any_violation_will_do_where_that_was_asked_for() -> None:
     assert Case([OTHER], wanted=None).oracle.fails(PLAN, "faults")
     assert not Case([VALID], wanted=None).oracle.fails(PLAN, "faults")
 
@@ -114,38 +112,28 @@ def test_a_try_that_the_harness_could_not_carry_out_is_made_again() -> None:
     assert case.budget.broken is None
 
 
-def test_a_harness_that_fails_again_and_again_ends_the_search() -> None:
-    case = Case(["no engine"])
+@pytest.mark.parametrize(
+    ("verdicts", "runs_max", "now", "runs", "counts", "why"),
+    [
+        # A harness that fails again and again.
+        (["no engine"], 100, 0.0, 3, (0, 0), "the harness failed"),
+        ([WANTED], 1, 0.0, 1, (1, 1), "1 runs were made"),
+        # An interrupted try counts for nothing.
+        ([WANTED, None], 100, 0.0, 2, (1, 1), "interrupted"),
+        ([VALID], 100, 1000.1, 0, (0, 0), "1000 s are over"),
+    ],
+)
+def test_an_unsettled_plan_is_not_taken_and_not_refuted(
+    verdicts: list[Any], runs_max: int, now: float, runs: int, counts: tuple[int, int], why: str
+) -> None:
+    case = Case(verdicts, runs_max=runs_max)
+    case.now = now
     assert not case.oracle.fails(PLAN, "faults")
-    assert case.runs == 3
-    assert case.budget.broken is not None
-    assert "no engine" in str(case.budget.broken)
-    assert case.budget.exhausted() == "the harness failed"
-    assert case.watcher.answers[0].fails is None
-
-
-def test_an_unsettled_plan_is_not_taken_and_not_refuted() -> None:
-    case = Case([WANTED], runs_max=1)
-    assert not case.oracle.fails(PLAN, "faults")
-    assert case.watcher.answers[0].fails is None
+    (answer,) = case.watcher.answers
+    assert (answer.tried, answer.failed, answer.fails) == (*counts, None)
     assert case.oracle.best is None
-    assert case.budget.exhausted() == "1 runs were made"
-
-
-def test_an_interrupted_try_counts_for_nothing() -> None:
-    case = Case([WANTED, None])
-    assert not case.oracle.fails(PLAN, "faults")
-    answer = case.watcher.answers[0]
-    assert (answer.tried, answer.failed, answer.fails) == (1, 1, None)
-    assert case.budget.exhausted() == "interrupted"
-
-
-def test_time_ends_it_too() -> None:
-    case = Case([VALID])
-    case.now = 1000.1
-    assert case.budget.exhausted() == "1000 s are over"
-    assert not case.oracle.fails(PLAN, "faults")
-    assert case.runs == 0
+    assert (case.runs, case.budget.exhausted()) == (runs, why)
+    assert ("no engine" in str(case.budget.broken)) == (verdicts == ["no engine"])
 
 
 @given(
@@ -171,7 +159,7 @@ def test_a_search_with_wavering_runs_ends_with_what_failed_often_enough(
 
     ticks = itertools.count()
     budget = SearchBudget(runs_max, 1e9, lambda: next(ticks))
-    oracle = RunOracle(run, WANTED, Asking(*asking), budget, Silent())
+    oracle = RunOracle(run, WANTED, Repetition(*asking), budget, Silent())
     start = Scenario(
         system="any",
         seed=1,
@@ -223,18 +211,17 @@ def test_the_failure_is_found_and_made_small_in_simulation(
     assert performed_by(run(world))
 
 
-def test_a_time_that_is_over_is_told(failed: RunFolder, tmp_path: Path) -> None:
-    found = rehearsed(failed, tmp_path, Console(file=StringIO()), Stop(), 0.0)
-    assert found.plan is None
-    assert found.lines == ("simulation: no seed failed alike within 0 s.",)
-
-
-def test_who_does_not_want_to_wait_is_heard(failed: RunFolder, tmp_path: Path) -> None:
+def test_a_time_that_is_over_is_told_and_who_does_not_want_to_wait_is_heard(
+    failed: RunFolder, tmp_path: Path
+) -> None:
+    late = rehearsed(failed, tmp_path, Console(file=StringIO()), Stop(), 0.0)
+    assert late.plan is None
+    assert late.lines == ("simulation: no seed failed alike within 0 s.",)
     stop = Stop()
     stop.interrupt()
-    found = rehearsed(failed, tmp_path, Console(file=StringIO()), stop, 60.0)
-    assert found.plan is None
-    assert "interrupted" in found.lines[0]
+    stopped = rehearsed(failed, tmp_path, Console(file=StringIO()), stop, 60.0)
+    assert stopped.plan is None
+    assert "interrupted" in stopped.lines[0]
 
 
 @pytest.mark.parametrize(

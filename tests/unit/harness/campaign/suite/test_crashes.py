@@ -84,22 +84,23 @@ def test_a_run_that_died_with_its_suite_is_not_acquitted_but_done_again(suites: 
     assert [run.attempt for run in sorted(suites.runs(), key=lambda run: run.seed)] == [2, 1, 1]
 
 
-def test_a_run_that_ended_but_was_not_judged_is_judged_later(suites: Suites) -> None:
-    suites.write(gated(suites, does1="unjudged"))
-    attempt = kill_in_flight(suites, 1)
+def let_end(suites: Suites, attempt: Attempt) -> None:
+    """Open the gate, and wait for the end of the run that outlived its suite."""
     suites.gate.touch()
     await_true(lambda: not is_held(attempt.lock))
-    assert suites.run() == 0, suites.output
-    assert suites.logged() == [1, 2, 3]
 
 
-def test_a_run_whose_judging_was_cut_short_is_done_again(suites: Suites) -> None:
-    suites.write(gated(suites, does1="is-judged-in-haste"))
-    attempt = kill_in_flight(suites, 1)
-    suites.gate.touch()
-    await_true(lambda: not is_held(attempt.lock))
-    suites.run()
-    assert suites.logged() == [1, 1, 2, 3]
+@pytest.mark.parametrize(
+    ("what", "code", "logged"),
+    [("unjudged", 0, [1, 2, 3]), ("is-judged-in-haste", 3, [1, 1, 2, 3])],
+)
+def test_a_run_that_was_not_judged_is_judged_later_and_in_haste_it_is_done_again(
+    suites: Suites, what: str, code: int, logged: list[int]
+) -> None:
+    suites.write(gated(suites, does1=what))
+    let_end(suites, kill_in_flight(suites, 1))
+    assert suites.run() == code, suites.output
+    assert suites.logged() == logged
     assert "KeyError" not in suites.output
 
 
@@ -115,9 +116,7 @@ def test_a_line_torn_by_the_crash_is_no_hindrance(suites: Suites) -> None:
 
 def test_a_changed_file_begins_a_new_night_and_keeps_what_was_in_flight(suites: Suites) -> None:
     suites.write(gated(suites, does1="loses"))
-    attempt = kill_in_flight(suites, 1)
-    suites.gate.touch()
-    await_true(lambda: not is_held(attempt.lock))
+    let_end(suites, kill_in_flight(suites, 1))
     suites.write(matrix("m", setting=does("valid"), seeds=[8]))
     assert suites.run() == 1, suites.output
     assert "is not gone on with: the suite file has changed since" in suites.output
@@ -129,9 +128,7 @@ def test_a_changed_file_begins_a_new_night_and_keeps_what_was_in_flight(suites: 
 
 def test_fresh_begins_a_new_night(suites: Suites) -> None:
     suites.write(gated(suites))
-    attempt = kill_in_flight(suites, 1)
-    suites.gate.touch()
-    await_true(lambda: not is_held(attempt.lock))
+    let_end(suites, kill_in_flight(suites, 1))
     assert suites.run(fresh=True) == 0
     assert len(suites.nights()) == 2
     assert [run.seed for run in suites.runs()] == [1, 1, 2, 3]
@@ -149,16 +146,22 @@ def test_two_processes_never_work_on_one_night(suites: Suites) -> None:
     assert suites.verdicts() == ["valid"] * 3
 
 
+def signalled(suites: Suites, number: signal.Signals, code: int) -> str:
+    """Start a night, signal it during its first run, and return the output when it has ended."""
+    process = suites.process()
+    suites.await_logged(1)
+    process.send_signal(number)
+    output, _ = process.communicate()
+    assert process.returncode == code, output
+    return output
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_suite_ends_its_run_in_order_and_can_be_gone_on_with(
     suites: Suites, number: signal.Signals
 ) -> None:
     suites.write(gated(suites))
-    process = suites.process()
-    suites.await_logged(1)
-    process.send_signal(number)
-    output, _ = process.communicate()
-    assert process.returncode == 2, output
+    output = signalled(suites, number, 2)
     assert "NOT OVER: suite unit" in output
     assert "The same command goes on with this night." in output
     folder = next(suites.folder.glob("suites/unit/*/runs/*/attempt-1/*/*/phases.jsonl"))
@@ -171,11 +174,7 @@ def test_an_interrupted_suite_ends_its_run_in_order_and_can_be_gone_on_with(
 
 def test_a_violation_of_an_interrupted_run_is_kept(suites: Suites) -> None:
     suites.write(gated(suites, does1="loses"))
-    process = suites.process()
-    suites.await_logged(1)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate()
-    assert process.returncode == 1, output
+    signalled(suites, signal.SIGINT, 1)
     assert suites.verdicts() == ["invalid"]
 
 
@@ -195,12 +194,8 @@ def test_what_was_ignored_before_stays_ignored(suites: Suites) -> None:
 
 def test_a_child_that_ends_without_a_verdict_is_done_again(suites: Suites) -> None:
     suites.write(gated(suites, does1="unprepared"))
-    process = suites.process()
-    suites.await_logged(1)
+    signalled(suites, signal.SIGINT, 2)
     attempt = Attempt(suites.orphans()[0].parent)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate()
-    assert process.returncode == 2, output
     assert not is_held(attempt.lock)
     assert suites.runs() == []
     suites.gate.touch()

@@ -21,17 +21,21 @@ def append_many(path: Path, writer: int) -> None:
         Ledger(path).append(ended(writer * 1000 + number))
 
 
-def test_lines_come_back_as_they_were(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "deep" / "ledger.jsonl")
-    assert ledger.lines() == []
-    ledger.append(ended(1))
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    """A ledger of one line."""
+    made = Ledger(tmp_path / "deep" / "ledger.jsonl")
+    assert made.lines() == []
+    made.append(ended(1))
+    return made
+
+
+def test_lines_come_back_as_they_were(ledger: Ledger) -> None:
     ledger.append(ended(2))
     assert ledger.lines() == [ended(1), ended(2)]
 
 
-def test_a_torn_last_line_is_left_out_and_cut_away_by_the_next_writer(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    ledger.append(ended(1))
+def test_a_torn_last_line_is_left_out_and_cut_away_by_the_next_writer(ledger: Ledger) -> None:
     whole = ledger.path.read_bytes()
     for length in range(1, len(whole) - 1):
         ledger.path.write_bytes(whole + whole[:length])
@@ -40,18 +44,14 @@ def test_a_torn_last_line_is_left_out_and_cut_away_by_the_next_writer(tmp_path: 
         assert ledger.lines() == [ended(1), ended(2)]
 
 
-def test_a_whole_last_line_without_its_end_still_counts(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    ledger.append(ended(1))
+def test_a_whole_last_line_without_its_end_still_counts(ledger: Ledger) -> None:
     ledger.path.write_bytes(ledger.path.read_bytes().rstrip(b"\n"))
     assert ledger.lines() == [ended(1)]
     ledger.append(ended(2))
     assert ledger.lines() == [ended(1), ended(2)]
 
 
-def test_a_torn_end_longer_than_a_block_is_cut_away(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    ledger.append(ended(1))
+def test_a_torn_end_longer_than_a_block_is_cut_away(ledger: Ledger) -> None:
     with ledger.path.open("ab") as file:
         file.write(b"\0" * 200_000)
     ledger.append(ended(2))
@@ -63,9 +63,8 @@ def test_a_torn_end_longer_than_a_block_is_cut_away(tmp_path: Path) -> None:
     [(b"{}", "line 1 is no line of a ledger"), (b'{"kind":"run"', "line 1"), (b"\xff", "line 1")],
 )
 def test_a_broken_line_in_the_middle_is_refused_by_its_number(
-    tmp_path: Path, line: bytes, problem: str
+    ledger: Ledger, line: bytes, problem: str
 ) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
     ledger.path.write_bytes(line + b"\n")
     ledger.append(ended(2))
     with pytest.raises(HarnessError, match=problem):
@@ -88,11 +87,8 @@ def test_several_writers_at_once_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_whole_lines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    ledger.append(ended(1))
-
     written = os.pwrite
 
     def half(descriptor: int, content: bytes, offset: int) -> int:

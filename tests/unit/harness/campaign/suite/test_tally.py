@@ -12,6 +12,7 @@ from splitbrain.harness.campaign.suite.ledger import (
     Verdict,
 )
 from splitbrain.harness.campaign.suite.tally import nights_of, sum_by_commit, tally_night
+from tests.unit.harness.campaign.suite.ended_runs import ended_run
 
 BEGAN = NightBegan(
     suite="s",
@@ -26,28 +27,8 @@ ENDED = NightEnded(suite="s", night="n1", at="", reason="done")
 
 def ran(number: int, verdict: Verdict, cell: str = "m", commit: str | None = "c" * 40) -> RunEnded:
     expect = "invalid" if cell == "p" else "valid"
-    return RunEnded(
-        suite="s",
-        night="n1",
-        number=number,
-        session=1,
-        session_s=1.0,
-        matrix=cell,
-        cell=cell,
-        options={},
-        seed=number,
-        commit=commit,
-        dirty=False,
-        tool_version="0",
-        started="",
-        took_s=2.0,
-        verdict=verdict,
-        exit_code=0,
-        run_folder=None,
-        reproduce="",
-        expect=expect,
-        as_expected=verdict == expect,
-    )
+    how = {"verdict": verdict, "expect": expect, "as_expected": verdict == expect}
+    return ended_run(number, night="n1", matrix=cell, cell=cell, commit=commit, **how)
 
 
 FOUND = ran(3, "invalid", "p")

@@ -1,6 +1,7 @@
 """Worlds near the schedule of a run in containers, and the search among them."""
 
 import json
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -19,7 +20,7 @@ from splitbrain.harness.campaign.sweep.likeness import (
     likeness_of,
     within_load,
 )
-from splitbrain.harness.campaign.sweep.trial import simulated_system
+from splitbrain.harness.campaign.sweep.trial import run, simulated_system
 from splitbrain.harness.cli import main as cli
 from splitbrain.harness.folder.scenario_file import read_scenario, read_simulation
 from splitbrain.harness.folder.scenario_rules import check_values
@@ -187,10 +188,7 @@ def test_correct_code_has_no_such_seed(
     """As if the bug had been mended since: the search must not find what is not there."""
     runs = tmp_path / "runs"
     copy = RunFolder(runs / "kraft-register" / "mended")
-    copy.root.mkdir(parents=True)
-    for path in failed.root.rglob("*"):
-        target = copy.root / path.relative_to(failed.root)
-        target.mkdir(exist_ok=True) if path.is_dir() else target.write_bytes(path.read_bytes())
+    shutil.copytree(failed.root, copy.root)
     edit_plan(copy, bugs=())
     assert cli.run(["sim", "--like", str(copy.root), "--seeds", "0:2"]) == 0
     told = capsys.readouterr().out
@@ -225,9 +223,7 @@ def test_a_run_that_did_not_fail_is_refused(
 ) -> None:
     before = failed.results.read_bytes()
     try:
-        results = json.loads(before)
-        results["verdict"] = "valid"
-        failed.results.write_text(json.dumps(results))
+        failed.results.write_text(json.dumps({**json.loads(before), "verdict": "valid"}))
         assert cli.run(["sim", "--like", str(failed.root)]) == 64
         assert "nothing is wrong with " in capsys.readouterr().err
         failed.results.unlink()
@@ -238,8 +234,6 @@ def test_a_run_that_did_not_fail_is_refused(
 
 
 def test_an_unwatched_world_breaks_no_invariant() -> None:
-    from splitbrain.harness.campaign.sweep.trial import run
-
     watched = Scenario(system="kraft", seed=5, bugs=("vote-not-persisted",), load_us=300_000)
     assert run(watched).violation is not None
     assert run(msgspec.structs.replace(watched, unwatched=True)).violation is None

@@ -24,22 +24,23 @@ def test_a_seed_draws_the_same_world_every_time() -> None:
     assert drawn(17) != drawn(18)
 
 
-def test_a_scenario_survives_json() -> None:
+def test_a_scenario_survives_json_and_every_time_in_it_is_an_integer() -> None:
     for seed in SEEDS:
         scenario = drawn(seed)
-        again = msgspec.json.decode(msgspec.json.encode(scenario), type=Scenario)
-        assert again == scenario
+        assert msgspec.json.decode(msgspec.json.encode(scenario), type=Scenario) == scenario
+        leaves = _leaves(msgspec.to_builtins(scenario), "")
+        floats = [path for path, value in leaves if isinstance(value, float)]
+        assert all(path.endswith(("_chance", ".rate")) for path in floats)
 
 
 def test_every_choice_is_met_within_a_few_hundred_seeds() -> None:
     worlds = [drawn(seed) for seed in SEEDS]
-    assert Counter(world.nodes for world in worlds).keys() == {3, 5}
-    assert Counter(world.observers for world in worlds).keys() == {0, 1}
-    assert Counter(world.through_codec for world in worlds).keys() == {False, True}
-    assert Counter(world.recovery.scope for world in worlds).keys() == {"all", "majority"}
-    assert Counter(world.load.workload for world in worlds).keys() == {"register", "set"}
-    clients = Counter(world.load.clients for world in worlds)
-    assert {2, 3, 4, 5, 6} <= clients.keys()
+    assert {world.nodes for world in worlds} == {3, 5}
+    assert {world.observers for world in worlds} == {0, 1}
+    assert {world.through_codec for world in worlds} == {False, True}
+    assert {world.recovery.scope for world in worlds} == {"all", "majority"}
+    assert {world.load.workload for world in worlds} == {"register", "set"}
+    assert {world.load.clients for world in worlds} >= {2, 3, 4, 5, 6}
     assert any(world.load.clients > 2 * (world.nodes + world.observers) for world in worlds)
     assert min(world.segment_bytes for world in worlds) < 1_000
     assert max(world.network.delay_us_max for world in worlds) > 10_000
@@ -118,13 +119,6 @@ def test_limits_are_kept() -> None:
         assert world.load.clients == 2
         assert len(world.faults) <= 1
         assert all(fault.kind == "kill" for fault in world.faults)
-
-
-def test_every_time_is_an_integer() -> None:
-    for seed in SEEDS:
-        raw = msgspec.to_builtins(drawn(seed))
-        floats = [path for path, value in _leaves(raw, "") if isinstance(value, float)]
-        assert all(path.endswith(("_chance", ".rate")) for path in floats)
 
 
 def _leaves(value: object, path: str) -> list[tuple[str, object]]:

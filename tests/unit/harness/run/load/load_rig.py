@@ -1,6 +1,7 @@
 """A load phase without system and runtime, for tests; also a program, to be killed."""
 
 import math
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -87,6 +88,9 @@ class Rig:
             self.history.close()
             self.phases.close()
         return read_history(self.path)
+
+    def signal_worker(self, number: int, what: signal.Signals) -> None:
+        os.kill(self.worker_process_ids()[number], what)
 
     def worker_process_ids(self) -> list[int]:
         assert self.phase._workers is not None

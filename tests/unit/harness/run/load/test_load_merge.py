@@ -1,6 +1,5 @@
 """The merge of what worker processes tell: order, watermarks, and what a death cuts off."""
 
-from bisect import bisect_left
 from random import Random
 
 import pytest
@@ -103,34 +102,35 @@ def test_the_first_of_two_deaths_in_time_cuts() -> None:
     assert merge.take() == [line(0, 10), line(1, 15)]
 
 
-class Hasty(Merge):
+class Misled(Merge):
+    """Takes another watermark for that of every source."""
+
+    def watermark(self) -> int:
+        raise NotImplementedError
+
+    def take(self) -> list[bytes]:
+        watermarks = [source.watermark for source in self._sources]
+        misleading = self.watermark()
+        for source in self._sources:
+            source.watermark = misleading
+        lines = super().take()
+        for source, watermark in zip(self._sources, watermarks, strict=True):
+            source.watermark = watermark
+        return lines
+
+
+class Hasty(Misled):
     """A mutant: tells whatever has come, whatever may still come."""
 
-    def take(self) -> list[bytes]:
-        told = sorted(
-            (time, text)
-            for source in self._sources
-            for time, text in zip(source.times, source.lines, strict=True)
-        )
-        for source in self._sources:
-            source.times.clear()
-            source.lines.clear()
-        return [text for _, text in told]
+    def watermark(self) -> int:
+        return ENDED
 
 
-class HeldBackByOne(Merge):
+class HeldBackByOne(Misled):
     """A mutant: goes by the youngest watermark instead of the oldest."""
 
-    def take(self) -> list[bytes]:
-        limit = max(source.watermark for source in self._sources)
-        times: list[int] = []
-        lines: list[bytes] = []
-        for source in self._sources:
-            end = bisect_left(source.times, limit)
-            times += source.times[:end]
-            lines += source.lines[:end]
-            del source.times[:end], source.lines[:end]
-        return [lines[place] for place in sorted(range(len(times)), key=times.__getitem__)]
+    def watermark(self) -> int:
+        return max(source.watermark for source in self._sources)
 
 
 class Forgetful(Merge):

@@ -9,6 +9,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Generator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -147,7 +148,7 @@ def test_a_call_that_never_returns_is_ended_in_a_worker_process_too(tmp_path: Pa
 
 
 def test_a_killed_worker_process_leaves_a_prefix_and_fails_the_run(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, act=lambda rig: os.kill(rig.worker_process_ids()[0], signal.SIGKILL))
+    rig = Rig(tmp_path, act=lambda rig: rig.signal_worker(0, signal.SIGKILL))
     events = rig.run()
     assert str(rig.stop.failure) == (
         "could not load the system (worker process 1 of 2 for the clients): it was ended by "
@@ -166,7 +167,7 @@ def test_operations_that_were_open_at_the_cut_become_info(tmp_path: Path) -> Non
         tmp_path,
         # Every slot has one operation under way at the kill, however slow the machine is.
         Behaviour(delay_s=0.3),
-        act=lambda rig: os.kill(rig.worker_process_ids()[0], signal.SIGKILL),
+        act=lambda rig: rig.signal_worker(0, signal.SIGKILL),
         after=4,
     )
     events = rig.run()
@@ -262,11 +263,9 @@ def test_whoever_is_killed_whenever_leaves_a_prefix(tmp_path: Path, seed: int) -
     delay_s = random.choice([0.0, 0.001])
     victim = random.randrange(3)
 
-    def kill(rig: Rig) -> None:
-        os.kill(rig.worker_process_ids()[victim], signal.SIGKILL)
-
     if victim < 2:
         behaviour = Behaviour(Ledger(str(tmp_path / "ledger.jsonl")), delay_s=delay_s)
+        kill = partial(Rig.signal_worker, number=victim, what=signal.SIGKILL)
         rig = Rig(tmp_path, behaviour, act=kill, after=after, concurrency=8)
         events, start_ns = rig.run(), rig.clock.start_ns
         assert is_complete(events)
@@ -289,9 +288,7 @@ def test_a_silent_worker_process_is_killed_and_told_of(
 ) -> None:
     monkeypatch.setattr(worker_processes, "SILENCE_MAX_S", 0.6)
     rig = Rig(
-        tmp_path,
-        Behaviour(delay_s=0.005),
-        act=lambda rig: os.kill(rig.worker_process_ids()[1], signal.SIGSTOP),
+        tmp_path, Behaviour(delay_s=0.005), act=lambda rig: rig.signal_worker(1, signal.SIGSTOP)
     )
     events = rig.run()
     assert "worker process 2 of 2 for the clients): it said nothing for 0.6 s" in str(
@@ -308,12 +305,11 @@ def test_who_is_far_ahead_is_not_listened_to_until_the_others_follow(
 
     def pause(rig: Rig) -> None:
         assert rig.phase._workers is not None
-        process_id = rig.worker_process_ids()[1]
-        os.kill(process_id, signal.SIGSTOP)
+        rig.signal_worker(1, signal.SIGSTOP)
         other = rig.phase._workers._children[0]
         await_true(lambda: other.is_ahead)
         held.append(rig.phase._workers._merge.held_bytes(0))
-        os.kill(process_id, signal.SIGCONT)
+        rig.signal_worker(1, signal.SIGCONT)
 
     rig = Rig(tmp_path, Behaviour(), act=pause, after=1_000, operations_per_slot=2_000)
     events = rig.run()

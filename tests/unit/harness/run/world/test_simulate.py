@@ -78,16 +78,11 @@ def test_each_demand_finds_its_bug(bug: str, invariant: str) -> None:
     assert outcome.state_events
 
 
-def test_a_defect_is_told_without_a_path_of_the_machine() -> None:
+def test_a_defect_is_told_without_a_path_and_is_of_the_kind_of_what_was_raised_and_where() -> None:
     violation = simulate(scenario(bugs=(RAISES,)), FakeSystem()).violation
     assert violation is not None
     assert violation.problem.startswith("ZeroDivisionError: a defect of the node (tests.")
     assert "/" not in violation.problem
-
-
-def test_a_defect_is_of_the_kind_of_what_was_raised_and_where() -> None:
-    violation = simulate(scenario(bugs=(RAISES,)), FakeSystem()).violation
-    assert violation is not None
     assert violation.kind is not None
     assert re.fullmatch(r"ZeroDivisionError in tests\.[\w.]+", violation.kind)
 
@@ -179,16 +174,15 @@ def test_a_slot_ends_after_its_number_of_operations() -> None:
     assert len([1 for time, _ in system.cluster_made.invoked if time < 1_000_000]) == 6
 
 
-def test_what_does_not_exist_is_refused_before_the_run() -> None:
-    unknown = Fault(0, "kilt", "leader", 1, 1, 1)
-    with pytest.raises(UsageError, match=r"no fault called 'kilt'"):
-        simulate(scenario(faults=(unknown,)), FakeSystem())
-    nowhere = Fault(0, "kill", "n9", 1, 1, 1)
-    with pytest.raises(UsageError, match=r"no target 'n9'"):
-        simulate(scenario(faults=(nowhere,)), FakeSystem())
-    never = Fault(0, "kill", "there", 0, 1, 1, when=Awaited("tick"))
-    with pytest.raises(UsageError, match=r"waits for 'tick'"):
-        simulate(scenario(faults=(never,)), FakeSystem())
-    nothing = Fault(0, "kill", "there", 1, 1, 1)
-    with pytest.raises(UsageError, match=r"waits for no happening"):
-        simulate(scenario(faults=(nothing,)), FakeSystem())
+@pytest.mark.parametrize(
+    ("fault", "problem"),
+    [
+        (Fault(0, "kilt", "leader", 1, 1, 1), "no fault called 'kilt'"),
+        (Fault(0, "kill", "n9", 1, 1, 1), "no target 'n9'"),
+        (Fault(0, "kill", "there", 0, 1, 1, when=Awaited("tick")), "waits for 'tick'"),
+        (Fault(0, "kill", "there", 1, 1, 1), "waits for no happening"),
+    ],
+)
+def test_what_does_not_exist_is_refused_before_the_run(fault: Fault, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        simulate(scenario(faults=(fault,)), FakeSystem())

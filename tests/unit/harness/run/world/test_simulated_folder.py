@@ -18,7 +18,6 @@ from splitbrain.harness.folder.simulation_record import INVARIANTS, invariants_r
 from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.harness.judge.judge import _judge_record
 from splitbrain.harness.judge.simulated_outcomes import evidence_of, judged
-from splitbrain.harness.pool.limits import Limits
 from splitbrain.harness.report.message_timeline_section import why_no_timeline
 from splitbrain.harness.run.world import folder as folders
 from splitbrain.harness.run.world.folder import keep_sweep_run, scheduled, story
@@ -27,23 +26,26 @@ from splitbrain.history.plan import decode_plan, encode_plan
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.timeline_records import TimelineLife, TimelineViolation
 from tests.plans import changed
-from tests.unit.harness.small_worlds import (
-    broken,
-    calm,
-    outcome,
-    scenario,
-    violation,
-)
+from tests.unit.harness.small_worlds import broken, calm, outcome, scenario, violation
 
 
 def kept(given: SimulationOutcome, runs: Path) -> RunFolder:
     return RunFolder(keep_sweep_run(judged(given), runs))
 
 
-def results_of(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> Results:
-    """The verdict without worker processes: what they do is tested elsewhere."""
+@pytest.fixture(autouse=True)
+def _without_workers(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    """No worker processes: what they do is tested elsewhere."""
     monkeypatch.setattr("splitbrain.harness.judge.judge.check_all", lambda *_: [])
-    return _judge_record(load_run(folder.root), Limits(1.0, 100, 1), (), Stop())
+
+
+def results_of(folder: RunFolder) -> Results:
+    return _judge_record(load_run(folder.root), (), Stop())
+
+
+def result(results: Results, checker: str) -> CheckResult:
+    (found,) = [check for check in results.checkers if check.checker == checker]
+    return found
 
 
 def test_what_a_run_left_is_read_back_as_it_was(tmp_path: Path) -> None:
@@ -71,22 +73,20 @@ def test_checkers_get_the_same_evidence_in_process_and_from_the_folder(tmp_path:
 
 
 def test_what_its_faults_met_is_counted_alike_in_a_sweep_and_from_the_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     kill = Fault(0, "kill", "leader", 500_000, duration_us=100_000, draw=0)
     struck = simulate(scenario(faults=(kill,)), simulated_system("kraft"), is_recording=True)
     counted = result_of(judged(struck), 1, "first", None, 0.0).coverage
     assert {(cell.kind, cell.role, cell.faults) for cell in counted} == {("kill", "leader", 1)}
-    assert results_of(kept(struck, tmp_path), monkeypatch).coverage == counted
+    assert results_of(kept(struck, tmp_path)).coverage == counted
 
 
-def test_a_violation_makes_the_run_invalid_and_its_replay_reproduces_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_violation_makes_the_run_invalid_and_its_replay_reproduces_it(tmp_path: Path) -> None:
     folder = kept(broken(), tmp_path)
-    results = results_of(folder, monkeypatch)
+    results = results_of(folder)
     assert (results.verdict, results.exit_code) == (Verdict.INVALID, 1)
-    found = next(check for check in results.checkers if check.checker == INVARIANTS)
+    found = result(results, INVARIANTS)
     seen = broken().violation
     assert seen is not None
     assert found.violations[0]["step"] == seen.step
@@ -95,24 +95,19 @@ def test_a_violation_makes_the_run_invalid_and_its_replay_reproduces_it(
     assert not results.harness_failed, "a violation is the system's failure"
 
 
-def test_a_run_without_violation_says_in_how_many_steps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    results = results_of(kept(calm(), tmp_path), monkeypatch)
-    (found,) = [check for check in results.checkers if check.checker == INVARIANTS]
+def test_a_run_without_violation_says_in_how_many_steps(tmp_path: Path) -> None:
+    results = results_of(kept(calm(), tmp_path))
+    found = result(results, INVARIANTS)
     assert found.verdict is Verdict.VALID
     assert f"No invariant was violated in {calm().steps:,} steps." in found.reason
     assert results.vacuous == (), "what one drawn world proves is its sweep's business"
 
 
-def test_a_simulated_run_without_its_record_is_never_valid(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_simulated_run_without_its_record_is_never_valid(tmp_path: Path) -> None:
     folder = kept(broken(), tmp_path)
     folder.simulation.unlink()
-    results = results_of(folder, monkeypatch)
-    (found,) = [check for check in results.checkers if check.checker == INVARIANTS]
-    assert found.verdict is Verdict.UNKNOWN
+    results = results_of(folder)
+    assert result(results, INVARIANTS).verdict is Verdict.UNKNOWN
     assert invariants_result(None).verdict is Verdict.UNKNOWN
 
 
@@ -128,12 +123,8 @@ def test_a_folder_that_was_changed_afterwards_is_known_for_it(tmp_path: Path, na
 def test_the_violation_stands_in_the_story_once_and_in_its_place() -> None:
     early = TimelineLife(time=1, node="n1", event="started")
     late = TimelineLife(time=9_000_000, node="n1", event="stopped")
-    made = outcome(violation=violation(), story=(late, early))
-    assert [type(record) for record in story(made)] == [
-        TimelineLife,
-        TimelineViolation,
-        TimelineLife,
-    ]
+    seen = TimelineViolation.of(violation())
+    assert story(outcome(story=(late, seen, early))) == [early, seen, late]
     assert sum(isinstance(record, TimelineViolation) for record in story(broken())) == 1
 
 
@@ -163,31 +154,27 @@ def test_no_folder_tells_that_nodes_agree_which_were_left_dead() -> None:
     ],
 )
 def test_checkers_that_a_world_is_not_asked_are_named_with_the_reason(
-    changes: dict[str, str],
-    not_run: set[str],
-    why: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, str], not_run: set[str], why: str, tmp_path: Path
 ) -> None:
-    found = results_of(kept(msgspec.structs.replace(calm(), **changes), tmp_path), monkeypatch)
+    found = results_of(kept(msgspec.structs.replace(calm(), **changes), tmp_path))
     assert found.not_run.keys() == not_run
     assert all(reason.startswith(why) for reason in found.not_run.values())
 
 
 def test_faults_that_a_violation_kept_from_healing_are_no_failure_of_the_harness(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     cut = FaultEvent(1_000_000, 0, "partition", "invoked", "leader", (NodeName("n1"),))
     bit = msgspec.structs.replace(cut, phase="verified")
     folder = kept(msgspec.structs.replace(broken(), faults=(cut, bit)), tmp_path)
-    results = results_of(folder, monkeypatch)
+    results = results_of(folder)
     assert not results.harness_failed
     assert not any("was not healed" in problem for problem in results.problems)
 
 
 @pytest.mark.parametrize("cut", ["gone", "short"])
 def test_a_timeline_that_is_gone_or_cut_is_told_and_never_passes_for_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: str
+    tmp_path: Path, cut: str
 ) -> None:
     folder = kept(calm(), tmp_path)
     if cut == "gone":
@@ -195,8 +182,8 @@ def test_a_timeline_that_is_gone_or_cut_is_told_and_never_passes_for_whole(
     else:
         lines = folder.timeline.read_bytes().splitlines(keepends=True)
         folder.timeline.write_bytes(b"".join(lines[: len(lines) // 2]))
-    results = results_of(folder, monkeypatch)
-    (record,) = (check for check in results.checkers if check.checker == "record")
+    results = results_of(folder)
+    record = result(results, "record")
     assert record.verdict == "unknown"
     assert record.reason.startswith("The run folder was damaged after the run: timeline.jsonl ")
     if cut == "gone":
@@ -215,7 +202,7 @@ def test_a_run_that_a_violation_ended_says_so_for_every_checker(
     write_manifest(folder)
     unknown = CheckResult("lost-commits", Verdict.UNKNOWN, "The nodes did not converge.")
     monkeypatch.setattr("splitbrain.harness.judge.judge.check_all", lambda *_: [unknown])
-    results = _judge_record(load_run(folder.root), Limits(1.0, 100, 1), (), Stop())
+    results = results_of(folder)
     violated = f"where {broken().violation.invariant} was violated"  # type: ignore[union-attr]
     reasons = {check.checker: check.reason for check in results.checkers}
     assert reasons["lost-commits"] == (

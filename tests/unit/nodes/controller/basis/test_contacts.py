@@ -55,8 +55,7 @@ def test_the_longest_silent_comes_first(heard: list[tuple[int, int]]) -> None:
 
 
 def test_a_new_leader_gives_a_session_to_brokers_that_are_not_fenced() -> None:
-    cluster = Cluster()
-    cluster.start(1)
+    cluster = Cluster(1)
     cluster.register(2)
     contacts = Contacts.of_new_leader(cluster.image, at(100))
     assert contacts.has_session(Incarnation(1, cluster.epoch(1)), at(100 + SESSION), SESSION)
@@ -67,8 +66,7 @@ def test_a_new_leader_gives_a_session_to_brokers_that_are_not_fenced() -> None:
 
 
 def test_the_lowest_active_offset_counts_brokers_that_serve_and_stay() -> None:
-    cluster = Cluster()
-    cluster.start(1, 2, 3)
+    cluster = Cluster(1, 2, 3)
     cluster.register(4)
     contacts = Contacts()
     contacts.report(1, Offset(7))

@@ -41,8 +41,7 @@ def numbers(found: list[PartitionAt]) -> list[int]:
 
 
 def test_scans_find_what_they_say() -> None:
-    cluster = Cluster()
-    cluster.start(1, 2)
+    cluster = Cluster(1, 2)
     cluster.add_topic((1, 2), (2, 1), (2,))
     cluster.change(1, leader=-1, isr=(2,))
     cluster.change(0, leader=2)

@@ -24,7 +24,7 @@ from tests.unit.nodes.controller.led_cluster import (
 )
 
 
-def register(cluster: Cluster, controller_id: int, **said: Any) -> Any:
+def register(cluster: Cluster, controller_id: int, **fields: Any) -> Any:
     whole: dict[str, Any] = {
         "controller_id": controller_id,
         "incarnation_id": incarnation(controller_id),
@@ -32,17 +32,14 @@ def register(cluster: Cluster, controller_id: int, **said: Any) -> Any:
         "listeners": (listener(name="CONTROLLER", port=9000 + controller_id),),
         "features": (feature("kraft.version", 0, 1),),
     }
-    request = ControllerRegistrationRequest(**(whole | said))
+    request = ControllerRegistrationRequest(**(whole | fields))
     return cluster.ask(ApiKey.CONTROLLER_REGISTRATION, request)
 
 
-def described(cluster: Cluster, version: int = 2, leader_id: int | None = 3, **said: Any) -> Any:
-    whole: dict[str, Any] = {
-        "include_cluster_authorized_operations": False,
-        "endpoint_type": 2,
-    }
+def described(cluster: Cluster, version: int = 2, leader_id: int | None = 3, **fields: Any) -> Any:
+    whole: dict[str, Any] = {"include_cluster_authorized_operations": False, "endpoint_type": 2}
     answer = describe_cluster(
-        DescribeClusterRequest(**(whole | said)),
+        DescribeClusterRequest(**(whole | fields)),
         version,
         image=cluster.image,
         cluster_id=CLUSTER_ID,
@@ -57,8 +54,8 @@ def described(cluster: Cluster, version: int = 2, leader_id: int | None = 3, **s
 def test_a_controller_says_where_it_is_as_often_as_it_likes() -> None:
     cluster = Cluster()
     for _ in range(2):
-        told = register(cluster, 3)
-        assert (told.error_code, told.error_message) == (ApiError.NONE, "")
+        answer = register(cluster, 3)
+        assert (answer.error_code, answer.error_message) == (ApiError.NONE, "")
         assert cluster.log[-1] == RegisterControllerRecord(
             3,
             incarnation(3),
@@ -70,8 +67,8 @@ def test_a_controller_says_where_it_is_as_often_as_it_likes() -> None:
 
 def test_a_listener_that_cannot_be_is_refused() -> None:
     cluster = Cluster()
-    told = register(cluster, 3, listeners=(listener(port=0),))
-    assert told.error_code == ApiError.UNKNOWN_SERVER_ERROR
+    answer = register(cluster, 3, listeners=(listener(port=0),))
+    assert answer.error_code == ApiError.UNKNOWN_SERVER_ERROR
     assert not cluster.image.controllers
 
 
@@ -80,11 +77,11 @@ def test_controllers_are_told_that_are_reached_on_the_listener() -> None:
     register(cluster, 4)
     register(cluster, 3)
     register(cluster, 5, listeners=(listener(name="OTHER"),))
-    told = described(cluster)
-    assert (told.error_code, told.endpoint_type, told.cluster_id) == (0, 2, CLUSTER_ID)
-    assert [(each.broker_id, each.port) for each in told.brokers] == [(3, 9003), (4, 9004)]
-    assert told.controller_id == 3
-    assert told.cluster_authorized_operations == -(1 << 31)
+    answer = described(cluster)
+    assert (answer.error_code, answer.endpoint_type, answer.cluster_id) == (0, 2, CLUSTER_ID)
+    assert [(each.broker_id, each.port) for each in answer.brokers] == [(3, 9003), (4, 9004)]
+    assert answer.controller_id == 3
+    assert answer.cluster_authorized_operations == -(1 << 31)
 
 
 @pytest.mark.parametrize("leader_id", [None, 5, 6])
@@ -96,9 +93,9 @@ def test_a_leader_that_is_not_reached_on_the_listener_is_not_named(leader_id: in
 
 
 def test_everybody_may_do_everything() -> None:
-    told = described(Cluster(), include_cluster_authorized_operations=True)
+    answer = described(Cluster(), include_cluster_authorized_operations=True)
     # As a real controller without an authorizer says it.
-    assert told.cluster_authorized_operations == 8096
+    assert answer.cluster_authorized_operations == 8096
 
 
 @pytest.mark.parametrize(
@@ -118,7 +115,7 @@ def test_brokers_are_not_told_here(version: int, endpoint_type: int, code: ApiEr
         3: "Unsupported endpoint type 3",
         0: "Unsupported endpoint type 0",
     }
-    told = described(Cluster(), version, endpoint_type=endpoint_type)
-    assert told.error_code == code
-    assert told.error_message == problems[endpoint_type]
-    assert told.brokers == ()
+    answer = described(Cluster(), version, endpoint_type=endpoint_type)
+    assert answer.error_code == code
+    assert answer.error_message == problems[endpoint_type]
+    assert answer.brokers == ()

@@ -15,14 +15,13 @@ from splitbrain.nodes.metadata.partitions import (
     MIGRATING_DIRECTORY,
     UNASSIGNED_DIRECTORY,
 )
-from splitbrain.nodes.metadata.records import PartitionChangeRecord
 from splitbrain.nodes.wire.apis import ApiKey
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families import brokers
-from tests.unit.nodes.controller.led_cluster import TOPIC_ID, Cluster, directory
+from tests.unit.nodes.controller.led_cluster import TOPIC_ID, Cluster, changed, directory
 
 
-def decided(cluster: Cluster, *assigned: tuple[str, str, tuple[int, ...]], **said: Any) -> Any:
+def decided(cluster: Cluster, *assigned: tuple[str, str, tuple[int, ...]], **fields: Any) -> Any:
     whole: dict[str, Any] = {
         "broker_id": 1,
         "broker_epoch": cluster.epoch(1),
@@ -41,25 +40,25 @@ def decided(cluster: Cluster, *assigned: tuple[str, str, tuple[int, ...]], **sai
             for where, topic_id, numbers in assigned
         ),
     }
-    request = brokers.AssignReplicasToDirsRequest(**(whole | said))
+    request = brokers.AssignReplicasToDirsRequest(**(whole | fields))
     return cluster.decide(ApiKey.ASSIGN_REPLICAS_TO_DIRS, request)
 
 
 def codes(decision: Any) -> list[int]:
     return [
         each.error_code
-        for told in decision.answer.directories
-        for topic in told.topics
+        for entry in decision.answer.directories
+        for topic in entry.topics
         for each in topic.partitions
     ]
 
 
-def cluster_of(**said: Any) -> Cluster:
+def cluster_of(**fields: Any) -> Cluster:
     cluster = Cluster()
     cluster.register(1, log_dirs=(directory(1, 0), directory(1, 1)))
     cluster.beat(1)
     cluster.start(2)
-    cluster.add_topic((1, 2), (2, 1), (2,), **said)
+    cluster.add_topic((1, 2), (2, 1), (2,), **fields)
     return cluster
 
 
@@ -67,14 +66,10 @@ def test_a_replica_lies_where_its_broker_says() -> None:
     cluster = cluster_of()
     decision = decided(cluster, (directory(1, 1), TOPIC_ID, (0, 1)), (directory(2), TOPIC_ID, ()))
     assert codes(decision) == [0, 0]
-    assert [told.id for told in decision.answer.directories] == [directory(1, 1), directory(2)]
+    assert [entry.id for entry in decision.answer.directories] == [directory(1, 1), directory(2)]
     assert decision.records == [
-        PartitionChangeRecord(
-            partition_id=0, topic_id=TOPIC_ID, directories=(directory(1, 1), directory(2))
-        ),
-        PartitionChangeRecord(
-            partition_id=1, topic_id=TOPIC_ID, directories=(directory(2), directory(1, 1))
-        ),
+        changed(0, directories=(directory(1, 1), directory(2))),
+        changed(1, directories=(directory(2), directory(1, 1))),
     ]
     cluster.append(decision.records)
     assert not decided(cluster, (directory(1, 1), TOPIC_ID, (0, 1))).records
@@ -99,9 +94,9 @@ def test_what_is_not_there_is_said() -> None:
     assert not decision.records
 
 
-@pytest.mark.parametrize("said", [{"broker_epoch": 0}, {"broker_id": 7}])
-def test_a_stale_broker_is_refused_as_a_whole(said: dict[str, int]) -> None:
-    decision = decided(cluster_of(), (directory(1, 1), TOPIC_ID, (0,)), **said)
+@pytest.mark.parametrize("fields", [{"broker_epoch": 0}, {"broker_id": 7}])
+def test_a_stale_broker_is_refused_as_a_whole(fields: dict[str, int]) -> None:
+    decision = decided(cluster_of(), (directory(1, 1), TOPIC_ID, (0,)), **fields)
     assert decision.answer.error_code == ApiError.STALE_BROKER_EPOCH
     assert decision.answer.directories == ()
     assert not decision.records
@@ -113,16 +108,13 @@ def test_a_replica_in_a_lost_directory_leaves_the_isr() -> None:
         decision = decided(cluster, (lost, TOPIC_ID, (0,)))
         assert codes(decision) == [0]
         assert decision.records == [
-            PartitionChangeRecord(
-                partition_id=0, topic_id=TOPIC_ID, directories=(lost, directory(2))
-            ),
-            PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, isr=(2,), leader=2),
+            changed(0, directories=(lost, directory(2))),
+            changed(0, isr=(2,), leader=2),
         ]
 
 
 def test_a_lost_directory_is_seen_on_top_of_the_move_that_its_assignment_ends() -> None:
-    cluster = Cluster()
-    cluster.start(1, 2, 3)
+    cluster = Cluster(1, 2, 3)
     # The move from 2 to 1 can end with the next change, whatever that is.
     cluster.add_topic((1, 2, 3), isr=(1, 2), leader=2, adding_replicas=(1,), removing_replicas=(2,))
     cluster.append(decided(cluster, (LOST_DIRECTORY, TOPIC_ID, (0,))).records)

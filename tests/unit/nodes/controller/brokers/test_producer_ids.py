@@ -13,7 +13,7 @@ from tests.unit.nodes.controller.led_cluster import Cluster
 LAST = (1 << 63) - 1
 
 
-def asked(cluster: Cluster, epoch: int | None = None) -> Any:
+def allocated(cluster: Cluster, epoch: int | None = None) -> Any:
     return cluster.ask(
         ApiKey.ALLOCATE_PRODUCER_IDS,
         AllocateProducerIdsRequest(
@@ -23,10 +23,9 @@ def asked(cluster: Cluster, epoch: int | None = None) -> Any:
 
 
 def test_blocks_of_a_thousand_follow_each_other() -> None:
-    cluster = Cluster()
-    cluster.start(1)
-    told = [asked(cluster) for _ in range(3)]
-    assert [(each.error_code, each.producer_id_start, each.producer_id_len) for each in told] == [
+    cluster = Cluster(1)
+    found = [allocated(cluster) for _ in range(3)]
+    assert [(each.error_code, each.producer_id_start, each.producer_id_len) for each in found] == [
         (0, 0, 1000),
         (0, 1000, 1000),
         (0, 2000, 1000),
@@ -38,18 +37,16 @@ def test_blocks_of_a_thousand_follow_each_other() -> None:
 
 @pytest.mark.parametrize("epoch", [-1, 0, 99])
 def test_a_stale_broker_gets_none(epoch: int) -> None:
-    cluster = Cluster()
-    cluster.start(1)
-    told = asked(cluster, epoch)
-    assert (told.error_code, told.producer_id_len) == (ApiError.STALE_BROKER_EPOCH, 0)
+    cluster = Cluster(1)
+    found = allocated(cluster, epoch)
+    assert (found.error_code, found.producer_id_len) == (ApiError.STALE_BROKER_EPOCH, 0)
     assert cluster.image.next_producer_id is None
 
 
 def test_ids_come_to_an_end() -> None:
-    cluster = Cluster()
-    cluster.start(1)
+    cluster = Cluster(1)
     cluster.append([ProducerIdsRecord(broker_id=1, next_producer_id=LAST - 1000)])
-    assert asked(cluster).producer_id_start == LAST - 1000
-    told = asked(cluster)
-    assert (told.error_code, told.producer_id_len) == (ApiError.UNKNOWN_SERVER_ERROR, 0)
+    assert allocated(cluster).producer_id_start == LAST - 1000
+    found = allocated(cluster)
+    assert (found.error_code, found.producer_id_len) == (ApiError.UNKNOWN_SERVER_ERROR, 0)
     assert cluster.image.next_producer_id == LAST

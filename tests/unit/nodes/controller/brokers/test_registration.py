@@ -19,9 +19,9 @@ from tests.unit.nodes.controller.led_cluster import (
 )
 
 
-def decided(cluster: Cluster, broker_id: int = 1, life: int = 1, **said: Any) -> Any:
+def decided(cluster: Cluster, broker_id: int = 1, life: int = 1, **fields: Any) -> Any:
     return cluster.decide(
-        ApiKey.BROKER_REGISTRATION, registration(broker_id, life, **said), version=4
+        ApiKey.BROKER_REGISTRATION, registration(broker_id, life, **fields), version=4
     )
 
 
@@ -54,7 +54,7 @@ LISTENERS_WRONG = [listener(host=" "), listener(port=0), listener(security_proto
 
 
 @pytest.mark.parametrize(
-    ("said", "code"),
+    ("fields", "code"),
     [
         ({"cluster_id": "another"}, ApiError.INCONSISTENT_CLUSTER_ID),
         ({"is_migrating_zk_broker": True}, ApiError.BROKER_ID_NOT_REGISTERED),
@@ -71,10 +71,10 @@ LISTENERS_WRONG = [listener(host=" "), listener(port=0), listener(security_proto
         *(({"listeners": (wrong,)}, ApiError.UNKNOWN_SERVER_ERROR) for wrong in LISTENERS_WRONG),
     ],
 )
-def test_what_is_wrong_is_refused(said: dict[str, Any], code: ApiError) -> None:
+def test_what_is_wrong_is_refused(fields: dict[str, Any], code: ApiError) -> None:
     cluster = Cluster()
     cluster.register(9)
-    decision = decided(cluster, **said)
+    decision = decided(cluster, **fields)
     assert decision.answer.error_code == code
     assert decision.answer.broker_epoch == -1
     assert not decision.records
@@ -88,8 +88,7 @@ def test_a_feature_that_the_cluster_does_not_use_has_to_be_possible_without() ->
 
 
 def test_the_first_wrong_thing_is_told() -> None:
-    cluster = Cluster()
-    cluster.start(1)
+    cluster = Cluster(1)
     wrong: dict[str, Any] = {"log_dirs": (), "listeners": (listener(port=0),), "features": ()}
     code = decided(cluster, life=2, cluster_id="another", **wrong).answer.error_code
     assert code == ApiError.INCONSISTENT_CLUSTER_ID
@@ -103,8 +102,7 @@ def test_the_first_wrong_thing_is_told() -> None:
 
 
 def test_a_second_process_waits_for_the_end_of_the_first_ones_session() -> None:
-    cluster = Cluster()
-    cluster.start(1)
+    cluster = Cluster(1)
     cluster.now += SESSION
     assert cluster.register(1, life=2).error_code == ApiError.DUPLICATE_BROKER_REGISTRATION
     cluster.now += 1
@@ -118,8 +116,7 @@ def test_who_never_sent_a_heartbeat_is_replaced_at_once() -> None:
 
 
 def test_the_same_process_amends_what_it_said_and_keeps_its_epoch_and_state() -> None:
-    cluster = Cluster()
-    cluster.start(1, 2)
+    cluster = Cluster(1, 2)
     cluster.add_topic((1, 2))
     cluster.beat(1, want_shut_down=True)
     before = cluster.image.brokers[1]
@@ -135,8 +132,7 @@ def test_the_same_process_amends_what_it_said_and_keeps_its_epoch_and_state() ->
 
 
 def test_a_new_process_leaves_the_isrs_and_leads_nothing() -> None:
-    cluster = Cluster()
-    cluster.start(1, 2)
+    cluster = Cluster(1, 2)
     cluster.add_topic((1, 2), (1,))
     cluster.now += SESSION + 1
     cluster.beat(2)
@@ -151,8 +147,7 @@ def test_a_new_process_leaves_the_isrs_and_leads_nothing() -> None:
 
 
 def test_a_broker_has_its_own_registration_once_it_has_the_record_itself() -> None:
-    cluster = Cluster()
-    cluster.start(1, 2)
+    cluster = Cluster(1, 2)
     cluster.add_topic((1, 2))
     cluster.now += SESSION + 1
     cluster.beat(2)

@@ -71,17 +71,17 @@ def setting(kind: int, name: str, **configs: str | None) -> ResourceToSet:
 
 
 def changed(
-    *asked: ResourceToChange, validate_only: bool = False, records_max: int = 100
+    *wanted: ResourceToChange, validate_only: bool = False, records_max: int = 100
 ) -> tuple[Decision, list[Row]]:
-    request = IncrementalAlterConfigsRequest(resources=asked, validate_only=validate_only)
+    request = IncrementalAlterConfigsRequest(resources=wanted, validate_only=validate_only)
     settings = ControllerSettings(records_per_batch_max=records_max)
     decision = alter_configs_incrementally(view_of(IMAGE, settings=settings), request, 1)
     assert isinstance(decision.answer, IncrementalAlterConfigsResponse)
     return decision, rows(decision.answer)
 
 
-def replaced(*asked: ResourceToSet, validate_only: bool = False) -> tuple[Decision, list[Row]]:
-    request = AlterConfigsRequest(resources=asked, validate_only=validate_only)
+def replaced(*wanted: ResourceToSet, validate_only: bool = False) -> tuple[Decision, list[Row]]:
+    request = AlterConfigsRequest(resources=wanted, validate_only=validate_only)
     decision = alter_configs(view_of(IMAGE), request, 2)
     assert isinstance(decision.answer, AlterConfigsResponse)
     return decision, rows(decision.answer)
@@ -112,7 +112,7 @@ def test_each_resource_is_changed_for_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "code", "message"),
+    ("wanted", "code", "message"),
     [
         (change(0, "t"), ApiError.UNSUPPORTED_VERSION, "Unknown resource type 0."),
         (change(7, "t"), ApiError.UNSUPPORTED_VERSION, "Unknown resource type 7."),
@@ -129,20 +129,17 @@ def test_each_resource_is_changed_for_itself() -> None:
     ],
 )
 def test_what_no_controller_changes_is_refused(
-    asked: ResourceToChange, code: ApiError, message: str
+    wanted: ResourceToChange, code: ApiError, message: str
 ) -> None:
-    decision, answers = changed(asked)
-    assert answers == [(code, message, asked.resource_type, asked.resource_name)]
+    decision, answers = changed(wanted)
+    assert answers == [(code, message, wanted.resource_type, wanted.resource_name)]
     assert decision.records == ()
 
 
 def test_a_resource_that_is_asked_twice_is_not_changed() -> None:
     first, other = change(2, "t", ("retention.ms", 0, "8")), change(2, "u", ("segment.ms", 0, "1"))
     decision, answers = changed(first, other, first, first)
-    assert answers == [
-        (ApiError.INVALID_REQUEST, "Duplicate resource.", 2, "t"),
-        (0, None, 2, "u"),
-    ]
+    assert answers == [(ApiError.INVALID_REQUEST, "Duplicate resource.", 2, "t"), (0, None, 2, "u")]
     assert decision.records == (records.ConfigRecord(2, "u", "segment.ms", "1"),)
     wanted = setting(2, "t", retention_ms="8")
     _, answers = replaced(wanted, wanted)
@@ -168,8 +165,8 @@ def test_setting_nothing_removes() -> None:
 
 
 def test_too_many_changes_refuse_all() -> None:
-    asked = [change(2, name, ("segment.ms", 0, "1"), ("flush.ms", 0, "1")) for name in "tu"]
-    decision, answers = changed(*asked, records_max=3)
+    wanted = [change(2, name, ("segment.ms", 0, "1"), ("flush.ms", 0, "1")) for name in "tu"]
+    decision, answers = changed(*wanted, records_max=3)
     problem = "Unable to perform excessively large batch operation."
     assert answers == [(ApiError.POLICY_VIOLATION, problem, 2, name) for name in "tu"]
     assert decision.records == ()
@@ -239,9 +236,9 @@ def test_a_topic_is_told_with_defaults(version: int) -> None:
     found = described(2, "t", version=version)
     assert (found.error_code, found.error_message) == (0, "")
     assert len(found.configs) == 33
-    told = {each.name: each for each in found.configs}
-    assert told["retention.ms"] == config("retention.ms", "5", 1, 5)
-    assert told["min.insync.replicas"] == config("min.insync.replicas", "1", 5, 3)
+    shown = {each.name: each for each in found.configs}
+    assert shown["retention.ms"] == config("retention.ms", "5", 1, 5)
+    assert shown["min.insync.replicas"] == config("min.insync.replicas", "1", 5, 3)
 
 
 def test_synonyms_are_told_the_nearest_first() -> None:
@@ -253,9 +250,7 @@ def test_synonyms_are_told_the_nearest_first() -> None:
             ("log.cleanup.policy", "delete", 5),
         ),
         config(
-            *("retention.ms", "5", 1, 5),
-            ("retention.ms", "5", 1),
-            ("log.retention.hours", "2", 3),
+            *("retention.ms", "5", 1, 5), ("retention.ms", "5", 1), ("log.retention.hours", "2", 3)
         ),
         config(
             *("segment.bytes", "x", 3, 3),
@@ -267,12 +262,12 @@ def test_synonyms_are_told_the_nearest_first() -> None:
 
 def test_what_is_set_for_all_brokers_is_told_without_secrets() -> None:
     found = described(4, "")
-    told = {each.name: each for each in found.configs}
-    assert told["log.retention.hours"].read_only
-    assert told["log.segment.bytes"] == config("log.segment.bytes", "x", 3, 3)
+    shown = {each.name: each for each in found.configs}
+    assert shown["log.retention.hours"].read_only
+    assert shown["log.segment.bytes"] == config("log.segment.bytes", "x", 3, 3)
     for name in ("ssl.key.password", "no.such.config"):
-        assert told[name].value is None
-        assert told[name].is_sensitive
+        assert shown[name].value is None
+        assert shown[name].is_sensitive
 
 
 def test_subscriptions_and_groups_are_told_with_defaults() -> None:
@@ -281,10 +276,10 @@ def test_subscriptions_and_groups_are_told_with_defaults() -> None:
         config("match", "", 5, 7),
         config("metrics", "", 5, 7),
     )
-    told = {each.name: each for each in described(32, "g").configs}
-    assert len(told) == 17
-    assert told["share.isolation.level"] == config("share.isolation.level", "read_committed", 8, 2)
-    assert told["share.session.timeout.ms"] == config("share.session.timeout.ms", "45000", 5, 3)
+    shown = {each.name: each for each in described(32, "g").configs}
+    assert len(shown) == 17
+    assert shown["share.isolation.level"] == config("share.isolation.level", "read_committed", 8, 2)
+    assert shown["share.session.timeout.ms"] == config("share.session.timeout.ms", "45000", 5, 3)
 
 
 def test_groups_are_told_with_what_brokers_call_their_defaults() -> None:
@@ -296,8 +291,7 @@ def test_groups_are_told_with_what_brokers_call_their_defaults() -> None:
         ("share.isolation.level", "read_uncommitted", 5),
     )
     assert timeout == config(
-        *("share.session.timeout.ms", "45000", 5, 3),
-        ("group.share.session.timeout.ms", "45000", 5),
+        *("share.session.timeout.ms", "45000", 5, 3), ("group.share.session.timeout.ms", "45000", 5)
     )
 
 

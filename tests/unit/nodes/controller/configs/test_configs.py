@@ -63,22 +63,24 @@ def image_of(kind: int, name: str, before: str) -> MetadataImage:
 
 def asked_of(image: MetadataImage, line: list[str]) -> list[str]:
     """Code, message and records of what a line of the corpus asks for."""
-    how, kind, name, _, asked, *_ = line
+    how, kind, name, _, wanted, *_ = line
     resource = (int(kind), name)
     try:
         if how == "replace":
-            written = replaced_configs(image, resource, pairs_of(asked))
+            written = replaced_configs(image, resource, pairs_of(wanted))
         else:
             changes = {
                 config: ConfigChange(ConfigOperation[operation], value)
-                for config, operation, value in (each.split(":", 2) for each in split(asked))
+                for config, operation, value in (each.split(":", 2) for each in split(wanted))
             }
             written = changed_configs(image, resource, changes)
     except Refusal as refusal:
         return [str(int(refusal.code)), str(refusal.message), ""]
     assert all((each.resource_type, each.resource_name) == resource for each in written)
-    told = sorted(each.name + ("" if each.value is None else f"={each.value}") for each in written)
-    return ["0", "null", "|".join(told)]
+    entries = sorted(
+        each.name + ("" if each.value is None else f"={each.value}") for each in written
+    )
+    return ["0", "null", "|".join(entries)]
 
 
 def test_the_tables_are_those_of_kafka() -> None:
@@ -219,13 +221,11 @@ def test_a_forgotten_bound_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> 
         test_changes_come_out_as_in_kafka()
 
 
-def test_a_broker_that_was_not_told_again_would_be_noticed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_broker_that_was_not_told_again_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def only_what_differs(
-        resource: ConfigResource, asked: Mapping[str, str | None], before: Mapping[str, str]
+        resource: ConfigResource, wanted: Mapping[str, str | None], before: Mapping[str, str]
     ) -> dict[str, str | None]:
-        return {name: value for name, value in asked.items() if value != before.get(name)}
+        return {name: value for name, value in wanted.items() if value != before.get(name)}
 
     monkeypatch.setattr(config_changes, "_written", only_what_differs)
     with pytest.raises(AssertionError):

@@ -44,6 +44,7 @@ IMAGE = image_with(
         ),
     ]
 )
+UNABLE = "does not support this feature."
 PREFIX = "The update failed for all features since the following feature had an error: "
 
 
@@ -52,7 +53,7 @@ def update(feature: str, level: int, upgrade_type: int = 1) -> FeatureToUpdate:
 
 
 @pytest.mark.parametrize(
-    ("asked", "written"),
+    ("wanted", "written"),
     [
         (update("transaction.version", 2), records.FeatureLevelRecord("transaction.version", 2)),
         (update("transaction.version", 0, 2), records.FeatureLevelRecord("transaction.version", 0)),
@@ -62,10 +63,10 @@ def update(feature: str, level: int, upgrade_type: int = 1) -> FeatureToUpdate:
     ],
 )
 def test_a_level_that_all_nodes_support_is_set(
-    asked: FeatureToUpdate, written: records.MetadataRecord
+    wanted: FeatureToUpdate, written: records.MetadataRecord
 ) -> None:
     for validate_only in (False, True):
-        request = UpdateFeaturesRequest(feature_updates=(asked,), validate_only=validate_only)
+        request = UpdateFeaturesRequest(feature_updates=(wanted,), validate_only=validate_only)
         decision = update_features(view_of(IMAGE), request, 2)
         assert decision.answer == UpdateFeaturesResponse(
             throttle_time_ms=0, error_code=0, error_message=None
@@ -75,19 +76,16 @@ def test_a_level_that_all_nodes_support_is_set(
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("wanted", "message"),
     [
-        (update("foo", 1), "Local controller 3 does not support this feature."),
+        (update("foo", 1), f"Local controller 3 {UNABLE}"),
         (update("foo", 0), "Feature foo not found."),
-        (
-            update("eligible.leader.replicas.version", 1),
-            "Local controller 3 does not support this feature.",
-        ),
-        (update("kraft.version", 1), "Local controller 3 does not support this feature."),
+        (update("eligible.leader.replicas.version", 1), f"Local controller 3 {UNABLE}"),
+        (update("kraft.version", 1), f"Local controller 3 {UNABLE}"),
         (update("metadata.version", 31), "Local controller 3 only supports versions 7-30"),
         (update("group.version", 0, 2), "Broker 1 only supports versions 1"),
-        (update("streams.version", 1), "Broker 1 does not support this feature."),
-        (update("share.version", 1), "Broker 1 does not support this feature."),
+        (update("streams.version", 1), f"Broker 1 {UNABLE}"),
+        (update("share.version", 1), f"Broker 1 {UNABLE}"),
         (update("transaction.version", -1), "A feature version cannot be less than 0."),
         (
             update("transaction.version", 2, 0),
@@ -103,15 +101,15 @@ def test_a_level_that_all_nodes_support_is_set(
         ),
     ],
 )
-def test_a_level_is_refused_with_all_others(asked: FeatureToUpdate, message: str) -> None:
-    request = UpdateFeaturesRequest(feature_updates=(update("transaction.version", 2), asked))
+def test_a_level_is_refused_with_all_others(wanted: FeatureToUpdate, message: str) -> None:
+    request = UpdateFeaturesRequest(feature_updates=(update("transaction.version", 2), wanted))
     decision = update_features(view_of(IMAGE), request, 1)
     assert decision.answer == UpdateFeaturesResponse(
         throttle_time_ms=0,
         error_code=ApiError.INVALID_UPDATE_VERSION,
         error_message=(
-            f"{PREFIX}Invalid update version {asked.max_version_level} for feature "
-            f"{asked.feature}. {message}"
+            f"{PREFIX}Invalid update version {wanted.max_version_level} for feature "
+            f"{wanted.feature}. {message}"
         ),
     )
     assert decision.records == ()
@@ -131,8 +129,8 @@ def test_a_level_is_refused_with_all_others(asked: FeatureToUpdate, message: str
     ],
 )
 def test_the_metadata_version_never_goes_back(upgrade_type: int, reason: str) -> None:
-    asked = update("metadata.version", 29, upgrade_type)
-    decision = update_features(view_of(IMAGE), UpdateFeaturesRequest(feature_updates=(asked,)), 2)
+    wanted = update("metadata.version", 29, upgrade_type)
+    decision = update_features(view_of(IMAGE), UpdateFeaturesRequest(feature_updates=(wanted,)), 2)
     assert isinstance(decision.answer, UpdateFeaturesResponse)
     assert decision.answer.error_code == ApiError.INVALID_UPDATE_VERSION
     assert decision.answer.error_message == (
@@ -142,20 +140,20 @@ def test_the_metadata_version_never_goes_back(upgrade_type: int, reason: str) ->
 
 def test_a_registered_controller_has_a_say() -> None:
     image = image_with([records.RegisterControllerRecord(3, A, False, (), SUPPORTED)])
-    asked = UpdateFeaturesRequest(feature_updates=(update("share.version", 1),))
-    answer = update_features(view_of(image), asked, 2).answer
+    wanted = UpdateFeaturesRequest(feature_updates=(update("share.version", 1),))
+    answer = update_features(view_of(image), wanted, 2).answer
     assert isinstance(answer, UpdateFeaturesResponse)
     assert str(answer.error_message).endswith("Controller 3 does not support this feature.")
 
 
 def test_older_versions_are_answered_feature_by_feature() -> None:
-    asked = update("transaction.version", 2)
-    request = UpdateFeaturesRequest(feature_updates=(asked, asked))
+    wanted = update("transaction.version", 2)
+    request = UpdateFeaturesRequest(feature_updates=(wanted, wanted))
     answer = update_features(view_of(IMAGE), request, 1).answer
     assert isinstance(answer, UpdateFeaturesResponse)
     # As often as it was named.
-    told = UpdatedFeature(feature="transaction.version", error_code=0, error_message="NONE")
-    assert answer.results == (told, told)
+    result = UpdatedFeature(feature="transaction.version", error_code=0, error_message="NONE")
+    assert answer.results == (result, result)
 
 
 MOVING = image_with(

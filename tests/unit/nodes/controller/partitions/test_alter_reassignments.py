@@ -30,13 +30,13 @@ Moved = tuple[int, str | None]
 
 
 def image_of(
-    *more: records.MetadataRecord, replicas: tuple[int, ...] = (1, 2), **said: object
+    *more: records.MetadataRecord, replicas: tuple[int, ...] = (1, 2), **fields: object
 ) -> MetadataImage:
     return image_with(
         [
             *(broker(each) for each in range(1, 6)),
             records.TopicRecord("a", A),
-            partition(A, 0, replicas, **said),
+            partition(A, 0, replicas, **fields),
             *more,
         ]
     )
@@ -53,7 +53,7 @@ MOVING = image_of(
 
 
 def moved(
-    image: MetadataImage, *asked: Asked, may_change_factor: bool = True, records_max: int = 9
+    image: MetadataImage, *wanted: Asked, may_change_factor: bool = True, records_max: int = 9
 ) -> tuple[PartitionState, list[Moved]]:
     request = AlterPartitionReassignmentsRequest(
         allow_replication_factor_change=may_change_factor,
@@ -62,7 +62,7 @@ def moved(
                 name=name,
                 partitions=(PartitionToReassign(partition_index=number, replicas=replicas),),
             )
-            for name, number, replicas in asked
+            for name, number, replicas in wanted
         ),
     )
     view = view_of(image, settings=ControllerSettings(records_per_batch_max=records_max))
@@ -116,9 +116,9 @@ def test_a_move_that_is_called_off_leaves_what_was_there() -> None:
 
 @pytest.mark.parametrize("is_allowed", [False, True])
 def test_a_move_is_called_off_with_losses_only_where_that_is_allowed(is_allowed: bool) -> None:
-    told = [UNCLEAN] if is_allowed else []
+    extra = [UNCLEAN] if is_allowed else []
     image = image_of(
-        *told,
+        *extra,
         replicas=(3, 1),
         isr=(3,),
         leader=3,
@@ -130,56 +130,36 @@ def test_a_move_is_called_off_with_losses_only_where_that_is_allowed(is_allowed:
         assert answers == [(0, None)]
         assert (state.replicas, state.isr, state.leader) == ((1,), (1,), 1)
     else:
-        assert answers == [
-            (
-                ApiError.INVALID_REPLICA_ASSIGNMENT,
-                (
-                    "Unable to revert partition assignment for a:0 because it would require an "
-                    "unclean leader election."
-                ),
-            )
-        ]
+        problem = "Unable to revert partition assignment for a:0 because it would require an "
+        problem += "unclean leader election."
+        assert answers == [(ApiError.INVALID_REPLICA_ASSIGNMENT, problem)]
         assert state.replicas == (3, 1)
 
 
-@pytest.mark.parametrize(
-    ("asked", "code", "message"),
-    [
-        (
-            ("x", 0, (1,)),
-            ApiError.UNKNOWN_TOPIC_OR_PARTITION,
-            "Unable to find a topic named x.",
-        ),
-        (
-            ("a", 1, (1,)),
-            ApiError.UNKNOWN_TOPIC_OR_PARTITION,
-            "Unable to find partition a:1.",
-        ),
-        (("a", 0, None), ApiError.NO_REASSIGNMENT_IN_PROGRESS, None),
-        (
-            ("a", 0, ()),
-            ApiError.INVALID_REPLICA_ASSIGNMENT,
-            "The manual partition assignment includes an empty replica list.",
-        ),
-        (
-            ("a", 0, (1, 9)),
-            ApiError.INVALID_REPLICA_ASSIGNMENT,
-            "The manual partition assignment includes broker 9, but no such broker is registered.",
-        ),
-        (
-            ("a", 0, (3, 3)),
-            ApiError.INVALID_REPLICA_ASSIGNMENT,
-            "The manual partition assignment includes the broker 3 more than once.",
-        ),
-        (
-            ("a", 0, (1, 2, 3)),
-            ApiError.INVALID_REPLICATION_FACTOR,
-            "The replication factor is changed from 2 to 3",
-        ),
+MANUAL = "The manual partition assignment includes "
+REFUSALS: dict[ApiError, list[tuple[Asked, str | None]]] = {
+    ApiError.UNKNOWN_TOPIC_OR_PARTITION: [
+        (("x", 0, (1,)), "Unable to find a topic named x."),
+        (("a", 1, (1,)), "Unable to find partition a:1."),
     ],
+    ApiError.NO_REASSIGNMENT_IN_PROGRESS: [(("a", 0, None), None)],
+    ApiError.INVALID_REPLICA_ASSIGNMENT: [
+        (("a", 0, ()), MANUAL + "an empty replica list."),
+        (("a", 0, (1, 9)), MANUAL + "broker 9, but no such broker is registered."),
+        (("a", 0, (3, 3)), MANUAL + "the broker 3 more than once."),
+    ],
+    ApiError.INVALID_REPLICATION_FACTOR: [
+        (("a", 0, (1, 2, 3)), "The replication factor is changed from 2 to 3")
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code", "message"),
+    [(wanted, code, message) for code, rows in REFUSALS.items() for wanted, message in rows],
 )
-def test_a_move_is_refused(asked: Asked, code: ApiError, message: str | None) -> None:
-    state, answers = moved(IMAGE, asked, may_change_factor=False)
+def test_a_move_is_refused(wanted: Asked, code: ApiError, message: str | None) -> None:
+    state, answers = moved(IMAGE, wanted, may_change_factor=False)
     assert answers == [(code, message)]
     assert state == IMAGE.topics.by_id[A].partitions[0]
 
@@ -197,9 +177,5 @@ def test_a_partition_that_is_asked_twice_is_moved_on_from_the_first_move() -> No
 
 def test_moves_beyond_the_limit_are_refused() -> None:
     _, answers = moved(IMAGE, ("a", 0, (3, 4)), records_max=0)
-    assert answers == [
-        (
-            ApiError.POLICY_VIOLATION,
-            "Unable to perform excessively large batch operation.",
-        )
-    ]
+    problem = "Unable to perform excessively large batch operation."
+    assert answers == [(ApiError.POLICY_VIOLATION, problem)]

@@ -5,21 +5,19 @@ from typing import Any
 import pytest
 
 from splitbrain.nodes.metadata import records
-from splitbrain.nodes.metadata.records import PartitionChangeRecord
 from splitbrain.nodes.wire.apis import ApiKey
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families import partitions
-from tests.unit.nodes.controller.led_cluster import TOPIC_ID, Cluster, directory
+from tests.unit.nodes.controller.led_cluster import TOPIC_ID, Cluster, changed, directory
 
 
-def cluster_of(*assignments: tuple[int, ...], **said: Any) -> Cluster:
-    cluster = Cluster()
-    cluster.start(1, 2, 3, 4)
-    cluster.add_topic(*(assignments or ((1, 2, 3),)), **said)
+def cluster_of(*assignments: tuple[int, ...], **fields: Any) -> Cluster:
+    cluster = Cluster(1, 2, 3, 4)
+    cluster.add_topic(*(assignments or ((1, 2, 3),)), **fields)
     return cluster
 
 
-def proposal(cluster: Cluster, isr: tuple[int, ...] = (1, 2, 3), **said: Any) -> Any:
+def proposal(cluster: Cluster, isr: tuple[int, ...] = (1, 2, 3), **fields: Any) -> Any:
     """A proposal of the present state with the brokers' present epochs."""
     known = cluster.image.topics.partition(TOPIC_ID, 0)
     assert known is not None
@@ -32,58 +30,53 @@ def proposal(cluster: Cluster, isr: tuple[int, ...] = (1, 2, 3), **said: Any) ->
             for each in isr
         ),
     }
-    return partitions.PartitionToAlter(**(whole | said))
+    return partitions.PartitionToAlter(**(whole | fields))
 
 
 def request(
-    cluster: Cluster, *proposals: Any, broker_id: int = 1, topic_id: str = TOPIC_ID, **said: Any
+    cluster: Cluster, *proposals: Any, broker_id: int = 1, topic_id: str = TOPIC_ID, **fields: Any
 ) -> partitions.AlterPartitionRequest:
     whole: dict[str, Any] = {
         "broker_id": broker_id,
         "broker_epoch": cluster.epoch(broker_id),
         "topics": (partitions.TopicToAlter(topic_id=topic_id, partitions=proposals),),
     }
-    return partitions.AlterPartitionRequest(**(whole | said))
+    return partitions.AlterPartitionRequest(**(whole | fields))
 
 
-def decided(cluster: Cluster, asked: partitions.AlterPartitionRequest, version: int = 3) -> Any:
-    return cluster.decide(ApiKey.ALTER_PARTITION, asked, version)
+def decided(cluster: Cluster, request: partitions.AlterPartitionRequest, version: int = 3) -> Any:
+    return cluster.decide(ApiKey.ALTER_PARTITION, request, version)
 
 
-def outcome(cluster: Cluster, *proposals: Any, **said: Any) -> Any:
-    decision = decided(cluster, request(cluster, *proposals, **said))
+def outcome(cluster: Cluster, *proposals: Any, **fields: Any) -> Any:
+    decision = decided(cluster, request(cluster, *proposals, **fields))
     assert decision.answer.error_code == ApiError.NONE
     (topic,) = decision.answer.topics
-    (told,) = topic.partitions
-    return told, decision.records
+    (outcome,) = topic.partitions
+    return outcome, decision.records
 
 
-def refused(cluster: Cluster, *proposals: Any, **said: Any) -> ApiError:
-    told, written = outcome(cluster, *proposals, **said)
+def refused(cluster: Cluster, *proposals: Any, **fields: Any) -> ApiError:
+    entry, written = outcome(cluster, *proposals, **fields)
     assert not written
-    assert (told.leader_id, told.leader_epoch, told.isr, told.partition_epoch) == (0, 0, (), 0)
-    return ApiError(told.error_code)
+    assert (entry.leader_id, entry.leader_epoch, entry.isr, entry.partition_epoch) == (0, 0, (), 0)
+    return ApiError(entry.error_code)
 
 
 def test_a_smaller_isr_is_written_and_answered() -> None:
     cluster = cluster_of()
-    told, written = outcome(cluster, proposal(cluster, (1, 3)))
-    assert written == [PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, isr=(1, 3))]
-    assert told == partitions.AlteredPartition(
-        partition_index=0,
-        error_code=0,
-        leader_id=1,
-        leader_epoch=0,
-        isr=(1, 3),
-        partition_epoch=1,
+    entry, written = outcome(cluster, proposal(cluster, (1, 3)))
+    assert written == [changed(0, isr=(1, 3))]
+    assert entry == partitions.AlteredPartition(
+        partition_index=0, error_code=0, leader_id=1, leader_epoch=0, isr=(1, 3), partition_epoch=1
     )
 
 
 def test_what_is_so_already_is_answered_and_not_written() -> None:
     cluster = cluster_of()
-    told, written = outcome(cluster, proposal(cluster))
+    entry, written = outcome(cluster, proposal(cluster))
     assert not written
-    assert (told.error_code, told.isr, told.partition_epoch) == (0, (1, 2, 3), 0)
+    assert (entry.error_code, entry.isr, entry.partition_epoch) == (0, (1, 2, 3), 0)
 
 
 def test_versions_without_broker_epochs_name_brokers_alone() -> None:
@@ -120,7 +113,7 @@ def test_what_is_not_there_is_said() -> None:
 
 def test_epochs_are_checked_both_ways() -> None:
     cluster = cluster_of(leader_epoch=5, partition_epoch=5)
-    for said, code in (
+    for fields, code in (
         ({"leader_epoch": 6}, ApiError.NOT_CONTROLLER),
         ({"partition_epoch": 6}, ApiError.NOT_CONTROLLER),
         ({"leader_epoch": 4}, ApiError.FENCED_LEADER_EPOCH),
@@ -128,7 +121,7 @@ def test_epochs_are_checked_both_ways() -> None:
         ({"leader_epoch": 4, "partition_epoch": 6}, ApiError.NOT_CONTROLLER),
         ({"leader_epoch": 4, "partition_epoch": 4}, ApiError.FENCED_LEADER_EPOCH),
     ):
-        assert refused(cluster, proposal(cluster, (1, 2), **said)) == code
+        assert refused(cluster, proposal(cluster, (1, 2), **fields)) == code
     stale = proposal(cluster, (2,), partition_epoch=4)
     assert refused(cluster, stale, broker_id=2) == ApiError.INVALID_REQUEST
 
@@ -146,8 +139,8 @@ def test_recovery_ends_once_and_never_begins_by_a_proposal() -> None:
     cluster = cluster_of(isr=(1,), leader_recovery_state=1)
     more = proposal(cluster, (1, 2), leader_recovery_state=1)
     assert refused(cluster, more) == ApiError.INVALID_REQUEST
-    told, written = outcome(cluster, proposal(cluster, (1, 2)))
-    assert (told.error_code, told.leader_recovery_state) == (0, 0)
+    entry, written = outcome(cluster, proposal(cluster, (1, 2)))
+    assert (entry.error_code, entry.leader_recovery_state) == (0, 0)
     assert (written[0].leader_recovery_state, written[0].isr) == (0, (1, 2))
 
 
@@ -179,23 +172,23 @@ def test_who_may_have_lost_what_it_had_is_not_taken_in(why: str) -> None:
 def test_an_unknown_broker_epoch_is_not_compared() -> None:
     cluster = cluster_of(isr=(1,))
     members = tuple(partitions.InSyncBroker(broker_id=each) for each in (1, 2))
-    told, _ = outcome(cluster, proposal(cluster, new_isr_with_epochs=members))
-    assert told.error_code == ApiError.NONE
+    entry, _ = outcome(cluster, proposal(cluster, new_isr_with_epochs=members))
+    assert entry.error_code == ApiError.NONE
 
 
 def test_who_ends_its_own_leadership_is_told_of_the_new_leader() -> None:
     cluster = cluster_of((1, 2, 3), isr=(1, 2), removing_replicas=(1,), adding_replicas=(3,))
-    told, written = outcome(cluster, proposal(cluster, (1, 2, 3)))
-    assert told.error_code == ApiError.NEW_LEADER_ELECTED
-    assert (told.leader_id, told.isr) == (0, ())
+    entry, written = outcome(cluster, proposal(cluster, (1, 2, 3)))
+    assert entry.error_code == ApiError.NEW_LEADER_ELECTED
+    assert (entry.leader_id, entry.isr) == (0, ())
     assert (written[0].leader, written[0].isr, written[0].replicas) == (2, (2, 3), (2, 3))
 
 
 def test_who_ends_a_move_and_leads_on_is_told_its_new_epoch() -> None:
     cluster = cluster_of((1, 2, 3), isr=(1, 2), removing_replicas=(2,), adding_replicas=(3,))
-    told, written = outcome(cluster, proposal(cluster, (1, 2, 3)))
-    assert (told.error_code, told.leader_id, told.leader_epoch) == (0, 1, 1)
-    assert told.isr == (1, 3)
+    entry, written = outcome(cluster, proposal(cluster, (1, 2, 3)))
+    assert (entry.error_code, entry.leader_id, entry.leader_epoch) == (0, 1, 1)
+    assert entry.isr == (1, 3)
     assert written[0].directories == (directory(1), directory(3))
 
 
@@ -203,7 +196,7 @@ def test_each_partition_has_its_own_outcome() -> None:
     cluster = cluster_of((1, 2), (1, 2), (2, 1))
     wanted = [proposal(cluster, (1,), partition_index=each) for each in (0, 2, 1)]
     decision = decided(cluster, request(cluster, *wanted))
-    told = decision.answer.topics[0].partitions
-    assert [each.partition_index for each in told] == [0, 2, 1]
-    assert [each.error_code for each in told] == [0, ApiError.INVALID_REQUEST, 0]
+    outcome = decision.answer.topics[0].partitions
+    assert [each.partition_index for each in outcome] == [0, 2, 1]
+    assert [each.error_code for each in outcome] == [0, ApiError.INVALID_REQUEST, 0]
     assert [each.partition_id for each in decision.records] == [0, 1]

@@ -16,30 +16,29 @@ from splitbrain.nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Off
 from splitbrain.nodes.wire.apis import ApiKey
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.partitions import ElectLeadersRequest, PartitionsToElect
-from tests.unit.nodes.controller.led_cluster import CLUSTER_ID, SECOND, TOPIC_ID, Cluster
+from tests.unit.nodes.controller.led_cluster import CLUSTER_ID, SECOND, Cluster, changed
 
 PREFERRED, UNCLEAN = 0, 1
 
 
-def cluster_of(*alive: int, **said: Any) -> Cluster:
+def cluster_of(*alive: int, **fields: Any) -> Cluster:
     """Brokers 1 and 2, of which these are alive, and one partition on both."""
-    cluster = Cluster()
-    cluster.start(1, 2)
-    cluster.add_topic((1, 2), **said)
+    cluster = Cluster(1, 2)
+    cluster.add_topic((1, 2), **fields)
     for broker_id in {1, 2} - set(alive):
         cluster.append([FenceBrokerRecord(broker_id, cluster.epoch(broker_id))])
     return cluster
 
 
 def request(
-    asked: Sequence[tuple[str, tuple[int, ...]]] | None, election: int = PREFERRED
+    wanted: Sequence[tuple[str, tuple[int, ...]]] | None, election: int = PREFERRED
 ) -> ElectLeadersRequest:
     return ElectLeadersRequest(
         election_type=election,
         topic_partitions=(
             None
-            if asked is None
-            else tuple(PartitionsToElect(topic=name, partitions=each) for name, each in asked)
+            if wanted is None
+            else tuple(PartitionsToElect(topic=name, partitions=each) for name, each in wanted)
         ),
     )
 
@@ -56,7 +55,7 @@ def codes(decision: Any) -> list[tuple[str, list[tuple[int, int]]]]:
 
 
 @pytest.mark.parametrize(
-    ("alive", "said", "election", "code", "leader"),
+    ("alive", "fields", "election", "code", "leader"),
     [
         ((1, 2), {}, PREFERRED, ApiError.ELECTION_NOT_NEEDED, None),
         ((1, 2), {"leader": 2}, PREFERRED, ApiError.NONE, 1),
@@ -71,9 +70,13 @@ def codes(decision: Any) -> list[tuple[str, list[tuple[int, int]]]]:
     ],
 )  # fmt: skip
 def test_an_election_is_held_if_it_is_needed_and_can_be(
-    alive: tuple[int, ...], said: dict[str, Any], election: int, code: ApiError, leader: int | None
+    alive: tuple[int, ...],
+    fields: dict[str, Any],
+    election: int,
+    code: ApiError,
+    leader: int | None,
 ) -> None:
-    cluster = cluster_of(*alive, **said)
+    cluster = cluster_of(*alive, **fields)
     decision = decided(cluster, [("t", (0,))], election)
     assert decision.answer.error_code == ApiError.NONE
     assert codes(decision) == [("t", [(0, code)])]
@@ -81,7 +84,7 @@ def test_an_election_is_held_if_it_is_needed_and_can_be(
 
 
 @pytest.mark.parametrize(
-    ("asked", "alive", "said", "election", "words"),
+    ("wanted", "alive", "fields", "election", "words"),
     [
         (("u", 0), (1, 2), {}, PREFERRED, "No such topic as u"),
         (("t", 1), (1, 2), {}, PREFERRED, "No such partition as t-1"),
@@ -95,10 +98,14 @@ def test_an_election_is_held_if_it_is_needed_and_can_be(
     ],
 )
 def test_why_there_was_no_election_is_said_in_a_real_controllers_words(
-    asked: tuple[str, int], alive: tuple[int, ...], said: dict[str, Any], election: int, words: str
+    wanted: tuple[str, int],
+    alive: tuple[int, ...],
+    fields: dict[str, Any],
+    election: int,
+    words: str,
 ) -> None:
-    name, number = asked
-    decision = decided(cluster_of(*alive, **said), [(name, (number,))], election)
+    name, number = wanted
+    decision = decided(cluster_of(*alive, **fields), [(name, (number,))], election)
     (topic,) = decision.answer.replica_election_results
     assert [each.error_message for each in topic.partition_result] == [words]
 
@@ -134,8 +141,7 @@ def test_an_unknown_election_fails_every_partition() -> None:
 
 
 def test_a_request_holds_no_more_elections_than_a_batch_takes() -> None:
-    cluster = Cluster(records_per_batch_max=1)
-    cluster.start(1, 2)
+    cluster = Cluster(1, 2, records_per_batch_max=1)
     cluster.add_topic((1, 2), (1, 2), leader=2)
     decision = decided(cluster, None)
     assert decision.answer.error_code == ApiError.POLICY_VIOLATION
@@ -146,8 +152,7 @@ def test_partitions_go_back_to_their_preferred_leaders_some_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(leader_elections, "ELECTIONS_PER_EVENT_MAX", 2)
-    cluster = Cluster()
-    cluster.start(1, 2)
+    cluster = Cluster(1, 2)
     cluster.add_topic((1, 2), (1, 2), (1, 2), leader=2)
     cluster.add_topic((1, 2), name="u")
     assert len(cluster.act(balance(cluster.view)).records) == 2
@@ -166,11 +171,7 @@ def test_an_unclean_election_comes_by_itself_only_where_the_topic_allows_it() ->
     assert elect_unclean(cluster.view) is None
     cluster.allow_unclean()
     decision = cluster.act(elect_unclean(cluster.view))
-    assert list(decision.records) == [
-        PartitionChangeRecord(
-            partition_id=0, topic_id=TOPIC_ID, leader=2, isr=(2,), leader_recovery_state=1
-        )
-    ]
+    assert list(decision.records) == [changed(0, leader=2, isr=(2,), leader_recovery_state=1)]
     assert elect_unclean(cluster.view) is None
 
 

@@ -20,11 +20,10 @@ from tests.unit.nodes.controller.led_cluster import TOPIC_ID, Cluster, directory
 PREFERRED, UNCLEAN = Election.PREFERRED, Election.UNCLEAN
 
 
-def cluster_of(*alive: int, **said: Any) -> Cluster:
+def cluster_of(*alive: int, **fields: Any) -> Cluster:
     """Brokers 1 to 4, of which these are alive; a partition on 1, 2 and 3."""
-    cluster = Cluster()
-    cluster.start(1, 2, 3, 4)
-    cluster.add_topic((1, 2, 3), **said)
+    cluster = Cluster(1, 2, 3, 4)
+    cluster.add_topic((1, 2, 3), **fields)
     for broker_id in {1, 2, 3, 4} - set(alive):
         known = cluster.image.brokers[broker_id]
         cluster.append([records.FenceBrokerRecord(broker_id, known.broker_epoch)])
@@ -37,8 +36,8 @@ def changed(cluster: Cluster, **target: Any) -> PartitionChangeRecord | None:
     return partition_change(cluster.image, at, Target(**target))
 
 
-def expected(**said: Any) -> PartitionChangeRecord:
-    return PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, **said)
+def expected(**fields: Any) -> PartitionChangeRecord:
+    return PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, **fields)
 
 
 @pytest.mark.parametrize("election", Election)

@@ -23,7 +23,7 @@ def brokers_of(text: str) -> list[UsableBroker]:
     ]
 
 
-def told(brokers: list[UsableBroker], partitions: int, factor: int, fraction: float) -> str:
+def placements(brokers: list[UsableBroker], partitions: int, factor: int, fraction: float) -> str:
     try:
         placed = place(brokers, partitions, factor, FixedFraction(fraction))
     except Refusal as refusal:
@@ -36,7 +36,7 @@ def test_replicas_go_where_a_real_controller_puts_them() -> None:
     refused = 0
     for line in lines:
         fraction, brokers, partitions, factor, expected = line.split("\t")
-        found = told(brokers_of(brokers), int(partitions), int(factor), float(fraction))
+        found = placements(brokers_of(brokers), int(partitions), int(factor), float(fraction))
         assert found == expected, line
         refused += expected.startswith("!")
     assert 100 < refused < len(lines) - 100

@@ -134,12 +134,12 @@ def test_every_partition_that_should_move_is_told() -> None:
         )
     )
     answer = refuse(ApiKey.ALTER_PARTITION_REASSIGNMENTS, request, 1, _CODE, "why")
-    told = ReassignedPartition(partition_index=3, error_code=_CODE, error_message="why")
+    outcome = ReassignedPartition(partition_index=3, error_code=_CODE, error_message="why")
     assert answer == AlterPartitionReassignmentsResponse(
         throttle_time_ms=0,
         error_code=_CODE,
         error_message="why",
-        responses=(ReassignedTopic(name="t", partitions=(told,)),),
+        responses=(ReassignedTopic(name="t", partitions=(outcome,)),),
     )
 
 

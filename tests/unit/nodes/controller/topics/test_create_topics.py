@@ -123,12 +123,12 @@ def test_the_answer_tells_all_configs_sorted_with_their_sources() -> None:
     image = image_with([broker(1), cluster])
     _, (answer,) = decided(wanted(cleanup_policy=" compact"), image=image)
     assert answer.configs is not None
-    told = {config.name: (config.value, config.config_source) for config in answer.configs}
-    assert list(told) == sorted(told)
-    assert len(told) == 33
-    assert told["cleanup.policy"] == (" compact", 1)
-    assert told["retention.ms"] == ("7200000", 3)
-    assert told["min.cleanable.dirty.ratio"] == ("0.5", 5)
+    configs = {config.name: (config.value, config.config_source) for config in answer.configs}
+    assert list(configs) == sorted(configs)
+    assert len(configs) == 33
+    assert configs["cleanup.policy"] == (" compact", 1)
+    assert configs["retention.ms"] == ("7200000", 3)
+    assert configs["min.cleanable.dirty.ratio"] == ("0.5", 5)
     assert not any(config.read_only or config.is_sensitive for config in answer.configs)
 
 
@@ -139,141 +139,102 @@ def test_minus_one_stands_for_the_defaults() -> None:
 
 
 def test_validating_answers_the_same_and_writes_nothing() -> None:
-    asked = (wanted("a", 2), wanted("b", 0), wanted("a b"))
-    decision, answers = decided(*asked)
-    validated, same = decided(*asked, validate_only=True)
+    creation = (wanted("a", 2), wanted("b", 0), wanted("a b"))
+    decision, answers = decided(*creation)
+    validated, same = decided(*creation, validate_only=True)
     assert same == answers
     assert decision.records
     assert validated.records == ()
 
 
 PLACEMENT = "Unable to replicate the partition {} time(s): "
-REFUSALS = [
-    (
-        wanted("a b"),
-        ApiError.INVALID_TOPIC_EXCEPTION,
+TO_LEAD = "All brokers specified in the manual partition assignment for partition {} are fenced or "
+TO_LEAD += "in controlled shutdown."
+MANUAL = "The manual partition assignment includes "
+SET_TO_DEFAULT = "A manual partition assignment was specified, but {} was not set to -1."
+REFUSALS = {
+    ApiError.INVALID_TOPIC_EXCEPTION: [
         (
-            "Topic name is invalid: 'a b' contains one or more characters other than ASCII "
-            "alphanumerics, '.', '_' and '-'"
+            wanted("a b"),
+            (
+                "Topic name is invalid: 'a b' contains one or more characters other than ASCII "
+                "alphanumerics, '.', '_' and '-'"
+            ),
         ),
-    ),
-    (
-        wanted("old_topic"),
-        ApiError.INVALID_TOPIC_EXCEPTION,
-        "Topic 'old_topic' collides with existing topic: old.topic",
-    ),
-    (
-        wanted("old.topic"),
-        ApiError.TOPIC_ALREADY_EXISTS,
-        "Topic 'old.topic' already exists.",
-    ),
-    (
-        wanted("__cluster_metadata"),
-        ApiError.INVALID_REQUEST,
-        "Creation of internal topic __cluster_metadata is prohibited.",
-    ),
-    (
-        wanted(retention_ms=None, segment_ms=None),
-        ApiError.INVALID_CONFIG,
-        "Null value not supported for topic configs: retention.ms,segment.ms",
-    ),
-    (wanted(no_such="1"), ApiError.INVALID_CONFIG, "Unknown topic config name: no.such"),
-    (
-        wanted(retention_ms="x"),
-        ApiError.INVALID_CONFIG,
-        "Invalid value x for configuration retention.ms: Not a number of type LONG",
-    ),
-    (
-        wanted(partitions=-1, assignments={0: (1,)}),
-        ApiError.INVALID_REQUEST,
-        "A manual partition assignment was specified, but replication factor was not set to -1.",
-    ),
-    (
-        wanted(factor=-1, assignments={0: (1,)}),
-        ApiError.INVALID_REQUEST,
-        "A manual partition assignment was specified, but numPartitions was not set to -1.",
-    ),
-    (
-        manual(()),
-        ApiError.INVALID_REPLICA_ASSIGNMENT,
-        "The manual partition assignment includes an empty replica list.",
-    ),
-    (
-        manual((1, 9)),
-        ApiError.INVALID_REPLICA_ASSIGNMENT,
-        "The manual partition assignment includes broker 9, but no such broker is registered.",
-    ),
-    (
-        manual((1, 2, 1)),
-        ApiError.INVALID_REPLICA_ASSIGNMENT,
-        "The manual partition assignment includes the broker 1 more than once.",
-    ),
-    (
-        manual((1, 2), (1,)),
-        ApiError.INVALID_REPLICA_ASSIGNMENT,
+        (wanted("old_topic"), "Topic 'old_topic' collides with existing topic: old.topic"),
+    ],
+    ApiError.TOPIC_ALREADY_EXISTS: [(wanted("old.topic"), "Topic 'old.topic' already exists.")],
+    ApiError.INVALID_REQUEST: [
         (
-            "The manual partition assignment includes a partition with 1 replica(s), but this is "
-            "not consistent with previous partitions, which have 2 replica(s)."
+            wanted("__cluster_metadata"),
+            "Creation of internal topic __cluster_metadata is prohibited.",
         ),
-    ),
-    (
-        manual((1,), (4,)),
-        ApiError.INVALID_REPLICA_ASSIGNMENT,
+        (wanted(partitions=-1, assignments={0: (1,)}), SET_TO_DEFAULT.format("replication factor")),
+        (wanted(factor=-1, assignments={0: (1,)}), SET_TO_DEFAULT.format("numPartitions")),
+    ],
+    ApiError.INVALID_CONFIG: [
         (
-            "All brokers specified in the manual partition assignment for partition 1 are fenced "
-            "or in controlled shutdown."
+            wanted(retention_ms=None, segment_ms=None),
+            "Null value not supported for topic configs: retention.ms,segment.ms",
         ),
-    ),
-    (
-        manual((5, 4)),
-        ApiError.INVALID_REPLICA_ASSIGNMENT,
+        (wanted(no_such="1"), "Unknown topic config name: no.such"),
         (
-            "All brokers specified in the manual partition assignment for partition 0 are fenced "
-            "or in controlled shutdown."
+            wanted(retention_ms="x"),
+            "Invalid value x for configuration retention.ms: Not a number of type LONG",
         ),
-    ),
-    (
-        wanted(partitions=-1, factor=-1, assignments={0: (1,), 2: (1,)}),
-        ApiError.INVALID_REPLICA_ASSIGNMENT,
-        "partitions should be a consecutive 0-based integer sequence",
-    ),
-    (
-        msgspec.structs.replace(manual((1,)), assignments=manual((1,)).assignments * 2),
-        ApiError.INVALID_REPLICA_ASSIGNMENT,
-        "Found multiple manual partition assignments for partition 0",
-    ),
-    *(
+    ],
+    ApiError.INVALID_REPLICA_ASSIGNMENT: [
+        (manual(()), MANUAL + "an empty replica list."),
+        (manual((1, 9)), MANUAL + "broker 9, but no such broker is registered."),
+        (manual((1, 2, 1)), MANUAL + "the broker 1 more than once."),
         (
-            wanted(factor=factor),
-            ApiError.INVALID_REPLICATION_FACTOR,
-            "Replication factor must be larger than 0, or -1 to use the default value.",
-        )
-        for factor in (0, -2)
-    ),
-    *(
+            manual((1, 2), (1,)),
+            MANUAL + "a partition with 1 replica(s), but this is not consistent with previous "
+            "partitions, which have 2 replica(s).",
+        ),
+        (manual((1,), (4,)), TO_LEAD.format(1)),
+        (manual((5, 4)), TO_LEAD.format(0)),
         (
-            wanted(partitions=partitions),
-            ApiError.INVALID_PARTITIONS,
-            "Number of partitions was set to an invalid non-positive value.",
-        )
-        for partitions in (0, -2)
-    ),
-    (
-        wanted(factor=5),
-        ApiError.INVALID_REPLICATION_FACTOR,
-        PLACEMENT.format(5) + "The target replication factor of 5 cannot be reached because only "
-        "4 broker(s) are registered or some brokers have all their log directories cordoned.",
-    ),
-]
+            wanted(partitions=-1, factor=-1, assignments={0: (1,), 2: (1,)}),
+            "partitions should be a consecutive 0-based integer sequence",
+        ),
+        (
+            msgspec.structs.replace(manual((1,)), assignments=manual((1,)).assignments * 2),
+            "Found multiple manual partition assignments for partition 0",
+        ),
+    ],
+    ApiError.INVALID_REPLICATION_FACTOR: [
+        *(
+            (
+                wanted(factor=factor),
+                "Replication factor must be larger than 0, or -1 to use the default value.",
+            )
+            for factor in (0, -2)
+        ),
+        (
+            wanted(factor=5),
+            PLACEMENT.format(5) + "The target replication factor of 5 cannot be reached because "
+            "only 4 broker(s) are registered or some brokers have all their log directories "
+            "cordoned.",
+        ),
+    ],
+    ApiError.INVALID_PARTITIONS: [
+        (wanted(partitions=each), "Number of partitions was set to an invalid non-positive value.")
+        for each in (0, -2)
+    ],
+}
 
 
-@pytest.mark.parametrize(("asked", "code", "message"), REFUSALS)
+@pytest.mark.parametrize(
+    ("creation", "code", "message"),
+    [(creation, code, message) for code, rows in REFUSALS.items() for creation, message in rows],
+)
 def test_a_topic_is_refused_and_the_others_are_made(
-    asked: CreatableTopic, code: ApiError, message: str
+    creation: CreatableTopic, code: ApiError, message: str
 ) -> None:
-    decision, answers = decided(asked, wanted("other"))
+    decision, answers = decided(creation, wanted("other"))
     found = {answer.name: answer for answer in answers}
-    refused = found[asked.name]
+    refused = found[creation.name]
     assert (refused.error_code, refused.error_message) == (code, message)
     assert (refused.topic_id, refused.num_partitions, refused.configs) == (NO_UUID, -1, ())
     assert found["other"].error_code == 0
@@ -314,52 +275,39 @@ def test_names_of_one_request_do_not_collide() -> None:
 
 
 def test_the_last_of_two_values_of_a_config_counts() -> None:
-    asked = wanted(retention_ms="5")
+    creation = wanted(retention_ms="5")
     twice = msgspec.structs.replace(
-        asked, configs=(*asked.configs, ConfigValue(name="retention.ms", value="6"))
+        creation, configs=(*creation.configs, ConfigValue(name="retention.ms", value="6"))
     )
     decision, _ = decided(twice)
     assert applied(IMAGE, decision).configs[(2, "t")] == {"retention.ms": "6"}
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("sizes", "message"),
     [
-        (
-            (wanted("a", 6), wanted("b", 5)),
-            "Excessively large number of partitions per request.",
-        ),
-        (
-            (wanted("a", 5), wanted("b", 5)),
-            "Unable to perform excessively large batch operation.",
-        ),
+        ((6, 5), "Excessively large number of partitions per request."),
+        ((5, 5), "Unable to perform excessively large batch operation."),
     ],
 )
-def test_too_many_records_refuse_the_whole_request(
-    asked: tuple[CreatableTopic, ...], message: str
-) -> None:
+def test_too_many_records_refuse_the_whole_request(sizes: tuple[int, ...], message: str) -> None:
+    creation = [wanted(name, size) for name, size in zip("ab", sizes, strict=True)]
     settings = ControllerSettings(records_per_batch_max=10)
-    decision, answers = decided(*asked, settings=settings)
+    decision, answers = decided(*creation, settings=settings)
     assert decision.records == ()
     assert [(each.name, each.error_code, each.error_message) for each in answers] == [
-        (each.name, ApiError.POLICY_VIOLATION, message) for each in asked
+        (each.name, ApiError.POLICY_VIOLATION, message) for each in creation
     ]
-
-
-def test_as_many_records_as_allowed_are_made() -> None:
-    settings = ControllerSettings(records_per_batch_max=10)
     decision, _ = decided(wanted("a", 9), settings=settings)
-    assert len(decision.records) == 10
+    assert len(decision.records) == 10, "as many as are allowed"
 
 
 def test_topic_ids_differ_within_a_request_and_from_those_that_are_there() -> None:
-    topics = [wanted(f"t{number}") for number in range(3)]
-    request = CreateTopicsRequest(topics=tuple(topics))
-    first = create_topics(view_of(IMAGE, random.Random(3)), request, 7)
-    image = applied(IMAGE, first)
-    again = CreateTopicsRequest(topics=tuple(wanted(f"u{number}") for number in range(3)))
-    second = create_topics(view_of(image, random.Random(3)), again, 7)
-    assert len(applied(image, second).topics.by_id) == 7
+    image = IMAGE
+    for name in "tu":
+        request = CreateTopicsRequest(topics=tuple(wanted(f"{name}{each}") for each in range(3)))
+        image = applied(image, create_topics(view_of(image, random.Random(3)), request, 7))
+    assert len(image.topics.by_id) == 7
 
 
 @pytest.mark.parametrize("version", range(2, 8))
@@ -369,13 +317,8 @@ def test_every_version_can_say_the_answer(version: int) -> None:
 
 
 def test_who_is_fenced_is_on_no_way_out_any_more_and_may_hold_replicas() -> None:
-    image = image_with(
-        [
-            broker(1),
-            broker(2, fenced=True, shutting_down=True),
-            broker(3, shutting_down=True),
-        ]
-    )
+    gone, leaving = broker(2, fenced=True, shutting_down=True), broker(3, shutting_down=True)
+    image = image_with([broker(1), gone, leaving])
     decision, _ = decided(wanted("t", 1, 2), image=image)
     (placed,) = [each for each in decision.records if isinstance(each, records.PartitionRecord)]
     assert (placed.replicas, placed.isr) == ((1, 2), (1,))

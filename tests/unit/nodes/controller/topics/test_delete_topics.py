@@ -51,6 +51,8 @@ SUPPLIED = (
     ApiError.INVALID_REQUEST,
     "The provided topic name maps to an ID that was already supplied.",
 )
+BOTH = (ApiError.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+NEITHER = (ApiError.INVALID_REQUEST, "Neither topic name nor id were specified.")
 DONE = (ApiError.NONE, None)
 
 
@@ -63,31 +65,14 @@ def twice(what: str) -> tuple[ApiError, str]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "answers", "left"),
+    ("entry", "answers", "left"),
     [
         ([item("a"), item(None, B)], [("a", A, *DONE), ("b", B, *DONE)], set[str]()),
         ([item("x")], [("x", NO_UUID, *UNKNOWN_NAME)], {"a", "b"}),
         ([item("")], [("", NO_UUID, *UNKNOWN_NAME)], {"a", "b"}),
         ([item(None, C)], [(None, C, *UNKNOWN_ID)], {"a", "b"}),
-        (
-            [item(), item()],
-            [(None, NO_UUID, ApiError.INVALID_REQUEST, "Neither topic name nor id were specified.")]
-            * 2,
-            {"a", "b"},
-        ),
-        (
-            [item("a", A), item("b")],
-            [
-                (
-                    "a",
-                    A,
-                    ApiError.INVALID_REQUEST,
-                    "You may not specify both topic name and topic id.",
-                ),
-                ("b", B, *DONE),
-            ],
-            {"a"},
-        ),
+        ([item(), item()], [(None, NO_UUID, *NEITHER)] * 2, {"a", "b"}),
+        ([item("a", A), item("b")], [("a", A, *BOTH), ("b", B, *DONE)], {"a"}),
         (
             [item("a"), item("b"), item("a"), item("a")],
             [("a", NO_UUID, *twice("name")), ("b", B, *DONE)],
@@ -109,11 +94,11 @@ def twice(what: str) -> tuple[ApiError, str]:
     ],
 )
 def test_topics_are_deleted_by_name_or_by_id(
-    asked: list[TopicToDelete],
+    entry: list[TopicToDelete],
     answers: list[tuple[str | None, str, ApiError, str | None]],
     left: set[str],
 ) -> None:
-    request = DeleteTopicsRequest(topics=tuple(asked), timeout_ms=1)
+    request = DeleteTopicsRequest(topics=tuple(entry), timeout_ms=1)
     decision = delete_topics(view_of(IMAGE), request, 6)
     assert decision.answer == DeleteTopicsResponse(
         throttle_time_ms=0,
@@ -188,58 +173,45 @@ def test_validating_partitions_writes_nothing() -> None:
     assert image == IMAGE
 
 
-@pytest.mark.parametrize(
-    ("asked", "code", "message"),
-    [
-        (more("x", 3), ApiError.UNKNOWN_TOPIC_OR_PARTITION, None),
-        (more("a", 2), ApiError.INVALID_PARTITIONS, "Topic already has 2 partition(s)."),
-        (
-            more("a", 1),
-            ApiError.INVALID_PARTITIONS,
-            "The topic a currently has 2 partition(s); 1 would not be an increase.",
-        ),
-        (
-            more("a", 4, (1, 2)),
-            ApiError.INVALID_REPLICA_ASSIGNMENT,
-            "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified.",
-        ),
-        (
-            more("a", 3, ours=False),
-            ApiError.INVALID_REPLICA_ASSIGNMENT,
-            "Attempted to add 1 additional partition(s), but only 0 assignment(s) were specified.",
-        ),
+ATTEMPTED = "Attempted to add {} additional partition(s), but only {} assignment(s) were specified."
+MANUAL = "The manual partition assignment includes "
+REFUSALS: dict[ApiError, list[tuple[TopicToEnlarge, str | None]]] = {
+    ApiError.UNKNOWN_TOPIC_OR_PARTITION: [(more("x", 3), None)],
+    ApiError.INVALID_PARTITIONS: [
+        (more("a", 2), "Topic already has 2 partition(s)."),
+        (more("a", 1), "The topic a currently has 2 partition(s); 1 would not be an increase."),
+    ],
+    ApiError.INVALID_REPLICA_ASSIGNMENT: [
+        (more("a", 4, (1, 2)), ATTEMPTED.format(2, 1)),
+        (more("a", 3, ours=False), ATTEMPTED.format(1, 0)),
         (
             more("a", 3, (1,)),
-            ApiError.INVALID_REPLICA_ASSIGNMENT,
-            (
-                "The manual partition assignment includes a partition with 1 replica(s), but this "
-                "is not consistent with previous partitions, which have 2 replica(s)."
-            ),
+            MANUAL + "a partition with 1 replica(s), but this is not consistent with previous "
+            "partitions, which have 2 replica(s).",
         ),
-        (
-            more("a", 3, (1, 1)),
-            ApiError.INVALID_REPLICA_ASSIGNMENT,
-            "The manual partition assignment includes the broker 1 more than once.",
-        ),
+        (more("a", 3, (1, 1)), MANUAL + "the broker 1 more than once."),
         (
             more("a", 4, (1, 2), (4, 5)),
-            ApiError.INVALID_REPLICA_ASSIGNMENT,
             (
                 "All brokers specified in the manual partition assignment for partition 3 are "
                 "fenced or in controlled shutdown."
             ),
         ),
-        (
-            more("a", 9),
-            ApiError.POLICY_VIOLATION,
-            "Unable to perform excessively large batch operation.",
-        ),
     ],
+    ApiError.POLICY_VIOLATION: [
+        (more("a", 9), "Unable to perform excessively large batch operation.")
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("entry", "code", "message"),
+    [(entry, code, message) for code, rows in REFUSALS.items() for entry, message in rows],
 )
 def test_partitions_are_refused_whole(
-    asked: TopicToEnlarge, code: ApiError, message: str | None
+    entry: TopicToEnlarge, code: ApiError, message: str | None
 ) -> None:
-    image, answers = enlarged(asked, more("b", 2), records_max=6)
+    image, answers = enlarged(entry, more("b", 2), records_max=6)
     assert [(each.error_code, each.error_message) for each in answers] == [(code, message), DONE]
     assert len(image.topics.by_id[A].partitions) == 2
     assert len(image.topics.by_id[B].partitions) == 2

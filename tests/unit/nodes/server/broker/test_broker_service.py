@@ -82,9 +82,7 @@ def described_names(together: Together, node_id: int) -> set[str]:
         with_bug("own-registration-not-awaited", False),
     ],
 )
-def test_a_broker_describes_nothing_before_its_own_image_has_it_unfenced(
-    holds: bool,
-) -> None:
+def test_a_broker_describes_nothing_before_its_own_image_has_it_unfenced(holds: bool) -> None:
     together = Together(FIRST, SECOND)
     assert always(together, describes_what_it_may, both_run(together)) is holds
 
@@ -112,9 +110,7 @@ def test_a_broker_never_describes_an_older_state_than_before(holds: bool) -> Non
 
 
 @pytest.mark.parametrize("holds", [True, with_bug("clean-stop-kept", False)])
-def test_only_the_life_before_tells_its_epoch_and_only_if_it_ended_cleanly(
-    holds: bool,
-) -> None:
+def test_only_the_life_before_tells_its_epoch_and_only_if_it_ended_cleanly(holds: bool) -> None:
     together = Together(FIRST, SECOND)
     together.running(FIRST, SECOND)
     member = together.members[FIRST]

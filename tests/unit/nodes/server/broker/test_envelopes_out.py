@@ -10,7 +10,7 @@ import pytest
 from splitbrain.nodes.broker.forwarding import FORWARDING_TIMEOUT_MS, forward
 from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
 from splitbrain.nodes.server.broker.envelopes_out import SENT_COUNT_MAX, EnvelopesOut
-from splitbrain.nodes.server.controller.topic_requests import change_asked
+from splitbrain.nodes.server.controller.topic_requests import kafka_request
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.nodes.wire.apis import ApiKey
 from splitbrain.nodes.wire.calls import decode_call, decode_reply, encode_call
@@ -34,22 +34,22 @@ class Bench:
         self.world = World()
         self.replica: Any = SimpleNamespace(leader_id=NodeId(1))
         self.calls: list[tuple[NodeId, EnvelopeRequest]] = []
-        self.told: list[Callable[[msgspec.Struct | None], None]] = []
+        self.callbacks: list[Callable[[msgspec.Struct | None], None]] = []
         self.answers: list[ClientAnswer] = []
         self.frames: list[bytes | None] = []
         self.out = EnvelopesOut(self.replica, self.world, self._call, PAUSE_US)
 
     def _call(
-        self, peer: NodeId, message: msgspec.Struct, told: Callable[[msgspec.Struct | None], None]
+        self, peer: NodeId, message: msgspec.Struct, called: Callable[[msgspec.Struct | None], None]
     ) -> None:
         assert isinstance(message, EnvelopeRequest)
         self.calls.append((peer, message))
-        self.told.append(told)
+        self.callbacks.append(called)
 
     def change(self, request: ClientRequest) -> None:
-        asked = change_asked(request)
-        assert asked is not None
-        self.out.change(request, self.answers.append, asked)
+        kafka_call = kafka_request(request)
+        assert kafka_call is not None
+        self.out.change(request, self.answers.append, kafka_call)
 
     def relay(self) -> None:
         frame = encode_call(creation("t"), 5, 77, "client")
@@ -65,10 +65,10 @@ class Bench:
         else:
             deleted = topics.DeletedTopic(name="t", topic_id="0" * 32, error_code=code)
             reply = topics.DeleteTopicsResponse(throttle_time_ms=0, responses=(deleted,))
-        self.told[-1](seal_reply(reply, call.header))
+        self.callbacks[-1](seal_reply(reply, call.header))
 
     @property
-    def said(self) -> list[tuple[str, bool, Any]]:
+    def answered(self) -> list[tuple[str, bool, Any]]:
         return [(each.outcome, each.definite, each.result) for each in self.answers]
 
 
@@ -79,7 +79,7 @@ def bench() -> Bench:
 
 @pytest.mark.parametrize("request_", [CREATE, DELETE])
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "answered"),
     [
         (ApiError.NONE, ("ok", True, True)),
         (ApiError.TOPIC_ALREADY_EXISTS, ("ok", True, False)),
@@ -91,18 +91,18 @@ def bench() -> Bench:
     ],
 )
 def test_what_the_controller_says_is_what_the_client_hears(
-    bench: Bench, request_: ClientRequest, code: ApiError, said: tuple[str, bool, Any]
+    bench: Bench, request_: ClientRequest, code: ApiError, answered: tuple[str, bool, Any]
 ) -> None:
     bench.change(request_)
     bench.answer(code)
-    assert bench.said == [said]
+    assert bench.answered == [answered]
     assert len(bench.calls) == 1
 
 
 def test_a_change_that_nobody_answers_is_uncertain_and_is_not_sent_again(bench: Bench) -> None:
     bench.change(CREATE)
-    bench.told[0](None)
-    assert bench.said == [("unknown", False, None)]
+    bench.callbacks[0](None)
+    assert bench.answered == [("unknown", False, None)]
     while bench.world.turn():
         pass
     assert len(bench.calls) == 1
@@ -110,8 +110,8 @@ def test_a_change_that_nobody_answers_is_uncertain_and_is_not_sent_again(bench: 
 
 def test_an_answer_that_makes_no_sense_is_no_answer(bench: Bench) -> None:
     bench.change(CREATE)
-    bench.told[0](refused_envelope(ApiError.NONE))
-    assert bench.said == [("unknown", False, None)]
+    bench.callbacks[0](refused_envelope(ApiError.NONE))
+    assert bench.answered == [("unknown", False, None)]
 
 
 def test_a_change_waits_for_a_controller_and_is_certain_until_it_is_sent(bench: Bench) -> None:
@@ -119,7 +119,7 @@ def test_a_change_waits_for_a_controller_and_is_certain_until_it_is_sent(bench: 
     bench.change(CREATE)
     bench.change(DELETE)
     bench.world.until(lambda: bool(bench.answers))
-    assert bench.said[0] == ("timeout", True, None)
+    assert bench.answered[0] == ("timeout", True, None)
     assert bench.calls == []
     bench.replica.leader_id = NodeId(2)
     while bench.world.turn():
@@ -135,7 +135,7 @@ def test_a_change_goes_to_the_controller_that_becomes_known(bench: Bench) -> Non
     bench.world.until(lambda: bool(bench.calls))
     assert bench.calls[0][0] == 2
     bench.world.until(lambda: bool(bench.answers))
-    assert bench.said == [("timeout", False, None)]
+    assert bench.answered == [("timeout", False, None)]
     bench.answer(ApiError.NONE)
     assert len(bench.answers) == 1
 
@@ -145,14 +145,14 @@ def test_a_stop_tells_what_is_uncertain(bench: Bench) -> None:
     bench.replica.leader_id = None
     bench.change(DELETE)
     bench.out.stop()
-    assert bench.said == [("unknown", False, None), ("stopping", True, None)]
+    assert bench.answered == [("unknown", False, None), ("stopping", True, None)]
 
 
 def test_kafkas_clients_are_served_by_the_next_controller(bench: Bench) -> None:
     bench.relay()
-    bench.told[0](None)
+    bench.callbacks[0](None)
     bench.world.turn()
-    bench.told[1](refused_envelope(ApiError.NOT_CONTROLLER))
+    bench.callbacks[1](refused_envelope(ApiError.NOT_CONTROLLER))
     bench.replica.leader_id = NodeId(3)
     bench.world.turn()
     assert [peer for peer, _ in bench.calls] == [1, 1, 3]
@@ -168,7 +168,7 @@ def test_kafkas_clients_are_served_by_the_next_controller(bench: Bench) -> None:
 
 def test_kafkas_clients_are_cut_off_where_the_versions_have_changed(bench: Bench) -> None:
     bench.relay()
-    bench.told[0](refused_envelope(ApiError.UNSUPPORTED_VERSION))
+    bench.callbacks[0](refused_envelope(ApiError.UNSUPPORTED_VERSION))
     assert bench.frames == [None]
 
 
@@ -188,10 +188,10 @@ def test_a_change_that_may_have_been_carried_out_is_sent_again_by_the_planted_bu
     bench: Bench, has_bug: bool
 ) -> None:
     bench.change(DELETE)
-    bench.told[0](None)
+    bench.callbacks[0](None)
     bench.world.turn()
     assert len(bench.calls) == (2 if has_bug else 1)
-    assert bench.said == ([] if has_bug else [("unknown", False, None)])
+    assert bench.answered == ([] if has_bug else [("unknown", False, None)])
 
 
 @pytest.mark.parametrize("timeout_ms", [2**63 - 1, 2**31, 60_001, 0, -1, -(2**63)])
@@ -203,7 +203,7 @@ def test_whatever_time_a_client_gives_the_envelope_can_say_it(
     sent: Any = open_envelope(bench.calls[-1][1]).message
     assert 1 <= sent.timeout_ms <= 60_000
     bench.answer(ApiError.NONE)
-    assert bench.said == [("ok", True, True)]
+    assert bench.answered == [("ok", True, True)]
 
 
 def test_so_many_are_with_a_controller_at_a_time_and_the_others_follow(bench: Bench) -> None:
@@ -214,11 +214,9 @@ def test_so_many_are_with_a_controller_at_a_time_and_the_others_follow(bench: Be
         else:
             bench.change(ClientRequest(number, "delete-topic", "t"))
     assert len(bench.calls) == SENT_COUNT_MAX
-    told = 0
-    while told < count:
-        bench.told[told](refused_envelope(ApiError.UNKNOWN_SERVER_ERROR))
-        told += 1
-        assert len(bench.calls) == min(count, SENT_COUNT_MAX + told)
+    for number in range(count):
+        bench.callbacks[number](refused_envelope(ApiError.UNKNOWN_SERVER_ERROR))
+        assert len(bench.calls) == min(count, SENT_COUNT_MAX + number + 1)
     assert len(bench.answers) + len(bench.frames) == count
 
 
@@ -229,8 +227,8 @@ def test_one_that_waited_too_long_is_not_sent_any_more(bench: Bench) -> None:
         pass
     outcomes = [(answer.outcome, answer.definite) for answer in bench.answers]
     assert outcomes == [("timeout", False)] * SENT_COUNT_MAX + [("timeout", True)]
-    for told in bench.told:
-        told(None)
+    for callback in bench.callbacks:
+        callback(None)
     assert len(bench.calls) == SENT_COUNT_MAX
 
 
@@ -246,7 +244,7 @@ def test_what_waits_for_a_controller_has_a_limit_and_what_was_answered_makes_roo
         assert bench.world.handles
     assert bench.frames == [None]
     bench.change(ClientRequest(1, "delete-topic", "x" * 30_000))
-    assert bench.said == [("timeout", True, None)]
+    assert bench.answered == [("timeout", True, None)]
     bench.world.time_us += FORWARDING_TIMEOUT_MS * 1_000
     while bench.world.turn():
         pass

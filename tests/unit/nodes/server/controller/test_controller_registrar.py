@@ -36,7 +36,7 @@ class Laggard:
     def __init__(self) -> None:
         self.world = World()
         self.machine = MetadataMachine()
-        self.asked: list[Callable[[msgspec.Struct | None], None]] = []
+        self.requests: list[Callable[[msgspec.Struct | None], None]] = []
         self.registrar = ControllerRegistrar(
             ControllerRegistrationRequest(
                 controller_id=ME,
@@ -56,7 +56,7 @@ class Laggard:
         self, peer: NodeId, _: msgspec.Struct, called: Callable[[msgspec.Struct | None], None]
     ) -> None:
         assert peer == 1
-        self.asked.append(called)
+        self.requests.append(called)
 
     def arrives(self, record: MetadataRecord) -> None:
         offset = Offset(self.machine.end_offset)
@@ -85,35 +85,35 @@ def laggard() -> Laggard:
 def test_what_was_acknowledged_is_not_asked_again_however_long_the_log_takes(
     laggard: Laggard,
 ) -> None:
-    laggard.asked[0](TAKEN)
+    laggard.requests[0](TAKEN)
     laggard.wait()
     laggard.arrives(FeatureLevelRecord("group.version", 1))
     laggard.wait()
-    assert len(laggard.asked) == 1
+    assert len(laggard.requests) == 1
     laggard.registered(MINE)
     laggard.wait()
     assert laggard.registrar.is_registered
-    assert len(laggard.asked) == 1
+    assert len(laggard.requests) == 1
 
 
 @pytest.mark.parametrize("answer", [None, REFUSED])
 def test_what_was_not_acknowledged_is_asked_again(
     laggard: Laggard, answer: msgspec.Struct | None
 ) -> None:
-    laggard.asked[0](answer)
-    assert len(laggard.asked) == 1
+    laggard.requests[0](answer)
+    assert len(laggard.requests) == 1
     laggard.wait()
-    assert len(laggard.asked) == 2
+    assert len(laggard.requests) == 2
 
 
 def test_another_life_s_registration_that_arrives_later_is_asked_to_be_replaced(
     laggard: Laggard,
 ) -> None:
-    laggard.asked[0](TAKEN)
+    laggard.requests[0](TAKEN)
     laggard.wait()
     for place, incarnation_id in enumerate((FIRST, EARLIER), start=2):
         laggard.registered(incarnation_id)
-        assert len(laggard.asked) == place
-        laggard.asked[-1](TAKEN)
+        assert len(laggard.requests) == place
+        laggard.requests[-1](TAKEN)
         laggard.wait()
-        assert len(laggard.asked) == place
+        assert len(laggard.requests) == place

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from splitbrain.nodes.controller.basis.decisions import Decision, View
+from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.metadata.machine import MetadataMachine
 from splitbrain.nodes.metadata.records import (
     BeginTransactionRecord,
@@ -17,6 +18,7 @@ from splitbrain.nodes.quorum.identifiers import Offset
 from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest
 from splitbrain.nodes.server.controller import controller_service
 from splitbrain.nodes.server.controller.controller_service import SERVED
+from splitbrain.nodes.server.controller.image_figures import image_figures
 from splitbrain.nodes.transport.client_protocol import ClientRequest, NodeState
 from splitbrain.nodes.wire.apis import ApiKey
 from splitbrain.nodes.wire.calls import decode_reply, encode_call
@@ -29,6 +31,7 @@ from splitbrain.nodes.wire.families.voters import AddRaftVoterRequest
 from splitbrain.nodes.wire.messages import decode_answer, encode_request
 from splitbrain.nodes.wire.principals import ANONYMOUS
 from tests.planted import with_bug
+from tests.unit.nodes.controller.clusters import broker, image_with, topic
 from tests.unit.nodes.server.hand_made_world import SETTINGS
 from tests.unit.nodes.server.lone_controller import Controller, creation
 
@@ -40,6 +43,13 @@ def controller() -> Controller:
     made = Controller()
     made.lead()
     return made
+
+
+def forwarded(controller: Controller, frame: bytes) -> EnvelopeResponse:
+    envelope = envelope_of(frame[4:], ANONYMOUS, b"\x7f\0\0\1")
+    sealed = controller.ask(ApiKey.ENVELOPE, envelope, 0)
+    assert isinstance(sealed, EnvelopeResponse)
+    return sealed
 
 
 def test_a_new_leader_writes_the_levels_first_and_then_that_it_is_there(
@@ -143,10 +153,7 @@ def test_what_a_client_asked_a_broker_comes_back_in_the_brokers_envelope(
     controller: Controller,
 ) -> None:
     controller.beat(controller.register().broker_epoch)
-    frame = encode_call(creation("t"), 5, 77, "client")
-    envelope = envelope_of(frame[4:], ANONYMOUS, b"\x7f\0\0\1")
-    sealed = controller.ask(ApiKey.ENVELOPE, envelope, 0)
-    assert isinstance(sealed, EnvelopeResponse)
+    sealed = forwarded(controller, encode_call(creation("t"), 5, 77, "client"))
     assert sealed.error_code == ApiError.NONE
     assert sealed.response_data is not None
     inner: Any = decode_reply(sealed.response_data, ApiKey.CREATE_TOPICS, 5)
@@ -157,10 +164,10 @@ def test_what_a_client_asked_a_broker_comes_back_in_the_brokers_envelope(
 def test_who_asks_a_broker_about_the_quorum_is_answered_by_the_replica(
     controller: Controller,
 ) -> None:
-    frame = encode_request(DescribeQuorumRequest(), 78, "client", version=2)
-    envelope = envelope_of(frame[4:], ANONYMOUS, b"\x7f\0\0\1")
-    sealed = controller.ask(ApiKey.ENVELOPE, envelope, 0)
+    request = encode_request(DescribeQuorumRequest(), 78, "client", version=2)
+    sealed = forwarded(controller, request)
     assert sealed.error_code == ApiError.NONE
+    assert sealed.response_data is not None
     received = decode_answer(sealed.response_data, ApiKey.DESCRIBE_QUORUM, 2)
     assert isinstance(received.message, DescribeQuorumAnswer)
     assert (received.correlation_id, received.message.leader_id) == (78, 1)
@@ -170,8 +177,7 @@ def test_what_may_not_be_forwarded_is_refused_by_the_envelope(controller: Contro
     voters = AddRaftVoterRequest(
         cluster_id=None, timeout_ms=1, voter_id=9, voter_directory_id="9" * 32, listeners=()
     )
-    envelope = envelope_of(encode_call(voters, 0, 79, "client")[4:], ANONYMOUS, b"\x7f\0\0\1")
-    sealed = controller.ask(ApiKey.ENVELOPE, envelope, 0)
+    sealed = forwarded(controller, encode_call(voters, 0, 79, "client"))
     assert sealed.error_code == ApiError.UNSUPPORTED_VERSION
 
 
@@ -193,11 +199,11 @@ def test_everybody_is_told_who_the_controllers_are(controller: Controller) -> No
 
 
 def test_versions_tell_what_is_served_and_at_which_levels(controller: Controller) -> None:
-    told = controller.node.service.versions()
-    assert set(told.versions()) >= set(SERVED)
-    levels = {feature.name: feature.max_version_level for feature in told.finalized_features}
+    offered = controller.node.service.versions()
+    assert set(offered.versions()) >= set(SERVED)
+    levels = {feature.name: feature.max_version_level for feature in offered.finalized_features}
     assert levels["metadata.version"] == 30
-    assert told.finalized_features_epoch == controller.image.provenance.last_offset
+    assert offered.finalized_features_epoch == controller.image.provenance.last_offset
 
 
 def test_a_decision_that_contradicts_the_log_is_not_appended_and_ends_the_leadership(
@@ -212,9 +218,7 @@ def test_a_decision_that_contradicts_the_log_is_not_appended_and_ends_the_leader
     )
     end = controller.node.replica.log_end_offset
     number = controller.call(
-        ApiKey.DELETE_TOPICS,
-        topics.DeleteTopicsRequest(topic_names=("t",), timeout_ms=1),
-        5,
+        ApiKey.DELETE_TOPICS, topics.DeleteTopicsRequest(topic_names=("t",), timeout_ms=1), 5
     )
     controller.world.until(lambda: number in controller.world.replies)
     reply: Any = controller.world.replies[number]
@@ -307,3 +311,19 @@ def test_beyond_what_may_wait_a_request_is_refused_at_once_and_the_others_are_an
         "t2",
     }
     assert controller.ask(ApiKey.CREATE_TOPICS, creation("t4"), 7).topics[0].error_code == 0
+
+
+def test_brokers_are_counted_by_fence_and_partitions_over_all_topics() -> None:
+    records = [broker(1), broker(2), broker(3, fenced=True)]
+    topics = [*topic("a", "ab" * 16, count=2), *topic("b", "cd" * 16, count=3)]
+    image = image_with([*records, *topics])
+    assert image_figures(image) == {
+        "active_broker_count": 2,
+        "fenced_broker_count": 1,
+        "topic_count": 2,
+        "partition_count": 5,
+    }
+
+
+def test_an_empty_image_counts_nothing() -> None:
+    assert set(image_figures(MetadataImage()).values()) == {0}

@@ -31,7 +31,6 @@ def ask(controller: Controller, kind: Any, key: str = "t", value: Any = None) ->
 
 
 def handed_in(controller: Controller, request: ClientRequest) -> list[ClientAnswer]:
-    """Where the answer to a request will be."""
     answers: list[ClientAnswer] = []
     controller.node.service.handle(request, answers.append)
     return answers
@@ -199,18 +198,18 @@ def test_an_answer_that_changes_nothing_is_confirmed_by_the_quorum(
     """Somebody else may lead by now, and have created or deleted the topic."""
     service = controller.node.service
     assert isinstance(service, ControllerService)
-    asked: list[ReadRequested] = []
-    feed = service._topics._reads  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(feed, "_ask", asked.append)
+    requests: list[ReadRequested] = []
+    feed = service._topics.reads  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(feed, "_ask", requests.append)
     answers = handed_in(controller, ClientRequest(1, "delete-topic", "t"))
-    controller.world.until(lambda: bool(asked))
+    controller.world.until(lambda: bool(requests))
     assert answers == []
-    service.read_rejected(RejectRead(asked[0].read_id, None, controller.node.replica.epoch))
+    service.read_rejected(RejectRead(requests[0].read_id, None, controller.node.replica.epoch))
     assert [(each.outcome, each.definite) for each in answers] == [("not-leader", True)]
     answers = handed_in(controller, ClientRequest(2, "delete-topic", "t"))
-    controller.world.until(lambda: len(asked) == 2)
+    controller.world.until(lambda: len(requests) == 2)
     end = Offset(controller.image.provenance.end_offset)
-    service.confirmed(AnswerRead(asked[1].read_id, end, controller.node.replica.epoch))
+    service.confirmed(AnswerRead(requests[1].read_id, end, controller.node.replica.epoch))
     assert [(each.outcome, each.result) for each in answers] == [("ok", False)]
 
 
@@ -219,16 +218,16 @@ def test_a_description_waits_for_the_offset_that_was_confirmed(
 ) -> None:
     service = controller.node.service
     assert isinstance(service, ControllerService)
-    asked: list[ReadRequested] = []
-    reads = service._topics._reads  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(reads, "_ask", asked.append)
+    requests: list[ReadRequested] = []
+    reads = service._topics.reads  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(reads, "_ask", requests.append)
     answers = handed_in(controller, ClientRequest(1, "describe-topic", "t"))
-    controller.world.until(lambda: bool(asked))
+    controller.world.until(lambda: bool(requests))
     number = controller.call(ApiKey.CREATE_TOPICS, creation("t"), 7)
     end = controller.node.replica.log_end_offset
     controller.world.until(lambda: controller.node.replica.log_end_offset > end)
     offset = Offset(controller.node.replica.log_end_offset)
-    service.confirmed(AnswerRead(asked[0].read_id, offset, controller.node.replica.epoch))
+    service.confirmed(AnswerRead(requests[0].read_id, offset, controller.node.replica.epoch))
     assert answers == []
     controller.world.until(lambda: number in controller.world.replies)
     assert [(each.result, each.offset) for each in answers] == [(2, offset)]

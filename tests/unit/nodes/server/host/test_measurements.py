@@ -25,7 +25,7 @@ def test_time_without_a_leader_ends_when_one_is_known() -> None:
     assert leaderless.measure(Microseconds(1_500), leader_known=True) == 500
 
 
-def told_by(measurements: PrometheusMeasurements) -> dict[str, float]:
+def figures_of(measurements: PrometheusMeasurements) -> dict[str, float]:
     figures = read_figures(measurements.text().decode())
     assert figures is not None
     return figures
@@ -38,13 +38,13 @@ def test_durations_are_told_in_milliseconds() -> None:
     measurements.snapshot_written(40_000)
     measurements.event_handled(2_000, 500)
     measurements.metadata_error()
-    told = told_by(measurements)
-    assert told[f"{ELECTIONS}_sum"] == 1_750
-    assert told[f"{ELECTIONS}_count"] == 2
-    assert told[f"{SNAPSHOTS}_sum"] == 40
-    assert told[f"{QUEUE}_eventqueuetimems_sum"] == 2
-    assert told[f"{QUEUE}_eventqueueprocessingtimems_sum"] == 0.5
-    assert told[f"{CONTROLLER}_metadataerrorcount"] == 1
+    figures = figures_of(measurements)
+    assert figures[f"{ELECTIONS}_sum"] == 1_750
+    assert figures[f"{ELECTIONS}_count"] == 2
+    assert figures[f"{SNAPSHOTS}_sum"] == 40
+    assert figures[f"{QUEUE}_eventqueuetimems_sum"] == 2
+    assert figures[f"{QUEUE}_eventqueueprocessingtimems_sum"] == 0.5
+    assert figures[f"{CONTROLLER}_metadataerrorcount"] == 1
 
 
 def replica(**fields: Any) -> Any:
@@ -60,7 +60,7 @@ def test_where_a_replica_stands_is_read_when_it_is_asked() -> None:
     applied_ends = [30, 40]
     measurements = PrometheusMeasurements()
     measurements.watch(replica(), lambda: applied_ends.pop(0), nothing)
-    first, second = told_by(measurements), told_by(measurements)
+    first, second = figures_of(measurements), figures_of(measurements)
     assert first["kafka_server_raft_metrics_current_epoch"] == 7
     assert first["kafka_server_raft_metrics_current_leader"] == 2
     assert first[f"{CONTROLLER}_metadatalogendoffset"] == 45
@@ -73,17 +73,17 @@ def test_where_a_replica_stands_is_read_when_it_is_asked() -> None:
 def test_nobody_leads_and_nothing_is_committed_yet() -> None:
     measurements = PrometheusMeasurements()
     measurements.watch(replica(leader_id=None, high_watermark=-1), lambda: 0, nothing)
-    told = told_by(measurements)
-    assert told["kafka_server_raft_metrics_current_leader"] == -1
-    assert told[f"{CONTROLLER}_metadataloglag"] == 0
+    figures = figures_of(measurements)
+    assert figures["kafka_server_raft_metrics_current_leader"] == -1
+    assert figures[f"{CONTROLLER}_metadataloglag"] == 0
 
 
 def test_what_a_layer_counts_gets_the_names_of_kafkas_beans() -> None:
     measurements = PrometheusMeasurements()
     counted = {"active_controller_count": 1, "fenced_broker_count": 3, "queue_length": 2}
     measurements.watch(replica(), lambda: 0, lambda: counted)
-    told = told_by(measurements)
-    assert told[f"{CONTROLLER}_activecontrollercount"] == 1
-    assert told[f"{CONTROLLER}_fencedbrokercount"] == 3
-    assert told[f"{QUEUE}_eventqueuelength"] == 2
-    assert f"{CONTROLLER}_activebrokercount" not in told
+    figures = figures_of(measurements)
+    assert figures[f"{CONTROLLER}_activecontrollercount"] == 1
+    assert figures[f"{CONTROLLER}_fencedbrokercount"] == 3
+    assert figures[f"{QUEUE}_eventqueuelength"] == 2
+    assert f"{CONTROLLER}_activebrokercount" not in figures

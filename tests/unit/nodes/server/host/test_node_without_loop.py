@@ -26,10 +26,16 @@ class CutOff(BaseException):
     """The power goes."""
 
 
-def test_one_voter_leads_commits_and_reads() -> None:
+def leading(segment_bytes: int = 1 << 20) -> tuple[World, Node]:
+    """A node that is the whole quorum, and leads it."""
     world = World()
-    node = world.assemble()
+    node = world.assemble(segment_bytes=segment_bytes)
     world.lead(node)
+    return world, node
+
+
+def test_one_voter_leads_commits_and_reads() -> None:
+    world, node = leading()
     written = world.ask(node, write(7))
     assert (written.outcome, written.offset, written.epoch) == ("ok", 1, 1)
     read = world.ask(node, ClientRequest(8, "read", "r"))
@@ -40,9 +46,7 @@ def test_one_voter_leads_commits_and_reads() -> None:
 
 def test_the_same_world_gives_the_same_life_to_the_microsecond() -> None:
     def life() -> tuple[int, str, list[tuple[str, int, str | None]]]:
-        world = World()
-        node = world.assemble()
-        world.lead(node)
+        world, node = leading()
         for number in range(20):
             world.ask(node, write(number))
         return world.time_us, node.state().digest, world.events
@@ -51,9 +55,7 @@ def test_the_same_world_gives_the_same_life_to_the_microsecond() -> None:
 
 
 def test_what_was_acknowledged_is_there_in_the_next_life() -> None:
-    world = World()
-    node = world.assemble(segment_bytes=200)
-    world.lead(node)
+    world, node = leading(segment_bytes=200)
     for number in range(10):
         assert world.ask(node, write(number)).outcome == "ok"
     assert len([name for name in world.filesystem.list(FOLDER / "__cluster_metadata-0")
@@ -67,9 +69,7 @@ def test_what_was_acknowledged_is_there_in_the_next_life() -> None:
 
 @pytest.mark.planted("ack-before-fsync")
 def test_acknowledged_before_fsync_is_gone_with_the_power() -> None:
-    world = World()
-    node = world.assemble()
-    world.lead(node)
+    world, node = leading()
     assert world.ask(node, write(7)).outcome == "ok"
     world.crash()
     again = world.assemble()
@@ -97,15 +97,15 @@ class Watched(Node):
         super().perform(effect)
 
 
-def watched(world: World) -> Watched:
+def watched(*voter_ids: int) -> tuple[World, Watched]:
+    world = World(voter_ids)
     node = world.assemble(Watched)
     assert isinstance(node, Watched)
-    return node
+    return world, node
 
 
 def test_a_watcher_sees_every_step_and_every_effect() -> None:
-    world = World()
-    node = watched(world)
+    world, node = watched(1)
     world.lead(node)
     world.ask(node, write(1))
     assert type(node.taken[0]).__name__ == "Started"
@@ -114,8 +114,7 @@ def test_a_watcher_sees_every_step_and_every_effect() -> None:
 
 
 def test_a_life_that_is_cut_off_says_and_does_nothing_more() -> None:
-    world = World()
-    node = watched(world)
+    world, node = watched(1)
     world.lead(node)
     node.fatal = AppendRecords
     said = len(world.events), len(world.lines), len(node.performed)
@@ -129,9 +128,7 @@ def test_a_life_that_is_cut_off_says_and_does_nothing_more() -> None:
 
 
 def test_a_failed_disk_ends_the_node_once() -> None:
-    world = World()
-    node = world.assemble()
-    world.lead(node)
+    world, node = leading()
     world.filesystem.fault = lambda action, path: errno.EIO if action == "sync" else None
     node.service.handle(write(1), world.answers.append)
     world.until(lambda: node.has_ended)
@@ -145,9 +142,7 @@ def test_a_failed_disk_ends_the_node_once() -> None:
 
 
 def test_rot_that_a_job_of_the_disk_meets_ends_the_node_as_corrupt() -> None:
-    world = World()
-    node = world.assemble()
-    world.lead(node)
+    world, node = leading()
     node.service.handle(write(1), world.answers.append)
     world.until(lambda: bool(world.jobs))
 
@@ -175,17 +170,14 @@ def test_an_unexpected_exception_is_a_defect_and_ends_the_node() -> None:
 
 
 def test_a_node_without_peers_stops_at_once() -> None:
-    world = World()
-    node = world.assemble()
-    world.lead(node)
+    world, node = leading()
     node.stop()
     assert world.ends == [(exit_codes.STOPPED, "asked to stop")]
     assert world.events[-1][0] == "stopped"
 
 
 def test_a_stopping_node_waits_for_its_peers_but_not_for_long() -> None:
-    world = World((1, 2, 3))
-    node = watched(world)
+    world, node = watched(1, 2, 3)
     node.start()
     world.until(lambda: any(isinstance(each, SendRequest) for each in node.performed))
     asked_us = world.time_us
@@ -198,8 +190,7 @@ def test_a_stopping_node_waits_for_its_peers_but_not_for_long() -> None:
 
 
 def test_a_stopping_node_ends_when_its_peers_have_answered() -> None:
-    world = World((1, 2, 3))
-    node = watched(world)
+    world, node = watched(1, 2, 3)
     node.start()
     world.until(lambda: bool(world.sent))
     node.stop()
@@ -212,9 +203,7 @@ def test_a_stopping_node_ends_when_its_peers_have_answered() -> None:
 
 
 def test_what_cannot_be_recovered_is_told_and_leaves_nothing_open() -> None:
-    world = World()
-    node = world.assemble()
-    world.lead(node)
+    world, _ = leading()
     world.crash()
     quorum_state = QuorumStateFile(world.filesystem, FOLDER)
     quorum_state.write(QuorumState(Epoch(0), None, None, None))

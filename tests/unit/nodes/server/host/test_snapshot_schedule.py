@@ -6,7 +6,6 @@ import pytest
 from splitbrain.nodes.quorum.identifiers import Microseconds
 from splitbrain.nodes.quorum.settings import QuorumSettings
 from splitbrain.nodes.server.host.snapshot_files import SnapshotSchedule
-from splitbrain.nodes.server.start.quorum_settings import quorum_settings
 
 HOUR_US = 3_600_000_000
 SETTINGS = QuorumSettings(snapshot_max_new_record_bytes=100)
@@ -38,21 +37,3 @@ def test_an_interval_of_zero_is_never_over() -> None:
     settings = msgspec.structs.replace(SETTINGS, snapshot_max_interval_ms=0)
     schedule = SnapshotSchedule(settings, Microseconds(0))
     assert not schedule.is_due(99, Microseconds(1_000 * HOUR_US))
-
-
-def test_the_triggers_have_kafkas_names_and_defaults() -> None:
-    settings = quorum_settings({})
-    assert settings.snapshot_max_new_record_bytes == 20_971_520
-    assert settings.snapshot_max_interval_ms == 3_600_000
-    settings = quorum_settings(
-        {
-            "metadata.log.max.record.bytes.between.snapshots": "7",
-            "metadata.log.max.snapshot.interval.ms": "0",
-            "controller.quorum.fetch.snapshot.max.bytes": "9",
-        }
-    )
-    assert (
-        settings.snapshot_max_new_record_bytes,
-        settings.snapshot_max_interval_ms,
-        settings.fetch_snapshot_max_bytes,
-    ) == (7, 0, 9)

@@ -43,16 +43,18 @@ def work(world: World, node: Node, first: int, count: int = 40) -> None:
         world.ask(node, ClientRequest(number, "add", "s", number, f"a{number}"))
 
 
-def rest(world: World) -> None:
+def worked(settings: QuorumSettings = OFTEN, count: int = 40) -> tuple[World, Node]:
+    """A node that has worked, and rests."""
+    world = World()
+    node = started(world, settings)
+    work(world, node, 0, count)
     while world.turns or world.jobs:
         world.turn()
+    return world, node
 
 
 def test_the_log_loses_what_snapshots_stand_for_and_the_next_life_has_it_all() -> None:
-    world = World()
-    node = started(world)
-    work(world, node, 0)
-    rest(world)
+    world, node = worked()
     kept = list_snapshots(world.filesystem, FOLDER)
     assert len(kept) == 2
     assert node.replica.log_start_offset == kept[0].end_offset > 40
@@ -70,11 +72,8 @@ def test_the_log_loses_what_snapshots_stand_for_and_the_next_life_has_it_all() -
 
 @pytest.mark.planted("newest-snapshot-removed")
 def test_the_next_life_cannot_begin_once_the_newest_snapshot_is_removed() -> None:
-    world = World()
     once = QuorumSettings(snapshot_max_new_record_bytes=400, snapshots_retained_count=1)
-    node = started(world, once)
-    work(world, node, 0)
-    rest(world)
+    world, node = worked(once)
     assert node.replica.log_start_offset > 0
     assert not list_snapshots(world.filesystem, FOLDER)
     world.crash()
@@ -84,9 +83,7 @@ def test_the_next_life_cannot_begin_once_the_newest_snapshot_is_removed() -> Non
 
 @pytest.mark.parametrize("in_order", [True, with_bug("applied-out-of-order", False)])
 def test_what_is_committed_is_applied_in_order(in_order: bool) -> None:
-    world = World()
-    node = started(world, QuorumSettings())
-    work(world, node, 0, count=3)
+    _, node = worked(QuorumSettings(), count=3)
     end = node.replica.high_watermark
     applier = Applier(node.parts.disk, RegisterMachine())
     applied: list[int] = []
@@ -108,30 +105,21 @@ def test_lives_follow_lives_behind_ever_newer_snapshots() -> None:
 
 
 def test_only_one_snapshot_stays_where_that_is_the_setting() -> None:
-    world = World()
     settings = QuorumSettings(snapshot_max_new_record_bytes=400, snapshots_retained_count=1)
-    node = started(world, settings)
-    work(world, node, 0)
-    rest(world)
+    world, node = worked(settings)
     kept = list_snapshots(world.filesystem, FOLDER)
     assert [node.replica.newest_snapshot] == list(kept)
     assert node.replica.log_start_offset == kept[0].end_offset
 
 
 def test_a_log_in_which_little_happens_gets_none() -> None:
-    world = World()
-    node = started(world, QuorumSettings())
-    work(world, node, 0)
-    rest(world)
+    world, node = worked(QuorumSettings())
     assert list_snapshots(world.filesystem, FOLDER) == ()
     assert node.replica.log_start_offset == 0
 
 
 def test_a_broken_newest_snapshot_is_ignored_with_a_line_and_the_log_tells_the_rest() -> None:
-    world = World()
-    node = started(world)
-    work(world, node, 0)
-    rest(world)
+    world, node = worked()
     digest = node.state().digest
     older, newest = list_snapshots(world.filesystem, FOLDER)
     world.crash()
@@ -144,10 +132,7 @@ def test_a_broken_newest_snapshot_is_ignored_with_a_line_and_the_log_tells_the_r
 
 
 def test_without_a_snapshot_that_can_be_used_the_node_does_not_start() -> None:
-    world = World()
-    node = started(world)
-    work(world, node, 0)
-    rest(world)
+    world, _ = worked()
     world.crash()
     for snapshot_id in list_snapshots(world.filesystem, FOLDER):
         world.filesystem.rot(snapshot_path(FOLDER, snapshot_id), 90)
@@ -158,10 +143,7 @@ def test_without_a_snapshot_that_can_be_used_the_node_does_not_start() -> None:
 
 @pytest.mark.planted("delta-lost-at-snapshot-load")
 def test_the_planted_loss_of_what_follows_a_snapshot_shows_in_the_next_life() -> None:
-    world = World()
-    node = started(world)
-    work(world, node, 0, 7)
-    rest(world)
+    world, node = worked(count=7)
     digest = node.state().digest
     world.crash()
     node = started(world)

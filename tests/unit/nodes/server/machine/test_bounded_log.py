@@ -51,8 +51,8 @@ def test_a_flood_of_warnings_is_counted_and_the_count_is_told() -> None:
     log.write("warning", "connection refused", reason="another kind")
     assert len(lines.lines) == WARNINGS_COUNT_MAX + 1
     lines.ring()
-    told = {"of": "client refused", "count": 1_000 - WARNINGS_COUNT_MAX}
-    assert lines.lines[-1] == ("warnings not logged", told)
+    facts = {"of": "client refused", "count": 1_000 - WARNINGS_COUNT_MAX}
+    assert lines.lines[-1] == ("warnings not logged", facts)
     log.write("warning", "client refused", reason="in the next while")
     assert lines.lines[-1] == ("client refused", {"reason": "in the next while"})
     before = len(lines.lines)

@@ -18,6 +18,13 @@ from tests.unit.nodes.storage.foreign_locks import locked_as_java_does
 OTHER = DirectoryId("fedcba9876543210" * 2)
 
 
+def refusal(capsys: pytest.CaptureFixture[str], command: str, path: str, code: int) -> str:
+    """Standard error of the command, which ends with this code."""
+    capsys.readouterr()
+    assert main([command, "--config", path]) == code
+    return capsys.readouterr().err
+
+
 def written(tmp_path: Path, **changes: object) -> str:
     configuration = configuration_of(tmp_path)
     path = tmp_path / "node.json"
@@ -29,8 +36,7 @@ def test_a_folder_is_formatted_once(tmp_path: Path, capsys: pytest.CaptureFixtur
     path = written(tmp_path)
     assert main(["format", "--config", path]) == 0
     assert (tmp_path / "data" / "meta.properties").exists()
-    assert main(["format", "--config", path]) == exit_codes.UNUSABLE
-    assert "is formatted already" in capsys.readouterr().err
+    assert "is formatted already" in refusal(capsys, "format", path, exit_codes.UNUSABLE)
 
 
 def _as_controller(tmp_path: Path, **changes: object) -> str:
@@ -57,13 +63,11 @@ def test_a_folder_of_kafkas_is_adopted_once(
     identity = load_identity(DiskFileSystem(), kafkas)
     assert identity.directory_id == DIRECTORY
     assert [voter.node_id for voter in identity.voters] == [1]
-    capsys.readouterr()
-    assert main(["adopt", "--config", path]) == exit_codes.UNUSABLE
-    assert "is formatted already" in capsys.readouterr().err
+    assert "is formatted already" in refusal(capsys, "adopt", path, exit_codes.UNUSABLE)
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "sentence"),
     [
         ({"cluster_id": "BBBBBBBBBBBBBBBBBBBBBB"}, "names cluster AAAA"),
         ({"node_id": 2, "voters": (Voter(NodeId(2), NO_DIRECTORY, "h", 1),)}, "names node 1"),
@@ -77,14 +81,13 @@ def test_what_cannot_be_adopted_is_refused_in_a_sentence_and_left_as_it_is(
     tmp_path: Path,
     kafkas: Path,
     changes: dict[str, object],
-    told: str,
+    sentence: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     before = sorted(kafkas.rglob("*"))
     path = _as_controller(tmp_path, **changes)
-    assert main(["adopt", "--config", path]) == exit_codes.UNUSABLE
-    error = capsys.readouterr().err
-    assert told in error
+    error = refusal(capsys, "adopt", path, exit_codes.UNUSABLE)
+    assert sentence in error
     assert error.count("\n") == 1
     assert sorted(kafkas.rglob("*")) == before
 
@@ -93,8 +96,8 @@ def test_a_controller_that_runs_keeps_its_folder(
     tmp_path: Path, kafkas: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with locked_as_java_does(kafkas / ".lock"):
-        assert main(["adopt", "--config", _as_controller(tmp_path)]) == exit_codes.UNUSABLE
-    assert "another process holds" in capsys.readouterr().err
+        error = refusal(capsys, "adopt", _as_controller(tmp_path), exit_codes.UNUSABLE)
+    assert "another process holds" in error
     assert main(["adopt", "--config", _as_controller(tmp_path)]) == exit_codes.STOPPED
 
 
@@ -102,8 +105,8 @@ def test_a_folder_that_cannot_be_read_is_corrupt(
     tmp_path: Path, kafkas: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (kafkas / "meta.properties").write_text("version=9\n")
-    assert main(["adopt", "--config", _as_controller(tmp_path)]) == exit_codes.CORRUPT
-    assert "its version is 9" in capsys.readouterr().err
+    error = refusal(capsys, "adopt", _as_controller(tmp_path), exit_codes.CORRUPT)
+    assert "its version is 9" in error
 
 
 def test_formatting_a_wiped_voter_anew_gives_it_another_directory_id(tmp_path: Path) -> None:
@@ -130,7 +133,7 @@ def test_without_a_configuration_it_says_how_to_give_one(
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "sentence"),
     [
         ({"settings": {"x": "1"}}, "unknown setting 'x'"),
         ({"cluster_id": "other"}, "does not exist"),
@@ -143,16 +146,14 @@ def test_without_a_configuration_it_says_how_to_give_one(
     ],
 )
 def test_a_node_that_cannot_run_says_why(
-    tmp_path: Path, changes: dict[str, object], told: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, changes: dict[str, object], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["run", "--config", written(tmp_path, **changes)]) == exit_codes.UNUSABLE
-    error = capsys.readouterr().err
-    assert told in error
+    error = refusal(capsys, "run", written(tmp_path, **changes), exit_codes.UNUSABLE)
+    assert sentence in error
     assert "Traceback" not in error
 
 
 def test_a_foreign_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["format", "--config", written(tmp_path)])
     path = written(tmp_path, cluster_id="BBBBBBBBBBBBBBBBBBBBBB")
-    assert main(["run", "--config", path]) == exit_codes.UNUSABLE
-    assert "names cluster AAAA" in capsys.readouterr().err
+    assert "names cluster AAAA" in refusal(capsys, "run", path, exit_codes.UNUSABLE)

@@ -18,7 +18,13 @@ from splitbrain.nodes.server.machine.assembly import serve
 from splitbrain.nodes.server.machine.data_folder import format_data_folder_if_empty
 from splitbrain.nodes.server.start.quorum_settings import quorum_settings
 from splitbrain.nodes.storage.disk import DiskFile
-from tests.unit.nodes.server.nodes_in_one_loop import PATIENCE_S, Nodes, on_uvloop, run
+from tests.unit.nodes.server.nodes_in_one_loop import (
+    PATIENCE_S,
+    Nodes,
+    on_three_nodes,
+    on_uvloop,
+    run,
+)
 
 
 def test_three_nodes_elect_commit_and_read(tmp_path: Path) -> None:
@@ -55,38 +61,36 @@ def test_a_leader_that_resigns_is_replaced_and_a_restarted_node_follows(tmp_path
     assert {event.incarnation for node in nodes.nodes() for event in nodes.events(node)} == {0, 1}
 
 
-def test_a_leader_that_ends_without_a_word_is_missed_because_nobody_listens(tmp_path: Path) -> None:
-    async def body(nodes: Nodes) -> None:
-        await nodes.leader()
-        await nodes.invoke(Operation("write", "r", 1))  # so that its followers have heard it
-        old = await nodes.leader()
-        nodes.servers[old].node.end(exit_codes.DEFECT, "killed")
-        await nodes.end_of(old)
-        new = await nodes.leader()
-        assert await nodes.invoke(Operation("read", "r", None)) == ("ok", 1)
-        reasons = [event.reason for event in nodes.events(new) if event.role == "prospective"]
-        assert f"nobody listens at leader {old[1:]}" in reasons
-
-    run(tmp_path, body)
-
-
-def test_a_wiped_voter_counts_its_lives_on_and_says_that_its_disk_is_another(
-    tmp_path: Path,
+@on_three_nodes()
+async def test_a_leader_that_ends_without_a_word_is_missed_because_nobody_listens(
+    nodes: Nodes,
 ) -> None:
-    async def body(nodes: Nodes) -> None:
-        leader = await nodes.leader()
-        wiped = next(node for node in nodes.nodes() if node != leader)
-        nodes.servers[wiped].stop()
-        await nodes.end_of(wiped)
-        shutil.rmtree(nodes.configuration(wiped).data_folder)
-        await nodes.start(wiped)
-        starts = [event for event in nodes.events(wiped) if event.kind == "started"]
-        assert [event.incarnation for event in starts] == [0, 1]
-        first, second = (event.detail["directory_id"] for event in starts)
-        assert first == nodes.configuration(wiped).directory_id
-        assert second != first
+    await nodes.leader()
+    await nodes.invoke(Operation("write", "r", 1))  # so that its followers have heard it
+    old = await nodes.leader()
+    nodes.servers[old].node.end(exit_codes.DEFECT, "killed")
+    await nodes.end_of(old)
+    new = await nodes.leader()
+    assert await nodes.invoke(Operation("read", "r", None)) == ("ok", 1)
+    reasons = [event.reason for event in nodes.events(new) if event.role == "prospective"]
+    assert f"nobody listens at leader {old[1:]}" in reasons
 
-    run(tmp_path, body)
+
+@on_three_nodes()
+async def test_a_wiped_voter_counts_its_lives_on_and_says_that_its_disk_is_another(
+    nodes: Nodes,
+) -> None:
+    leader = await nodes.leader()
+    wiped = next(node for node in nodes.nodes() if node != leader)
+    nodes.servers[wiped].stop()
+    await nodes.end_of(wiped)
+    shutil.rmtree(nodes.configuration(wiped).data_folder)
+    await nodes.start(wiped)
+    starts = [event for event in nodes.events(wiped) if event.kind == "started"]
+    assert [event.incarnation for event in starts] == [0, 1]
+    first, second = (event.detail["directory_id"] for event in starts)
+    assert first == nodes.configuration(wiped).directory_id
+    assert second != first
 
 
 def test_a_failed_fsync_stops_the_node_with_its_reason(
@@ -117,21 +121,19 @@ def test_a_failed_fsync_stops_the_node_with_its_reason(
     run(tmp_path, body)
 
 
-def test_a_rotten_log_is_refused_at_the_start(tmp_path: Path) -> None:
-    async def body(nodes: Nodes) -> None:
-        leader = await nodes.leader()
-        for number in range(3):
-            await nodes.invoke(Operation("write", "r", number))
-        nodes.servers[leader].stop()
-        await nodes.end_of(leader)
-        _spoil(Path(nodes.configuration(leader).data_folder))
-        with pytest.raises(Exception, match="corrupt"):
-            await nodes.start(leader)
-        last = nodes.events(leader)[-1]
-        assert (last.kind, last.incarnation) == ("fatal", 1)
-        assert "corrupt" in (last.reason or "")
-
-    run(tmp_path, body)
+@on_three_nodes()
+async def test_a_rotten_log_is_refused_at_the_start(nodes: Nodes) -> None:
+    leader = await nodes.leader()
+    for number in range(3):
+        await nodes.invoke(Operation("write", "r", number))
+    nodes.servers[leader].stop()
+    await nodes.end_of(leader)
+    _spoil(Path(nodes.configuration(leader).data_folder))
+    with pytest.raises(Exception, match="corrupt"):
+        await nodes.start(leader)
+    last = nodes.events(leader)[-1]
+    assert (last.kind, last.incarnation) == ("fatal", 1)
+    assert "corrupt" in (last.reason or "")
 
 
 def test_a_halt_ends_the_node_with_its_reason(
@@ -164,17 +166,15 @@ def test_a_violated_invariant_ends_the_node_with_its_id_and_story(
     assert "what came before" in capfd.readouterr().out
 
 
-def test_the_first_reason_to_end_stands(tmp_path: Path) -> None:
-    async def body(nodes: Nodes) -> None:
-        leader = await nodes.leader()
-        server = nodes.servers[leader]
-        server.node.end(exit_codes.HALTED, "told so by the test")
-        server.node.end(exit_codes.STOPPED, "too late")
-        assert await nodes.end_of(leader) == exit_codes.HALTED
-        last = nodes.events(leader)[-1]
-        assert (last.kind, last.reason) == ("fatal", "told so by the test")
-
-    run(tmp_path, body)
+@on_three_nodes()
+async def test_the_first_reason_to_end_stands(nodes: Nodes) -> None:
+    leader = await nodes.leader()
+    server = nodes.servers[leader]
+    server.node.end(exit_codes.HALTED, "told so by the test")
+    server.node.end(exit_codes.STOPPED, "too late")
+    assert await nodes.end_of(leader) == exit_codes.HALTED
+    last = nodes.events(leader)[-1]
+    assert (last.kind, last.reason) == ("fatal", "told so by the test")
 
 
 def test_an_exception_that_nobody_expected_ends_the_node(

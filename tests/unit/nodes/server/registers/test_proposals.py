@@ -32,6 +32,14 @@ class Bench:
         request = ClientRequest(request_id, kind, "k", value)  # type: ignore[arg-type]
         self.proposals.add(request, self.answers.append, LATER)
 
+    def append(
+        self, request_id: int = 1, kind: str = "write", value: object = 5, *, epoch: int = 2
+    ) -> None:
+        """A request that is proposed at once, and appended at offset 10."""
+        self.add(request_id, kind, value)
+        self.proposals.flush()
+        self.accept(10, epoch)
+
     def accept(self, base_offset: int = 10, epoch: int = 2) -> None:
         event = self.proposed[-1]
         last = base_offset + len(event.payloads) - 1
@@ -60,9 +68,7 @@ def test_a_long_gathering_becomes_several_batches() -> None:
 
 def test_appended_is_no_answer_yet() -> None:
     bench = Bench()
-    bench.add()
-    bench.proposals.flush()
-    bench.accept()
+    bench.append()
     assert bench.answers == []
     bench.proposals.applied(10, 2, DONE)
     (answer,) = bench.answers
@@ -72,9 +78,7 @@ def test_appended_is_no_answer_yet() -> None:
 @pytest.mark.planted("ack-before-commit")
 def test_ack_before_commit_answers_at_the_append() -> None:
     bench = Bench()
-    bench.add()
-    bench.proposals.flush()
-    bench.accept()
+    bench.append()
     assert [answer.outcome for answer in bench.answers] == ["ok"]
     bench.proposals.applied(10, 2, DONE)
     assert len(bench.answers) == 1
@@ -83,26 +87,20 @@ def test_ack_before_commit_answers_at_the_append() -> None:
 @pytest.mark.planted("ack-before-commit")
 def test_ack_before_commit_cannot_know_what_a_cas_will_do() -> None:
     bench = Bench()
-    bench.add(kind="cas", value=[1, 2])
-    bench.proposals.flush()
-    bench.accept()
+    bench.append(kind="cas", value=[1, 2])
     assert bench.answers == []
 
 
 def test_a_failed_cas_is_ok_with_result_false() -> None:
     bench = Bench()
-    bench.add(kind="cas", value=[1, 2])
-    bench.proposals.flush()
-    bench.accept()
+    bench.append(kind="cas", value=[1, 2])
     bench.proposals.applied(10, 2, Applied(succeeded=False, repeats=None))
     assert (bench.answers[0].outcome, bench.answers[0].result) == ("ok", False)
 
 
 def test_another_epoch_at_the_offset_is_a_certain_failure() -> None:
     bench = Bench()
-    bench.add()
-    bench.proposals.flush()
-    bench.accept()
+    bench.append()
     bench.proposals.applied(10, 3, None)
     assert (bench.answers[0].outcome, bench.answers[0].definite) == ("not-leader", True)
 
@@ -110,12 +108,8 @@ def test_another_epoch_at_the_offset_is_a_certain_failure() -> None:
 def test_a_record_that_another_of_this_node_replaced_is_answered_too() -> None:
     # Led epoch 2, was deposed and cut back, leads epoch 4 and appends at the same offset.
     bench = Bench()
-    bench.add(1)
-    bench.proposals.flush()
-    bench.accept(10, epoch=2)
-    bench.add(2)
-    bench.proposals.flush()
-    bench.accept(10, epoch=4)
+    bench.append(1, epoch=2)
+    bench.append(2, epoch=4)
     bench.proposals.applied(10, 4, DONE)
     assert {a.id: (a.outcome, a.definite) for a in bench.answers} == {
         1: ("not-leader", True),
@@ -127,16 +121,12 @@ def test_a_record_that_another_of_this_node_replaced_is_answered_too() -> None:
 def test_a_replaced_record_still_times_out_and_still_hears_of_the_stop() -> None:
     bench = Bench()
     for epoch in (2, 4):
-        bench.add(epoch)
-        bench.proposals.flush()
-        bench.accept(10, epoch)
+        bench.append(epoch, epoch=epoch)
     bench.proposals.expire(LATER)
     assert [(a.id, a.outcome) for a in bench.answers] == [(2, "timeout"), (4, "timeout")]
     assert bench.proposals.is_idle
     for epoch in (5, 7):
-        bench.add(epoch)
-        bench.proposals.flush()
-        bench.accept(10, epoch)
+        bench.append(epoch, epoch=epoch)
     bench.proposals.stop()
     assert [(a.id, a.outcome) for a in bench.answers[2:]] == [(5, "unknown"), (7, "unknown")]
 
@@ -153,9 +143,7 @@ def test_a_refusal_before_the_append_is_certain_and_names_the_leader() -> None:
 
 def test_a_timeout_after_the_append_is_uncertain_and_final() -> None:
     bench = Bench()
-    bench.add()
-    bench.proposals.flush()
-    bench.accept()
+    bench.append()
     bench.proposals.expire(Microseconds(LATER - 1))
     assert bench.answers == []
     bench.proposals.expire(LATER)
@@ -166,9 +154,7 @@ def test_a_timeout_after_the_append_is_uncertain_and_final() -> None:
 
 def test_a_stopping_node_says_what_it_knows() -> None:
     bench = Bench()
-    bench.add(1)
-    bench.proposals.flush()
-    bench.accept()
+    bench.append(1)
     bench.add(2)
     bench.proposals.stop()
     assert {a.id: (a.outcome, a.definite) for a in bench.answers} == {

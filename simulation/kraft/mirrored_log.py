@@ -67,7 +67,7 @@ class Codec:
         return decoded
 
 
-class ShadowLog:
+class MirroredLog:
     """Records from offset 0 on, and where they lie."""
 
     def __init__(self, folder: Path, codec: Codec) -> None:
@@ -106,9 +106,9 @@ class ShadowLog:
             self._bases.pop()
             self._tail = (dropped.path, dropped.start)
 
-    def upto(self, end_offset: int) -> "ShadowLog":
+    def upto(self, end_offset: int) -> "MirroredLog":
         """The records below this offset, where a batch ends, in the places where they lie."""
-        log = ShadowLog(self.folder.parent, self._codec)
+        log = MirroredLog(self.folder.parent, self._codec)
         log.entries, log.agreed = self.entries[:], self.agreed
         log.snapshot_id = self.snapshot_id
         log._places, log._bases = self._places[:], self._bases[:]

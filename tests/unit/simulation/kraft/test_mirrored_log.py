@@ -1,4 +1,4 @@
-"""A shadow log follows what was done to a log; what came before it stands in copies."""
+"""A mirrored log follows what was done to a log; what came before it stands in copies."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from splitbrain.nodes.wire.batches import encode_payloads
 from splitbrain.simulation.disk.file_system import MemoryFileSystem
 from splitbrain.simulation.kraft.copies import Copies, all_below
 from splitbrain.simulation.kraft.disk_past import DiskPast
-from splitbrain.simulation.kraft.shadow import Codec, Entry, ShadowLog
+from splitbrain.simulation.kraft.mirrored_log import Codec, Entry, MirroredLog
 from tests.unit.simulation.kraft.small_quorum import Quorum
 
 FOLDER = Path("/n1")
@@ -34,8 +34,8 @@ def disk_with(*segments: tuple[int, bytes], is_synced: bool = True) -> MemoryFil
     return disk
 
 
-def log_on(disk: MemoryFileSystem) -> ShadowLog:
-    log = ShadowLog(FOLDER, Codec())
+def log_on(disk: MemoryFileSystem) -> MirroredLog:
+    log = MirroredLog(FOLDER, Codec())
     log.read_disk(disk, ())
     return log
 
