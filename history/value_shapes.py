@@ -19,7 +19,7 @@ def wrong_shape(operation: PairedOperation) -> str | None:
         return None
     asked = operation.argument
     if _length(asked) != _ASKED:
-        return f"it is asked {shown(asked)}, which is no pair [expected, new]"
+        return f"it is asked {shown(asked)}, which is not a pair [expected, new]"
     answer = operation.result
     if answer is None:
         return None
