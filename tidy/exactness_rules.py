@@ -28,7 +28,7 @@ SIMULATED: Final = (
     "harness/folder/simulation_outcome", "harness/run/processes", "harness/run/load/reading",
     "harness/run/load/routes", "harness/run/load/seat", "harness/run/load/timetable",
     "harness/run/world/acting", "harness/run/world/fault_driver", "harness/run/world/happenings",
-    "harness/run/world/load", "harness/run/world/log_ends", "harness/run/world/recovery",
+    "harness/run/world/load", "harness/run/world/recovery",
     "harness/run/world/simulate", "nemesis/*", "nemesis/families/*", "nodes/transport/link_machine",
     "workloads/*",
 )  # fmt: skip

@@ -28,12 +28,8 @@ class SimulatedKraftClient:
     ) -> None:
         """A client that connects at its first operation.
 
-        Args:
-            world: where it lives.
-            place: its address.
-            name: unique among all clients; goes into the log with each command.
-            nodes: those that may lead, in the order in which they are tried.
-            route: pinned to a node, or led by it to the leader.
+        ``name`` is unique among all clients and goes into the log with each command; ``nodes`` are
+        those that may lead, in the order in which they are tried.
         """
         self._world = world
         self._place = place

@@ -112,14 +112,7 @@ class SimulatedPeerLink:
     ) -> None:
         """A link without a connection.
 
-        Args:
-            world: where it is.
-            ends: places of who asks and of the peer.
-            peer: its number.
-            codec: ``Carried``.
-            owner: told what came of requests.
-            timers: by which they are given up.
-            enter: runs an action as the owner.
+        ``ends``: places of who asks and of the peer; ``enter`` runs an action as the owner.
         """
         self._world = world
         self._ends = ends

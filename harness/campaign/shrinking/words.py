@@ -16,8 +16,7 @@ from splitbrain.history.records import PairedOperation
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.nemesis.awaiting import sentence
 from splitbrain.nemesis.exact_steps import calm
-from splitbrain.nemesis.k_of_n import Repetition
-from splitbrain.nemesis.search import INTERRUPTED, Happened
+from splitbrain.nemesis.search import INTERRUPTED, Happened, Repetition
 
 _OPERATIONS_TOLD_MAX: Final = 20
 _NS_PER_MS: Final = 1_000_000

@@ -56,10 +56,7 @@ class Arms:
     def perform(self, act: Act, draw: int, changed: dict[NodeName, FileChanged]) -> _Said:
         """Do an act; what is told of it.
 
-        Args:
-            act: as far as the other faults leave it.
-            draw: the fault's.
-            changed: what the fault has changed of files, by node; kept up to date.
+        ``changed``: what the fault has changed of files, by node; kept up to date.
 
         Raises:
             CapabilityError: no world can do that.

@@ -18,11 +18,10 @@ from splitbrain.contracts.arms import FileChanged
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.fault import ActualFault, Awaited, Fault, FaultEvent
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.simulation import Timer
+from splitbrain.contracts.simulation import SimulatedCluster, Timer
 from splitbrain.harness.run.world.acting import Arms, words_of_time
 from splitbrain.harness.run.world.happenings import Happenings
 from splitbrain.harness.run.world.load import VirtualHistory
-from splitbrain.harness.run.world.log_ends import ends_of
 from splitbrain.history.timeline_records import TimelineFault
 from splitbrain.nemesis import effects
 from splitbrain.nemesis.acts import Act, Resume, at
@@ -132,9 +131,7 @@ class FaultDriver:
     def _go_on(self, carried: _Carried, answer: object = None) -> None:
         """Carry out effects until one takes time; where they end the step that called, that passes.
 
-        Args:
-            carried: the fault.
-            answer: to the effect that it waits for; None where its time is over.
+        ``answer``: to the effect that it waits for; None where its time is over.
 
         Raises:
             NodeCrashed: the present step was the node's own.
@@ -203,7 +200,7 @@ class FaultDriver:
         return answer
 
     def _view(self, fault: Fault) -> ClusterView:
-        ends = ends_of(self._cluster) if canonical(fault.target) == LAGGARD else {}
+        ends = _ends_of(self._cluster) if canonical(fault.target) == LAGGARD else {}
         return self._aim.view(self._cluster.leader().leader, ends)
 
     def _await(self, carried: _Carried, when: Awaited) -> None:
@@ -345,3 +342,14 @@ class _GhostPromise:
         """Why the nodes must not forget: time may have passed since they were asked about."""
         del forgetful, present
         return self.reason_before(actual)
+
+
+def _ends_of(cluster: SimulatedCluster) -> dict[NodeName, int]:
+    """End offset of each node's log, by what it last told; of those that ever did."""
+    ends: dict[NodeName, int] = {}
+    for node in cluster.nodes:
+        for event in reversed(cluster.state_events(node)):
+            if event.kind in ("append", "truncate") and event.offset is not None:
+                ends[node] = event.offset
+                break
+    return ends
