@@ -8,7 +8,8 @@ not hold across connections. A process that dies resets its connections, or leav
 waiting, as a machine that lost power does; what comes for it later is reset by its next life. One
 that ends in order hangs up: what it had sent before arrives, and then the end.
 
-Draws from the stream ``network`` alone. Must never look into a message. Source: design, section 9.
+Draws from the stream ``network`` alone. Must never look into a message. The module is longer than
+400 lines because a connection and the network it is part of know each other. Source: design, 9.
 """
 
 from collections.abc import Callable, Sequence
