@@ -3,7 +3,7 @@
 Run as ``python -m bench.pinned [--cells A,B] [--times 5] [--attempts 5] [--runtime docker]
 [--runs-folder PATH]``. The cells are those of ``bench/suites/planted.toml`` whose plan pins a fault
 to an event. Each is run until it has failed once. That run is then replayed twice over, so often
-each: as it was planned, and with every pinned fault invoked at the very time of the recorded run.
+each: as it was planned, and with every pinned fault struck at the very time of the recorded run.
 Printed is how many replays failed with the same verdict, both ways. Nothing here judges a run. The
 last line is one JSON object.
 """
@@ -75,7 +75,7 @@ def pinned_cells(suite: Path = SUITE) -> tuple[str, ...]:
 def struck_by_time(
     schedule: Sequence[Fault], faults: Sequence[FaultEvent], load_start: int
 ) -> tuple[Fault, ...]:
-    """The schedule with each waiting fault at the time at which it invoked, and waiting no more.
+    """The schedule with each waiting fault at the time at which it struck, and waiting no more.
 
     A target that only a waiting fault can have becomes the leader where that was hit, else the one
     before it.
@@ -162,7 +162,7 @@ def failing_run(cell: str, runtime: str, attempts: int, folder: Path) -> RunFold
         raise UsageError(f"there is no cell {cell!r}", f"Use one of: {', '.join(pinned_cells())}")
     for run in series[cell].runs:
         if carried(run, folder, run_once).exit_code == 1:
-            return max(_runs(folder), key=lambda run: run.root.name)
+            return max(_runs(folder), key=lambda recorded: recorded.root.name)
     return None
 
 

@@ -94,7 +94,7 @@ def _finals(table: Any) -> Any:
 
 
 def _codes(table: Any, name: str, numbering: Numbering) -> Codes:
-    """Return the codes of a column; raise ValueError where a text of values is no JSON."""
+    """Return the codes of a column; raise ValueError where a text of values is not valid JSON."""
     if name not in table.column_names:
         return np.full(len(table), numbering.of(None), dtype=np.int32)
     column = encoded(table[name])

@@ -238,12 +238,12 @@ def _with_refusals(events: EventColumns) -> EventColumns:
     if "cas" not in kinds:
         return events
     order = np.argsort(events.process, kind="stable")
-    asked = np.zeros(len(order), dtype=np.int32)
+    argument = np.zeros(len(order), dtype=np.int32)
     same = events.process[order][1:] == events.process[order][:-1]
-    asked[order[1:][same]] = events.value[order[:-1][same]]
+    argument[order[1:][same]] = events.value[order[:-1][same]]
     places = np.flatnonzero((events.kind == kinds.index("cas")) & (events.type != INVOKE))
     fields = np.stack(
-        (events.type[places], events.value[places], events.error[places], asked[places])
+        (events.type[places], events.value[places], events.error[places], argument[places])
     )
     distinct, numbers = np.unique(fields, axis=1, return_inverse=True)
     types, results = events.type.copy(), events.value.copy()

@@ -67,24 +67,24 @@ def paired_columns(events: EventColumns) -> OperationColumns | None:
     completes = ~invoked[later] & same & invoked[earlier]
     if np.any(unfit) or np.count_nonzero(completes) != np.count_nonzero(~invoked):
         return None
-    asked, answered = earlier[completes], later[completes]
-    other = (key[answered] != key[asked]) & (key[answered] != NOTHING)
-    if np.any((kind[answered] != kind[asked]) | other | (time[answered] < time[asked])):
+    begun, ended = earlier[completes], later[completes]
+    other = (key[ended] != key[begun]) & (key[ended] != NOTHING)
+    if np.any((kind[ended] != kind[begun]) | other | (time[ended] < time[begun])):
         return None
     outcomes = np.full(len(index), INFO, dtype=np.int8)
     ends = np.full(len(index), NEVER, dtype=np.int64)
     results = np.full(len(index), UNKNOWN, dtype=np.int32)
-    outcomes[asked] = type_[answered]
+    outcomes[begun] = type_[ended]
     errors = np.full(len(index), events.errors.of(NEVER_COMPLETED), dtype=np.int32)
-    errors[asked] = error[answered]
+    errors[begun] = error[ended]
     # The node of the answer counts, else that of the invocation.
     nodes, finals = node.copy(), final.copy()
-    nodes[asked] = np.where(node[answered] == NOTHING, node[asked], node[answered])
-    finals[asked] |= final[answered]
-    known = type_[answered] != INFO
-    ends[asked[known]] = time[answered[known]]
-    succeeded = type_[answered] == OK
-    results[asked[succeeded]] = value[answered[succeeded]]
+    nodes[begun] = np.where(node[ended] == NOTHING, node[begun], node[ended])
+    finals[begun] |= final[ended]
+    known = type_[ended] != INFO
+    ends[begun[known]] = time[ended[known]]
+    succeeded = type_[ended] == OK
+    results[begun[succeeded]] = value[ended[succeeded]]
     return OperationColumns(
         indexes=index[invoked],
         processes=process[invoked],
@@ -104,19 +104,19 @@ def paired_columns(events: EventColumns) -> OperationColumns | None:
         values=events.values.things,
         flat=events.values.flat,
         finals=finals[invoked],
-        positions=_placed(events.positions, asked, answered, invoked),
+        positions=_placed(events.positions, begun, ended, invoked),
     )
 
 
 def _placed(
-    events: Positions | None, asked: Any, answered: Any, invoked: NDArray[np.bool_]
+    events: Positions | None, begun: Any, ended: Any, invoked: NDArray[np.bool_]
 ) -> Positions | None:
-    if events is None or not events.known[answered].any():
+    if events is None or not events.known[ended].any():
         return None
 
     def moved(column: NDArray[Any]) -> NDArray[Any]:
         whole = np.zeros_like(column)
-        whole[asked] = column[answered]
+        whole[begun] = column[ended]
         return whole[invoked]
 
     return Positions(moved(events.known), moved(events.epochs), moved(events.offsets))

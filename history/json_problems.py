@@ -49,7 +49,7 @@ _KNOWN = (
     (r"Input data was truncated", "it ends in the middle of a value"),
     (
         r"JSON is malformed: (?P<why>.*) \(byte (?P<byte>\d+)\)",
-        "it is no JSON: {why} at byte {byte}",
+        "it is not valid JSON: {why} at byte {byte}",
     ),
     (
         r"'utf-8' codec can't decode byte (?P<byte>0x[0-9a-f]+) .*",

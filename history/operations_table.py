@@ -256,7 +256,7 @@ def _decoded(table: Any, name: str, bad: dict[int, str]) -> list[Any]:
         values, broken = _singly(texts)
         for place, code in enumerate(coded.indices.to_pylist()):
             if code in broken:
-                bad.setdefault(place, f"its {name} is no JSON: {broken[code]}")
+                bad.setdefault(place, f"its {name} is not valid JSON: {broken[code]}")
     return _taken(values, coded.indices)
 
 
@@ -277,7 +277,7 @@ def _singly(texts: Sequence[str]) -> tuple[list[Any], dict[int | None, str]]:
             values.append(msgspec.json.decode(text))
         except UNREADABLE as error:
             values.append(None)
-            broken[code] = in_words(error).removeprefix("it is no JSON: ")
+            broken[code] = in_words(error).removeprefix("it is not valid JSON: ")
         else:
             if is_too_deep(values[-1]):
                 broken[code] = TOO_DEEP

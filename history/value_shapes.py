@@ -17,16 +17,16 @@ def wrong_shape(operation: PairedOperation) -> str | None:
     """Return the problem of an ``ok`` or ``info`` operation's values, as a clause, or None."""
     if operation.f != "cas":
         return None
-    asked = operation.argument
-    if _length(asked) != _ASKED:
-        return f"it is asked {shown(asked)}, which is no pair [expected, new]"
+    argument = operation.argument
+    if _length(argument) != _ASKED:
+        return f"it is asked {shown(argument)}, which is not a pair [expected, new]"
     answer = operation.result
     if answer is None:
         return None
     if _length(answer) not in (_ASKED, _ANSWERED) or not isinstance([*answer, True][2], bool):
         return f"it answers {shown(answer)}, which is no [expected, new, true or false]"
-    if not is_same(asked, answer[:_ASKED]):
-        return f"it is asked {shown(asked)} and answers {shown(answer)}"
+    if not is_same(argument, answer[:_ASKED]):
+        return f"it is asked {shown(argument)} and answers {shown(answer)}"
     return None
 
 
@@ -41,19 +41,19 @@ def wrong_echo(operation: PairedOperation) -> str | None:
     return f"it is asked {shown(operation.argument)} and answers {shown(answer)}"
 
 
-def is_same(asked: object, answered: object) -> bool:
+def is_same(argument: object, answer: object) -> bool:
     """Return whether an answer repeats a value; stores may rewrite ``1`` as ``1.0``."""
-    if isinstance(asked, bool) or isinstance(answered, bool):
-        return asked is answered
-    if isinstance(asked, (list, tuple)) and isinstance(answered, (list, tuple)):
-        items, others = cast("list[Any]", asked), cast("list[Any]", answered)
+    if isinstance(argument, bool) or isinstance(answer, bool):
+        return argument is answer
+    if isinstance(argument, (list, tuple)) and isinstance(answer, (list, tuple)):
+        items, others = cast("list[Any]", argument), cast("list[Any]", answer)
         return len(items) == len(others) and all(map(is_same, items, others))
-    if isinstance(asked, dict) and isinstance(answered, dict):
-        items, others = cast("dict[Any, Any]", asked), cast("dict[Any, Any]", answered)
+    if isinstance(argument, dict) and isinstance(answer, dict):
+        items, others = cast("dict[Any, Any]", argument), cast("dict[Any, Any]", answer)
         same_keys = items.keys() == others.keys()
         return same_keys and all(is_same(items[key], others[key]) for key in items)
     # NaN equals itself here.
-    return asked is answered or asked == answered or (asked != asked and answered != answered)  # noqa: PLR0124
+    return argument is answer or argument == answer or (argument != argument and answer != answer)  # noqa: PLR0124
 
 
 def _length(value: object) -> int:

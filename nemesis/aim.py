@@ -65,12 +65,7 @@ class Aim:
         self._last_leader: NodeName | None = None
 
     def view(self, leader: NodeName | None, ends: Mapping[NodeName, int]) -> ClusterView:
-        """Return the cluster as seen now; call in the order of the looks.
-
-        Args:
-            leader: None when unknown.
-            ends: end offset of each node's log, as far as known.
-        """
+        """Return the cluster as seen now; call in the order of the looks."""
         if self._leader is not None and leader != self._leader:
             self._last_leader = self._leader
         self._leader = leader
@@ -88,11 +83,7 @@ def await_moment(
 ) -> Doing[Moment]:
     """Wait for the happening that a fault awaits, counted from now on.
 
-    Args:
-        fault: the fault that is due.
-        at_us: when it became due.
-        load_end_us: when clients stop working.
-        present: the machine's.
+    ``at_us``: when it became due; ``load_end_us``: when clients stop working.
     """
     when = fault.when
     if when is None or present.now_us >= load_end_us:

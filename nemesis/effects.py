@@ -83,12 +83,7 @@ class Record(msgspec.Struct, frozen=True):
     traits: FaultTraits | None = None
 
     def event(self, fault: Fault, time: int) -> FaultEvent:
-        """Return the line for the record.
-
-        Args:
-            fault: whose phase it is.
-            time: now, in nanoseconds.
-        """
+        """Return the line for the record."""
         actual = self.actual
         return FaultEvent(
             time=time,

@@ -60,14 +60,8 @@ class Nemesis:
     ) -> None:
         """The faults of one run, none of which has begun.
 
-        Args:
-            nodes: all of the cluster's, those that do not vote included.
-            voters: those that vote.
-            promise: knows whether a voter may forget.
-            patience: how long what is waited for.
-            is_exact: whether what is done is known: then a look says how things stand, and nothing
-                keeps anything from being seen.
-            is_down: as in ``FaultGate``.
+        ``is_exact``: what is done is known, so a look says how things stand, and nothing keeps
+        anything from being seen. ``is_down``: as in ``FaultGate``.
         """
         self.nodes = tuple(nodes)
         self.is_exact = is_exact
@@ -101,11 +95,6 @@ class FaultMachine:
 
     def step(self, answer: Any, now_us: Microseconds, *, is_ending: bool) -> Effect | None:
         """Go on with the answer to the effect before, None at first; None: all is over.
-
-        Args:
-            answer: as the effect says.
-            now_us: the present time.
-            is_ending: whether the run is to end.
 
         Raises:
             HarnessError: the fault would not be healed.

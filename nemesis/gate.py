@@ -46,10 +46,7 @@ class Promise(Protocol):
     ) -> Doing[str | None]:
         """Why the nodes of a fault, which are down, must not forget; None: they may.
 
-        Args:
-            actual: the fault.
-            forgetful: all that may have forgotten by now, the nodes of the fault included.
-            present: that of the fault's machine.
+        ``forgetful``: all that may have forgotten by now, the nodes of the fault included.
         """
         ...
 
@@ -111,11 +108,7 @@ class FaultGate:
     ) -> None:
         """No fault is in.
 
-        Args:
-            holds: what all faults hold.
-            voters: those that vote.
-            promise: knows whether a voter may forget.
-            is_down: knows whether a node runs; None: one that no fault holds down does.
+        ``is_down`` knows whether a node runs; None: one that no fault holds down does.
         """
         self._is_down = is_down or holds.is_down
         self._voters = voters

@@ -50,10 +50,7 @@ class Holds:
 
         It holds from now on; what it lets go it holds until it is ``done``.
 
-        Args:
-            fault: whose act it is.
-            act: whole.
-            ended: nodes that have ended by themselves.
+        ``ended``: nodes that have ended by themselves.
         """
         self._changes += 1
         if act.holds is not None:
@@ -84,13 +81,7 @@ class Holds:
     def disturbs(
         self, fault: int, expectation: expectations.Expectation, *, is_healed: bool
     ) -> bool:
-        """Whether other faults in force keep what is expected from being seen, or from meaning it.
-
-        Args:
-            fault: whose expectation it is.
-            expectation: what is looked for.
-            is_healed: whether it is to show a heal.
-        """
+        """Whether other faults in force hide what is expected, or keep it from meaning anything."""
         match expectation:
             case expectations.LinkIs(link, True) | expectations.LinkDelivers(link, True):
                 return self._is_bad(link, fault)
@@ -195,11 +186,7 @@ def undisturbed(
 ) -> Doing[Evidence]:
     """See what a look for the undisturbed of its expectations shows.
 
-    Args:
-        holds: what all faults hold.
-        index: the fault whose expectations they are.
-        look: for all of them.
-        ended: asks for nodes that have ended; None: the look is to show a bite, and no heal.
+    ``ended`` asks for nodes that have ended; None: the look is to show a bite, and no heal.
     """
     is_healed = ended is not None
     away: dict[NodeName, None] = {}

@@ -311,7 +311,7 @@ def _refusal(error: Exception, name: str, toml: str) -> tuple[str, str]:
     """Return the problem of a file, with the line where it is known, and the next step."""
     next_step = _PLAN_HOLDS
     if isinstance(error, tomllib.TOMLDecodeError):
-        return f"the plan file {name} cannot be read: it is no TOML: {error}", next_step
+        return f"the plan file {name} cannot be read: it is not valid TOML: {error}", next_step
     said = str(error)
     place = _PLACE.search(said)
     path = place[1] if place else ""

@@ -92,12 +92,7 @@ def reason_against(
 def reason_unknown(
     nodes: Sequence[NodeName], reports: Mapping[NodeName, VoterReport]
 ) -> str | None:
-    """Why nobody could tell what voters hold once others are down; None: they tell of it.
-
-    Args:
-        nodes: all voters.
-        reports: what the voters have told; those that have told nothing may be missing.
-    """
+    """Why nobody could tell what voters hold once others are down; None: they tell of it."""
     silent = [node for node in nodes if reports.get(node, VoterReport()).held == NEVER]
     if silent:
         return (
@@ -110,13 +105,7 @@ def reason_unknown(
 def demand_of(
     nodes: Sequence[NodeName], hit: Collection[NodeName], reports: Mapping[NodeName, VoterReport]
 ) -> Demand:
-    """Return what the others must hold, asked once the nodes hit are down and all told is heard.
-
-    Args:
-        nodes: all voters.
-        hit: nodes that are to forget.
-        reports: what all voters have told by now.
-    """
+    """Return what the others must hold, asked once the nodes hit are down and all told is heard."""
     known = [reports.get(node, VoterReport()) for node in nodes]
     ends = [one.end for node, one in zip(nodes, known, strict=True) if node not in hit]
     return Demand(
@@ -133,11 +122,7 @@ def reason_unmet(
 ) -> str | None:
     """Why somebody could be elected who lacks what was promised, None if nobody could.
 
-    Args:
-        demand: of the nodes hit.
-        nodes: all voters.
-        forgetful: the nodes hit, and all that may have forgotten before.
-        reports: what the voters have told by now.
+    ``forgetful``: the nodes hit, and all that may have forgotten before.
     """
     lacking = [
         node

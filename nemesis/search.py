@@ -58,12 +58,9 @@ def simplest(
 ) -> _Value:
     """Return the value after every simplification that keeps it true, until none does.
 
-    Args:
-        value: of which it is true.
-        simpler: candidates, the boldest first; none where nothing is simpler. Must come to an end
-            when it is asked about its own candidates again and again.
-        fails: whether it is still true of one.
-        budget: polled before each question.
+    ``simpler`` gives candidates, the boldest first, none where nothing is simpler; asked about its
+    own candidates again and again it must come to an end. ``budget`` is polled before each
+    question.
     """
     while True:
         for candidate in simpler(value):
@@ -187,6 +184,24 @@ class Oracle(Protocol):
             step: what was made smaller.
         """
         ...
+
+
+class Repetition(msgspec.Struct, frozen=True):
+    """Number of tries of one plan, and of the failures with the wanted verdict that it needs."""
+
+    tries: int
+    at_least: int
+
+    def settled(self, failed: int, tried: int) -> bool | None:
+        """Return True when enough of those tried failed, False when enough no longer can.
+
+        None: go on.
+        """
+        if failed >= self.at_least:
+            return True
+        if failed + self.tries - tried < self.at_least:
+            return False
+        return None
 
 
 class ListStep(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ SIMULATED: Final = (
     "contracts/draws", "nodes/metadata/*", "nodes/quorum/*",
     "nodes/registers/*", "nodes/storage/*", "nodes/wire/*", "nodes/server/broker/*",
     "nodes/server/controller/*", "nodes/server/host/*", "nodes/server/registers/*",
-    "nodes/server/start/*", "nodes/transport/back_off", "nodes/transport/client_protocol",
+    "nodes/server/start/*", "nodes/transport/client_protocol",
     "nodes/transport/kafka_codec", "simulation/disk/*", "simulation/kraft/*", "simulation/world/*",
     "systems/kraft/client_machine", "systems/kraft/committed_log", "systems/kraft/outcomes",
     "systems/kraft/planted_bugs", "harness/campaign/sweep/swarm",

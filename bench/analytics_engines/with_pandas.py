@@ -139,7 +139,7 @@ def _run_windows(
     run_id: str, faults: pd.DataFrame, acknowledged: pd.DataFrame, load: tuple[int, int]
 ) -> list[dict[str, object]]:
     """Return the windows of one run, from sorted arrays."""
-    starts = acknowledged["start_ns"].to_numpy("int64")
+    invoked = acknowledged["start_ns"].to_numpy("int64")
     ends = acknowledged["end_ns"].to_numpy("int64")
     epochs = acknowledged["position_epoch"].to_numpy("int64")
     slots = np.unique(ends // SLOT_NS)
@@ -154,8 +154,8 @@ def _run_windows(
         finish = load[1] if last else int(starts[place + 1])
         in_time = np.ones(len(ends), dtype=bool) if last else ends < finish
         known = epochs[ends <= start].max(initial=-1)
-        moved = in_time & (starts > start) & (epochs > known) & (known >= 0)
-        back = in_time & (starts >= stop)
+        moved = in_time & (invoked > start) & (epochs > known) & (known >= 0)
+        back = in_time & (invoked >= stop)
         first = int(np.where(moved, ends, np.iinfo(np.int64).max).argmin())
         spans = {
             "before": (max(start - CONTEXT_NS, load[0], begin), start),

@@ -52,7 +52,7 @@ def read_json(line: bytes) -> Any:
     """Return the value of a line: ``Members``, ``Number``, lists, texts, booleans and None.
 
     Raises:
-        PlainError: it is no JSON.
+        PlainError: it is not valid JSON.
     """
     try:
         found = json.loads(
@@ -69,7 +69,7 @@ def read_json(line: bytes) -> Any:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise PlainError(f"{name} is no JSON")
+    raise PlainError(f"{name} is not valid JSON")
 
 
 def plain_of(value: Any, *, apart: bool = False) -> Plain:

@@ -191,7 +191,7 @@ class NemesisDriver:
                 answer = self._view()
             case effects.AskReports():
                 watch = self._watch
-                answer = None if watch is None else Reports(watch.told(), watch.looks())
+                answer = None if watch is None else Reports(watch.reports(), watch.looks())
             case effects.AskAcknowledged():
                 counts = self._progress.traffic.counts()
                 answer = Acknowledged(counts.ok, counts.ok_by_node)

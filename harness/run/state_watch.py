@@ -51,7 +51,7 @@ class StateWatch:
         #: Node to epoch to when its log last grew in it.
         self._grown: dict[NodeName, dict[int, int]] = {}
         self._epoch = 0
-        self._told: dict[NodeName, VoterReport] = {}
+        self._reports: dict[NodeName, VoterReport] = {}
         #: Looks at all nodes' files that are over.
         self._looks = 0
 
@@ -60,7 +60,7 @@ class StateWatch:
         node = NodeName(event.node)
         with self._lock:
             self._epoch = max(self._epoch, event.epoch)
-            self._told[node] = _told_more(self._told.get(node, VoterReport()), event)
+            self._reports[node] = _extended(self._reports.get(node, VoterReport()), event)
             if event.kind in ("append", "truncate") and event.offset is not None:
                 self._ends[node] = event.offset
             if event.kind == "append" and event.time is not None:
@@ -82,10 +82,10 @@ class StateWatch:
         with self._lock:
             return self._looks
 
-    def told(self) -> Mapping[NodeName, VoterReport]:
+    def reports(self) -> Mapping[NodeName, VoterReport]:
         """Return each node's reports of its log; nodes without any are missing."""
         with self._lock:
-            return dict(self._told)
+            return dict(self._reports)
 
     def begin(self, when: Awaited) -> Await:
         """Begin to count what a fault waits for; from now on alone."""
@@ -119,7 +119,7 @@ class StateWatch:
             )
 
 
-def _told_more(before: VoterReport, event: StateEvent) -> VoterReport:
+def _extended(before: VoterReport, event: StateEvent) -> VoterReport:
     end, committed, held, held_epoch = before.end, before.committed, before.held, before.held_epoch
     offset, flushed = event.offset, event.detail.get(_FLUSHED, NEVER)
     if offset is not None:

@@ -56,15 +56,8 @@ class SimulatedCalls:
     ) -> None:
         """Links without a connection.
 
-        Args:
-            world: where they are.
-            me: whose calls these are.
-            peers: where the voters live.
-            enter: runs an action as the caller.
-            timers: its clock.
-            place: where the calls come from; None: the node's own.
-            called: told of each call before it is sent.
-            wait_us: how long a call waits before that; None: none does.
+        ``place``: where the calls come from; None: the node's own. ``called`` is told of each call
+        before it is sent, and a call waits ``wait_us`` before that.
         """
         self._called = called
         self._wait_us = wait_us

@@ -11,7 +11,7 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.simulation.kraft.messages import Greeting, Knock
-from splitbrain.simulation.world.connection import SimulatedConnection
+from splitbrain.simulation.world.network import SimulatedConnection
 from splitbrain.simulation.world.world import Pending, SimulatedWorld
 from splitbrain.systems.kraft import client_machine as machine
 
@@ -29,12 +29,8 @@ class SimulatedKraftClient:
     ) -> None:
         """A client that connects at its first operation.
 
-        Args:
-            world: where it lives.
-            place: its address.
-            name: unique among all clients; goes into the log with each command.
-            nodes: those that may lead, in the order in which they are tried.
-            route: pinned to a node, or led by it to the leader.
+        ``name`` is unique among all clients and goes into the log with each command; ``nodes`` are
+        those that may lead, in the order in which they are tried.
         """
         self._world = world
         self._place = place

@@ -20,10 +20,10 @@ from splitbrain.nodes.storage.reading import LoggedRecord, log_start, read_commi
 from splitbrain.simulation.kraft.client import SimulatedKraftClient
 from splitbrain.simulation.kraft.copies import all_below
 from splitbrain.simulation.kraft.disk_faults import DiskFaults
-from splitbrain.simulation.kraft.drawn_stream import DrawnStream
 from splitbrain.simulation.kraft.host import CLUSTER_ID, Host
 from splitbrain.simulation.kraft.layers import layer_maker, quorum_s_part, state_machine_of
 from splitbrain.simulation.kraft.oracle import Oracle
+from splitbrain.simulation.world.streams import DrawnStream
 from splitbrain.simulation.world.world import SimulatedWorld
 from splitbrain.systems.kraft.committed_log import neutral, neutral_metadata
 

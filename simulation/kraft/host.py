@@ -35,13 +35,13 @@ from splitbrain.nodes.wire.calls import ReceivedCall
 from splitbrain.simulation.disk.file_system import MemoryFileSystem
 from splitbrain.simulation.kraft.calls import StrayRequests
 from splitbrain.simulation.kraft.disk_jobs import DiskSpeed
-from splitbrain.simulation.kraft.drawn_stream import DrawnStream
 from splitbrain.simulation.kraft.happenings import NAMES
 from splitbrain.simulation.kraft.layers import LayerMaker
 from splitbrain.simulation.kraft.life import Life, make_life
 from splitbrain.simulation.kraft.messages import Greeting, Knock, PeerRequest
 from splitbrain.simulation.kraft.timers import NodeClock
 from splitbrain.simulation.kraft.voice import LogLines, StateEvents
+from splitbrain.simulation.world.streams import DrawnStream
 from splitbrain.simulation.world.world import SimulatedWorld
 
 if TYPE_CHECKING:
@@ -161,9 +161,8 @@ class Host:
     def end_life(self, *, lose_unsynced: bool, draw: int) -> str:
         """End the process at once; what the disk lost, in words. The caller raises NodeCrashed.
 
-        Args:
-            lose_unsynced: as a power cut does; else the page cache stays.
-            draw: settles what of the unsynced bytes survives.
+        ``draw`` settles what of the unsynced bytes survives a power cut, ``lose_unsynced``; else
+        the page cache stays.
         """
         stream = DrawnStream(draw)
         if self._life is None:

@@ -95,13 +95,7 @@ def make_life(
 ) -> Life:
     """Make the node of a life that has begun, and what is its own around it.
 
-    Args:
-        host: the machine.
-        materials: what the node is made from.
-        begun: the life, its number durable.
-        enter: runs an action as the node, in its life only.
-        ended: told that the node has ended.
-        is_alone: nothing is asked but what the quorum's links carry.
+    ``is_alone``: nothing is asked but what the quorum's links carry.
 
     Raises:
         StorageError, StorageMismatch, OSError: the disk refused, or is not what the node can live

@@ -19,7 +19,7 @@ from splitbrain.nodes.wire.api_versions import ApiVersionsRequest
 from splitbrain.nodes.wire.batches import split_batches
 from splitbrain.nodes.wire.errors import UnsupportedAnswerError
 from splitbrain.simulation.kraft.messages import SIZE_BYTES, PeerAnswer, PeerRequest
-from splitbrain.simulation.world.connection import SimulatedConnection
+from splitbrain.simulation.world.network import SimulatedConnection
 from splitbrain.simulation.world.world import SimulatedWorld
 
 Enter = Callable[[Callable[[], None]], None]
@@ -113,14 +113,7 @@ class SimulatedPeerLink:
     ) -> None:
         """A link without a connection.
 
-        Args:
-            world: where it is.
-            ends: places of who asks and of the peer.
-            peer: its number.
-            codec: ``Carried``.
-            owner: told what came of requests.
-            timers: by which they are given up.
-            enter: runs an action as the owner.
+        ``ends``: places of who asks and of the peer; ``enter`` runs an action as the owner.
         """
         self._world = world
         self._ends = ends

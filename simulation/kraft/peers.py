@@ -53,12 +53,7 @@ class SimulatedPeers:
         self._calls: dict[ConnectionId, tuple[ReceivedCall, object]] = {}
 
     def attach(self, node: Node, codec: KafkaCodec) -> None:
-        """Say who is told what came of requests.
-
-        Args:
-            node: the owner of the links.
-            codec: its own; of the question for versions in every world.
-        """
+        """Say who is told what came of requests."""
         self._codec = codec
         carried, timers = Carried(codec, is_framed=self._is_framed), node.surroundings.timers
         self._links = {

@@ -8,10 +8,12 @@ not hold across connections. A process that dies resets its connections, or leav
 waiting, as a machine that lost power does; what comes for it later is reset by its next life. One
 that ends in order hangs up: what it had sent before arrives, and then the end.
 
-Draws from the stream ``network`` alone. Must never look into a message. Source: design, section 9.
+Draws from the stream ``network`` alone. Must never look into a message. The module is longer than
+400 lines because a connection and the network it is part of know each other. Source: design, 9.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from splitbrain.contracts.fault import Link
@@ -19,7 +21,6 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import NetworkOptions
 from splitbrain.contracts.simulation import ClientEnd, ServerEnd
 from splitbrain.history.timeline_records import MessageFate, TimelineMessage
-from splitbrain.simulation.world.connection import Direction, SimulatedConnection
 
 if TYPE_CHECKING:
     from splitbrain.simulation.world.world import SimulatedWorld
@@ -27,6 +28,58 @@ if TYPE_CHECKING:
 _STREAM: Final = "network"
 #: Name, detail, and whether it carries nothing new, of a message, for the story of a run.
 Describe = Callable[[Any], tuple[str, str, bool]]
+
+
+class Direction:
+    """Frames that travel one way on one connection."""
+
+    __slots__ = ("arrives_at", "is_stalled", "link", "waiting")
+
+    def __init__(self, source: str, destination: str) -> None:
+        self.link = (source, destination)
+        #: When the last message arrives.
+        self.arrives_at = 0
+        self.is_stalled = False
+        #: Arrived at a cut or a stall, in order.
+        self.waiting: list[Callable[[], None]] = []
+
+
+class SimulatedConnection:
+    """Both ends of one connection; the opener's half is the object itself."""
+
+    def __init__(
+        self,
+        network: "SimulatedNetwork",
+        number: int,
+        source: str,
+        place: str,
+        client: ClientEnd,
+        opened: Callable[[], None] | None,
+    ) -> None:
+        """``opened``: as in ``Network.connect``."""
+        self._network = network
+        self.number = number
+        self.source = source
+        self.place = place
+        #: None once it has closed, died, or heard that the connection is gone.
+        self.client: ClientEnd | None = client
+        #: Told once that the server has accepted; None: nobody asks.
+        self.opened = opened
+        #: The life that accepted it; None before and after.
+        self.server: ServerEnd | None = None
+        self.was_sent = False
+        #: Reset: nothing arrives any more in either direction.
+        self.is_lost = False
+        self.forth = Direction(source, place)
+        self.back = Direction(place, source)
+
+    def send(self, message: Any) -> None:
+        """Towards the server."""
+        self._network.send(self, message)
+
+    def close(self) -> None:
+        """Nothing is reported any more; the server hears of it after all that was sent."""
+        self._network.close(self)
 
 
 class SimulatedNetwork:
@@ -87,17 +140,17 @@ class SimulatedNetwork:
             server = connection.server
             if server is None:
                 listening = self._listening.get(connection.place)
-                if listening is None or connection.was_sent:
-                    refused = listening is None and not connection.was_sent
-                    connection.was_sent = True
-                    self._turn_away(connection, refused=refused)
+                was_sent, connection.was_sent = connection.was_sent, True
+                if listening is None or was_sent:
+                    self._turn_away(connection, refused=not was_sent)
                     return
                 server = connection.server = listening
-                connection.was_sent = True
-                self._tell_opened(connection)
+                # The opener's machine learns that the connection is made before any answer.
+                if connection.opened is not None:
+                    self._carry(connection, connection.back, None, connection.opened)
             server.requested(connection.number, connection.source, message)
 
-        self._carry(connection, message, arrive, forth=True)
+        self._carry(connection, connection.forth, message, arrive)
 
     def answer(self, place: str, connection: int, message: Any) -> None:
         """From the server to the opener of a connection; dropped if that is gone."""
@@ -112,7 +165,7 @@ class SimulatedNetwork:
             if known.client is not None:
                 known.client.answered(message)
 
-        self._carry(known, message, arrive, forth=False)
+        self._carry(known, known.back, message, arrive)
 
     def close(self, connection: SimulatedConnection) -> None:
         """Note that the opener closes; called through the connection."""
@@ -121,7 +174,7 @@ class SimulatedNetwork:
         connection.client = None
         if connection.is_lost:
             return
-        self._carry(connection, None, lambda: self._end_server(connection), forth=True)
+        self._carry(connection, connection.forth, None, partial(self._end_server, connection))
 
     def crash(self, place: str) -> None:
         """Note that the process at this place is gone, with both ends of its connections."""
@@ -141,12 +194,8 @@ class SimulatedNetwork:
             if connection.place == place and connection.server is not None:
                 connection.server = None
                 if not connection.is_lost:
-                    self._carry(
-                        connection,
-                        None,
-                        lambda gone=connection: self._end_both(gone),
-                        forth=False,
-                    )
+                    heard = partial(self._end_both, connection)
+                    self._carry(connection, connection.back, None, heard)
             elif connection.source == place:
                 self.close(connection)
 
@@ -158,8 +207,7 @@ class SimulatedNetwork:
 
     def restore(self, links: Sequence[Link]) -> None:
         """Open these links; what was stalled goes on."""
-        for link in links:
-            ends = _ends(link)
+        for ends in map(_ends, links):
             if ends in self._cuts:
                 self._cuts.discard(ends)
                 self._release(ends)
@@ -199,11 +247,8 @@ class SimulatedNetwork:
         return sum(
             len(direction.waiting)
             for connection in self._connections.values()
-            for direction, here in (
-                (connection.forth, (connection.source, connection.place)),
-                (connection.back, (connection.place, connection.source)),
-            )
-            if here in ends
+            for direction in (connection.forth, connection.back)
+            if direction.link in ends
         )
 
     def calm_down(self) -> None:
@@ -219,30 +264,24 @@ class SimulatedNetwork:
     def _carry(
         self,
         connection: SimulatedConnection,
+        direction: Direction,
         message: Any,
         arrive: Callable[[], None],
-        *,
-        forth: bool,
     ) -> None:
         """Bring something to the other end, after all that was sent before it."""
         world, options = self._world, self._options
         if message is not None and not self._is_calm:
             if options.reset_chance and world.chance(_STREAM, options.reset_chance):
-                self._tell(connection, message, forth=forth)
+                self._tell(direction, message)
                 self._lose(connection)
                 return
             if options.stall_chance and world.chance(_STREAM, options.stall_chance):
-                self._stall(connection, forth=forth)
-        if forth:
-            direction, link = connection.forth, (connection.source, connection.place)
-        else:
-            direction, link = connection.back, (connection.place, connection.source)
-        sent_at = world.now
+                self._stall(connection, direction)
+        sent_at, link = world.now, direction.link
         late_us = self._delay() + self._clogs.get(link, 0)
         when = max(sent_at + late_us, direction.arrives_at)
         direction.arrives_at = when
-        is_told = message is not None and world.is_recording
-        told = self._tell(connection, message, forth=forth) if is_told else -1
+        number = -1 if message is None else self._tell(direction, message)
 
         def travel() -> None:
             if connection.is_lost:
@@ -255,47 +294,41 @@ class SimulatedNetwork:
         def land() -> None:
             if connection.is_lost:
                 return
-            if self._resetting and self._is_answered_with_a_reset(connection, forth=forth):
+            if self._resetting and self._is_answered_with_a_reset(connection, direction):
                 return
             self.delivered_count += 1
-            if told >= 0:
-                record = self._record_of(connection, message, sent_at, "arrived", forth=forth)
-                world.amend(told, record)
+            if number >= 0:
+                world.amend(number, self._record_of(direction, message, sent_at, "arrived"))
             arrive()
 
         world.after(when - sent_at, travel)
 
-    def _is_answered_with_a_reset(self, connection: SimulatedConnection, *, forth: bool) -> bool:
+    def _is_answered_with_a_reset(
+        self, connection: SimulatedConnection, direction: Direction
+    ) -> bool:
         """Whether what arrives ends its connection instead; the first on one is refused."""
-        ends = (connection.source, connection.place)
-        if (ends if forth else (ends[1], ends[0])) not in self._resetting:
+        if direction.link not in self._resetting:
             return False
         self._answered_count += 1
-        self._turn_away(connection, refused=forth and not connection.was_sent)
+        is_first = direction is connection.forth and not connection.was_sent
+        self._turn_away(connection, refused=is_first)
         return True
 
-    def _tell(self, connection: SimulatedConnection, message: Any, *, forth: bool) -> int:
+    def _tell(self, direction: Direction, message: Any) -> int:
         """Record a message as one that never arrives; where the record is, -1: nowhere."""
         if not self._world.is_recording:
             return -1
-        now = self._world.now
-        return self._world.record(self._record_of(connection, message, now, "lost", forth=forth))
+        return self._world.record(self._record_of(direction, message, self._world.now, "lost"))
 
     def _record_of(
-        self,
-        connection: SimulatedConnection,
-        message: Any,
-        sent_at: int,
-        fate: MessageFate,
-        *,
-        forth: bool,
+        self, direction: Direction, message: Any, sent_at: int, fate: MessageFate
     ) -> TimelineMessage:
         name, detail, empty = self._describe(message)
-        ends = (connection.source, connection.place)
+        node, peer = direction.link
         return TimelineMessage(
             time=sent_at,
-            node=ends[0] if forth else ends[1],
-            peer=ends[1] if forth else ends[0],
+            node=node,
+            peer=peer,
             name=name,
             arrived=self._world.now if fate == "arrived" else None,
             fate=fate,
@@ -310,8 +343,7 @@ class SimulatedNetwork:
             return world.between(_STREAM, options.delay_us_max, options.slow_us_max)
         return world.between(_STREAM, options.delay_us_min, options.delay_us_max)
 
-    def _stall(self, connection: SimulatedConnection, *, forth: bool) -> None:
-        direction = connection.forth if forth else connection.back
+    def _stall(self, connection: SimulatedConnection, direction: Direction) -> None:
         direction.is_stalled = True
 
         def go_on() -> None:
@@ -323,23 +355,14 @@ class SimulatedNetwork:
     def _release(self, link: tuple[str, str] | None) -> None:
         """Send on what waited on a link; None: on every link that is whole."""
         for connection in list(self._connections.values()):
-            ends = (connection.source, connection.place)
-            for direction, here in (
-                (connection.forth, ends),
-                (connection.back, (ends[1], ends[0])),
-            ):
-                if direction.waiting and link in (None, here):
-                    self._world.after(
-                        self._delay(),
-                        lambda c=connection, d=direction: self._drain(c, d),
-                    )
+            for direction in (connection.forth, connection.back):
+                if direction.waiting and link in (None, direction.link):
+                    self._world.after(self._delay(), partial(self._drain, connection, direction))
 
     def _drain(self, connection: SimulatedConnection, direction: Direction) -> None:
         """Let what waits land, unless something holds it up again."""
-        ends = (connection.source, connection.place)
-        link = ends if direction is connection.forth else (ends[1], ends[0])
         while direction.waiting and not (
-            connection.is_lost or link in self._cuts or direction.is_stalled
+            connection.is_lost or direction.link in self._cuts or direction.is_stalled
         ):
             direction.waiting.pop(0)()
 
@@ -357,19 +380,10 @@ class SimulatedNetwork:
             return
         connection.is_lost = True
         self.reset_count += 1
-        world = self._world
-
-        def tell_client() -> None:
-            self._end_client(connection, "refused" if refused else "reset", refused=refused)
-
-        world.after(self._delay(), tell_client)
-        world.after(self._delay(), lambda: self._end_server(connection))
-
-    def _tell_opened(self, connection: SimulatedConnection) -> None:
-        """Note that the opener's machine learns that the connection is made, before any answer."""
-        opened, connection.opened = connection.opened, None
-        if opened is not None:
-            self._carry(connection, None, opened, forth=False)
+        world, reason = self._world, "refused" if refused else "reset"
+        end_client = partial(self._end_client, connection, reason, refused=refused)
+        world.after(self._delay(), end_client)
+        world.after(self._delay(), partial(self._end_server, connection))
 
     def _end_both(self, connection: SimulatedConnection) -> None:
         """The opener hears that the server has hung up; whatever it sent since goes nowhere."""

@@ -7,9 +7,14 @@ shift another. Only ``random()`` is drawn, and integers are made from it here: t
 
 import random
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 _Thing = TypeVar("_Thing")
+_MULTIPLIER: Final = 6364136223846793005
+_INCREMENT: Final = 1442695040888963407
+_MASK: Final = 2**64 - 1
+#: Bits of the state that do not fit into a float's 53.
+_DROPPED_BITS: Final = 11
 
 
 class Streams:
@@ -40,3 +45,18 @@ class Streams:
     def pick(self, purpose: str, things: Sequence[_Thing]) -> _Thing:
         """One of them; raises IndexError where there is none."""
         return things[int(self.stream(purpose).random() * len(things))]
+
+
+class DrawnStream:
+    """Numbers from one drawn integer, for what one fault leaves behind; a ``RandomSource``.
+
+    A linear congruence with Knuth's MMIX constants.
+    """
+
+    def __init__(self, draw: int) -> None:
+        self._state = (draw * _MULTIPLIER + _INCREMENT) & _MASK
+
+    def random(self) -> float:
+        """Uniform in [0, 1)."""
+        self._state = (self._state * _MULTIPLIER + _INCREMENT) & _MASK
+        return (self._state >> _DROPPED_BITS) / (1 << 53)

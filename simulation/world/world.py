@@ -64,12 +64,7 @@ class Scheduler:
     def run(self, until: int, stop: Callable[[], bool] | None = None) -> bool:
         """Run what is due up to ``until``, included; the clock then shows it.
 
-        Args:
-            until: virtual time.
-            stop: asked after each action; true ends the run with the clock where it is.
-
-        Returns:
-            Whether ``stop`` ended it.
+        ``stop`` is asked after each action; true ends the run with the clock where it is.
 
         Raises:
             ViolationError: one instant does not end (``INV-30``).
@@ -118,11 +113,7 @@ class SimulatedWorld(Scheduler):
     ) -> None:
         """A world with its nodes, formatted and down.
 
-        Args:
-            scenario: all that the world depends on.
-            system: makes the nodes.
-            muted: ids of invariants that do not watch.
-            is_recording: keep the story of the run.
+        ``muted``: ids of invariants that do not watch.
 
         Raises:
             UsageError: a setting or a bug of the scenario does not exist.

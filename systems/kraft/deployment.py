@@ -139,7 +139,7 @@ def _node(
             "write a node's configuration",
             str(configuration_folder),
             str(error.strerror),
-            "Make the run folder writable or choose another with --store.",
+            "Make the run folder writable or choose another with --runs-folder.",
         ) from error
     return NodeSpec(
         name=name,

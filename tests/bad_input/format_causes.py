@@ -59,7 +59,7 @@ kv-other-kind | a kv file that does something else | check history.txt --format 
   and no 'write'. {REPAIR}
 cas-no-pair | a compare-and-set of one value | check history.jsonl
   could not read the history (history.jsonl, line 3 at byte 114): the cas of process 0, event 2: it
-  is asked 5, which is no pair [expected, new]. {REPAIR}
+  is asked 5, which is not a pair [expected, new]. {REPAIR}
 cas-odd-answer | an answer to a compare-and-set that says neither yes nor no | check history.jsonl
   could not read the history (history.jsonl, line 1 at byte 0): the cas of process 0, event 0: it
   answers [1, 2, 'perhaps'], which is no [expected, new, true or false]. {REPAIR}
@@ -106,12 +106,12 @@ parquet-no-end | an answered operation without an end | check history.parquet
 parquet-overlap | a process that does two things at a time, in a table | check history.parquet
   could not read the history (history.parquet): row 2: its process is still at work on another
   operation. {ROW}
-parquet-value | a value of a table that is no JSON | check history.parquet
-  could not read the history (history.parquet): row 2: its result is no JSON: it ends in the middle
-  of a value. {ROW}
+parquet-value | a value of a table that is not valid JSON | check history.parquet
+  could not read the history (history.parquet): row 2: its result is not valid JSON: it ends in the
+  middle of a value. {ROW}
 parquet-deep | a value of a table nested deeper than anybody can look at | check history.parquet
-  could not read the history (history.parquet): row 2: its result is no JSON: it is nested too
-  deeply. {ROW}
+  could not read the history (history.parquet): row 2: its result is not valid JSON: it is nested
+  too deeply. {ROW}
 etcd-empty-input | a record of etcd's tests without its request | check operations.json
   could not read the history (operations.json, line 1 at byte 0): Input says range and holds none.
   {REPAIR}

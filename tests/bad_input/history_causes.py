@@ -57,9 +57,9 @@ history-one-list | one list of events | check history.jsonl
 history-broken-middle | a broken line in the middle | check history.jsonl
   could not read the history (history.jsonl, line 2 at byte 59): it ends in the middle of a value.
   {REPAIR}
-history-garbled-line | a line that is no JSON | check history.jsonl
-  could not read the history (history.jsonl, line 2 at byte 59): it is no JSON: invalid character at
-  byte 0. {REPAIR}
+history-garbled-line | a line that is not valid JSON | check history.jsonl
+  could not read the history (history.jsonl, line 2 at byte 59): it is not valid JSON: invalid
+  character at byte 0. {REPAIR}
 history-unknown-type | an event of no known type | check history.jsonl
   could not read the history (history.jsonl, line 2 at byte 59): type cannot be 'okay'. {REPAIR}
 history-no-f | an event without f | check history.jsonl
@@ -73,8 +73,8 @@ history-huge-number | a time too large for any clock | check history.jsonl
   could not read the history (history.jsonl, line 1 at byte 0): it holds a number that is too large.
   {REPAIR}
 history-nan | a value that JSON does not have | check history.jsonl
-  could not read the history (history.jsonl, line 1 at byte 0): it is no JSON: invalid character at
-  byte 56. {REPAIR}
+  could not read the history (history.jsonl, line 1 at byte 0): it is not valid JSON: invalid
+  character at byte 56. {REPAIR}
 history-deep | a value nested without end | check history.jsonl
   could not read the history (history.jsonl, line 1 at byte 0): it is nested too deeply. {REPAIR}
 history-deep-and-whole | a value nested deeper than anybody can look at | check history.jsonl

@@ -33,9 +33,10 @@ plan-empty | an empty plan file | test --nemesis plan.json
 plan-binary | bytes that are no text | test --nemesis plan.json
   the plan file plan.json cannot be read: it is not UTF-8: it holds the byte 0x80. {PLAN_HOLDS}
 plan-bad-json | no JSON | test --nemesis plan.json
-  the plan file plan.json cannot be read: it is no JSON: invalid character at byte 15. {PLAN_HOLDS}
+  the plan file plan.json cannot be read: it is not valid JSON: invalid character at byte 15.
+  {PLAN_HOLDS}
 plan-bad-toml | no TOML | test --nemesis plan.toml
-  the plan file plan.toml cannot be read: it is no TOML: Invalid value (at end of document).
+  the plan file plan.toml cannot be read: it is not valid TOML: Invalid value (at end of document).
   {PLAN_HOLDS}
 plan-deep | nested without end | test --nemesis plan.json
   the plan file plan.json cannot be read: it is nested too deeply. {PLAN_HOLDS}

@@ -106,7 +106,7 @@ def _damaged(run: RunFolder) -> dict[str, bytes]:
         "a planned fault is torn": first + b"\n" + second[:30],
         "a planned fault is missing": first + b"\n" + rest,
         "a line is none of ours": first + b"\n{}\n" + second + b"\n" + rest,
-        "a line is no JSON": b"{" + whole,
+        "a line is not valid JSON": b"{" + whole,
         "there is nothing": b"",
         "a fault was injected twice, elsewhere the second time": whole
         + rest.replace(b'"nodes":["n1"]', b'"nodes":["n2"]'),

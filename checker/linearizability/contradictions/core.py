@@ -162,34 +162,19 @@ def _place(operations: Sequence[PairedOperation], wanted: PairedOperation) -> in
     )
 
 
-class Minimizer:
-    """Shrinking of one contradictory set of operations.
+class Minimizer(msgspec.Struct, frozen=True):
+    """Shrinking of one contradictory set of operations."""
 
-    Args:
-        last: place of the operation that could not be placed; it stays in the core.
-        others: places of the others that may be members, preferred ones first.
-        questions: asked whether some places contradict each other.
-        try_max: configurations for one question.
-        all_max: configurations for all of them together.
-        all_do: all of these places are known to contradict each other.
-    """
-
-    def __init__(
-        self,
-        last: int,
-        others: Sequence[int],
-        questions: Questions,
-        try_max: int,
-        all_max: int,
-        *,
-        all_do: bool,
-    ) -> None:
-        self._last = last
-        self._others = list(others)
-        self._questions = questions
-        self._try_max = try_max
-        self._all_max = all_max
-        self._all_do = all_do
+    #: Place of the operation that could not be placed; it stays in the core.
+    last: int
+    #: Places of the others that may be members, preferred ones first.
+    others: Sequence[int]
+    questions: Questions
+    #: Configurations for one question, and for all of them together.
+    try_max: int
+    all_max: int
+    #: Whether all of these places are known to contradict each other.
+    all_do: bool
 
     def run(self) -> tuple[list[int], bool] | None:
         """Return a core and whether it is minimal; None if no set was seen to contradict."""
@@ -205,13 +190,13 @@ class Minimizer:
     def _window(self) -> list[int] | None:
         """Return as few of the preferred places as still contradict, the last one first."""
         size = 0
-        while size < len(self._others):
-            window = [self._last, *self._others[:size]]
+        while size < len(self.others):
+            window = [self.last, *self.others[:size]]
             if self._contradict(window):
                 return window
             size = max(1, 2 * size)
-        everything = [self._last, *self._others]
-        return everything if self._all_do or self._contradict(everything) else None
+        everything = [self.last, *self.others]
+        return everything if self.all_do or self._contradict(everything) else None
 
     def _shrink(self, kept: list[int]) -> tuple[list[int], bool]:
         """Relax in ever smaller chunks; return the rest and whether it is minimal."""
@@ -238,7 +223,7 @@ class Minimizer:
         return kept, decided
 
     def _contradict(self, members: Sequence[int]) -> bool | None:
-        left = self._all_max - self._questions.configurations
+        left = self.all_max - self.questions.configurations
         if left <= 0:
             return None
-        return self._questions.contradict(members, min(self._try_max, left))
+        return self.questions.contradict(members, min(self.try_max, left))

@@ -16,8 +16,7 @@ from splitbrain.history.records import PairedOperation
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.nemesis.awaiting import sentence
 from splitbrain.nemesis.exact_steps import calm
-from splitbrain.nemesis.k_of_n import Repetition
-from splitbrain.nemesis.search import INTERRUPTED, Happened
+from splitbrain.nemesis.search import INTERRUPTED, Happened, Repetition
 
 #: Operations of a story that are listed.
 _OPERATIONS_MAX: Final = 20

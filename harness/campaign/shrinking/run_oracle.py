@@ -15,8 +15,7 @@ import msgspec
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict
-from splitbrain.nemesis.k_of_n import Repetition
-from splitbrain.nemesis.search import SearchBudget
+from splitbrain.nemesis.search import Repetition, SearchBudget
 
 #: Tries in a row that the harness could not carry out.
 _FAILURES_MAX: Final = 3

@@ -43,10 +43,9 @@ from splitbrain.harness.folder.store import point_latest
 from splitbrain.harness.run.options import PreparedTest, TestOptions
 from splitbrain.history.options import refuse_unfit
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.nemesis.k_of_n import Repetition
 from splitbrain.nemesis.plan_text import fits
 from splitbrain.nemesis.run_steps import FAULTS_WITH_THEIR_LOAD
-from splitbrain.nemesis.search import SearchBudget
+from splitbrain.nemesis.search import Repetition, SearchBudget
 from splitbrain.nemesis.shrinking import shrink
 
 #: Share of the time that simulation may take, and its upper limit.

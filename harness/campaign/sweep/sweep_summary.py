@@ -189,7 +189,7 @@ def _figures(tally: SweepTally, order: SweepOrder, elapsed_s: float) -> Table:
     ]
     if faults := sum(cell.faults for cell in tally.coverage):
         bitten = sum(cell.bitten for cell in tally.coverage)
-        counts = f"{faults:,}, once for each role that one met; {bitten:,} bit (--coverage)"
+        counts = f"{faults:,}, once for each role that one met; {bitten:,} took effect (--coverage)"
         rows.append(("faults", counts))
     rows += [(name.replace("_", " "), f"{count:,}") for name, count in tally.figures.items()]
     return _table(rows)

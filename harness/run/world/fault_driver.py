@@ -389,7 +389,7 @@ class _GhostPromise:
             if fault_kind(actual.kind).hides_rot and arms.forgot.get(node) == "rotten":
                 return f"beyond the promise: it would hide what has rotted at {node} before"
             if not arms.cluster.may_forget(node):
-                return f"beyond the promise: {node} holds what others could elect without"
+                return f"beyond the promise: a majority without {node} could lack records or votes"
         return None
 
     def reason_once_down(

@@ -64,14 +64,9 @@ def simulate(
 ) -> SimulationOutcome:
     """Run a scenario.
 
-    Args:
-        scenario: all that the run depends on.
-        system: makes the nodes.
-        muted: ids of invariants that do not watch.
-        is_recording: keep the story of the run.
-        watch: called after every step of the world, for those who look for a defect; must change
-            nothing.
-        stop_at_step: end the run after this step, with the evidence of then.
+    ``muted`` are ids of invariants that do not watch; ``is_recording`` keeps the story of the run.
+    ``watch`` is called after every step, for those who look for a defect, and must change nothing;
+    the run ends after ``stop_at_step``, with the evidence of then.
 
     Raises:
         UsageError: the scenario names something that does not exist, or ``muted`` does.

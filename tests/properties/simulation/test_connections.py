@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import NetworkOptions
-from splitbrain.simulation.world.connection import SimulatedConnection
+from splitbrain.simulation.world.network import SimulatedConnection
 from splitbrain.simulation.world.world import SimulatedWorld
 from tests.unit.simulation.world.empty_worlds import empty_world
 

@@ -135,7 +135,7 @@ class Outer(msgspec.Struct):
     ("text", "says"),
     [
         ("{", "it ends in the middle of a value"),
-        ("what", "it is no JSON: invalid character at byte 0"),
+        ("what", "it is not valid JSON: invalid character at byte 0"),
         ("{}", "it has no field 'faults'"),
         ("[]", "it must be an object, not a list"),
         ('{"faults": [{"at": 1}, {}]}', "faults[1] has no field 'at'"),

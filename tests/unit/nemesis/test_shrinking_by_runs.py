@@ -12,11 +12,11 @@ from splitbrain.contracts.budget import Unlimited
 from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import LoadOptions, Scenario
-from splitbrain.nemesis.k_of_n import Repetition
 from splitbrain.nemesis.kinds import fault_kind
 from splitbrain.nemesis.plan_file import from_file_faults, parse_plan_file
 from splitbrain.nemesis.plan_text import fits, plan_toml
 from splitbrain.nemesis.run_steps import with_faults
+from splitbrain.nemesis.search import Repetition
 from splitbrain.nemesis.shrinking import shrink
 
 KINDS = ("partition", "kill", "pause", "one-way-in", "power", "delay")

@@ -28,15 +28,15 @@ ROWS = [
 WORDS = [word.strip() for words, _ in ROWS for word in words.split(",")]
 #: Words of rooms and of types that mean here what they mean to everybody, or to Kafka and Raft.
 EVERYDAY = """
-across actual address analysis answer basis broker budget change changed class cli client committed
-completion condition config connection console contract contradiction count crashed data deployment
-disk docker duplicate end error failure file folder harness history image job judge kraft latency
-leader linearizability load local loss machine measured memory metadata met method mount name named
-network nightly node operation option overlap partition patched point power process program quality
-quorum random record recovery redis register replaying report request role route row run runtime
-sample selected server service shape shown simulated simulation source span spark spec stale start
-storage subject system throughput timer topic transport trend unavailability unlimited usage view
-workload
+across actual address analysis answer basis broker budget change changed class cli client clock
+committed completion condition config connection console contract contradiction count crashed data
+deployment disk docker duplicate end error failure file folder harness history image job judge
+kraft latency leader linearizability load local loss machine measured memory met metadata method
+mount name named network nightly node operation option overlap partition patched point power
+process program quality quorum random record recovery redis register replaying report request role
+route row run runtime sample selected server service shape shown simulated simulation source span
+spark spec stale start storage subject system throughput timer topic transport trend unavailability
+unlimited usage view workload
 """
 
 

@@ -85,7 +85,7 @@ def test_a_torn_last_line_is_left_out_and_told(tmp_path: Path) -> None:
         (b'{"kind":"life","time":1,"node":"n1","event":"x"}', "event cannot be 'x'"),
         (b'{"kind":"rumour"}', "rumour"),
         (b'{"kind":"log","time":"1"}', "time must be a whole number, not text"),
-        (b"\xff", "it is no JSON"),
+        (b"\xff", "it is not valid JSON"),
     ],
 )
 def test_a_broken_line_is_one_clear_sentence(tmp_path: Path, line: bytes, clause: str) -> None:

@@ -72,7 +72,7 @@ class Asked:
                     case Wait(until_us):
                         self.present.now_us, answer = until_us, None
                     case AskReports():
-                        answer = Reports(self._watch.told(), self._watch.looks())
+                        answer = Reports(self._watch.reports(), self._watch.looks())
                     case other:
                         raise AssertionError(other)
         except StopIteration as over:
@@ -139,30 +139,30 @@ def tell(
 def test_a_node_holds_what_it_knows_to_be_committed_and_has_on_its_disk() -> None:
     watch = StateWatch()
     tell(watch, "append", 2, 8, flushed=3)
-    assert watch.told()[N1] == VoterReport(epoch=2, end=8)
+    assert watch.reports()[N1] == VoterReport(epoch=2, end=8)
     tell(watch, "commit", 2, 7, flushed=5)
-    assert watch.told()[N1] == VoterReport(2, 8, 7, 5, 2)
+    assert watch.reports()[N1] == VoterReport(2, 8, 7, 5, 2)
     tell(watch, "append", 2, 9, flushed=8)
-    assert watch.told()[N1] == VoterReport(2, 9, 7, 7, 2)
+    assert watch.reports()[N1] == VoterReport(2, 9, 7, 7, 2)
 
 
 def test_what_was_committed_in_an_earlier_epoch_proves_nothing_of_a_new_one() -> None:
     watch = StateWatch()
     tell(watch, "high-watermark", 2, 7, flushed=7)
     tell(watch, "append", 3, 9, flushed=9)
-    assert watch.told()[N1] == VoterReport(3, 9, 7, 7, 2)
+    assert watch.reports()[N1] == VoterReport(3, 9, 7, 7, 2)
 
 
 def test_a_truncation_and_a_start_with_less_take_back_what_is_held() -> None:
     watch = StateWatch()
     tell(watch, "high-watermark", 2, 7, flushed=7)
     tell(watch, "truncate", 3, 5, flushed=5)
-    assert watch.told()[N1].held == 5
+    assert watch.reports()[N1].held == 5
     tell(watch, "started", 3, 0, flushed=0)
-    assert watch.told()[N1] == VoterReport(3, 0, 7, 0, 2)
+    assert watch.reports()[N1] == VoterReport(3, 0, 7, 0, 2)
 
 
 def test_a_node_that_does_not_tell_what_is_on_its_disk_holds_nothing() -> None:
     watch = StateWatch()
     tell(watch, "high-watermark", 2, 7)
-    assert watch.told()[N1].held == NEVER
+    assert watch.reports()[N1].held == NEVER

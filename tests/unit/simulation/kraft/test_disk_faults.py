@@ -11,8 +11,8 @@ from splitbrain.nodes.storage.durable_mark import read_mark
 from splitbrain.nodes.storage.layout import DURABLE_LENGTH, log_folder
 from splitbrain.runtimes.file_changes import change_file
 from splitbrain.simulation.kraft.disk_faults import DiskFaults
-from splitbrain.simulation.kraft.drawn_stream import DrawnStream
 from splitbrain.simulation.kraft.host import Host
+from splitbrain.simulation.world.streams import DrawnStream
 from tests.unit.simulation.kraft.unwatched_worlds import Quorum
 
 DRAWS = range(40)

@@ -5,7 +5,7 @@ from typing import Any
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import NetworkOptions, Scenario
-from splitbrain.simulation.world.connection import SimulatedConnection
+from splitbrain.simulation.world.network import SimulatedConnection
 from splitbrain.simulation.world.world import SimulatedWorld
 
 #: Every message takes exactly so long, unless a test says otherwise.

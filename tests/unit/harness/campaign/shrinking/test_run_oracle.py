@@ -24,8 +24,7 @@ from splitbrain.harness.campaign.sweep.trial import run
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.scenario_file import read_scenario
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.nemesis.k_of_n import Repetition
-from splitbrain.nemesis.search import SearchBudget
+from splitbrain.nemesis.search import Repetition, SearchBudget
 from splitbrain.nemesis.shrinking import shrink
 from tests.unit.harness.campaign.shrinking.scripted_runs import OTHER, VALID, WANTED, Silent
 from tests.unit.harness.judged_runs import edit_plan

@@ -229,15 +229,15 @@ def test_what_differs_in_numbers_only_is_one_kind_of_failure() -> None:
 def test_what_faults_met_is_added_up_and_told_when_asked_for() -> None:
     # One seed is run twice, and a failing one for its folder; neither counts again.
     _, said = swept(order(9, {4: "fails"}, check_share=1.0, coverage=True))
-    assert re.search(r"\n  kill +leader +0 +0 +18 \(9 bit\) +0\n", said)
-    assert re.search(r"\n  fault +register\n  kill +18 \(9 bit\)\n", said)
+    assert re.search(r"\n  kill +leader +0 +0 +18 \(9 took effect\) +0\n", said)
+    assert re.search(r"\n  fault +register\n  kill +18 \(9 took effect\)\n", said)
     assert re.search(r"\n  Never tried at all: clock-jump, .*, partition, ", said)
     assert "  Never tried kill on a leader in an election or under a new leader; on a f" in said
     assert "roll-back" not in said, "no seed within the promise may draw it"
     _, untold = swept(order(9))
     assert "Never tried" not in untold
     assert re.search(
-        r"\n  faults +18, once for each role that one met; 9 bit \(--coverage\)\n", untold
+        r"\n  faults +18, once for each role that one met; 9 took effect \(--coverage\)\n", untold
     )
 
 
