@@ -94,7 +94,7 @@ def test_the_tools_of_the_pod_have_in_its_image_what_they_import(tmp_path: Path,
 
 def test_without_the_source_tree_the_way_out_is_named(tmp_path: Path) -> None:
     engine: Any = None
-    with pytest.raises(HarnessError, match="Run from a clone"):
+    with pytest.raises(HarnessError, match="run from a clone"):
         Images(engine, tmp_path)
 
 
