@@ -53,12 +53,8 @@ def keep_sweep_run(
 ) -> Path:
     """Make the run folder of a seed that failed in a sweep, or of a smaller one.
 
-    Args:
-        judged: what the run came to.
-        runs_folder: where the folder is made.
-        kind: how the test is called, before the system's name.
-        shrunk_from: the run of which this is a smaller one.
-        like: the run in containers to which its schedule is near.
+    ``shrunk_from`` is the run of which this is a smaller one, ``like`` the run in containers to
+    which its schedule is near.
 
     Raises:
         HarnessError: the folder cannot be made or written.
@@ -81,12 +77,7 @@ def plan_of_scenario(
 ) -> Plan:
     """Return the plan of a drawn or shrunk world; its faults stand in ``scenario.json`` alone.
 
-    Args:
-        scenario: the world.
-        name: of the test.
-        run_id: of the run.
-        system: whose nodes it has.
-        not_asked: checkers of its load that can say nothing of it, each with the reason.
+    ``not_asked``: checkers of its load that can say nothing of it, each with the reason.
     """
     load = scenario.load
     experiment = Experiment(
@@ -134,15 +125,8 @@ def write_run(
 ) -> None:
     """Write everything and seal it.
 
-    Args:
-        folder: exists, and is locked by the caller.
-        plan: of the run.
-        outcome: what the run came to.
-        judged: what the checkers of outcomes said, where somebody has asked them.
-        schedule: the faults as planned; by default those of the scenario.
-        shrunk_from: the run of which this is a smaller one.
-        untold: why the run has no story, in one sentence.
-        like: the run in containers to which its schedule is near.
+    ``folder`` is locked by the caller. ``schedule`` is by default that of the scenario; ``untold``
+    says in a sentence why the run has no story.
 
     Raises:
         HarnessError: the disk refuses.
