@@ -12,7 +12,6 @@ from splitbrain.nodes.quorum.events import Event
 from splitbrain.nodes.quorum.identifiers import ConnectionId, Epoch
 from splitbrain.nodes.quorum.persistent import QuorumState
 from splitbrain.nodes.server.host import exit_codes
-from splitbrain.nodes.server.host.disk import Disk
 from splitbrain.nodes.server.host.node import RESIGNATION_US_MAX, Node, NodeParts
 from splitbrain.nodes.server.host.surroundings import Surroundings
 from splitbrain.nodes.storage.errors import CorruptStorageError
@@ -232,14 +231,11 @@ def test_a_wiped_disk_is_formatted_under_another_directory_id() -> None:
     assert world.assemble().parts.identity.directory_id == "f" * 32
 
 
-def test_a_deadline_that_passes_during_a_truncation_rings_once_and_is_met_after_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_deadline_that_passes_during_a_truncation_rings_once_and_is_met_after_it() -> None:
     world = World((1, 2, 3))
     node = world.assemble()
     node.start()
-    truncates = True
-    monkeypatch.setattr(Disk, "is_truncating", property(lambda _: truncates))
+    node.parts.disk.is_truncating = True
     world.time_us += 10_000_000
     ringing = [handle.action for handle in world.handles if handle.action is not None]
     world.handles.clear()
@@ -247,7 +243,7 @@ def test_a_deadline_that_passes_during_a_truncation_rings_once_and_is_met_after_
         action()
     assert world.handles == []
     assert node.replica.role == "unattached"
-    truncates = False
+    node.parts.disk.is_truncating = False
     node.disconnected(ConnectionId(1))
     assert node.replica.role == "prospective"
     assert world.handles
