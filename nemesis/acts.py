@@ -19,20 +19,9 @@ from splitbrain.contracts.runtime import Capability
 
 #: States that acts put in force. A node or link has at most one of a kind, whoever asked.
 Held = Literal[
-    "cut",
-    "shape",
-    "reset",
-    "down",
-    "paused",
-    "cpu",
-    "memory",
-    "full",
-    "stalled",
-    "slow",
-    "failing",
-    "clock",
-]
-
+    "cut", "shape", "reset", "down", "paused", "cpu", "memory", "full", "stalled", "slow",
+    "failing", "clock",
+]  # fmt: skip
 
 #: Calls to a disk that can be made to fail.
 DiskCall = Literal["sync", "read", "write", "rename"]
@@ -40,12 +29,14 @@ DiskCall = Literal["sync", "read", "write", "rename"]
 Rotten = Literal["log", "state", "checkpoint", "mark", "identity"]
 
 
-class _OnLinks(msgspec.Struct, frozen=True, tag=True):
+class _Traits:
     needs: ClassVar[Capability]
     holds: ClassVar[Held | None] = None
     releases: ClassVar[Held | None] = None
     verb: ClassVar[str]
 
+
+class _OnLinks(_Traits, msgspec.Struct, frozen=True, tag=True):
     links: tuple[Link, ...]
 
     def sentence(self) -> str:
@@ -53,12 +44,7 @@ class _OnLinks(msgspec.Struct, frozen=True, tag=True):
         return f"{self.verb} {len(self.links)} links"
 
 
-class _OnNodes(msgspec.Struct, frozen=True, tag=True):
-    needs: ClassVar[Capability]
-    holds: ClassVar[Held | None] = None
-    releases: ClassVar[Held | None] = None
-    verb: ClassVar[str]
-
+class _OnNodes(_Traits, msgspec.Struct, frozen=True, tag=True):
     nodes: tuple[NodeName, ...]
 
     def sentence(self) -> str:

@@ -219,11 +219,8 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Course:
         """Return the acts and their times, how they are healed, and what must be seen.
 
-        Args:
-            fault: as it was settled.
-            duration_us: from its injection to its heal.
-            nodes: all of the cluster's.
-            probe_us: how long the probe of a cut link takes; 0 where nobody probes.
+        ``nodes``: all of the cluster's; ``probe_us``: how long the probe of a cut link takes, 0
+        where nobody probes.
         """
         setting = Setting(
             nodes=nodes,

@@ -75,12 +75,6 @@ def check_pace(
 ) -> None:
     """Refuse a pace that cannot be, or that is too fast for effects to be told apart.
 
-    Args:
-        pace: what the user asked for.
-        kinds: the plan's kinds.
-        timeout_ms: how long an operation may take.
-        failover_ms: about how long the system takes to replace a leader.
-
     Raises:
         UsageError: says which number.
     """
@@ -261,11 +255,7 @@ def refuse_what_cannot_be_had(
 ) -> None:
     """Refuse a plan before the run instead of skipping its faults in silence.
 
-    Args:
-        faults: those of the plan.
-        capabilities: what the runtime can do.
-        runtime: its name.
-        because: why it cannot do the rest; None: that depends on the machine.
+    ``because``: why the runtime cannot do the rest; None: that depends on the machine.
 
     Raises:
         CapabilityError: the runtime lacks something that a fault needs.

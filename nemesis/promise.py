@@ -68,11 +68,7 @@ def reason_against(
 ) -> str | None:
     """Why the fault must not strike, whatever voters hold; None: that is still to be seen.
 
-    Args:
-        kind: of the fault.
-        fault: as it was settled.
-        nodes: all voters.
-        forgot: those that may have forgotten something in this run.
+    ``forgot``: those that may have forgotten something in this run.
     """
     if kind.rule == "keeps":
         return None

@@ -55,11 +55,8 @@ def shrink(
 ) -> Smallest:
     """Return the smallest plan found that fails in the same way; ``start`` itself where none does.
 
-    Args:
-        start: fails.
-        oracle: exact, and then it has seen ``start`` fail, or not.
-        budget: polled before each question.
-        other_seeds: seeds with which a removal is tried that fails in the scenario's own.
+    ``oracle``, if it is exact, has seen ``start`` fail or not; ``other_seeds``: with which a
+    removal is tried that fails in the scenario's own.
     """
     if oracle.happened is None:
         return _by_runs(Search(start, oracle, budget))

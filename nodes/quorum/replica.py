@@ -127,7 +127,7 @@ class Replica:
     @property
     def role(self) -> str:
         """``unattached follower prospective candidate leader resigned``."""
-        return self._owner.role.name.value
+        return self._owner.role.name
 
     @property
     def epoch(self) -> Epoch:

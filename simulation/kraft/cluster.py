@@ -1,6 +1,7 @@
 """All simulated machines of one world, and what may be done to them."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 from splitbrain.contracts.committed import CommittedLog, CommittedRecord
@@ -69,6 +70,8 @@ class KraftCluster:
             for name, host in self._hosts.items()
         }
         self._client_count = 0
+        #: Nodes hold the same records: each is told once.
+        self._neutral_record = cache(neutral)
 
     @property
     def hosts(self) -> dict[NodeName, Host]:
@@ -225,7 +228,7 @@ class KraftCluster:
         """Records as all systems tell them; a topic whose creation is not there has no name."""
         if state_machine_of(self._world.scenario) == "metadata":
             return neutral_metadata(logged, {})
-        return tuple(neutral(record) for record in logged)
+        return tuple(map(self._neutral_record, logged))
 
     def lie(self) -> str | None:
         """Return the first fault by which a disk told its node what no format can detect."""

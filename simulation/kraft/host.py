@@ -21,6 +21,7 @@ from splitbrain.nodes.quorum.errors import StorageMismatch, UnreadableRecordErro
 from splitbrain.nodes.quorum.events import Event
 from splitbrain.nodes.quorum.identifiers import ConnectionId, NodeId
 from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.quorum.replica import Replica
 from splitbrain.nodes.quorum.settings import QuorumSettings
 from splitbrain.nodes.quorum.voters import ReplicaKey
 from splitbrain.nodes.server.host import exit_codes
@@ -249,13 +250,11 @@ class Host:
 
         self._enter(number, tell)
 
-    def happen(self, done: Effect | Event) -> None:
+    def happen(self, done: Effect | Event, replica: Replica) -> None:
         """Tell the world what the node has just done, where a fault may wait for it."""
-        if not self.world.is_watched:
-            return
         naming = NAMES.get(type(done))
         if naming is not None:
-            name = naming(done, self.node.replica)
+            name = naming(done, replica)
             if name is not None:
                 self.world.happened(self.name, name)
 

@@ -40,7 +40,8 @@ class WatchedNode(Node):
         host = self._host
         host.world.absorb(_ENCODER.encode((host.node_id, type(event).__name__, event)))
         host.oracle.taking(host, event)
-        host.happen(event)
+        if host.world.is_watched:
+            host.happen(event, self.replica)
         effects = super().take(event)
         self.replica.validate()
         return effects
@@ -51,7 +52,8 @@ class WatchedNode(Node):
         host.oracle.before(host, effect)
         super().perform(effect)
         host.oracle.after(host, effect)
-        host.happen(effect)
+        if host.world.is_watched:
+            host.happen(effect, self.replica)
 
 
 class Life(NamedTuple):

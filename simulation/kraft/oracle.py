@@ -130,18 +130,11 @@ class Oracle:
 
     def taking(self, host: Host, event: Event) -> None:
         """Note that the node is about to take an event."""
-        kind = type(event)
-        if kind is RequestReceived:
-            assert isinstance(event, RequestReceived)
-            if isinstance(event.request, VoteRequest):
-                machine = self.ghost.machines[host.node_id]
-                machine.asked[event.connection] = event.request
-                machine.when_asked[event.connection] = machine.last_of_log()
-        elif kind is ConnectionClosed:
-            assert isinstance(event, ConnectionClosed)
-            self.ghost.machines[host.node_id].asked.pop(event.connection, None)
-        for took in self._took.get(kind, ()):
-            took(self.ghost.machines[host.node_id], event)
+        looks = self._took.get(type(event))
+        if looks is not None:
+            machine = self.ghost.machines[host.node_id]
+            for look in looks:
+                look(machine, event)
 
     def before(self, host: Host, effect: effects.Effect) -> None:
         """Note that an effect is about to be performed."""
@@ -218,6 +211,14 @@ class Oracle:
             self.ghost.commit(log, effect.offset, replica.epoch)
             if log.is_durable(machine.host.disk, machine.promised, effect.offset):
                 machine.promised = max(machine.promised, effect.offset)
+
+    def _note_received(self, machine: Machine, event: RequestReceived) -> None:
+        if isinstance(event.request, VoteRequest):
+            machine.asked[event.connection] = event.request
+            machine.when_asked[event.connection] = machine.last_of_log()
+
+    def _note_closed(self, machine: Machine, event: ConnectionClosed) -> None:
+        machine.asked.pop(event.connection, None)
 
     def _note_report(self, machine: Machine, effect: effects.ReportState) -> None:
         if effect.kind == "role" and effect.role == "leader":
@@ -299,7 +300,10 @@ class Oracle:
         self._told = _kept([one.told for one in self._watching], Invariant.told)
         self._calls = _kept([one.calls for one in self._watching], Invariant.calls)
         # Invariants see the ghost state as of the same moment as the machine.
-        self._took: dict[type, list[_Check]] = {}
+        self._took: dict[type, list[_Check]] = {
+            RequestReceived: [self._note_received],
+            ConnectionClosed: [self._note_closed],
+        }
         self._before: dict[type, list[_Check]] = {}
         self._after = {kind: [note] for kind, note in self._notes_after.items()}
         for invariant in self._watching:

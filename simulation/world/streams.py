@@ -40,7 +40,10 @@ class Streams:
 
     def chance(self, purpose: str, probability: float) -> bool:
         """Whether something of this probability happens; draws nothing for 0."""
-        return probability > 0 and self.stream(purpose).random() < probability
+        if probability <= 0:
+            return False
+        stream = self._streams.get(purpose) or self.stream(purpose)
+        return stream.random() < probability
 
     def pick(self, purpose: str, things: Sequence[_Thing]) -> _Thing:
         """One of them; raises IndexError where there is none."""
