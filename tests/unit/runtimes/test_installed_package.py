@@ -14,7 +14,7 @@ from splitbrain.runtimes.docker.images import ROOT, Images, _cache_of
 from splitbrain.systems.kraft.deployment import IMAGE as KRAFT
 from splitbrain.systems.redis.deployment import IMAGE as REDIS
 
-#: What the package knows of its images and of itself.
+#: Prints the tags of images, and where the package is, as an installed one knows them.
 KNOWN = """
 import sys
 import msgspec
