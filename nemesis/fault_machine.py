@@ -42,7 +42,7 @@ from splitbrain.nemesis.holds import Ended, Holds, undisturbed
 from splitbrain.nemesis.kinds import fault_kind
 
 #: Of many strokes so many are told one by one.
-_TOLD_MAX: Final = 10
+_SENTENCES_MAX: Final = 10
 
 
 class Nemesis:
@@ -167,31 +167,33 @@ class _Strike:
         before: Acknowledged = yield AskAcknowledged()
         others = self._holds.others(fault.index)
         beside = f"beside fault {', '.join(map(str, others))}" if others else None
-        yield self._told("invoked", beside)
+        yield self._recorded("invoked", beside)
         self._nemesis.in_force[fault.index] = self._course.heal
         invoked_us = present.now_us
         try:
-            told = yield from self._go_through(invoked_us)
+            sentences = yield from self._go_through(invoked_us)
         except SparedError as spared:
             # Ended for a moment and not harmed: what it was meant to meet it has not met.
-            yield self._told("not-applicable", str(spared))
+            yield self._recorded("not-applicable", str(spared))
             yield from self._heal("its nodes are started again")
             return
         # A fault that began late, for want of a leader, still lasts as long as planned.
         if not self._is_over:
             yield StayInForce(max(at_us, invoked_us) + duration_us)
         after: Acknowledged = yield AskAcknowledged()
-        inside = sum(after.by_node.get(one, 0) - before.by_node.get(one, 0) for one in actual.nodes)
+        inside = sum(
+            after.by_node.get(node, 0) - before.by_node.get(node, 0) for node in actual.nodes
+        )
         served = (
             f"{after.total - before.total} operations acknowledged from the call to inject until "
             f"the healing, {inside} by its nodes"
         )
-        yield from self._heal(_joined(served, *told))
+        yield from self._heal(_joined(served, *sentences))
 
     def _go_through(self, invoked_us: Microseconds) -> Doing[list[str]]:
         """Do the steps at their times and look; what the later ones showed."""
-        told: list[str] = []
-        is_told = False
+        sentences: list[str] = []
+        is_recorded = False
         for step in self._course.steps:
             if step.after_us:
                 self._is_over = bool((yield StayInForce(invoked_us + step.after_us)))
@@ -200,15 +202,15 @@ class _Strike:
             seen = yield from self._take(step)
             if seen is None:
                 continue
-            if not is_told:
-                is_told = True
+            if not is_recorded:
+                is_recorded = True
                 phase = "verified" if seen.seen else "not-bitten"
-                yield self._told(phase, _joined(seen.sentence, *self._said))
+                yield self._recorded(phase, _joined(seen.sentence, *self._said))
             elif not seen.seen:
-                yield self._told("not-bitten", seen.sentence)
+                yield self._recorded("not-bitten", seen.sentence)
             elif seen.sentence:
-                told.append(seen.sentence)
-        return _in_short(told)
+                sentences.append(seen.sentence)
+        return _in_short(sentences)
 
     def _take(self, step: Step) -> Doing[Evidence | None]:
         """Do one step; None where nothing is to be seen of it."""
@@ -222,8 +224,8 @@ class _Strike:
                 )
             ended += (yield from self._do(act)).ended
         is_first = step is self._course.steps[0]
-        is_told = step.seen or (self._nemesis.is_exact and is_first)
-        seen = (yield from self._bite(step, ended)) if is_told else None
+        is_looked_at = step.seen or (self._nemesis.is_exact and is_first)
+        seen = (yield from self._bite(step, ended)) if is_looked_at else None
         self._up.update(started)
         yield from self._are_back(started)
         return seen
@@ -243,16 +245,16 @@ class _Strike:
         """Look for what is to be seen of a step; the end of who had ended before is none of it."""
         gone = [NodeIs(node, "exited") for node in ended]
         wanted = tuple(item for item in step.seen if item not in gone)
-        told = f"{', '.join(ended)} had ended before"
+        earlier = f"{', '.join(ended)} had ended before"
         if ended and not wanted:
-            return Evidence(False, told)
+            return Evidence(False, earlier)
         patience = self._patience
         patience_us = patience.started_us if step.awaits_start else patience.bitten_us
         look = Look(wanted, self._present.now_us, patience_us, may_be_cut_short=True)
         seen = yield from self._look(look)
         if not ended:
             return seen
-        return msgspec.structs.replace(seen, sentence=f"{seen.sentence}; {told}")
+        return msgspec.structs.replace(seen, sentence=f"{seen.sentence}; {earlier}")
 
     def _heal(self, served: str) -> Doing[None]:
         """Heal the fault and see it gone.
@@ -263,14 +265,14 @@ class _Strike:
         fault, actual, course = self._fault, self._actual, self._course
         if course.settled:
             yield from self._see_healed(course.settled)
-        yield self._told("healing", served)
+        yield self._recorded("healing", served)
         self._said.clear()
         for act in course.heal:
             yield from self._do(act)
         # A heal is waited for even when the run is to end.
         gone = yield from self._see_healed(course.healed)
         if not gone.seen:
-            yield self._told("not-healed", gone.sentence)
+            yield self._recorded("not-healed", gone.sentence)
             yield from self._tell_exits()
             raise HarnessError(
                 f"heal the fault {fault.index} ({fault.kind}:{fault.target})",
@@ -282,7 +284,7 @@ class _Strike:
         yield from self._tell_exits()
         self._nemesis.in_force.pop(fault.index, None)
         self._nemesis.gate.leave(fault.index)
-        yield self._told("removed", _joined(gone.sentence, *dict.fromkeys(self._said)))
+        yield self._recorded("removed", _joined(gone.sentence, *dict.fromkeys(self._said)))
         if not self._present.is_ending:
             yield from self._see_resumed(self._present.now_us)
 
@@ -321,12 +323,12 @@ class _Strike:
         if served.seen and resumed:
             look = Look(resumed, removed_us, patience_us, may_be_cut_short=True)
             flows = yield from self._look(look, ended=self._ended)
-        told = served.sentence if flows is served else _joined(served.sentence, flows.sentence)
+        sentence = served.sentence if flows is served else _joined(served.sentence, flows.sentence)
         if served.seen and (flows.seen or flows.is_dark):
-            yield self._told("resumed", told)
+            yield self._recorded("resumed", sentence)
         elif not self._present.is_ending:
             # The rule is gone, so this is the system's own doing: the run goes on and is judged.
-            yield self._told("not-healed", told)
+            yield self._recorded("not-healed", sentence)
 
     def _are_back(self, nodes: Sequence[NodeName]) -> Doing[None]:
         """Nodes that nothing holds down any more may not be down from now on."""
@@ -343,7 +345,7 @@ class _Strike:
             if exits:
                 yield TellExits(exits, detail)
 
-    def _told(self, phase: FaultPhase, evidence: str | None) -> Record:
+    def _recorded(self, phase: FaultPhase, evidence: str | None) -> Record:
         traits = self._kind.traits if phase == "invoked" else None
         return Record(self._actual, phase, evidence, traits)
 
@@ -356,10 +358,10 @@ def _joined(*sentences: str) -> str:
     return "; ".join(sentence for sentence in sentences if sentence)
 
 
-def _in_short(told: Sequence[str]) -> list[str]:
+def _in_short(sentences: Sequence[str]) -> list[str]:
     """Shorten what was seen of the later steps: the first and last ones of many, and a count."""
-    if len(told) <= _TOLD_MAX:
-        return list(told)
-    half = _TOLD_MAX // 2
-    left_out = len(told) - 2 * half
-    return [*told[:half], f"{left_out} more steps seen", *told[-half:]]
+    if len(sentences) <= _SENTENCES_MAX:
+        return list(sentences)
+    half = _SENTENCES_MAX // 2
+    left_out = len(sentences) - 2 * half
+    return [*sentences[:half], f"{left_out} more steps seen", *sentences[-half:]]

@@ -106,7 +106,9 @@ class Holds:
 
     def others(self, fault: int) -> tuple[int, ...]:
         """Other faults that hold something, sorted."""
-        return tuple(sorted({one for holders in self._held.values() for one in holders} - {fault}))
+        return tuple(
+            sorted({holder for holders in self._held.values() for holder in holders} - {fault})
+        )
 
     def clear(self) -> None:
         """Everything was healed at once."""
@@ -121,10 +123,10 @@ class Holds:
             holders[fault] = act
         kept = list(places(act))
         if isinstance(act, Kill | Terminate):
-            kept = [one for one in kept if one not in ended]
+            kept = [node for node in kept if node not in ended]
         # A process that is not there can be neither frozen nor asked to end.
         if held in _OF_PROCESSES or isinstance(act, Terminate):
-            kept = [one for one in kept if not self._is_held("down", one, fault)]
+            kept = [node for node in kept if not self._is_held("down", node, fault)]
         return _part(act, kept)
 
     def _release(self, fault: int, act: Act, held: Held) -> tuple[Act, ...]:
@@ -132,7 +134,7 @@ class Holds:
         again: list[Act] = []
         for place in places(act):
             holders = self._held.get((held, place), {})
-            others = [act for one, act in holders.items() if one != fault]
+            others = [act for holder, act in holders.items() if holder != fault]
             if others:
                 # The last request of those that are left is in force again.
                 again.append(at(others[-1], (place,)))
@@ -151,7 +153,7 @@ class Holds:
         back = Link(link.destination, link.source)
         kinds: tuple[Held, ...] = ("cut", "shape", "reset")
         states: tuple[Held, ...] = ("down", "paused", "cpu")
-        return any(self._is_held(held, one, but) for held in kinds for one in (link, back)) or any(
+        return any(self._is_held(held, way, but) for held in kinds for way in (link, back)) or any(
             self._is_held(held, node, but)
             for held in states
             for node in (link.source, link.destination)
@@ -159,7 +161,9 @@ class Holds:
 
     def _by(self, but: int) -> Iterable[tuple[Held, Place]]:
         """Holds of others."""
-        return [key for key, holders in self._held.items() if any(one != but for one in holders)]
+        return [
+            key for key, holders in self._held.items() if any(holder != but for holder in holders)
+        ]
 
 
 def _touches(place: Place, node: NodeName) -> bool:
@@ -197,7 +201,9 @@ def undisturbed(
             nodes = dict.fromkeys(node for item in kept for node in _processes_of(item))
             gone = yield from ended(tuple(nodes))
             away.update(dict.fromkeys(sorted(gone)))
-            kept = [item for item in kept if not any(one in gone for one in _processes_of(item))]
+            kept = [
+                item for item in kept if not any(process in gone for process in _processes_of(item))
+            ]
         return tuple(kept)
 
     def left_out() -> str:

@@ -265,7 +265,7 @@ def refuse_what_cannot_be_had(
         if not missing:
             continue
         next_step = "Leave the fault out of --nemesis, or choose another --runtime"
-        exact = [one for one in missing if one in EXACT_CAPABILITIES]
+        exact = [name for name in missing if name in EXACT_CAPABILITIES]
         if exact:
             problem = f"only simulated worlds can do {' and '.join(exact)}"
             next_step = f"Leave the fault out of --nemesis, or choose --runtime {SIMULATED}"
@@ -273,7 +273,7 @@ def refuse_what_cannot_be_had(
             problem = f"it cannot do {' and '.join(missing)} here"
             next_step += "; 'splitbrain doctor' shows what is missing"
         else:
-            problem = " and ".join(because[one] for one in missing)
+            problem = " and ".join(because[name] for name in missing)
         raise CapabilityError(
             f"plan the fault {fault.kind}", f"runtime {runtime}", problem, f"{next_step}."
         )

@@ -103,10 +103,10 @@ def demand_of(
 ) -> Demand:
     """Return what the others must hold, asked once the nodes hit are down and all told is heard."""
     known = [reports.get(node, VoterReport()) for node in nodes]
-    ends = [one.end for node, one in zip(nodes, known, strict=True) if node not in hit]
+    ends = [report.end for node, report in zip(nodes, known, strict=True) if node not in hit]
     return Demand(
-        epoch=max(one.epoch for one in known),
-        offset=max(*(one.committed for one in known), *ends),
+        epoch=max(report.epoch for report in known),
+        offset=max(*(report.committed for report in known), *ends),
     )
 
 

@@ -97,7 +97,8 @@ class _Minimising(Generic[_Item]):
         while left and not self._is_over:
             parts = split(left, min(parts_count, len(left)))
             without = [
-                tuple(one for one in left if one not in part) for part in map(frozenset, parts)
+                tuple(fault for fault in left if fault not in part)
+                for part in map(frozenset, parts)
             ]
             found = self._first(parts) if len(parts) > 1 else None
             if found is not None:

@@ -241,13 +241,13 @@ class KraftCluster:
     def _end(self, nodes: Sequence[NodeName], draw: int, *, lose_unsynced: bool) -> str:
         hosts = [self._hosts[name] for name in nodes]
         own = any(host.is_up and host.is_running for host in hosts)
-        told = [
+        reasons = [
             f"{host.name}: {host.end_life(lose_unsynced=lose_unsynced, draw=draw + place)}"
             for place, host in enumerate(hosts)
         ]
         if own:
-            raise NodeCrashed("; ".join(told))
-        return "; ".join(told)
+            raise NodeCrashed("; ".join(reasons))
+        return "; ".join(reasons)
 
 
 def directory_of(number: int) -> DirectoryId:

@@ -61,7 +61,7 @@ def newest_whole(
 def log_start(disk: MemoryFileSystem, folder: Path, newest: SnapshotId, base_offset: int) -> int:
     """Where a log whose first segment begins at ``base_offset`` starts for the node."""
     floor = max(base_offset, _first_epoch_start(disk, folder))
-    ends = [one.end_offset for one in _named(disk, folder) if floor <= one.end_offset]
+    ends = [each.end_offset for each in _named(disk, folder) if floor <= each.end_offset]
     return min([*ends, newest.end_offset])
 
 
@@ -79,7 +79,7 @@ def _named(disk: MemoryFileSystem, folder: Path) -> list[SnapshotId]:
     log = log_folder(folder)
     paths = [Path(text) for text, _ in disk.snapshot().files if ".checkpoint" in text]
     found = [snapshot_id_in(path.name) for path in paths if path.parent == log]
-    return sorted(one for one in found if one is not None and one.end_offset > 0)
+    return sorted(each for each in found if each is not None and each.end_offset > 0)
 
 
 def _batches(content: bytes) -> Iterator[RecordBatch]:

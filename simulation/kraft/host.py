@@ -270,9 +270,9 @@ class Host:
         """Return a call reached the node; what is returned comes back with its answer."""
         return self.oracle.called(self, call)
 
-    def told(self, call: ReceivedCall, answer: msgspec.Struct, token: object) -> None:
+    def answered(self, call: ReceivedCall, answer: msgspec.Struct, token: object) -> None:
         """Note that the node answered it."""
-        self.oracle.told(self, call, answer, token)
+        self.oracle.answered(self, call, answer, token)
 
     # How a life goes.
 

@@ -72,7 +72,7 @@ class Invariant:
     def called(self, machine: Machine, message: Any) -> None:
         """Note that a controller is asked something by a broker."""
 
-    def told(self, machine: Machine, message: Any, answer: Any, arrival: "Arrival") -> None:
+    def answered(self, machine: Machine, message: Any, answer: Any, arrival: "Arrival") -> None:
         """Note that it was answered."""
 
     def finished(self) -> None:

@@ -50,7 +50,7 @@ class StrangersAreRefused(Answers):
 
     id = "INV-50"
 
-    def told(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
+    def answered(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if not isinstance(message, _OF_BROKERS) or answer.error_code != ApiError.NONE:
             return
         if isinstance(message, AlterPartitionRequest) and not message.topics:
@@ -73,7 +73,7 @@ class ProposalsAreOfThePresent(Answers):
 
     id = "INV-51"
 
-    def told(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
+    def answered(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if not isinstance(message, AlterPartitionRequest):
             return
         assert isinstance(answer, AlterPartitionResponse)
@@ -126,7 +126,7 @@ class ProducerIdsAreToldOnce(MetadataInvariant):
         #: First id of each block -> whose it is.
         self._given: dict[int, int] = {}
 
-    def told(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
+    def answered(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if not isinstance(answer, brokers.AllocateProducerIdsResponse) or answer.error_code:
             return
         assert isinstance(message, brokers.AllocateProducerIdsRequest)
@@ -149,7 +149,7 @@ class ToldIsCommitted(Answers):
 
     id = "INV-53"
 
-    def told(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
+    def answered(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if getattr(answer, "error_code", ApiError.NONE) != ApiError.NONE:
             return
         images = self.images(arrival)

@@ -212,7 +212,9 @@ class FencedHoldNothing(CommittedBatches):
         fenced = {broker_id for broker_id, broker in after.brokers.items() if broker.fenced}
         for topic, number, state in _partitions(after):
             name = f"partition {number} of {topic.name}"
-            gone = [one for one in state.isr if one not in after.brokers or one in fenced]
+            gone = [
+                broker for broker in state.isr if broker not in after.brokers or broker in fenced
+            ]
             if state.leader != NO_LEADER and (
                 state.leader in gone or state.leader not in state.isr
             ):
@@ -284,7 +286,7 @@ class OneAnswerPerRequest(MetadataInvariant):
     def __init__(self, ghost: Ghost) -> None:
         super().__init__(ghost)
         #: Offset of the record -> whose it is.
-        self._told: dict[int, str] = {}
+        self._answered: dict[int, str] = {}
 
     def replied(
         self, machine: Machine, request: ClientRequest, answer: ClientAnswer, floor: int
@@ -302,7 +304,7 @@ class OneAnswerPerRequest(MetadataInvariant):
                     machine,
                 )
             return
-        whose = self._told.setdefault(answer.offset, request.operation)
+        whose = self._answered.setdefault(answer.offset, request.operation)
         if whose != request.operation:
             raise self.violated(
                 f"n{machine.host.node_id} acknowledges {request.operation} by the record at"

@@ -49,7 +49,7 @@ class OneLeadership(Answers):
         #: By broker id.
         self._heard: dict[_Leadership, dict[int, _Heard]] = {}
 
-    def told(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
+    def answered(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if isinstance(message, BrokerHeartbeatRequest) and answer.error_code == ApiError.NONE:
             leadership = self.leadership(machine)
             self.heartbeat(machine, leadership, message, answer, arrival)

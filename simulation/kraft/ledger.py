@@ -128,8 +128,8 @@ class Ledger:
         """Return a key of which a state tells another thing than all below ``end_offset`` does."""
         assert isinstance(state, RegisterMachine)
         for key in self.known_keys():
-            told = encoded(state.read(key)), encoded(state.read_set(key))
-            if told != (self.read(key, end_offset), self.read_set(key, end_offset)):
+            state_now = encoded(state.read(key)), encoded(state.read_set(key))
+            if state_now != (self.read(key, end_offset), self.read_set(key, end_offset)):
                 return key
         return None
 

@@ -71,8 +71,8 @@ def _is_idle(message: object) -> bool:
     """Return a fetch that has nothing to tell, or is not answered with anything."""
     match message:
         case FetchAnswer():
-            told = (message.batches, message.diverging, message.snapshot_id, message.error.value)
-            return not any(told)
+            news = (message.batches, message.diverging, message.snapshot_id, message.error.value)
+            return not any(news)
         case FetchRequest():
             return True
         case _:

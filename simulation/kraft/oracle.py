@@ -187,12 +187,14 @@ class Oracle:
             invariant(machine, call.message)
         return Arrival(host.clock.now(), host.node.parts.applier.machine.end_offset)
 
-    def told(self, host: Host, call: ReceivedCall, answer: msgspec.Struct, token: object) -> None:
+    def answered(
+        self, host: Host, call: ReceivedCall, answer: msgspec.Struct, token: object
+    ) -> None:
         """Note that the node answered it."""
         assert isinstance(token, Arrival)
         machine = self.ghost.machines[host.node_id]
-        for told in self._told:
-            told(machine, call.message, answer, token)
+        for answered in self._answered:
+            answered(machine, call.message, answer, token)
 
     def calls(self, host: Host, message: msgspec.Struct) -> None:
         """Note that the node is about to call a controller."""
@@ -292,13 +294,13 @@ class Oracle:
     def _file_invariants(self) -> None:
         """Sort the invariants that watch by what they watch."""
         broken = self.ghost.broken is not None
-        self._watching = [one for one in self.invariants if not (broken and one.needs_promise)]
+        self._watching = [each for each in self.invariants if not (broken and each.needs_promise)]
         self._replied = [
-            one.replied for one in self._watching if type(one).replied is not Invariant.replied
+            each.replied for each in self._watching if type(each).replied is not Invariant.replied
         ]
-        self._called = _kept([one.called for one in self._watching], Invariant.called)
-        self._told = _kept([one.told for one in self._watching], Invariant.told)
-        self._calls = _kept([one.calls for one in self._watching], Invariant.calls)
+        self._called = _kept([each.called for each in self._watching], Invariant.called)
+        self._answered = _kept([each.answered for each in self._watching], Invariant.answered)
+        self._calls = _kept([each.calls for each in self._watching], Invariant.calls)
         # Invariants see the ghost state as of the same moment as the machine.
         self._took: dict[type, list[_Check]] = {
             RequestReceived: [self._note_received],

@@ -143,7 +143,7 @@ class SimulatedPeers:
         if call is None:
             return
         if self._watch is not None:
-            self._watch.told(call, reply, token)
+            self._watch.answered(call, reply, token)
         frame = encode_reply(reply, call.header) if self._is_framed else None
         self._world.network.answer(self._me, int(connection), PeerAnswer(correlation, reply, frame))
 

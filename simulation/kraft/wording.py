@@ -52,8 +52,8 @@ def class_of_end(reason: str) -> str:
     """
     if reason.startswith("exit code ") and not reason.startswith(_HALTED):
         return reason.partition(":")[0]
-    told = _DETAILS.split(reason.removeprefix(_HALTED))[0]
-    return _CHANGING.sub("#", told)
+    clause = _DETAILS.split(reason.removeprefix(_HALTED))[0]
+    return _CHANGING.sub("#", clause)
 
 
 def _payload_in_words(payload: bytes | None) -> str:

@@ -281,8 +281,8 @@ class SimulatedNetwork:
         late_us = self._delay() + self._clogs.get(link, 0)
         when = max(sent_at + late_us, direction.arrives_at)
         direction.arrives_at = when
-        is_told = world.is_recording and message is not None
-        number = self._tell(direction, message) if is_told else -1
+        is_recorded = world.is_recording and message is not None
+        number = self._tell(direction, message) if is_recorded else -1
 
         def travel() -> None:
             if connection.is_lost:

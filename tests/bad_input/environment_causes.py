@@ -86,7 +86,7 @@ engine-ancient | an engine older than any | test --nemesis none | 3
   to. {GET_ENGINE}
 no-sources | the project's sources are not there | test --nemesis none | 3
   could not build the images ({{folder}}/nowhere/docker): the project's Dockerfiles are not there.
-  Run from a clone of the project
+  Install splitbrain anew, or run from a clone of the project
 local-variable | a SPLITBRAIN_LOCAL that is nothing | test --nemesis none --runtime local
   SPLITBRAIN_LOCAL is 'both'. Set it to namespaces or processes, or not at all
 fault-beyond-runtime | a fault that the runtime cannot have

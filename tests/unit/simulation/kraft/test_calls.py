@@ -28,7 +28,7 @@ class Listening:
         self.came: Counter[msgspec.Struct] = Counter()
         self.blocks: list[int] = []
         oracle = controllers.cluster.oracle
-        called, told, calls = Oracle.called, Oracle.told, Oracle.calls
+        called, told, calls = Oracle.called, Oracle.answered, Oracle.calls
 
         def on_called(host: Host, call: ReceivedCall) -> object:
             self.came[call.message] += 1
@@ -44,7 +44,7 @@ class Listening:
             calls(oracle, host, message)
 
         monkeypatch.setattr(oracle, "called", on_called)
-        monkeypatch.setattr(oracle, "told", on_told)
+        monkeypatch.setattr(oracle, "answered", on_told)
         monkeypatch.setattr(oracle, "calls", on_calls)
 
 

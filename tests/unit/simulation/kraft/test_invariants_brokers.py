@@ -59,7 +59,7 @@ def told(controllers: Controllers, message: msgspec.Struct, answer: msgspec.Stru
     assert isinstance(oracle.called(host, call), Arrival)
     # The node itself has applied nothing of what the oracle alone has seen.
     asked = Arrival(host.clock.now(), len(controllers.ghost.committed))
-    oracle.told(host, call, answer, asked)
+    oracle.answered(host, call, answer, asked)
 
 
 def beaten(*, fenced: bool = False, leaves: bool = False) -> BrokerHeartbeatResponse:

@@ -65,7 +65,9 @@ class Notes:
     def called(self, host: Host, call: ReceivedCall) -> object:
         return call
 
-    def told(self, host: Host, call: ReceivedCall, answer: msgspec.Struct, token: object) -> None:
+    def answered(
+        self, host: Host, call: ReceivedCall, answer: msgspec.Struct, token: object
+    ) -> None:
         assert token is call
         self.lines.append((host.name, "answers", answer))
 
