@@ -131,8 +131,7 @@ test: setup format lint contracts tidy ## all that gates a change: containers, S
 	wait $$types || { cat .tools/types.txt; exit 1; }
 	tail -n 1 .tools/types.txt
 	$(PYTEST) -q --numprocesses $(WORKERS) -m "$(UNIT)"
-	$(PYTEST) -q --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
-		-m "$(COSTLY) and not alone" --durations=20
+	$(PYTEST) -q --numprocesses $(WORKERS) --dist loadfile -m "$(COSTLY) and not alone" --durations=20
 	$(PYTEST) -m "$(COSTLY) and alone" --durations=10
 
 # Each part is done whatever became of the others, and the last line names those that failed.

@@ -38,8 +38,5 @@ def tier(item: pytest.Item) -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Cheap tests first: a broken rule is known before a container starts.
-
-    Workers side by side begin with the dearest, so that none ends long after the others.
-    """
-    items.sort(key=tier, reverse="PYTEST_XDIST_WORKER" in os.environ)
+    """Cheap tests first: a broken rule is known before a container starts."""
+    items.sort(key=tier)
