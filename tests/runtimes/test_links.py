@@ -62,14 +62,17 @@ def is_clean(seen: LinkQuality) -> bool:
     )
 
 
-def bites(shape: Shape, seen: LinkQuality) -> bool:
-    """Whether the figures are those of the shape."""
-    expected_ms = shape.delay_us / 1000
+def is_late_by(expected_ms: float, seen: LinkQuality) -> bool:
     # A busy machine delivers late, and then unevenly.
     noise_ms = 10 + (seen.spread_ms or 0.0)
-    late = seen.median_ms is not None and (
+    return seen.median_ms is not None and (
         expected_ms * 0.8 - 1 <= seen.median_ms <= expected_ms * 1.2 + noise_ms
     )
+
+
+def bites(shape: Shape, seen: LinkQuality) -> bool:
+    """Whether the figures are those of the shape."""
+    late = is_late_by(shape.delay_us / 1000, seen)
     lost = 1 - seen.arrived / seen.sent
     if shape is LOSSY:
         return late and 0.12 <= lost <= 0.28
@@ -121,8 +124,7 @@ def test_a_shape_is_of_one_direction_and_of_one_link_alone(cluster: AnyRuntime) 
 def test_figures_are_those_that_were_asked_for(cluster: AnyRuntime) -> None:
     cluster.links.shape([THERE, BACK], Shape(loss=0.05, delay_us=40_000, rate_kbit=8000))
     seen = measured(cluster)
-    assert seen.median_ms is not None
-    assert 80 * 0.8 <= seen.median_ms <= 80 * 1.2 + 20
+    assert is_late_by(80, seen), seen
     assert 0.01 <= 1 - seen.arrived / seen.sent <= 0.1
 
 
