@@ -15,54 +15,54 @@ from splitbrain.harness.campaign.sweep.trial import draw, run
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.systems.kraft.planted_bugs import planted_bugs
 
-#: Seeds that are tried; none of these bugs took more than half of them when it was measured.
+#: Seeds that nothing may be found in without a bug.
 SEEDS_MAX = 20
 
-#: Bug, and who may see it first.
-FOUND_BY: dict[str, tuple[str, ...]] = {
-    "vote-not-persisted": ("INV-05",),
-    "ack-before-fsync": ("INV-07",),
-    "prior-epoch-commit": ("INV-09",),
-    "truncate-below-high-watermark": ("INV-08",),
-    "stale-leader-reads": ("INV-10", "INV-40"),
-    "ack-before-commit": ("INV-12",),
-    "vote-answered-before-durable": ("INV-05",),
-    "epoch-not-persisted": ("INV-05",),
-    "vote-ignores-log": ("INV-27", "INV-02"),
-    "pre-vote-ignores-log": ("INV-27",),
-    "stale-vote-counted": ("INV-26", "INV-01"),
-    "leader-resumes-after-restart": ("INV-01",),
-    "unflushed-counts": ("INV-07",),
-    "high-watermark-before-own-epoch": ("INV-09",),
+#: Bug, one of these seeds that finds it quickly, and who may see it first.
+FOUND_BY: dict[str, tuple[int, tuple[str, ...]]] = {
+    "vote-not-persisted": (0, ("INV-05",)),
+    "ack-before-fsync": (0, ("INV-07",)),
+    "prior-epoch-commit": (2, ("INV-09",)),
+    "truncate-below-high-watermark": (1, ("INV-08",)),
+    "stale-leader-reads": (5, ("INV-10", "INV-40")),
+    "ack-before-commit": (0, ("INV-12",)),
+    "vote-answered-before-durable": (0, ("INV-05",)),
+    "epoch-not-persisted": (0, ("INV-05",)),
+    "vote-ignores-log": (1, ("INV-27", "INV-02")),
+    "pre-vote-ignores-log": (1, ("INV-27",)),
+    "stale-vote-counted": (1, ("INV-26", "INV-01")),
+    "leader-resumes-after-restart": (1, ("INV-01",)),
+    "unflushed-counts": (0, ("INV-07",)),
+    "high-watermark-before-own-epoch": (3, ("INV-09",)),
     # A log that diverged and stays is of no use to a leader that needs it.
-    "no-divergence-check": ("INV-03", "INV-07", "INV-11", "INV-40"),
-    "follower-high-watermark-ahead": ("INV-11",),
-    "stale-answer-accepted": ("INV-26", "INV-01"),
-    "correlation-restarts": ("INV-26", "INV-01", "INV-31"),
-    "rename-not-synced": ("INV-05", "INV-15"),
-    "segment-name-not-synced": ("INV-07", "INV-15"),
-    "failed-fsync-retried": ("INV-07", "INV-15"),
-    "snapshot-id-off-by-one": ("INV-28",),
-    "log-cut-before-snapshot": ("INV-28",),
-    "delta-lost-at-snapshot-load": ("INV-17", "INV-18"),
-    "resigned-never-stands": ("INV-40",),
+    "no-divergence-check": (1, ("INV-03", "INV-07", "INV-11", "INV-40")),
+    "follower-high-watermark-ahead": (1, ("INV-11",)),
+    "stale-answer-accepted": (1, ("INV-26", "INV-01")),
+    "correlation-restarts": (1, ("INV-26", "INV-01", "INV-31")),
+    "rename-not-synced": (0, ("INV-05", "INV-15")),
+    "segment-name-not-synced": (7, ("INV-07", "INV-15")),
+    "failed-fsync-retried": (3, ("INV-07", "INV-15")),
+    "snapshot-id-off-by-one": (5, ("INV-28",)),
+    "log-cut-before-snapshot": (5, ("INV-28",)),
+    "delta-lost-at-snapshot-load": (5, ("INV-17", "INV-18")),
+    "resigned-never-stands": (2, ("INV-40",)),
 }
 
 
 #: The same on the state machine metadata: quick seeds that are tried in order, and who may see it.
 FOUND_IN_METADATA_BY: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "ack-before-commit": ((2, 3), ("INV-12",)),
-    "stale-leader-reads": ((1, 6), ("INV-10",)),
+    "stale-leader-reads": ((21,), ("INV-10",)),
     "snapshot-id-off-by-one": ((22,), ("INV-28",)),
     "log-cut-before-snapshot": ((22, 25), ("INV-28",)),
     # Records of a topic that was lost contradict the image.
     "delta-lost-at-snapshot-load": ((22, 25), ("INV-14", "INV-17", "INV-18")),
     # A laggard finds no snapshot any more, or ends where its own is gone.
-    "newest-snapshot-removed": ((11, 46), ("INV-14",)),
+    "newest-snapshot-removed": ((46,), ("INV-14",)),
     "applied-out-of-order": ((2, 3), ("INV-14",)),
     "broker-epoch-not-checked": ((52,), ("INV-50",)),
     "unfenced-too-early": ((2, 12), ("INV-49",)),
-    "stale-partition-epoch-accepted": ((5, 6), ("INV-51",)),
+    "stale-partition-epoch-accepted": ((2, 9), ("INV-51",)),
     "fenced-broker-stays-leader": ((2, 3), ("INV-46",)),
     "shut-down-too-early": ((9,), ("INV-54",)),
     "producer-ids-given-twice": ((2, 7), ("INV-52", "INV-53")),
@@ -70,13 +70,13 @@ FOUND_IN_METADATA_BY: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "broker-epoch-not-renewed": ((2, 3), ("INV-45",)),
     "activation-not-first": ((2,), ("INV-44",)),
     "answered-before-commit": ((2,), ("INV-53",)),
-    "ineligible-replica-accepted": ((5, 33), ("INV-51",)),
-    "open-transaction-kept": ((191, 272), ("INV-44",)),
+    "ineligible-replica-accepted": ((16,), ("INV-51",)),
+    "open-transaction-kept": ((191,), ("INV-44",)),
     "fenced-broker-serves": ((2, 3), ("INV-56",)),
     "own-registration-not-awaited": ((7, 10), ("INV-56",)),
-    "older-image-shown": ((1, 5), ("INV-48",)),
+    "older-image-shown": ((2, 9), ("INV-48",)),
     "clean-stop-kept": ((23, 52), ("INV-57",)),
-    "change-sent-again": ((11, 13), ("linearizability:topics",)),
+    "change-sent-again": ((12,), ("linearizability:topics",)),
 }
 
 
@@ -85,7 +85,7 @@ SOURCE_TEXT = re.compile(r"\b[A-Z]\w*\(\w+=|\bb'|<\w+ object|\d us\b")
 
 
 def found(
-    bug: str | None, state_machine: str | None = None, seeds: Iterable[int] = range(SEEDS_MAX)
+    bug: str | None, seeds: Iterable[int], state_machine: str | None = None
 ) -> tuple[int, str, str] | None:
     """The first seed that finds something, what finds it, and how it says so."""
     bugs = () if bug is None else (bug,)
@@ -98,11 +98,12 @@ def found(
 
 
 @pytest.mark.parametrize("bug", FOUND_BY)
-def test_a_planted_bug_is_found_within_a_few_seeds(bug: str) -> None:
+def test_a_planted_bug_is_found_by_its_seed(bug: str) -> None:
     assert bug in planted_bugs()
-    finding = found(bug)
+    seed, invariants = FOUND_BY[bug]
+    finding = found(bug, (seed,))
     assert finding is not None
-    assert finding[1] in FOUND_BY[bug]
+    assert finding[1] in invariants
     assert finding[2]
     assert SOURCE_TEXT.search(finding[2]) is None
 
@@ -111,7 +112,7 @@ def test_a_planted_bug_is_found_within_a_few_seeds(bug: str) -> None:
 def test_a_planted_bug_of_the_control_plane_is_found_by_its_seeds(bug: str) -> None:
     assert bug in planted_bugs()
     seeds, invariants = FOUND_IN_METADATA_BY[bug]
-    finding = found(bug, "metadata", seeds)
+    finding = found(bug, seeds, "metadata")
     assert finding is not None
     assert finding[1] in invariants
     assert SOURCE_TEXT.search(finding[2]) is None
@@ -123,11 +124,11 @@ def test_enough_bugs_of_the_control_plane_are_found() -> None:
 
 @pytest.mark.parametrize("seed", range(SEEDS_MAX))
 def test_the_same_seeds_find_nothing_in_the_correct_code(seed: int) -> None:
-    assert found(None, seeds=(seed,)) is None
+    assert found(None, (seed,)) is None
 
 
 @pytest.mark.parametrize(
     "seed", sorted({seed for tried, _ in FOUND_IN_METADATA_BY.values() for seed in tried})
 )
 def test_the_same_seeds_find_nothing_in_a_correct_control_plane(seed: int) -> None:
-    assert found(None, "metadata", (seed,)) is None
+    assert found(None, (seed,), "metadata") is None
