@@ -169,7 +169,7 @@ porcupine: .tools/porcupine ## the peer that bench.checkers compares with; needs
 
 lock: .tools/stamp-uv ## resolve pyproject.toml, Kafka's pom.xml and package.json anew
 	@$(UV) pip compile --universal --generate-hashes --no-header --python-version 3.11 \
-		--group dev --extra fast pyproject.toml --output-file requirements.lock --quiet
+		--group dev --all-extras pyproject.toml --output-file requirements.lock --quiet
 	for image in kafka kraft spark; do
 		$(UV) pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 			--constraint requirements.lock docker/$$image/requirements.in \

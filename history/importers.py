@@ -24,6 +24,7 @@ from splitbrain.history.raw_operations import (
 from splitbrain.history.reader import HistoryReader
 from splitbrain.history.records import Event, PairedOperation
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.spark_extra import require_spark
 from splitbrain.history.value_shapes import wrong_shape
 
 #: Line of an event, from 1, and the byte at which it starts.
@@ -116,6 +117,7 @@ def load(
 def _read(file: Path, chosen: Format, broken: BrokenLines) -> _Read:
     # Each reader is loaded with the first file of its format, to spare the others the time.
     if chosen == "parquet":
+        require_spark("A Parquet history")
         from splitbrain.history.operations_table import read_operations
 
         processes = ProcessNumbers()

@@ -15,6 +15,7 @@ from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.cli.command_app import Whole, app
 from splitbrain.harness.cli.record_options import PatchFiles, start_patched, with_records
 from splitbrain.harness.console.standard_streams import output as standard_output
+from splitbrain.history.spark_extra import require_spark
 
 
 @app.command(name="sim")
@@ -100,6 +101,7 @@ def nightly_command(
         fresh: Begin a new night although the last one is not over.
         runs_folder: Where the nights' folders are made, below suites/ and nightly/.
     """
+    require_spark("A night's lake")
     from splitbrain.harness.campaign.nightly.command import NightlyOptions, run_nightly
 
     options = NightlyOptions(runs_folder=runs_folder, time_budget=time_budget, fresh=fresh)

@@ -39,6 +39,7 @@ from splitbrain.harness.run.options import TestOptions, plan_test, prepare
 from splitbrain.harness.run.runner import RunOutcome, run_test
 from splitbrain.history.border import DATA_FOLDER
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.spark_extra import COMMAND, has_spark, require_spark
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -66,6 +67,7 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
     if name not in names:
         raise UsageError(f"there is no system called {name!r}", or_nearest(name, names, "systems"))
     is_simulated = options.experiment.runtime == SIMULATED
+    _with_spark(analyze, is_simulated=is_simulated)
     with judging_session(console, kill_all) as session:
         try:
             run = _ready_run(options, console, session)
@@ -84,10 +86,10 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
                     f"`splitbrain check {outcome.folder.root}` judges what was recorded."
                 )
                 return Judged(EXIT_HARNESS_FAILED, interrupted=True)
-            with_spark = not is_simulated if analyze is None else analyze
+            with_spark = _with_spark(analyze, is_simulated=is_simulated)
             results = judge_outcome(outcome, session, analyze=with_spark)
-            if is_simulated and analyze is None:
-                session.say(_left_out(outcome.folder))
+            if analyze is None and not with_spark:
+                session.say(_left_out(outcome.folder, is_simulated=is_simulated))
         show(results, console)
     drop_data(outcome.folder, results, keep=options.keep_data)
     return Judged(results.exit_code, results.interrupted, verdict_of(results))
@@ -167,9 +169,9 @@ def _check_run(
     folder = find_run(path)
     # Every simulated run has one, and no other.
     is_simulated = folder.simulation.exists()
-    with_spark = not is_simulated if analyze is None else analyze
-    if is_simulated and analyze is None and not quiet and not folder.analysis.exists():
-        session.say(_left_out(folder))
+    with_spark = _with_spark(analyze, is_simulated=is_simulated)
+    if not with_spark and analyze is None and not quiet and not folder.analysis.exists():
+        session.say(_left_out(folder, is_simulated=is_simulated))
     if folder.results.exists() and not quiet:
         session.say(f"judging {folder.root} again; its results and report are replaced")
     try:
@@ -186,8 +188,21 @@ def _judge(root: Path, session: Session, during: During, **options: Any) -> Resu
     )
 
 
-def _left_out(folder: RunFolder) -> str:
+def _with_spark(analyze: bool | None, *, is_simulated: bool) -> bool:
+    """Whether Spark analyses a run; raises UsageError where it is asked for and not installed."""
+    if analyze:
+        require_spark("--analyze")
+    return not is_simulated and has_spark() if analyze is None else analyze
+
+
+def _left_out(folder: RunFolder, *, is_simulated: bool) -> str:
     """Why nothing is analysed, and how it is all the same."""
+    if not has_spark():
+        return (
+            "no analysis (latencies, availability, commits that were lost by node and fault): "
+            f"it needs Spark, and {COMMAND} brings it"
+        )
+    assert is_simulated, "any other run is analysed"
     return (
         "no Spark analysis: simulated latencies and rates mean nothing; "
         f"`splitbrain analyze {shlex.quote(str(folder.root))}` makes it"
@@ -198,8 +213,9 @@ def analyze(runs: Sequence[Path], console: Console) -> int:
     """Run the Spark analysis of run folders again and judge them; returns the worst exit code.
 
     Raises:
-        UsageError: one of them is no run folder; nothing was done then.
+        UsageError: one of them is no run folder, or Spark is not installed; nothing was done then.
     """
+    require_spark("An analysis")
     # All are looked at before the first is worked on, which takes a while.
     folders = [find_run(run) for run in runs]
     codes: list[int] = []

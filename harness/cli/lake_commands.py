@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.cli.command_app import app
 from splitbrain.harness.console.standard_streams import output
+from splitbrain.history.spark_extra import require_spark
 
 _LAKE = "runs/lake"
 
@@ -39,6 +40,7 @@ def analyze_command(
             linearizability part by part, key after key, and nothing else. Ends with 0 valid, 1
             invalid, 2 unknown.
     """
+    require_spark("An analysis")
     from splitbrain.harness.campaign.lake import check_lake, ingest_after
     from splitbrain.harness.cli.commands import analyze
 
@@ -94,6 +96,7 @@ def ingest_command(
         compact: Then merge small files into large ones, so that queries over many runs are fast.
         clean: Then remove what aborted ingests and superseded runs left, if it is older than a day.
     """
+    require_spark("A lake")
     from splitbrain.harness.campaign.lake import LakeWork, ingest
 
     folders = () if folder is None else (folder, *more)

@@ -20,6 +20,7 @@ from splitbrain.harness.cli import fault_probes
 from splitbrain.harness.cli.doctor import MAIN_JOB, Finding, Look, Probe
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.pool.child_environment import child_environment
+from splitbrain.history.spark_extra import COMMAND, has_spark
 
 _GIB = 1 << 30
 #: Below these a run of the main job is at risk.
@@ -195,13 +196,13 @@ def _problem(command: Sequence[str], limit_s: float, ended: str) -> str | None:
 
 def look_at_java() -> Sequence[Finding]:
     """Return the Java that Spark would run on, and Spark's own version."""
+    if not has_spark():
+        problem = "the extra [spark] is not installed; verdicts need none"
+        return [Finding("java", "no", problem, COMMAND)]
     from splitbrain.spark_analysis.jdk import find_jdk
 
     found = find_jdk(os.environ)
-    try:
-        spark = f"Spark {importlib.metadata.version('pyspark')}"
-    except importlib.metadata.PackageNotFoundError:
-        return [Finding("java", "no", "the package pyspark is not installed", "`make setup`")]
+    spark = f"Spark {importlib.metadata.version('pyspark')}"
     return [Finding("java", "yes", f"{found.version}, from {found.source}, for {spark}")]
 
 

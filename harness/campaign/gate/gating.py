@@ -39,6 +39,7 @@ from splitbrain.harness.campaign.gate.verdict_figures import is_flaky, measure_v
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.tool_version import tool_commit, tool_version
 from splitbrain.harness.pool.spark_child import ask_spark
+from splitbrain.history.spark_extra import COMMAND, has_spark
 
 
 class GateRequest(msgspec.Struct, frozen=True):
@@ -185,6 +186,9 @@ def measure_with_spark(
     """Return the value of each subject; all must be figures of Spark."""
     if not subjects:
         return Measures({})
+    if not has_spark():
+        lost = Measured(None, 0, f"Spark is not installed; {COMMAND} brings it")
+        return Measures(dict.fromkeys(subjects, lost))
     there = [run for run in runs if run.has_history]
     silent = sum(run.outcome not in _WITHOUT_HISTORY for run in runs if run not in there)
     if silent or not there:

@@ -14,9 +14,11 @@ import msgspec
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
 from splitbrain.harness.folder.results import FaultResult
+from splitbrain.history.spark_extra import require_spark
 from splitbrain.spark_analysis.lake.commits import COMMITS, TABLES
-from splitbrain.spark_analysis.lake.opening import Row, read_plainly
 
+#: Row of a table of the lake, by column.
+Row = dict[str, Any]
 _UNKNOWN: Final = "unknown"
 #: Columns of the plan's options, in the order of a command line.
 _OPTION_COLUMNS: Final = (
@@ -43,8 +45,11 @@ def runs_of_lake(uri: str) -> Iterator[GatedRun]:
 
     Raises:
         HarnessError: the lake cannot be read, or a later version wrote it.
-        UsageError: Spark knows no such place.
+        UsageError: Spark knows no such place, or is not installed.
     """
+    require_spark("A lake")
+    from splitbrain.spark_analysis.lake.opening import read_plainly
+
     tables = read_plainly(uri, ("runs", "verdicts", "faults"))
     verdicts, faults = _by_run(tables.rows["verdicts"]), _by_run(tables.rows["faults"])
     for row in sorted(tables.rows["runs"], key=lambda row: str(row["run_id"])):

@@ -17,6 +17,7 @@ from splitbrain.harness.campaign.suite.ledger import (
     PlannedCell,
 )
 from splitbrain.harness.cli.main import run as splitbrain
+from splitbrain.history import spark_extra
 from tests.unit.harness.campaign.gate.gate_runs import VALID, policy, stale_read, write_run
 from tests.unit.harness.campaign.suite.ended_runs import ended_run
 
@@ -212,6 +213,18 @@ def test_spark_that_fails_is_exit_code_3_unless_something_is_violated(
     code, text = place.gate(place.runs("good"))
     assert code == 3
     assert "HARNESS FAILED  There is no Java." in text
+    assert place.gate(place.runs("bad"))[0] == 1
+
+
+def test_a_figure_of_spark_that_is_not_installed_is_unknown(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_extra, "_PACKAGES", ("no_package_of_this_name",))
+    place.demand("violations == 0", "latency_p99_ms < 1000")
+    code, text = place.gate(place.runs("good"))
+    assert code == 2
+    assert spark_extra.COMMAND in text
+    # A violation convicts without it.
     assert place.gate(place.runs("bad"))[0] == 1
 
 
