@@ -22,6 +22,7 @@ from splitbrain.contracts.system import (
     Place,
     ReadsSpeakFor,
     Route,
+    System,
 )
 from splitbrain.nodes.transport.client_protocol import NodeState
 from splitbrain.patched.loading import installed_patches
@@ -43,8 +44,8 @@ from splitbrain.systems.questions import Endpoints, ask_all, not_yet
 STATUS_TIMEOUT_S: Final = 2.0
 
 
-class KraftSystem:
-    """Adapter of one run; implements ``contracts.system.System`` for any runtime with endpoints."""
+class KraftSystem(System):
+    """Adapter of one run, for any runtime with endpoints."""
 
     name = "kraft"
     declares_state_events = True

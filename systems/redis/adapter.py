@@ -9,12 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from splitbrain.contracts.committed import CommittedLog
-from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import DeploymentSpec, ImageSource
-from splitbrain.contracts.system import LeaderView, Place, ReadsSpeakFor, Route
+from splitbrain.contracts.system import LeaderView, Place, ReadsSpeakFor, Route, System
 from splitbrain.systems.questions import Endpoints, ask_all, not_yet
 from splitbrain.systems.redis import deployment as deploy
 from splitbrain.systems.redis.client import RedisClient
@@ -26,34 +24,20 @@ STATUS_TIMEOUT_S: Final = 2.0
 _ALL_USABLE: Final = "OK {count} usable Sentinels"
 
 
-class RedisSystem:
-    """Adapter of one run; implements ``contracts.system.System`` for any runtime with endpoints."""
+class RedisSystem(System):
+    """Adapter of one run, for any runtime with endpoints."""
 
     name = "redis"
-    declares_state_events = False
-    declares_committed_logs = False
     #: Replicas may have had what the primary lacks, until they follow it to the same offset.
     reads_speak_for: ReadsSpeakFor = "converged"
-    declares_durable_lengths = False
-    #: None: it needs no help to lose acknowledged writes.
-    planted_bugs: Mapping[str, str] = {}
-    state_machines: Sequence[str] = ()
 
     def __init__(self) -> None:
         self._membership = Membership(())
         self._settings: Settings = settings({}, 3)
 
-    def planted_patches(self, options: Experiment) -> Mapping[str, str]:
-        """Nothing: its source is not ours."""
-        return {}
-
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         """Registers and set."""
         return ("register", "set")
-
-    def observers(self, options: Experiment) -> Sequence[NodeName]:
-        """None: every node may become the primary."""
-        return ()
 
     def images(self) -> Sequence[ImageSource]:
         """One image: the base and Debian's packages."""
@@ -104,9 +88,6 @@ class RedisSystem:
         """Return a fresh client; connects at its first operation."""
         return RedisClient(runtime.endpoint, self._membership, route, self._settings)
 
-    def state_event_file(self, run_folder: Path, node: NodeName) -> Path | None:
-        """None: servers write no state events."""
-
     def converged(self, runtime: Endpoints) -> None:
         """Return when all follow one primary, to the same offset, in all Sentinels' view."""
         action = "wait for the nodes to converge"
@@ -139,22 +120,6 @@ class RedisSystem:
         if view.sentinel is not None:
             figures["config_epoch"] = view.sentinel.config_epoch
         return figures
-
-    def committed_log(self, node: NodeName, data_folder: Path) -> CommittedLog:
-        """Refused: an append-only file holds what one server executed, not what was agreed on."""
-        raise HarnessError(
-            "read a committed log",
-            f"{node}: {data_folder}",
-            "redis keeps no log that the nodes agree on",
-            "Judge its runs by their histories.",
-        )
-
-    def record_at(self, file: str, before: bytes) -> None:
-        """None: its files are not looked into."""
-
-    def simulation(self) -> None:
-        """None: nothing of a server that is no code of ours runs on a virtual clock."""
-        return
 
     def versions(self) -> dict[str, str]:
         """Return the version that the adapter is made for; ``plan.json`` has the image's digest.

@@ -23,9 +23,9 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.operations import Completion, Operation
-from splitbrain.contracts.runtime import DeploymentSpec, ImageSource, NodeSpec, NodeStatus
+from splitbrain.contracts.runtime import DeploymentSpec, NodeSpec, NodeStatus
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.contracts.system import LeaderView, Place, ReadsSpeakFor, Route
+from splitbrain.contracts.system import LeaderView, Place, ReadsSpeakFor, Route, System
 from splitbrain.history.run_folder import RunFolder
 
 ELECTION_S = 0.1
@@ -177,17 +177,12 @@ class FakeQuorum:
         ]
 
 
-class FakeSystem:
+class FakeSystem(System):
     name = "fake"
     declares_state_events = True
     declares_committed_logs = True
     declares_durable_lengths = True
     reads_speak_for: ReadsSpeakFor = "cluster"
-    planted_bugs: Mapping[str, str] = {
-        "stale-leader-reads": "A deposed leader answers reads from its own log.",
-        "ack-before-commit": "A leader acknowledges what only it holds.",
-    }
-    state_machines: Sequence[str] = ()
 
     def __init__(self, quorum: FakeQuorum) -> None:
         self.quorum = quorum
@@ -195,17 +190,15 @@ class FakeSystem:
         #: Nodes that run and yet answer nothing.
         self.silent: set[NodeName] = set()
 
-    def planted_patches(self, options: Experiment) -> Mapping[str, str]:
-        return {}
+    @property
+    def planted_bugs(self) -> Mapping[str, str]:
+        return {
+            "stale-leader-reads": "A deposed leader answers reads from its own log.",
+            "ack-before-commit": "A leader acknowledges what only it holds.",
+        }
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         return ("register", "set")
-
-    def observers(self, options: Experiment) -> Sequence[NodeName]:
-        return ()
-
-    def images(self) -> Sequence[ImageSource]:
-        return ()
 
     def check_options(self, options: Experiment) -> None:
         for name in options.settings:
@@ -256,9 +249,6 @@ class FakeSystem:
             return None
         return {"epoch": self.quorum.epoch, "log_end_offset": len(fake.log)}
 
-    def record_at(self, file: str, before: bytes) -> str | None:
-        return None
-
     def committed_log(self, node: NodeName, data_folder: Path) -> CommittedLog:
         entries = msgspec.json.decode((data_folder / "log.json").read_bytes(), type=list[Entry])
         records = tuple(
@@ -268,9 +258,6 @@ class FakeSystem:
             for offset, entry in enumerate(entries)
         )
         return CommittedLog(node, 0, len(records), records)
-
-    def simulation(self) -> None:
-        return None
 
     def versions(self) -> dict[str, str]:
         return {"fake": "1"}
