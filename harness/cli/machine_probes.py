@@ -208,6 +208,8 @@ def look_at_java() -> Sequence[Finding]:
 
 def look_at_spark_session() -> Sequence[Finding]:
     """Start a session and end it, in a child process."""
+    if not has_spark():
+        return [Finding("spark session", "no", "the extra [spark] is not installed", COMMAND)]
     next_step = "Runs are judged without it: --no-analyze"
     try:
         problem = _problem([sys.executable, "-P", "-c", _SESSION], _SPARK_LIMIT_S, "it ended")

@@ -29,6 +29,7 @@ from splitbrain.harness.campaign.suite.definition import (
     Suite,
 )
 from splitbrain.harness.run.options import TestOptions, prepare
+from splitbrain.history.spark_extra import require_spark
 
 _PLACED = re.compile(r"^(.+?)(?: - at `(.+)`)?$")
 _UNKNOWN_FIELD = re.compile(r"^Object contains unknown field `(?P<field>.+?)`$")
@@ -67,6 +68,8 @@ def read_suite(path: Path) -> SuiteFile:
     if repeated:
         problem = f"the suite file {path} has two parts named {repeated[0]!r}"
         raise UsageError(problem, "Give each its own name")
+    if any(matrix.analyze for matrix in suite.matrix):
+        require_spark("A suite with analyze = true")
     read = SuiteFile(path, suite, file.digest)
     plan(read, 0)
     return read

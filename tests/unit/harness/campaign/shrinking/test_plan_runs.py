@@ -39,7 +39,7 @@ def fake_registries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     def runtime() -> object:
         made.append(FakeRun(tmp_path))
-        made[0].system.__dict__.update(made[-1].system.__dict__)
+        vars(made[0].system).update(vars(made[-1].system))
         return made[-1].runtime
 
     monkeypatch.setattr(systems, "_FACTORIES", {"fake": lambda: made[0].system})
