@@ -1,15 +1,19 @@
 """The analysis of a whole run folder: results, summary, trouble in one sentence."""
 
 import math
+import shutil
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from splitbrain.contracts.analysis.run import RunAnalysis
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.history.records import Event
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis import analyze as analyze_module
 from splitbrain.spark_analysis.analyze import JOBS, analyze
@@ -23,14 +27,28 @@ from tests.spark.run_folders import MS, Shape, World
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
-def test_summary_has_the_agreed_shape_and_figures(session: SparkSession, tmp_path: Path) -> None:
+class Analysed(NamedTuple):
+    """A recording that lost one write everywhere, and its analysis."""
+
+    world: World
+    victim: Event
+    folder: Path
+    analysis: RunAnalysis
+
+
+@pytest.fixture(scope="module")
+def analysed(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Analysed:
     world = World(Shape(seed=31, faults=2, repeated_values=0.0))
     victim = next(event for event in world.acknowledged() if event.f == "write")
     world.lose(victim, nodes=3)
-    folder = world.write(tmp_path / "run")
-    run = Run(folder)
+    folder = world.write(tmp_path_factory.mktemp("analysed") / "run")
+    return Analysed(world, victim, folder, analyze(folder, session))
 
-    summary = msgspec.to_builtins(analyze(folder, session))
+
+def test_summary_has_the_agreed_shape_and_figures(analysed: Analysed) -> None:
+    world, victim, folder = analysed.world, analysed.victim, analysed.folder
+    run = Run(folder)
+    summary = msgspec.to_builtins(analysed.analysis)
 
     assert msgspec.json.decode(RunFolder(folder).analysis_summary.read_bytes()) == summary
     assert (summary["schema"], summary["run_id"], summary["damage"]) == (1, "run", [])
@@ -132,10 +150,10 @@ def test_summary_tells_what_the_further_jobs_found(session: SparkSession, tmp_pa
 
 
 def test_second_analysis_gives_the_same_summary_and_files(
-    session: SparkSession, tmp_path: Path
+    session: SparkSession, analysed: Analysed, tmp_path: Path
 ) -> None:
-    folder = World(Shape(seed=33, faults=1, seconds=3.0)).write(tmp_path / "run")
-    first, second = analyze(folder, session), analyze(folder, session)
+    folder = shutil.copytree(analysed.folder, tmp_path / "run")
+    first, second = analysed.analysis, analyze(folder, session)
     assert first == msgspec.structs.replace(second, seconds=first.seconds)
     for row in JOBS:
         place = RunFolder(folder).analysis_result(table_of(row).name)
