@@ -15,8 +15,8 @@ import msgspec
 from rich.console import Console
 
 from splitbrain.contracts.errors import HarnessError, UsageError
-from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.contracts.system import System
 from splitbrain.harness.campaign.cleaning import salvage
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
 from splitbrain.harness.campaign.replaying.recorded import added_patches, is_exact, replay_options
@@ -63,14 +63,12 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
     """
     from splitbrain.systems import registry as systems
 
-    name, names = options.experiment.system, systems.names()
-    if name not in names:
-        raise UsageError(f"there is no system called {name!r}", or_nearest(name, names, "systems"))
+    system = systems.system(options.experiment.system)
     is_simulated = options.experiment.runtime == SIMULATED
     _with_spark(analyze, is_simulated=is_simulated)
     with judging_session(console, kill_all) as session:
         try:
-            run = _ready_run(options, console, session)
+            run = _ready_run(options, system, console, session)
         except KeyboardInterrupt:
             session.say(
                 "interrupted: a simulated run leaves nothing until it is over."
@@ -96,16 +94,14 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
 
 
 def _ready_run(
-    options: TestOptions, console: Console, session: Session
+    options: TestOptions, system: System, console: Console, session: Session
 ) -> Callable[[], RunOutcome]:
     """Prepare a run; what it gives back carries it out, or hands over what was carried out.
 
     A simulated run is over by then: it takes seconds, and until its end there is nothing to keep.
     """
     from splitbrain.runtimes import registry as runtimes
-    from splitbrain.systems import registry as systems
 
-    system = systems.system(options.experiment.system)
     if options.experiment.runtime == SIMULATED:
         from splitbrain.harness.campaign.sweep.planned import run_planned
 

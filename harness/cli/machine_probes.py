@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 
 from splitbrain.contracts.distribution import PACKAGE
-from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.harness.cli import fault_probes
 from splitbrain.harness.cli.doctor import MAIN_JOB, Finding, Look, Probe
 from splitbrain.harness.console.plain_text import printable
@@ -95,7 +95,7 @@ def look_at_images() -> Sequence[Finding]:
 
     with closing(connect()) as client:
         images = Images(client)
-        sources = [source for name in systems.names() for source in systems.system(name).images()]
+        sources = [source for _, system in systems.usable_systems() for source in system.images()]
         tags = images.tags(sources)
         missing = sorted(name for name, tag in tags.items() if not images.is_there(tag))
     problem = f"not built from the present sources: {', '.join(missing)}" if missing else None
@@ -143,8 +143,11 @@ def look_at_programs() -> Sequence[Finding]:
     from splitbrain.systems import registry as systems
 
     findings: list[Finding] = []
-    for name in systems.names():
-        images = systems.system(name).images()
+    for name, found in systems.each_system():
+        if isinstance(found, UsageError):
+            findings.append(Finding(f"system {name}", "no", found.problem, found.next_step))
+            continue
+        images = found.images()
         wanted = [program.name for image in images for program in image.programs]
         if not wanted:
             continue

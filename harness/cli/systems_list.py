@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.scenario import NODES_MAX
 from splitbrain.contracts.system import System
@@ -32,6 +32,8 @@ class ListedSystem(msgspec.Struct, frozen=True):
     state_machines: Mapping[str, tuple[str, ...]]
     #: Name of a planted bug to what it does, one sentence.
     planted_bugs: Mapping[str, str]
+    #: Why it cannot be used; empty where it can.
+    problem: str = ""
 
 
 def list_systems(console: Console, *, as_json: bool = False) -> int:
@@ -53,9 +55,16 @@ def list_systems(console: Console, *, as_json: bool = False) -> int:
 
 def listed_systems() -> list[ListedSystem]:
     """Every system, sorted by name."""
-    from splitbrain.systems.registry import names, system
+    from splitbrain.systems.registry import each_system
 
-    return [_listed(system(name)) for name in names()]
+    return [
+        _unusable(name, found) if isinstance(found, UsageError) else _listed(found)
+        for name, found in each_system()
+    ]
+
+
+def _unusable(name: str, problem: UsageError) -> ListedSystem:
+    return ListedSystem(name, {}, (), (), {}, {}, problem=str(problem))
 
 
 def _listed(system: System) -> ListedSystem:
@@ -96,6 +105,9 @@ def _table(system: ListedSystem) -> Table:
     )
     table.add_column(style="dim", overflow="fold")
     table.add_column(overflow="fold")
+    if system.problem:
+        table.add_row(Text("unusable"), Text(printable(system.problem)))
+        return table
     versions = ", ".join(f"{part} {version}" for part, version in system.versions.items())
     rows = [
         ("version", versions or "known once a cluster is up"),

@@ -12,12 +12,14 @@ issue 18, section 4.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.runtime import KILLED_CODE
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.plan_checkers import reads_speak_for
@@ -25,7 +27,6 @@ from splitbrain.harness.folder.results import NODE_CHECKER
 from splitbrain.harness.judge.evidence_loader import RunRecord
 from splitbrain.harness.judge.last_words import LastWords, first_traceback, last_words, node_logs
 from splitbrain.history.fault_windows import FaultWindow
-from splitbrain.systems.registry import names as system_names
 from splitbrain.systems.registry import system
 
 AGREEMENT_CHECKER: Final = "convergence"
@@ -301,8 +302,9 @@ def single_holders(record: RunRecord, *, converged: bool) -> frozenset[str]:
     plan = record.plan
     claimed = None if plan is None else plan.reads_speak_for
     # Plans of earlier versions leave it out; their adapters declare it.
-    if claimed is None and plan is not None and plan.experiment.system in system_names():
-        claimed = reads_speak_for(system(plan.experiment.system))
+    if claimed is None and plan is not None:
+        with suppress(UsageError):
+            claimed = reads_speak_for(system(plan.experiment.system))
     if claimed == "cluster" or (claimed == "converged" and converged):
         return frozenset()
     return frozenset(record.node_names) - frozenset(record.observers)

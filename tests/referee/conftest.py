@@ -33,7 +33,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(forgotten)
 
 
-# Kafka's own controllers are the control: a pinned version, on which no change of ours bears.
+# Kafka's own controllers are the control: their version is pinned, so only a change of these tests
+# or of their image bears on them, and the night sees that.
 @pytest.fixture(
     scope="session",
     params=[

@@ -17,7 +17,7 @@ from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.sweep import Sweep, SweepOrder
 from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay, replay_command
 from splitbrain.harness.campaign.sweep.sweep_summary import show_summary
-from splitbrain.harness.campaign.sweep.trial import known_system, run, try_seed
+from splitbrain.harness.campaign.sweep.trial import run, try_seed
 from splitbrain.harness.console.console_lines import say, write_lines
 from splitbrain.harness.console.interrupts import Interrupts, stopped_in_order
 from splitbrain.harness.console.stop import Stop
@@ -97,7 +97,9 @@ def order_of(options: SimOptions) -> SweepOrder:
     """Return the sweep's order; raise UsageError if something does not exist or fit."""
     seeds = seed_range(options.seeds)
     check_runs_folder(options.runs_folder)
-    adapter = known_system(options.system)
+    from splitbrain.systems.registry import system
+
+    adapter = system(options.system)
     check_bugs(options.bugs, adapter)
     chosen_state_machine(options.state_machine, adapter)
     check_simulated(adapter)

@@ -23,7 +23,7 @@ from splitbrain.harness.campaign.sweep.likeness import Likeness, like_scenario, 
 from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.sweep import Sweep, SweepOrder
 from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay
-from splitbrain.harness.campaign.sweep.trial import Purpose, SeedResult, known_system, tried
+from splitbrain.harness.campaign.sweep.trial import Purpose, SeedResult, tried
 from splitbrain.harness.console.console_lines import say
 from splitbrain.harness.console.interrupts import stopped_in_order
 from splitbrain.harness.console.stop import Stop
@@ -86,7 +86,9 @@ def order_of(folder: RunFolder, runs_folder: Path) -> LikeOrder:
     verdict = wanted_verdict(folder)
     happenings: tuple[str, ...] = ()
     if plan is not None:
-        adapter = known_system(plan.experiment.system)
+        from splitbrain.systems.registry import system
+
+        adapter = system(plan.experiment.system)
         check_bugs(plan.experiment.bugs, adapter)
         happenings = check_simulated(adapter).happenings
     likeness = likeness_of(record, happenings)

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from splitbrain.contracts.errors import HarnessError, UsageError
-from splitbrain.contracts.nearest import or_nearest
+from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.scenario import Scenario, Violation
 from splitbrain.contracts.simulation import SimulatedSystem
-from splitbrain.contracts.system import System
 from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.folder.coverage_cells import CoverageCell
 
@@ -68,16 +66,6 @@ def simulated_system(name: str) -> SimulatedSystem:
     from splitbrain.systems.registry import system
 
     return check_simulated(system(name))
-
-
-def known_system(name: str) -> System:
-    """Return the adapter of a system; raise UsageError, which names the nearest, without one."""
-    from splitbrain.systems.registry import names, system
-
-    if name not in names():
-        next_step = or_nearest(name, names(), "systems")
-        raise UsageError(f"there is no system called {name!r}", next_step)
-    return system(name)
 
 
 def draw(seed: int, options: SimOptions) -> Scenario:
