@@ -53,8 +53,8 @@ shrink-unknown-bug | a scenario with a bug that no longer exists | shrink runs/t
   {folder}/runs/test/one/scenario.json: the system 'kraft' has no planted bug 'votes-not-persisted'.
   Did you mean 'vote-not-persisted'?
 shrink-unknown-system | a scenario of a system that no longer exists | shrink runs/test/one
-  {folder}/runs/test/one/scenario.json: there is no system called 'krafts'. Choose one of: kraft,
-  redis
+  {folder}/runs/test/one/scenario.json: there is no system called 'krafts'. Did you mean
+  'kraft'?
 shrink-nothing-wrong | a run in which nothing failed | shrink runs/test/one
   nothing is wrong with runs/test/one, so there is no failure to shrink. Name a run that failed
 shrink-no-replays | no replay allowed | shrink runs/test/one --replays 0

@@ -148,8 +148,8 @@ scenario-file-and-run | a run and a scenario of no run
   --scenario names a world that belongs to no run, and is run as it is. Leave out the run, --pinned,
   --runtime and --runs-folder
 scenario-unknown-system | a scenario of a system that no longer exists | replay runs/sim/one
-  {{folder}}/runs/sim/one/scenario.json: there is no system called 'krafts'. Choose one of:
-  {SYSTEMS}
+  {{folder}}/runs/sim/one/scenario.json: there is no system called 'krafts'. Did you mean
+  'kraft'?
 scenario-unknown-bug | a scenario with a bug that no longer exists | replay runs/sim/one
   {{folder}}/runs/sim/one/scenario.json: the system 'kraft' has no planted bug
   'votes-not-persisted'. Did you mean 'vote-not-persisted'?
