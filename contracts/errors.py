@@ -9,6 +9,12 @@ import msgspec
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
+def in_one_line(error: BaseException) -> str:
+    """Return the kind of an error and its text, without line breaks."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 class HarnessError(Exception):
     """The harness or its environment could not do something; exit code 3.
 

@@ -13,6 +13,7 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.operations import Client
 from splitbrain.contracts.runtime import DeploymentSpec, ImageSource, Placement, Runtime
+from splitbrain.contracts.scenario import NODES_MAX
 
 if TYPE_CHECKING:
     # A cycle: it imports ``Route`` and ``LeaderView`` from here.
@@ -67,7 +68,7 @@ class System(ABC):
     #: State machines above its log, the usual one first; empty where there is no choice.
     state_machines: Sequence[str] = ()
     #: Numbers of nodes that ``check_options`` lets through.
-    node_counts: Sequence[int] = range(1, 10)
+    node_counts: Sequence[int] = range(1, NODES_MAX + 1)
 
     @property
     def planted_bugs(self) -> Mapping[str, str]:

@@ -6,10 +6,11 @@ that listing the names stays cheap. Must never start anything.
 """
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
-from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.errors import UsageError, in_one_line
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.system import System
 
@@ -35,7 +36,7 @@ _FACTORIES: dict[str, Callable[[], System]] = {"kraft": _kraft, "redis": _redis}
 
 def names() -> tuple[str, ...]:
     """Names of all systems, sorted."""
-    return tuple(sorted({*_FACTORIES, *entry_points(group=GROUP).names}))
+    return tuple(sorted({*_FACTORIES, *(offer.name for offer in _offers())}))
 
 
 def system(name: str) -> System:
@@ -44,7 +45,7 @@ def system(name: str) -> System:
     Raises:
         UsageError: no system has this name, several have, or its package cannot be used.
     """
-    offers = tuple(entry_points(group=GROUP, name=name))
+    offers = [offer for offer in _offers() if offer.name == name]
     origins = [*([_OURS] if name in _FACTORIES else []), *map(_origin, offers)]
     if not origins:
         raise UsageError(
@@ -67,9 +68,19 @@ def each_system() -> Iterator[tuple[str, System | UsageError]]:
             yield name, error
 
 
-def usable_systems() -> Iterator[tuple[str, System]]:
-    """Yield every system that there is an adapter of."""
-    return ((name, found) for name, found in each_system() if isinstance(found, System))
+def usable_systems() -> Iterator[System]:
+    """Yield an adapter of every system that there is one of, sorted by name."""
+    return (found for _, found in each_system() if isinstance(found, System))
+
+
+@cache
+def _offers() -> tuple[EntryPoint, ...]:
+    """Return the entry points of all packages.
+
+    A sweep asks for its system with every seed, and looking through the packages takes
+    milliseconds.
+    """
+    return tuple(entry_points(group=GROUP))
 
 
 def _loaded(offer: EntryPoint) -> System:
@@ -78,10 +89,8 @@ def _loaded(offer: EntryPoint) -> System:
         made: Any = offer.load()()
     # Anything that a package raises, SystemExit included, is the package's fault.
     except (Exception, SystemExit) as error:
-        text = " ".join(str(error).split())
-        problem = f"{type(error).__name__}: {text}" if text else type(error).__name__
         raise UsageError(
-            f"{named} cannot be used: {problem}", "Repair the package, or uninstall it"
+            f"{named} cannot be used: {in_one_line(error)}", "Repair the package, or uninstall it"
         ) from error
     if not isinstance(made, System):
         raise UsageError(

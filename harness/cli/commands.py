@@ -65,7 +65,7 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
 
     system = systems.system(options.experiment.system)
     is_simulated = options.experiment.runtime == SIMULATED
-    _with_spark(analyze, is_simulated=is_simulated)
+    with_spark = _with_spark(analyze, is_simulated=is_simulated)
     with judging_session(console, kill_all) as session:
         try:
             run = _ready_run(options, system, console, session)
@@ -84,10 +84,9 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
                     f"`splitbrain check {outcome.folder.root}` judges what was recorded."
                 )
                 return Judged(EXIT_HARNESS_FAILED, interrupted=True)
-            with_spark = _with_spark(analyze, is_simulated=is_simulated)
             results = judge_outcome(outcome, session, analyze=with_spark)
             if analyze is None and not with_spark:
-                session.say(_left_out(outcome.folder, is_simulated=is_simulated))
+                session.say(_left_out(outcome.folder))
         show(results, console)
     drop_data(outcome.folder, results, keep=options.keep_data)
     return Judged(results.exit_code, results.interrupted, verdict_of(results))
@@ -167,7 +166,7 @@ def _check_run(
     is_simulated = folder.simulation.exists()
     with_spark = _with_spark(analyze, is_simulated=is_simulated)
     if not with_spark and analyze is None and not quiet and not folder.analysis.exists():
-        session.say(_left_out(folder, is_simulated=is_simulated))
+        session.say(_left_out(folder))
     if folder.results.exists() and not quiet:
         session.say(f"judging {folder.root} again; its results and report are replaced")
     try:
@@ -191,14 +190,13 @@ def _with_spark(analyze: bool | None, *, is_simulated: bool) -> bool:
     return not is_simulated and has_spark() if analyze is None else analyze
 
 
-def _left_out(folder: RunFolder, *, is_simulated: bool) -> str:
+def _left_out(folder: RunFolder) -> str:
     """Why nothing is analysed, and how it is all the same."""
     if not has_spark():
         return (
             "no analysis (latencies, availability, commits that were lost by node and fault): "
             f"it needs Spark, and {COMMAND} brings it"
         )
-    assert is_simulated, "any other run is analysed"
     return (
         "no Spark analysis: simulated latencies and rates mean nothing; "
         f"`splitbrain analyze {shlex.quote(str(folder.root))}` makes it"
@@ -209,9 +207,8 @@ def analyze(runs: Sequence[Path], console: Console) -> int:
     """Run the Spark analysis of run folders again and judge them; returns the worst exit code.
 
     Raises:
-        UsageError: one of them is no run folder, or Spark is not installed; nothing was done then.
+        UsageError: one of them is no run folder; nothing was done then.
     """
-    require_spark("An analysis")
     # All are looked at before the first is worked on, which takes a while.
     folders = [find_run(run) for run in runs]
     codes: list[int] = []

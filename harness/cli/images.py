@@ -14,11 +14,7 @@ from splitbrain.systems import registry as systems
 def main(names: Sequence[str]) -> int:
     """Find or build them in the container runtime; returns the exit code."""
     try:
-        found = (
-            map(systems.system, names)
-            if names
-            else (adapter for _, adapter in systems.usable_systems())
-        )
+        found = map(systems.system, names) if names else systems.usable_systems()
         sources = [source for system in found for source in system.images()]
         runtimes.runtime("docker").prepare(sources)
     except HarnessError as error:

@@ -95,7 +95,7 @@ def look_at_images() -> Sequence[Finding]:
 
     with closing(connect()) as client:
         images = Images(client)
-        sources = [source for _, system in systems.usable_systems() for source in system.images()]
+        sources = [source for system in systems.usable_systems() for source in system.images()]
         tags = images.tags(sources)
         missing = sorted(name for name, tag in tags.items() if not images.is_there(tag))
     problem = f"not built from the present sources: {', '.join(missing)}" if missing else None

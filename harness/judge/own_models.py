@@ -12,7 +12,7 @@ from pathlib import Path
 
 from splitbrain.checker.models.model import Model, NondeterministicModel
 from splitbrain.checker.models.registry import add_own, knows
-from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.errors import UsageError, in_one_line
 
 _MARK = ".py:"
 _HOW = "docs/models-and-checkers.md shows a model of one's own"
@@ -48,7 +48,7 @@ def _attribute_of(path: Path, attribute: str) -> object:
     # Anything that a user's file raises, SystemExit included, is the file's fault.
     except (Exception, SystemExit) as error:
         raise UsageError(
-            f"{path} cannot be run: {_in_words(error)}", "Repair the file; it is Python"
+            f"{path} cannot be run: {in_one_line(error)}", "Repair the file; it is Python"
         ) from error
     found = getattr(module, attribute, None) if attribute else None
     if found is None:
@@ -72,7 +72,7 @@ def _model_of(found: object, name: str) -> Model:
             return found()
         except Exception as error:
             raise UsageError(
-                f"the model {name!r} cannot be made without arguments: {_in_words(error)}",
+                f"the model {name!r} cannot be made without arguments: {in_one_line(error)}",
                 "Give its __init__ defaults, or name an instance",
             ) from error
     if isinstance(found, Model):
@@ -105,8 +105,3 @@ def _hashes(value: object) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _in_words(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

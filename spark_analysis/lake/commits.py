@@ -8,7 +8,7 @@ a torn one is known by its digest. Commits are never changed. Of several that kn
 import datetime as dt
 import hashlib
 import secrets
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -18,6 +18,8 @@ from splitbrain.contracts.errors import HarnessError
 LAYOUT: Final = 1
 COMMITS: Final = "commits"
 TABLES: Final = "tables"
+#: Row of a table, by column.
+Row = dict[str, Any]
 _DIGEST_BYTES: Final = 16
 
 

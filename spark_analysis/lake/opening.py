@@ -6,16 +6,16 @@ an older version of the table lacked is not in them.
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.spark_analysis.lake.commits import Row
 from splitbrain.spark_analysis.lake.snapshot import Snapshot, read_snapshot
 from splitbrain.spark_analysis.lake.store import LocalStore, Store, local_root
 
-Row = dict[str, Any]
 #: Hadoop's message for an unknown scheme.
 _UNKNOWN_SCHEME = "No FileSystem for scheme"
 

@@ -18,6 +18,7 @@ import uv
 
 from splitbrain.history.spark_extra import COMMAND
 from splitbrain.runtimes.docker.images import ROOT
+from tests.packages import build_wheel
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -31,11 +32,7 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
-    (found,) = folder.glob("*.whl")
-    return found
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 def environment(folder: Path, *words: str) -> Path:

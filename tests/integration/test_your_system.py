@@ -4,11 +4,14 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from splitbrain.runtimes.docker.images import ROOT
+from splitbrain.systems.registry import GROUP
+from tests.packages import offer_systems
 
 PAGE = (ROOT / "docs" / "your-system.md").read_text()
 
@@ -20,13 +23,9 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page's package, as an installer lays it down."""
     folder = tmp_path_factory.mktemp("packages")
     (module,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    (offer,) = re.findall(r"```toml\n\[.*\]\n(.*?)```", PAGE, re.DOTALL)
+    (offer,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     (folder / "shelf.py").write_text(module)
-    information = folder / "shelf-1.dist-info"
-    information.mkdir()
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: shelf\nVersion: 1\n")
-    entry_points = f"[splitbrain.systems]\n{offer.replace(chr(34), '')}"
-    (information / "entry_points.txt").write_text(entry_points)
+    offer_systems(folder, "shelf", tomllib.loads(offer)["project"]["entry-points"][GROUP])
     return folder
 
 

@@ -15,10 +15,8 @@ from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
 from splitbrain.harness.folder.results import FaultResult
 from splitbrain.history.spark_extra import require_spark
-from splitbrain.spark_analysis.lake.commits import COMMITS, TABLES
+from splitbrain.spark_analysis.lake.commits import COMMITS, TABLES, Row
 
-#: Row of a table of the lake, by column.
-Row = dict[str, Any]
 _UNKNOWN: Final = "unknown"
 #: Columns of the plan's options, in the order of a command line.
 _OPTION_COLUMNS: Final = (

@@ -95,10 +95,10 @@ def seed_range(text: str | None) -> range:
 
 def order_of(options: SimOptions) -> SweepOrder:
     """Return the sweep's order; raise UsageError if something does not exist or fit."""
-    seeds = seed_range(options.seeds)
-    check_runs_folder(options.runs_folder)
     from splitbrain.systems.registry import system
 
+    seeds = seed_range(options.seeds)
+    check_runs_folder(options.runs_folder)
     adapter = system(options.system)
     check_bugs(options.bugs, adapter)
     chosen_state_machine(options.state_machine, adapter)

@@ -78,6 +78,8 @@ def try_like(order: LikeOrder, seed: int, purpose: Purpose) -> SeedResult:
 
 def order_of(folder: RunFolder, runs_folder: Path) -> LikeOrder:
     """Return the order of a search near a failed run; raise UsageError if there can be none."""
+    from splitbrain.systems.registry import system
+
     record = load_run(folder.root)
     plan = record.plan
     if plan is not None and plan.experiment.runtime == SIMULATED:
@@ -86,8 +88,6 @@ def order_of(folder: RunFolder, runs_folder: Path) -> LikeOrder:
     verdict = wanted_verdict(folder)
     happenings: tuple[str, ...] = ()
     if plan is not None:
-        from splitbrain.systems.registry import system
-
         adapter = system(plan.experiment.system)
         check_bugs(plan.experiment.bugs, adapter)
         happenings = check_simulated(adapter).happenings

@@ -13,6 +13,7 @@ import pytest
 from splitbrain.runtimes.docker.images import ROOT, Images, _cache_of
 from splitbrain.systems.kraft.deployment import IMAGE as KRAFT
 from splitbrain.systems.redis.deployment import IMAGE as REDIS
+from tests.packages import build_wheel
 
 #: Prints the tags of images, and where the package is, as an installed one knows them.
 KNOWN = """
@@ -31,10 +32,7 @@ sys.stdout.buffer.write(msgspec.json.encode(known))
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel's content, as an installer lays it down."""
     folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
-    (wheel,) = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
+    with zipfile.ZipFile(build_wheel(folder)) as archive:
         archive.extractall(folder / "site")
     return folder / "site"
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from splitbrain.contracts.errors import HarnessError, UsageError
@@ -29,12 +28,6 @@ class SmallSystem(System):
 
     def open_client(self, runtime: Any, route: Route) -> Client:
         raise NotImplementedError
-
-
-class Options(msgspec.Struct):
-    nodes: int = 3
-    bugs: tuple[str, ...] = ()
-    settings: dict[str, str] = {}
 
 
 def test_an_adapter_without_a_way_to_ask_its_system_cannot_be_made() -> None:
@@ -73,13 +66,12 @@ def test_a_log_that_was_not_declared_is_refused_and_not_read_as_empty(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (Options(nodes=2), "2 nodes"),
-        (Options(bugs=("lies",)), "'lies'"),
-        (Options(settings={"colour": "red"}), "'colour'"),
+        (Experiment(system="small", nodes=2), "2 nodes"),
+        (Experiment(system="small", bugs=("lies",)), "'lies'"),
+        (Experiment(system="small", settings={"colour": "red"}), "'colour'"),
     ],
 )
-def test_options_that_the_system_has_not_are_refused(given: Any, said: str) -> None:
-    accepted: Any = Options()
-    SmallSystem().check_options(accepted)
+def test_options_that_the_system_has_not_are_refused(given: Experiment, said: str) -> None:
+    SmallSystem().check_options(Experiment(system="small"))
     with pytest.raises(UsageError, match=said):
         SmallSystem().check_options(given)

@@ -11,6 +11,7 @@ from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.system import System
 from splitbrain.harness.cli.main import run
 from splitbrain.systems import registry
+from tests.packages import offer_systems
 
 SOUND = """
 from splitbrain.contracts.system import System
@@ -42,6 +43,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator["Instal
     for name in set(sys.modules) - before:
         if name.startswith("plugged_"):
             del sys.modules[name]
+    registry._offers.cache_clear()
 
 
 class Install:
@@ -52,14 +54,9 @@ class Install:
 
     def __call__(self, package: str, content: str, **entry_points: str) -> None:
         (self.folder / f"plugged_{package}.py").write_text(content)
-        information = self.folder / f"{package}-1.dist-info"
-        information.mkdir()
-        (information / "METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n"
-        )
-        lines = [f"{name} = plugged_{package}:{of}" for name, of in entry_points.items()]
-        text = "\n".join([f"[{registry.GROUP}]", *lines, ""])
-        (information / "entry_points.txt").write_text(text)
+        systems = {name: f"plugged_{package}:{of}" for name, of in entry_points.items()}
+        offer_systems(self.folder, package, systems)
+        registry._offers.cache_clear()
 
 
 def test_it_is_found_by_the_name_of_its_entry_point(install: Install) -> None:
@@ -99,7 +96,7 @@ def test_a_package_that_cannot_be_used_is_one_sentence_and_costs_no_other_system
     assert problem in caught.value.problem
     assert f"acme (plugged_acme:{of})" in caught.value.problem
     assert "\n" not in str(caught.value)
-    assert [name for name, _ in registry.usable_systems()] == ["kraft", "redis"]
+    assert [found.name for found in registry.usable_systems()] == ["kraft", "redis"]
 
     assert run(["test", "--system", "sound", "--runtime", "local"]) == 64
     assert problem in " ".join(capsys.readouterr().err.split())
