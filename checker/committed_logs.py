@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from splitbrain.contracts.committed import CommittedLog, CommittedRecord
+from splitbrain.contracts.committed import CommittedLog, CommittedRecord, RecordForm
+from splitbrain.contracts.names import NO_EPOCH
 from splitbrain.history.edn_values import edn_text
 from splitbrain.history.identity import PLAIN
 from splitbrain.history.records import PairedOperation
@@ -48,15 +49,15 @@ class NodeLog:
         #: Counts of the records above the commit position.
         self.tail_by_change: Counter[Change] = _changes(self._in_tail.values())
 
-    def at(self, position: tuple[int, int], operation: PairedOperation) -> Presence:
-        """Return whether the operation's record lies at ``(epoch, offset)``."""
+    def at(self, position: tuple[int, int], change: Change) -> Presence:
+        """Return whether the record of a change lies at ``(epoch, offset)``."""
         epoch, offset = position
         if offset < self.start_offset:
             return Presence.UNKNOWN
         record = self.by_offset.get(offset, self._in_tail.get(offset))
         if record is None or record.epoch != epoch:
             return Presence.ABSENT
-        if change_of_record(record) != change_of(operation):
+        if change_of_record(record) != change:
             return Presence.ABSENT
         return Presence.HELD if offset in self.by_offset else Presence.UNKNOWN
 
@@ -72,18 +73,30 @@ class CommittedLogs:
     """Dumps of all nodes of a run, and all its operations, to count equal changes."""
 
     def __init__(
-        self, logs: Mapping[str, CommittedLog], operations: Iterable[PairedOperation]
+        self,
+        logs: Mapping[str, CommittedLog],
+        operations: Iterable[PairedOperation],
+        forms: Mapping[str, RecordForm],
     ) -> None:
+        self._forms = forms
         self.nodes: list[NodeLog] = [NodeLog(logs[node]) for node in sorted(logs)]
         #: How often each change was asked for, whatever came of it.
-        self.request_counts: Counter[Change] = Counter(map(change_of, operations))
+        self.request_counts: Counter[Change] = Counter(map(self.change_of, operations))
+
+    def change_of(self, operation: PairedOperation) -> Change:
+        """Return the change that an operation asked for, as its record shows it."""
+        f, argument = operation.f, operation.argument
+        form = self._forms.get(f)
+        if form is not None:
+            f, argument = form.f, form.recorded(argument)
+        return f, operation.key, _hashable(argument)
 
     def presence(self, operation: PairedOperation) -> dict[str, Presence]:
         """Return by node whether it holds the record of an acknowledged change."""
         if operation.position is not None:
-            position = operation.position
-            return {log.node: log.at(position, operation) for log in self.nodes}
-        change = change_of(operation)
+            position, change = operation.position, self.change_of(operation)
+            return {log.node: log.at(position, change) for log in self.nodes}
+        change = self.change_of(operation)
         if self.request_counts[change] > 1:
             # Equal changes cannot be told apart; a whole log without any of them still decides.
             return {
@@ -93,13 +106,8 @@ class CommittedLogs:
         return {log.node: log.of_value(change) for log in self.nodes}
 
 
-def change_of(operation: PairedOperation) -> Change:
-    """Return the change that an operation asked for."""
-    return operation.f, operation.key, _hashable(operation.argument)
-
-
 def change_of_record(record: CommittedRecord) -> Change:
-    """Return the change in a record, comparable with ``change_of``."""
+    """Return the change in a record, comparable with ``CommittedLogs.change_of``."""
     return record.f or "", record.key, _hashable(record.value)
 
 
@@ -186,7 +194,7 @@ def _described(record: CommittedRecord) -> str:
     what = f"{record.f} {record.value}"
     if record.f is None:
         what = "a control record" if record.value is None else f"a {record.value}"
-    return f"{what} of epoch {record.epoch}"
+    return what if record.epoch == NO_EPOCH else f"{what} of epoch {record.epoch}"
 
 
 def _changes(records: Iterable[CommittedRecord]) -> Counter[Change]:

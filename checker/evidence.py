@@ -11,9 +11,11 @@ import msgspec
 
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
-from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.committed import CommittedLog, RecordForm
 from splitbrain.contracts.fault import FaultEvent
+from splitbrain.contracts.member_digest import DigestAnswer
 from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.system import AllowedAnomaly
 from splitbrain.history.functions import COMPARE_AND_SET, USUAL, Function, Functions, effect_of
 from splitbrain.history.records import PairedOperation
 
@@ -27,6 +29,8 @@ class Evidence(msgspec.Struct, frozen=True):
     state_events: dict[str, tuple[StateEvent, ...]] = {}
     #: Committed log at the end of the run, by node.
     committed_logs: dict[str, CommittedLog] = {}
+    #: Digests that running members told, in the order in which they were recorded.
+    digests: tuple[DigestAnswer, ...] = ()
     #: 0 if unknown.
     voters: int = 0
     #: Nodes with logs but without vote.
@@ -37,7 +41,11 @@ class Evidence(msgspec.Struct, frozen=True):
     #: Nodes each of which may hold data of its own, so that nothing is lost before each answered a
     #: final read; empty where one answer speaks for all, or where no node is known.
     members: frozenset[str] = frozenset()
+    #: Forms of records that look otherwise than the operations that left them, by their kinds.
+    record_forms: dict[str, RecordForm] = {}
     functions: dict[str, Function] = msgspec.field(default_factory=lambda: dict(USUAL))
+    #: Anomalies that the system documents.
+    allowed: tuple[AllowedAnomaly, ...] = ()
 
 
 #: Judges one run.

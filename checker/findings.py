@@ -116,6 +116,7 @@ class Findings:
             figures={**figures, **self.counts} if figures or wrong else {},
             violations=tuple(found for kind in wrong for found in self._named[kind]),
             observations=tuple(found for kind in self._harmless for found in self._named[kind]),
+            undecided=undecided or unfinished or None,
         )
 
 

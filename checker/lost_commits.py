@@ -20,7 +20,6 @@ from splitbrain.checker.committed_logs import (
     CommittedLogs,
     NodeLog,
     Presence,
-    change_of,
     conflicts_at,
     differing_offsets,
 )
@@ -32,7 +31,7 @@ from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget
 from splitbrain.history.fault_windows import fault_windows
 from splitbrain.history.identity import operation_as_json
-from splitbrain.history.records import PairedOperation
+from splitbrain.history.records import PairedOperation, position_text
 
 
 class _Findings(msgspec.Struct):
@@ -94,7 +93,7 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
             "The nodes did not converge after healing, so their logs prove nothing yet."
         )
         return _result(findings, figures, ())
-    logs = CommittedLogs(of_voters, evidence.operations)
+    logs = CommittedLogs(of_voters, evidence.operations, evidence.record_forms)
     shown = _shown_by_final_reads(evidence.operations)
     partly_read = _partly_read(evidence.operations, evidence.members)
     voters = max(evidence.voters, len(logs.nodes))
@@ -142,8 +141,8 @@ def _judge_counts(
     """Count equal changes without position: logs must hold as many as were acknowledged."""
     acknowledged: dict[Any, list[PairedOperation]] = {}
     for operation in changes:
-        if operation.position is None and logs.request_counts[change_of(operation)] > 1:
-            acknowledged.setdefault(change_of(operation), []).append(operation)
+        if operation.position is None and logs.request_counts[logs.change_of(operation)] > 1:
+            acknowledged.setdefault(logs.change_of(operation), []).append(operation)
     for change, equal in acknowledged.items():
         short = [
             log
@@ -197,7 +196,7 @@ def _lost(
 ) -> dict[str, Any]:
     place = ""
     if operation.position is not None:
-        place = f" at offset {operation.position[1]} in epoch {operation.position[0]}"
+        place = f" at {position_text(operation.position)}"
     return {
         "kind": "lost",
         "key": operation.key,
@@ -214,6 +213,12 @@ def _result(findings: _Findings, figures: dict[str, Any], logs: Sequence[NodeLog
     figures = {**figures, "conflicting-offsets": findings.differing, **findings.losses.figures()}
     observations = tuple(_lacking(log, *findings.lacking[log.node]) for log in logs
                          if log.node in findings.lacking)  # fmt: skip
+    undecided = findings.unfinished
+    if undecided is None and findings.untold:
+        undecided = (
+            f"{findings.untold:,} of {figures['acknowledged']:,} acknowledged changes cannot be "
+            "traced: they have no position, equal ones, or no log that covers them."
+        )
     if lost or conflicts:
         verdict = Verdict.INVALID
         all_ = f"{lost:,} of {figures['acknowledged']:,} acknowledged changes are lost"
@@ -223,14 +228,8 @@ def _result(findings: _Findings, figures: dict[str, Any], logs: Sequence[NodeLog
             clauses.append(f"the logs differ at {offsets}: {conflicts[0]['sentence']}")
         reason = f"{': '.join(filter(None, clauses))} {findings.unfinished or ''}".rstrip()
         reason = reason[0].upper() + reason[1:]
-    elif findings.unfinished is not None:
-        verdict, reason = Verdict.UNKNOWN, findings.unfinished
-    elif findings.untold:
-        verdict = Verdict.UNKNOWN
-        reason = (
-            f"{findings.untold:,} of {figures['acknowledged']:,} acknowledged changes cannot be "
-            "traced: they have no position, equal ones, or no log that covers them."
-        )
+    elif undecided is not None:
+        verdict, reason = Verdict.UNKNOWN, undecided
     else:
         verdict = Verdict.VALID
         reason = f"All {findings.held:,} acknowledged changes are held by a majority of the voters."
@@ -242,6 +241,7 @@ def _result(findings: _Findings, figures: dict[str, Any], logs: Sequence[NodeLog
         violations=(*findings.named, *conflicts),
         observations=observations,
         lists=findings.losses.lists(),
+        undecided=undecided,
     )
 
 

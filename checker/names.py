@@ -7,8 +7,10 @@ A name is a checker, or a checker and its option after a colon: ``linearizabilit
 from collections.abc import Collection
 from typing import Final
 
-from splitbrain.checker.models.registry import MODELS, knows
+from splitbrain.checker.models.registry import knows, model_names
+from splitbrain.checker.own_checker import OwnChecker
 from splitbrain.contracts.errors import UsageError
+from splitbrain.plugins.offers import Offers
 
 _LINEARIZABILITY: Final = "linearizability"
 _SEPARATOR: Final = ":"
@@ -29,7 +31,8 @@ PROMISES: Final[dict[str, str]] = {
     "bank:negative-balances-allowed": "The same, but for the last sentence.",
     "queue-totals": "What was acknowledged is dequeued before the queue is found empty, nothing "
     "more often than it was enqueued, and nothing that nobody enqueued. What nobody looked for is "
-    "`unknown`.",
+    "`unknown`. Where the workload drains its queues at the end, the queue must have been found "
+    "empty there, three times in a row.",
     "queue-totals:duplicates-allowed": "The same for queues that deliver at least once.",
     "unique-ids": "No two `generate` answer the same id.",
     "sessions": "Each process reads what it read or wrote before, or something newer (monotonic "
@@ -44,6 +47,9 @@ PROMISES: Final[dict[str, str]] = {
     "lost-commits": "What was acknowledged stands in the logs at the end, in those of a majority, "
     "and of a set in some final read; and the logs agree, as for `split-brain`. What the log of a "
     "single node lacks is an observation. Nothing is called lost before the nodes converged.",
+    "member-digests": "Members that tell digests of their states tell one digest at one position "
+    "and in one scope, whenever they were asked and whatever faults there were. At the end those "
+    "that run stand at one position; else, and where no two were ever at one, it is `unknown`.",
     "broker-views": "Of two views at one broker the later never shows an earlier offset, and each "
     "view (answered `[partitions, offset]`) shows its topic as the committed log has it there.",
 }
@@ -51,17 +57,52 @@ PROMISES: Final[dict[str, str]] = {
 #: Kinds of evidence besides the history.
 STATE_EVENTS: Final = "state-events"
 COMMITTED_LOGS: Final = "committed-logs"
+MEMBER_DIGESTS: Final = "digests"
 
 _EVIDENCE_NEEDED: Final[dict[str, frozenset[str]]] = {
     "split-brain": frozenset({STATE_EVENTS, COMMITTED_LOGS}),
     "lost-commits": frozenset({COMMITTED_LOGS}),
+    "member-digests": frozenset({MEMBER_DIGESTS}),
     "broker-views": frozenset({COMMITTED_LOGS}),
 }
 
 
+#: Kinds of violations of each checker, by its name in verdicts; any model has the same.
+KINDS: Final[dict[str, tuple[str, ...]]] = {
+    _LINEARIZABILITY: ("not-linearizable",),
+    "set-full": ("lost", "phantom", "duplicated", "missing-at-member", "stale"),
+    "counter-bounds": ("too-low", "too-high"),
+    "bank": ("wrong-total", "no-balance", "negative-balance"),
+    "queue-totals": ("lost", "phantom", "duplicated"),
+    "unique-ids": ("duplicated",),
+    "sessions": ("monotonic-reads", "read-your-writes"),
+    "fencing": ("lower-token-accepted",),
+    "split-brain": (
+        "two-leaders-in-one-epoch",
+        "different-committed-records",
+        "epoch-goes-back",
+        "success-without-record",
+    ),
+    "lost-commits": ("lost", "different-committed-records"),
+    "member-digests": ("digests-differ",),
+    "broker-views": ("view-went-back", "view-not-as-committed"),
+}
+
+
+#: Checkers of installed packages.
+OFFERS: Final = Offers[OwnChecker]("checker", "splitbrain.checkers", OwnChecker, PROMISES)
+
+
 def evidence_needed(name: str) -> frozenset[str]:
     """Return the kinds of further evidence of which a checker needs one; empty for none."""
-    return _EVIDENCE_NEEDED.get(name, frozenset())
+    is_ours = name in PROMISES or linearizability_model(name) is not None
+    if is_ours:
+        return _EVIDENCE_NEEDED.get(name, frozenset())
+    try:
+        offered = OFFERS.offered(name)
+    except UsageError:
+        return frozenset()  # whoever is to judge with it says why it cannot
+    return frozenset() if offered is None else frozenset(offered.needs)
 
 
 def can_judge(name: str, evidence: Collection[str]) -> bool:
@@ -70,9 +111,22 @@ def can_judge(name: str, evidence: Collection[str]) -> bool:
     return not needed or not needed.isdisjoint(evidence)
 
 
+def violation_kinds(name: str) -> tuple[str, ...] | None:
+    """Return the kinds of violations of a checker, named as in verdicts; None: there is none such.
+
+    Empty for a checker of a package, whose kinds are its own.
+    """
+    if linearizability_model(name) is not None:
+        return KINDS[_LINEARIZABILITY] if name in checker_names() else None
+    if name in KINDS and name != _LINEARIZABILITY:
+        return KINDS[name]
+    return () if name in OFFERS.names() else None
+
+
 def checker_names() -> tuple[str, ...]:
     """Return every name that ``checker_named`` knows."""
-    return (*(f"{_LINEARIZABILITY}{_SEPARATOR}{model}" for model in MODELS), *PROMISES)
+    models = (f"{_LINEARIZABILITY}{_SEPARATOR}{model}" for model in model_names())
+    return (*models, *PROMISES, *sorted(OFFERS.names()))
 
 
 def linearizability_model(name: str) -> str | None:
@@ -83,7 +137,8 @@ def linearizability_model(name: str) -> str | None:
 
 def history_models() -> tuple[str, ...]:
     """Return the names of models and checkers that need only a history."""
-    return (*MODELS, *(name for name in PROMISES if not evidence_needed(name)))
+    offered = sorted(OFFERS.names())
+    return (*model_names(), *(name for name in (*PROMISES, *offered) if not evidence_needed(name)))
 
 
 def history_checker(model: str) -> str:

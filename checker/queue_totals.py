@@ -10,6 +10,10 @@ that it took until it found nothing. Elements that were never dequeued, and afte
 the queue empty, are ``unknown``. So are missing ones while a member that may hold them did not
 answer at the end that it has none: see ``checker.evidence``. No order is looked at: that is for the
 models ``fifo-queue`` and ``unordered-queue``. Source: Jepsen's total-queue.
+
+Where the workload drains its queues at the end, only what was found empty there counts, several
+times in a row at the member that answered: before that another consumer may have been given an
+element that it never acknowledges, and that comes back.
 """
 
 from collections import Counter
@@ -32,6 +36,7 @@ from splitbrain.checker.findings import (
 from splitbrain.checker.models.model import freeze, text_of
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.operations import EMPTIES_IN_A_ROW
 from splitbrain.history.records import PairedOperation
 
 _TAKES = frozenset({"dequeue", "drain"})
@@ -41,6 +46,7 @@ _FIGURES: tuple[str, ...] = (
     "taken-unanswered",
     "never-looked-for",
     "perhaps-elsewhere",
+    "not-drained",
 )
 
 
@@ -55,10 +61,12 @@ class _Queue(msgspec.Struct):
     taken: Counter[Hashable]
     #: First dequeue to return, by element.
     first_taken: dict[Hashable, PairedOperation]
-    #: Last invoked operation that found the queue empty.
+    #: Last invoked operation that found the queue empty, and counts.
     empty: PairedOperation | None
     #: The same among final operations, by the member that answered.
     empty_at: dict[str | None, PairedOperation]
+    #: Final answers in a row that found nothing, by member, so far.
+    empties_in_a_row: Counter[str | None]
     #: Dequeues without answer; None if a drain has none, which may have taken any number.
     unanswered: int | None
 
@@ -68,38 +76,34 @@ def check(
     budget: Budget,
     *,
     members: frozenset[str] = frozenset(),
-    duplicates_allowed: bool = False,
+    drained: bool = False,
 ) -> CheckResult:
     """Judge all queues of a history.
 
-    ``members`` as in ``Evidence``. A duplicate may be allowed, and is then an observation, for
-    queues that deliver at least once.
+    ``members`` as in ``Evidence``. ``drained``: the workload takes its queues empty at the end.
     """
-    kinds, harmless = ("lost", "phantom"), ("duplicated",)
-    findings = Findings(
-        "queue-totals",
-        budget,
-        kinds if duplicates_allowed else (*kinds, *harmless),
-        harmless if duplicates_allowed else (),
-    )
+    findings = Findings("queue-totals", budget, ("lost", "phantom", "duplicated"))
     relevant = [o for o in operations if o.f in _TAKES or o.f == "enqueue"]
 
     def judge() -> tuple[dict[str, Any], str, str | None]:
         figures: dict[str, int] = dict.fromkeys(_FIGURES, 0)
         unread_members: set[str] = set()
         for of_queue in by_key(relevant).values():
-            queue = _gather(of_queue, findings)
+            queue = _gather(of_queue, findings, drained=drained)
             figures["acknowledged"] += len(queue.acknowledged)
             figures["dequeued"] += queue.taken.total()
+            figures["not-drained"] += drained and queue.empty is None
             _judge_taken(queue, findings)
             _judge_lost(queue, members, unread_members, findings, figures)
         undecided = None
         if not relevant:
             undecided = "Nothing was enqueued or dequeued, so there is nothing to judge."
         elif figures["never-looked-for"]:
+            how = " at the end, several times in a row" if drained else ""
             undecided = (
                 f"{figures['never-looked-for']:,} of {figures['acknowledged']:,} acknowledged "
-                "elements were not dequeued, and nobody found the queue empty after they were."
+                f"elements were not dequeued, and nobody found the queue empty{how} after they "
+                "were acknowledged."
             )
         elif unread_members:
             missing = counted(
@@ -107,6 +111,12 @@ def check(
             )
             undecided = unread_reason(
                 f"{missing} gone where the queue was found empty", unread_members
+            )
+        elif figures["not-drained"]:
+            queues = counted(figures["not-drained"], "queue was", "queues were")
+            undecided = (
+                f"{queues} not drained: not found empty at the end, several times in a row, so "
+                "that more may come of them."
             )
         valid_reason = (
             f"{figures['dequeued']:,} elements were dequeued, each as often as it was enqueued."
@@ -116,8 +126,8 @@ def check(
     return findings.conclude(judge)
 
 
-def _gather(members: Sequence[PairedOperation], findings: Findings) -> _Queue:
-    queue = _Queue(Counter(), {}, [], {}, Counter(), {}, None, {}, 0)
+def _gather(members: Sequence[PairedOperation], findings: Findings, *, drained: bool) -> _Queue:
+    queue = _Queue(Counter(), {}, [], {}, Counter(), {}, None, {}, Counter(), 0)
     for operation in members:
         findings.poll()
         if operation.f == "enqueue":
@@ -132,14 +142,24 @@ def _gather(members: Sequence[PairedOperation], findings: Findings) -> _Queue:
                 known = queue.first_taken.setdefault(value, operation)
                 if end_of(operation) < end_of(known):
                     queue.first_taken[value] = operation
-            found_nothing = operation.f == "drain" or operation.result is None
-            if found_nothing and (queue.empty is None or operation.start > queue.empty.start):
-                queue.empty = operation
-            if found_nothing and operation.final:
-                known = queue.empty_at.setdefault(operation.node, operation)
-                if operation.start > known.start:
-                    queue.empty_at[operation.node] = operation
+            _look_for_emptiness(queue, operation, drained=drained)
     return queue
+
+
+def _look_for_emptiness(queue: _Queue, operation: PairedOperation, *, drained: bool) -> None:
+    found_nothing = operation.f == "drain" or operation.result is None
+    node, in_a_row = operation.node, queue.empties_in_a_row
+    if operation.final:
+        in_a_row[node] = in_a_row[node] + 1 if found_nothing else 0
+    is_over = operation.f == "drain" or in_a_row[node] >= EMPTIES_IN_A_ROW
+    if not found_nothing or (drained and not (operation.final and is_over)):
+        return
+    if queue.empty is None or operation.start > queue.empty.start:
+        queue.empty = operation
+    if operation.final:
+        known = queue.empty_at.setdefault(node, operation)
+        if operation.start > known.start:
+            queue.empty_at[node] = operation
 
 
 def _add_enqueue(queue: _Queue, operation: PairedOperation) -> None:

@@ -6,6 +6,7 @@ The caller turns a checker that crashes into ``unknown``.
 from collections.abc import Callable
 from typing import Final
 
+from splitbrain.checker.allowing import with_allowed
 from splitbrain.checker.bank import check as check_bank
 from splitbrain.checker.broker_views import check as check_broker_views
 from splitbrain.checker.counter_bounds import check as check_counter_bounds
@@ -13,8 +14,9 @@ from splitbrain.checker.evidence import Checker, Evidence
 from splitbrain.checker.fencing_tokens import check as check_fencing_tokens
 from splitbrain.checker.linearizability.check import check as check_linearizability
 from splitbrain.checker.lost_commits import check as check_lost_commits
+from splitbrain.checker.member_digests import check as check_member_digests
 from splitbrain.checker.models.registry import model_named
-from splitbrain.checker.names import bank_total, checker_names, linearizability_model
+from splitbrain.checker.names import OFFERS, bank_total, checker_names, linearizability_model
 from splitbrain.checker.queue_totals import check as check_queue_totals
 from splitbrain.checker.set_full import check as check_set_full
 from splitbrain.checker.split_brain import check as check_split_brain
@@ -22,6 +24,7 @@ from splitbrain.checker.unique_ids import check as check_unique_ids
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.system import AllowedAnomaly
 from splitbrain.history.records import PairedOperation
 
 #: Judges the operations of one run alone.
@@ -52,6 +55,21 @@ def _of_sets(*, stale_reads_allowed: bool) -> Checker:
     )
 
 
+def _check_queues(evidence: Evidence, budget: Budget) -> CheckResult:
+    # A bare history declares no functions of a queue, and has no end of its own.
+    drained = "dequeue" in evidence.functions
+    return check_queue_totals(
+        evidence.operations, budget, members=evidence.members, drained=drained
+    )
+
+
+def _allowing(check: Checker, *always: AllowedAnomaly) -> Checker:
+    """Return a checker that counts what is allowed, by the system or ``always``."""
+    return lambda evidence, budget: with_allowed(
+        check(evidence, budget), (*always, *evidence.allowed)
+    )
+
+
 def _check_sessions(operations: tuple[PairedOperation, ...], budget: Budget) -> CheckResult:
     # Only this one needs networkx, which loads longer than most histories take to judge.
     from splitbrain.checker.sessions import check
@@ -65,13 +83,17 @@ _PLAIN: Final[dict[str, Checker]] = {
     "counter-bounds": _of_members(check_counter_bounds),
     "bank": _of_members(check_bank),
     "bank:negative-balances-allowed": _of_members(check_bank, negative_balances_allowed=True),
-    "queue-totals": _of_members(check_queue_totals),
-    "queue-totals:duplicates-allowed": _of_members(check_queue_totals, duplicates_allowed=True),
+    "queue-totals": _check_queues,
+    "queue-totals:duplicates-allowed": _allowing(
+        _check_queues,
+        AllowedAnomaly("queue-totals", "duplicated", "asked to be allowed by the checker's name"),
+    ),
     "unique-ids": _of_operations(check_unique_ids),
     "sessions": _of_operations(_check_sessions),
     "fencing": _of_operations(check_fencing_tokens),
     "split-brain": check_split_brain,
     "lost-commits": check_lost_commits,
+    "member-digests": check_member_digests,
     "broker-views": check_broker_views,
 }
 
@@ -85,13 +107,16 @@ def checker_named(name: str) -> Checker:
     model = linearizability_model(name)
     if model is not None:
         model_named(model)
-        return lambda evidence, budget: check_linearizability(evidence.operations, model, budget)
+        return _allowing(lambda of, budget: check_linearizability(of.operations, model, budget))
     checker = _PLAIN.get(name)
     total = bank_total(name)
     if total is not None:
-        return _of_members(check_bank, total=total)
-    if checker is None:
+        checker = _of_members(check_bank, total=total)
+    if checker is not None:
+        return _allowing(checker)
+    offered = OFFERS.offered(name)
+    if offered is None:
         raise UsageError(
             f"there is no checker called {name!r}", f"Choose one of: {', '.join(checker_names())}"
         )
-    return checker
+    return offered.check

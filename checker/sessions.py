@@ -36,6 +36,7 @@ from splitbrain.checker.session_versions import (
 from splitbrain.checker.set_sightings import elements_of
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.names import NO_EPOCH
 from splitbrain.history.records import PairedOperation
 
 #: Epoch and offset; the reader gave a revision its epoch.
@@ -121,18 +122,23 @@ def _seen(read: PairedOperation, before: _Known | None, changes: _Changes) -> Po
     return candidates[min(first, len(candidates) - 1)]
 
 
+def _place(position: Position) -> str:
+    epoch, offset = position
+    return f"position {offset if epoch == NO_EPOCH else list(position)}"
+
+
 def _note(before: _Known, read: PairedOperation, position: Position, findings: Findings) -> None:
     first = before.by
     verb = "read" if first.f == "read" else "wrote"
     value = first.result if first.f == "read" else written_by(first)
-    place = "as at the beginning" if position == _BEGINNING else f"of position {list(position)}"
+    place = "as at the beginning" if position == _BEGINNING else f"of {_place(position)}"
     findings.note(
         before.guarantee,
         [first, read],
         lambda: (
-            f"Process {read.process} {verb} {text_of(value)}{of_key(read.key)} of position "
-            f"{list(before.position)} (index {first.index}) and later read {text_of(read.result)} "
-            f"{place} (index {read.index})."
+            f"Process {read.process} {verb} {text_of(value)}{of_key(read.key)} of "
+            f"{_place(before.position)} (index {first.index}) and later read "
+            f"{text_of(read.result)} {place} (index {read.index})."
         ),
     )
 

@@ -89,6 +89,7 @@ def result_of(findings: Findings, harmless: Sequence[str]) -> CheckResult:
     violations = tuple(named for kind in wrong for named in findings.named[kind])
     observations = tuple(named for kind in harmless for named in findings.named[kind])
     unfinished = "" if findings.unfinished is None else f"Not finished: {findings.unfinished}."
+    undecided = unfinished or _perhaps_elsewhere(findings) or _too_little(findings)
     if violations:
         verdict = Verdict.INVALID
         # The example follows its own kind.
@@ -96,7 +97,7 @@ def result_of(findings: Findings, harmless: Sequence[str]) -> CheckResult:
         reason = f"{_counted(findings, wrong[:1])}: {violations[0]['sentence']}"
         reason += f" Also {others}." if others else ""
         reason = f"{reason} {_perhaps_elsewhere(findings)} {unfinished}".rstrip()
-    elif undecided := unfinished or _perhaps_elsewhere(findings) or _too_little(findings):
+    elif undecided:
         verdict, reason = Verdict.UNKNOWN, undecided
     else:
         verdict = Verdict.VALID
@@ -113,6 +114,7 @@ def result_of(findings: Findings, harmless: Sequence[str]) -> CheckResult:
         observations=observations,
         lists=findings.losses.lists()
         | ({AT_MEMBER: tuple(findings.at_member)} if findings.at_member else {}),
+        undecided=undecided or None,
     )
 
 

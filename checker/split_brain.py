@@ -29,6 +29,7 @@ from splitbrain.contracts.state_event import StateEvent
 from splitbrain.history.fault_windows import fault_windows
 from splitbrain.history.identity import operation_as_json
 from splitbrain.history.leadership import Overlap, Reign, overlaps, reigns
+from splitbrain.history.records import position_text
 
 _NANOSECONDS_PER_MS = 1_000_000
 
@@ -63,16 +64,21 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
     }
     violations = tuple(named for kind in kinds for named in kind[:NAMED_MAX])
     observations = tuple(_overlap(pair) for pair in overlapping[:NAMED_MAX])
+    otherwise, why = _verdict(figures, evidence, budget)
+    undecided = why if otherwise is Verdict.UNKNOWN else None
     if violations:
         count = sum(map(len, kinds)) - len(conflicts) + len(differing)
         more = f" ({count:,} violations in all)" if count > 1 else ""
         crashed = "" if parts.crash is None else f" Not all was looked at: {parts.crash!r}."
         verdict, reason = Verdict.INVALID, f"{violations[0]['sentence']}{more}{crashed}"
+        undecided = crashed.lstrip() or undecided
     elif parts.crash is not None:
         raise parts.crash
     else:
-        verdict, reason = _verdict(figures, evidence, budget)
-    return CheckResult("split-brain", verdict, reason, figures, violations, observations)
+        verdict, reason = otherwise, why
+    return CheckResult(
+        "split-brain", verdict, reason, figures, violations, observations, undecided=undecided
+    )
 
 
 class _Parts:
@@ -186,7 +192,7 @@ def _groundless_successes(evidence: Evidence) -> list[dict[str, Any]]:
     """Return acknowledged changes without record in any log, though each would have to hold it."""
     if not evidence.committed_logs:
         return []
-    logs = CommittedLogs(evidence.committed_logs, evidence.operations)
+    logs = CommittedLogs(evidence.committed_logs, evidence.operations, evidence.record_forms)
     violations: list[dict[str, Any]] = []
     for operation in evidence.operations:
         if not acknowledged_change(operation, evidence.functions):
@@ -196,7 +202,7 @@ def _groundless_successes(evidence: Evidence) -> list[dict[str, Any]]:
             continue
         where = ""
         if operation.position is not None:
-            where = f" at offset {operation.position[1]} in epoch {operation.position[0]}"
+            where = f" at {position_text(operation.position)}"
         violations.append(
             {
                 "kind": "success-without-record",

@@ -1,8 +1,8 @@
 """Answer of a checker: a verdict, its reason, and the evidence as data."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -23,6 +23,10 @@ def merge(verdicts: Iterable[Verdict]) -> Verdict:
     return max(verdicts, key=_RANK.__getitem__, default=Verdict.VALID)
 
 
+#: Figure of a result, and its word in place of ``valid``.
+ALLOWED: Final = "allowed"
+
+
 class CheckResult(msgspec.Struct, frozen=True):
     """Result of one checker on one run; JSON-ready."""
 
@@ -38,3 +42,16 @@ class CheckResult(msgspec.Struct, frozen=True):
     observations: tuple[dict[str, Any], ...] = ()
     #: JSON-ready complete lists where the violations describe only the first.
     lists: dict[str, tuple[dict[str, Any], ...]] = {}
+    #: Reason why not all could be judged, also beside violations; None where all was.
+    undecided: str | None = None
+
+    @property
+    def allowed(self) -> Mapping[str, int]:
+        """Number of anomalies of each kind that the system documents, of those that were found."""
+        counts = self.figures.get(ALLOWED)
+        return cast("dict[str, int]", counts) if isinstance(counts, dict) else {}
+
+    @property
+    def word(self) -> str:
+        """The verdict for people; ``allowed`` where it is valid but for what is allowed."""
+        return ALLOWED if self.allowed and self.verdict is Verdict.VALID else self.verdict.value

@@ -1,6 +1,6 @@
 """A neutral dump of one node's committed log, written by a system's adapter."""
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -15,6 +15,7 @@ class CommittedRecord(msgspec.Struct, frozen=True):
     """
 
     offset: Int64
+    #: ``NO_EPOCH`` where the system has none.
     epoch: Int64
     #: Operation kind of the record (``write``, ``cas``, ``add``); None for control records.
     f: str | None
@@ -22,6 +23,22 @@ class CommittedRecord(msgspec.Struct, frozen=True):
     value: Any
     #: Hex digest of the record's bytes; equal offset must mean equal digest on every node.
     digest: str
+
+
+class RecordForm(msgspec.Struct, frozen=True):
+    """Form of the records that operations of one kind leave in a system's log."""
+
+    #: Kind that the records have.
+    f: str
+    #: Part of the operation's value that they have, counted from 0; None: all of it.
+    part: int | None = None
+
+    def recorded(self, argument: Any) -> Any:
+        """Return the value that the record of an operation with this argument has."""
+        if self.part is None or not isinstance(argument, list):
+            return argument
+        parts = cast("list[Any]", argument)
+        return parts[self.part] if self.part < len(parts) else parts
 
 
 class CommittedLog(msgspec.Struct, frozen=True):

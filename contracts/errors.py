@@ -1,5 +1,6 @@
 """The environment's faults, as opposed to violations (verdicts) and bugs of our own."""
 
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -32,6 +33,16 @@ class HarnessError(Exception):
         super().__init__(f"could not {action} ({target}): {problem}. {next_step}")
 
 
+def not_written(action: str, path: Path, error: OSError) -> HarnessError:
+    """Return the error of a run folder that refuses a file."""
+    return HarnessError(
+        action,
+        str(path),
+        str(error.strerror),
+        "Make the run folder writable or choose another with --runs-folder.",
+    )
+
+
 class UsageError(HarnessError):
     """The user asked for something that does not exist or does not fit; exit code 64."""
 
@@ -40,6 +51,12 @@ class UsageError(HarnessError):
     def __init__(self, problem: str, next_step: str) -> None:
         super().__init__("understand the request", "command line", problem, next_step)
         self.args = (f"{problem}. {next_step}",)
+
+
+class AdapterError(HarnessError):
+    """Code of users does otherwise than its contract says; its author must repair it."""
+
+    exit_code = 64
 
 
 class CapabilityError(HarnessError):

@@ -46,7 +46,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     workload: Annotated[
         str | None,
         Option(
-            "What clients do: register, set or topics; by default what is usual for the system."
+            "What clients do: queue, register, set or topics; by default what is usual for the "
+            "system."
         ),
     ] = None
     nemesis: Annotated[

@@ -10,6 +10,9 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 #: Name of a node under test, ``n1`` to ``n9``; also its host name inside the test network.
 NodeName = NewType("NodeName", str)
 
+#: Epoch of positions, and of records in a log, where a system has no epochs: ``[-1, revision]``.
+NO_EPOCH: Final = -1
+
 #: The system under test where none is named.
 DEFAULT_SYSTEM: Final = "kraft"
 

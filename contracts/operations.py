@@ -1,11 +1,14 @@
 """Operations that a workload asks of a client, and the client's answer."""
 
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
 #: ok: happened; fail: certainly did not happen; info: unknown (design, section 4).
 Outcome = Literal["ok", "fail", "info"]
+#: Answers in a row, at one member, by which a queue is held to be empty at the end: what was handed
+#: out and never acknowledged may come back after the first.
+EMPTIES_IN_A_ROW: Final = 3
 
 
 class Operation(msgspec.Struct, frozen=True):
@@ -15,23 +18,29 @@ class Operation(msgspec.Struct, frozen=True):
     f: str
     #: Register or set that it works on; None where the workload has one object only.
     key: str | None
-    #: write: the value; cas: ``[expected, new]``; add: the element; read: None.
+    #: write: the value; cas: ``[expected, new]``; add, enqueue: the element; read, dequeue: None.
     value: Any
+    #: Whether it is asked after the last heal, when nothing else is; set for the client alone.
+    final: bool = False
+    #: Of a final one that takes: it is asked again until it answered null so often.
+    drains: bool = False
 
 
 class Completion(msgspec.Struct, frozen=True):
     """A client's knowledge of an operation's outcome."""
 
     type: Outcome
-    #: ok only. read: the value read (None: never written; a list for sets); write and add: the
-    #: value written; cas: ``[expected, new, succeeded]``. create: ``[number, created]``; delete:
-    #: whether there was a topic; describe: its number of partitions, None where there is no topic;
+    #: ok only. read: the value read (None: never written; a list for sets); write, add and enqueue:
+    #: the value written; dequeue: the element, None where the queue was empty; cas: ``[expected,
+    #: new, succeeded]``. create: ``[number, created]``; delete: whether there was a topic;
+    #: describe: its number of partitions, None where there is no topic;
     #: view: ``[number or None, offset]``, the offset one past the last record that the node has
     #: applied.
     value: Any = None
     #: Error class of the system's error table, kebab-case; None for ok.
     error: str | None = None
-    #: Where the system placed the operation, ``[epoch, offset]``; None where it does not say.
+    #: Where the system placed the operation, ``[epoch, offset]``, or ``[NO_EPOCH, revision]``; None
+    #: where it does not say.
     position: tuple[int, int] | None = None
     #: Node that answered, where known.
     node: str | None = None

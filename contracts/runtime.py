@@ -20,14 +20,24 @@ class HostProgram(msgspec.Struct, frozen=True):
 
 
 class ImageSource(msgspec.Struct, frozen=True):
-    """Recipe of one image; paths are relative to the project."""
+    """Recipe of one image.
+
+    Its Dockerfile may begin with ``ARG BASE`` and ``FROM ${BASE}``: a Debian that is there without
+    any registry, with Python.
+    """
 
     #: Name for ``NodeSpec.image``; the runtime adds the digest of the sources as its tag.
     name: str
-    #: Folder below ``docker/`` that holds the Dockerfile and what it copies.
+    #: Folder that holds the Dockerfile and what it copies: anywhere, by its absolute path; a
+    #: relative one is below splitbrain's own ``docker/``. Empty: there is no recipe, and the name
+    #: is the tag of an image that must be there already.
     folder: str
-    #: Folders and files of the project that are added to the build's context, by their paths.
+    #: Folders and files of splitbrain itself that are added to the build's context, by their paths
+    #: relative to its root.
     sources: tuple[str, ...] = ()
+    #: Command that is run in a copy of the folder before the image is built from that copy, such as
+    #: ``("go", "build", "-o", "server")``; only where folder or command changed.
+    build: tuple[str, ...] = ()
     #: The folder's ``requirements.lock`` is fetched, unpacked and added as ``wheels``.
     has_wheels: bool = False
     #: The folder's ``packages.txt`` names Debian packages that the base gets besides its own.
@@ -118,6 +128,26 @@ class Placement(msgspec.Struct, frozen=True):
     python: str = "python3"
 
 
+class ContainerSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """Traits of a node's container besides image and program; ignored where there is none."""
+
+    #: The image's own entry point is started, and the node's command is its arguments; empty: the
+    #: image's own.
+    keeps_entry_point: bool = False
+    #: Host name inside; by default the node's name.
+    hostname: str = ""
+    #: Further names by which nodes reach it; several nodes may bear one.
+    aliases: tuple[str, ...] = ()
+    #: Folders that are volumes besides the data folder; faults of disks do not reach them.
+    volumes: tuple[str, ...] = ()
+    #: The engine's policy for a program that ends by itself: ``no``, ``always``,
+    #: ``unless-stopped``, ``on-failure`` or ``on-failure:K``.
+    restart: str = "no"
+    #: By default the image's own.
+    working_folder: str | None = None
+    user: str | None = None
+
+
 class NodeSpec(msgspec.Struct, frozen=True):
     """One node to be deployed; the same record for every runtime."""
 
@@ -125,18 +155,29 @@ class NodeSpec(msgspec.Struct, frozen=True):
     #: Name of an image source that the runtime has prepared, or any image with its tag; ignored by
     #: runtimes without images.
     image: str
-    #: Program and arguments, as started inside the node.
+    #: Program and arguments, as started inside the node; empty: as the image has them.
     command: tuple[str, ...]
     environment: dict[str, str]
     #: Name of a port (``client``, ``peer``) to the number that the node listens on.
     ports: dict[str, int]
     #: Folder inside the node that holds its data and outlives kill and start.
     data_path: str
+    #: Files and folders below it that are fetched at the end, where not all is worth the time, such
+    #: as logs that are allocated beforehand. Of runs that died all is fetched. None: all.
+    collected: tuple[str, ...] | None = None
     mounts: tuple[Mount, ...] = ()
     memory_limit_mib: int | None = None
     #: File (path as the node sees it) of the durable length of each data file; None: not written.
     #: See ``docs/decisions/0008-local-runtime.md``.
     durable_lengths_path: str | None = None
+    container: ContainerSpec = ContainerSpec()
+
+    def probed_port(self, name: str) -> str | None:
+        """Return the name of a port, or of the first where there is none of this name, or None.
+
+        Nodes may talk to each other where their clients do; a link to them is probed there.
+        """
+        return name if name in self.ports else next(iter(self.ports), None)
 
 
 class DeploymentSpec(msgspec.Struct, frozen=True):
@@ -262,7 +303,11 @@ class Runtime(Protocol):
         ...
 
     def reachable(self, link: Link, port: str, timeout_s: float) -> bool:
-        """Return whether a new connection, made inside the source's network, is answered."""
+        """Return whether a new connection, made inside the source's network, is answered.
+
+        A destination without a port of this name is probed at its first one; of one without ports
+        it is asked whether its machine answers.
+        """
         ...
 
     def sample(self, node: NodeName) -> NodeSample | None:

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.committed import CommittedLog, RecordForm
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.experiment import Experiment
+from splitbrain.contracts.log_pattern import LogPattern
+from splitbrain.contracts.member_digest import MemberDigest
 from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.operations import Client
 from splitbrain.contracts.runtime import DeploymentSpec, ImageSource, Placement, Runtime
 from splitbrain.contracts.scenario import NODES_MAX
@@ -35,6 +38,35 @@ class LeaderView(msgspec.Struct, frozen=True):
     epoch: int | None
 
 
+class Tempo(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a system may take, in seconds; the harness waits and draws by it."""
+
+    #: From the start of its nodes until it can serve.
+    ready_s: float = 60.0
+    #: Until its nodes agree, once every fault is healed.
+    converged_s: float = 30.0
+    #: Until a node that starts again answers; also until a heal has worked.
+    started_s: float = 15.0
+    #: Until clients are served again after a heal.
+    resumed_s: float = 15.0
+    #: Until it notices that a node is gone or cut off; every other fault that is drawn lasts half
+    #: as long again, where the time limit lets it. None: within the usual length of a fault.
+    notices_s: float | None = None
+    #: Until another leads in place of a leader that is gone; None: nobody knows.
+    failover_s: float | None = None
+
+
+class AllowedAnomaly(msgspec.Struct, frozen=True):
+    """Kind of violation that a system documents: counted and shown, and never an alarm."""
+
+    #: As verdicts name it, without options: ``queue-totals``, ``linearizability:mutex``.
+    checker: str
+    #: Of the violation: ``duplicated``, ``not-linearizable``.
+    kind: str
+    #: Where the system documents it, or in which words; a clause.
+    why: str
+
+
 #: Scope of a read's answer about what the system still holds:
 #: ``member``: for the member that answered, others may hold what it lacks;
 #: ``converged``: for all members once ``System.converged`` has returned, else for that member;
@@ -47,7 +79,7 @@ Place = Callable[[NodeName, Path, Mapping[str, int]], Placement]
 
 
 class System(ABC):
-    """Adapter of one system under test; one instance per run.
+    """Adapter of one system under test; one instance per run, made without arguments.
 
     Adapters derive from it and say what their system has; all else defaults to what can be
     claimed of any system. Without defaults are its name, its deployment, when it is ready, and
@@ -55,13 +87,23 @@ class System(ABC):
     """
 
     name: str
+    #: Experiment that the instance is for, its settings among it; set before anything else is asked
+    #: of it, None where it is only listed. ``workload`` is named once there is a plan.
+    experiment: Experiment | None = None
     #: Whether nodes write state events.
     declares_state_events: bool = False
     #: Whether a stopped node's data folder shows its committed log.
     declares_committed_logs: bool = False
+    #: Whether running nodes tell digests of their states (``digest``), which must be equal.
+    declares_digests: bool = False
+    #: Lines of its nodes' logs that are defects, or look like one and are harmless.
+    log_patterns: Sequence[LogPattern] = ()
     #: Whether nodes tell what they have flushed (``NodeSpec.durable_lengths_path``), so that a
     #: runtime without disks of its own can cut their power.
     declares_durable_lengths: bool = False
+    #: Kinds of operations whose records look otherwise than what was asked: of a store that logs a
+    #: compare-and-set as the write that came of it, ``{"cas": RecordForm("write", part=1)}``.
+    record_forms: Mapping[str, RecordForm] = {}
     #: For whom an answered read speaks: where one member's answer speaks for all, what it lacks is
     #: lost; else it is lost once every member that votes has answered a final read without it.
     reads_speak_for: ReadsSpeakFor = "member"
@@ -69,6 +111,9 @@ class System(ABC):
     state_machines: Sequence[str] = ()
     #: Numbers of nodes that ``check_options`` lets through.
     node_counts: Sequence[int] = range(1, NODES_MAX + 1)
+    #: Settings that ``check_options`` lets through, each with the value that it has if none is
+    #: given, or with all values that it can have, that one first.
+    settings: Mapping[str, str | tuple[str, ...]] = {}
 
     @property
     def planted_bugs(self) -> Mapping[str, str]:
@@ -79,9 +124,28 @@ class System(ABC):
         """Patches of the nodes' source that plant the experiment's bugs, by the bugs' names."""
         return {}
 
+    def tempo(self) -> Tempo:
+        """Return how long it may take, with the experiment's settings."""
+        return Tempo()
+
+    def allowed(self) -> Sequence[AllowedAnomaly]:
+        """Return the anomalies that it documents, with the experiment's settings.
+
+        They are kept in the run's plan. Everything else that a checker finds stays a violation.
+        """
+        return ()
+
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         """Return the workloads for a state machine, the usual first; None: for the usual one."""
         return ("register",)
+
+    def workload_options(self, workload: str) -> Mapping[str, str]:
+        """Return options that a workload has with this system where the user gives no others.
+
+        By them a system promises more than usual, or less: ``{"promise": "fifo"}`` of a ``queue``
+        that hands its elements out in order.
+        """
+        return {}
 
     def observers(self, options: Experiment) -> Sequence[NodeName]:
         """Return the nodes that do not vote; their names follow those of the voters.
@@ -101,12 +165,30 @@ class System(ABC):
             counts = ", ".join(map(str, self.node_counts))
             raise UsageError(
                 f"{self.name} does not run on {options.nodes} nodes",
-                f"Give --nodes one of {counts}.",
+                f"Give --nodes one of {counts}",
             )
         for bug in options.bugs:
-            raise UsageError(f"{self.name} has no planted bug {bug!r}", "Leave --bug out.")
-        for setting in options.settings:
-            raise UsageError(f"{self.name} has no setting {setting!r}", "Leave --setting out.")
+            raise UsageError(f"{self.name} has no planted bug {bug!r}", "Leave --bug out")
+        for name, value in options.settings.items():
+            if name not in self.settings:
+                raise UsageError(
+                    f"{self.name} has no setting {name!r}",
+                    or_nearest(name, [*self.settings], "settings")
+                    if self.settings
+                    else "Leave --setting out",
+                )
+            choices = self.settings[name]
+            if isinstance(choices, tuple) and value not in choices:
+                raise UsageError(
+                    f"{self.name} does not know {value!r} as {name}",
+                    f"Choose {' or '.join(choices)}",
+                )
+
+    def setting(self, name: str) -> str:
+        """Return the value in force of one of ``settings``."""
+        given = {} if self.experiment is None else self.experiment.settings
+        usual = self.settings[name]
+        return given.get(name, usual if isinstance(usual, str) else usual[0])
 
     @abstractmethod
     def deployment(
@@ -123,6 +205,13 @@ class System(ABC):
         """
         ...
 
+    def starts_again(self, node: NodeName) -> bool:
+        """Whether a node that ends before the cluster is ready waits for others to be up.
+
+        It is then started again, as long as the harness is patient.
+        """
+        return False
+
     def leader(self, runtime: Runtime, timeout_s: float) -> LeaderView:
         """Ask the nodes; of several that claim to lead the highest epoch wins."""
         return LeaderView(None, None)
@@ -131,6 +220,11 @@ class System(ABC):
     def open_client(self, runtime: Runtime, route: Route) -> Client:
         """Return a fresh client, which connects at its first operation."""
         ...
+
+    @property
+    def names_leaders(self) -> bool:
+        """Whether ``leader`` can say who leads; else faults hit by chance."""
+        return type(self).leader is not System.leader
 
     def state_event_file(self, run_folder: Path, node: NodeName) -> Path | None:
         """Return the file of the node's state events (unstamped), None if it writes none."""
@@ -150,13 +244,32 @@ class System(ABC):
         """
         return None
 
+    def digest(self, runtime: Runtime, node: NodeName, timeout_s: float) -> MemberDigest | None:
+        """Ask one running node for the digest of its state, and the position that it stands at.
+
+        Asked of systems that declare digests, every second and once the final reads are over, from
+        several threads at a time for different nodes. Returns within ``timeout_s``, with None where
+        the node does not answer, or cannot tell both as of one moment.
+        """
+        return None
+
+    def digest_at(
+        self, runtime: Runtime, node: NodeName, position: int, timeout_s: float
+    ) -> MemberDigest | None:
+        """Ask one node for the digest of its state as it was at an earlier position.
+
+        Asked of nodes that are ahead of others, of systems that keep earlier states; the others
+        leave it out. As ``digest`` besides.
+        """
+        return None
+
     def committed_log(self, node: NodeName, data_folder: Path) -> CommittedLog:
         """Read a stopped node's collected data folder; raises HarnessError if it is unreadable."""
         raise HarnessError(
             "read a committed log",
             f"{node}: {data_folder}",
             f"{self.name} keeps no log that the nodes agree on",
-            "Judge its runs by their histories.",
+            "Judge its runs by their histories",
         )
 
     def record_at(self, file: str, before: bytes) -> str | None:

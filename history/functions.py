@@ -96,6 +96,13 @@ def was_refused(functions: Functions, f: str, result: object) -> bool:
     return function is not None and function.refused is not None and function.refused.covers(result)
 
 
+def tells_refusals(functions: Functions, f: str) -> bool:
+    """Return whether the answer to a change says that it was refused, and None does not say so."""
+    function = functions.get(f)
+    refused = None if function is None else function.refused
+    return refused is not None and not refused.covers(None)
+
+
 def effect_of(functions: Functions, f: str, argument: object, result: object) -> Effect | None:
     """Return the effect of an acknowledged operation, if declared; a refused change only read."""
     function = functions.get(f)

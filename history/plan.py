@@ -14,9 +14,11 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from splitbrain.contracts.committed import RecordForm
 from splitbrain.contracts.experiment import Experiment
+from splitbrain.contracts.log_pattern import LogPattern
 from splitbrain.contracts.names import NodeName, RunId
-from splitbrain.contracts.system import ReadsSpeakFor
+from splitbrain.contracts.system import AllowedAnomaly, ReadsSpeakFor
 from splitbrain.history.functions import Function
 from splitbrain.history.options import options_of
 from splitbrain.history.run_folder import RUN_FOLDER_SCHEMA, is_plain_name
@@ -43,6 +45,18 @@ class AppliedPatch(msgspec.Struct, frozen=True, kw_only=True):
     is_planted: bool = False
 
 
+class Noticing(msgspec.Struct, frozen=True):
+    """Time after which the system notices nodes that fell silent, and the faults that need it."""
+
+    #: Seconds, by its adapter (``Tempo.notices_s``).
+    after_s: float
+    #: Kinds of faults that others notice by waiting alone.
+    kinds: tuple[str, ...]
+    #: Time limit with which the seed draws a fault that lasts so long, of each of these kinds that
+    #: the run has, in seconds; None where the planned ones do, or where none are drawn.
+    time_limit_s: float | None = None
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Content of ``plan.json``."""
 
@@ -53,6 +67,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     test: str
     #: As it was chosen, with what is usual where nothing was.
     experiment: Experiment
+    #: ``/path/to/file.py:Class`` where the system came from a file.
+    system_file: str | None = None
     system_versions: dict[str, str] = {}
     #: In the order of their application.
     patches: tuple[AppliedPatch, ...] = ()
@@ -61,6 +77,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     declares_committed_logs: bool = True
     #: For whom the system's reads speak; None in plans of earlier versions, which do not say.
     reads_speak_for: ReadsSpeakFor | None = None
+    #: As the adapter says (``System.record_forms``).
+    record_forms: dict[str, RecordForm] = {}
+    #: The same (``System.log_patterns``).
+    log_patterns: tuple[LogPattern, ...] = ()
     #: Engine, kernel and image digests.
     runtime_versions: dict[str, str] = {}
     #: Those that vote.
@@ -76,6 +96,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     #: Checkers of the workload that cannot judge this run, each with the reason, a clause.
     checkers_not_run: dict[str, str] = {}
     checker_options: dict[str, Any] = {}
+    #: Anomalies that the system documents (``System.allowed``).
+    allowed: tuple[AllowedAnomaly, ...] = ()
+    #: None where its adapter does not say how long the system takes to notice a fault.
+    noticing: Noticing | None = None
     #: Number of faults that were planned, as in ``schedule.jsonl``.
     planned_faults: int = 0
     sub_seeds: dict[str, int]
@@ -88,6 +112,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     replay_of: str | None = None
     #: Whether the replay hit the recorded nodes instead of resolving the symbolic targets anew.
     pinned: bool = False
+    #: Test of the user's own whose steps made the run, as pytest names it; None where the plan
+    #: alone did.
+    driven_by: str | None = None
 
     @property
     def workload(self) -> str:
@@ -148,7 +175,8 @@ def decode_plan(data: bytes) -> Plan:
 def reproduce_command(plan: Plan, usual: Experiment | None = None) -> str:
     """Return the command line that runs the plan again, fit for a shell.
 
-    A pinned replay hit nodes that no option of a test can name, so it is replayed again.
+    A pinned replay hit nodes that no option of a test can name, so it is replayed again; a run that
+    a test of the user's own has driven is made again by that test.
 
     Args:
         plan: what to run again.
@@ -156,10 +184,12 @@ def reproduce_command(plan: Plan, usual: Experiment | None = None) -> str:
             is left out, but for ``ALWAYS_SAID``. Without it everything is named.
     """
     experiment = plan.experiment
+    if plan.driven_by is not None:
+        return shlex.join(["pytest", plan.driven_by, "--splitbrain-seed", str(experiment.seed)])
     if plan.pinned and plan.replay_of is not None:
         # The replay may have had another runtime than the run that it replayed.
         words = ["splitbrain", "replay", plan.replay_of, "--pinned"]
-        return shlex.join([*words, "--runtime", experiment.runtime, *patch_words(plan)])
+        return shlex.join([*words, "--runtime", experiment.runtime, *code_words(plan)])
     words = ["splitbrain", "test"]
     fields = {field.name: field for field in options_of(Experiment)}
     for name in dict.fromkeys((*ALWAYS_SAID, *fields)):
@@ -169,11 +199,18 @@ def reproduce_command(plan: Plan, usual: Experiment | None = None) -> str:
             value = {key: chosen[key] for key in sorted(chosen) if chosen[key] != known.get(key)}
         elif name not in ALWAYS_SAID and value == left_out:
             continue
+        if name == "system":
+            value = plan.system_file or value
         words += fields[name].words(value)
-    return shlex.join([*words, *patch_words(plan)])
+    return shlex.join([*words, *_patch_words(plan)])
 
 
-def patch_words(plan: Plan) -> list[str]:
-    """Return the options that name the user's own patches of a run."""
+def code_words(plan: Plan) -> list[str]:
+    """Return the options of a replay that name the user's own code: the system's file, patches."""
+    system = [] if plan.system_file is None else ["--system", plan.system_file]
+    return [*system, *_patch_words(plan)]
+
+
+def _patch_words(plan: Plan) -> list[str]:
     given = (patch.name for patch in plan.patches if not patch.is_planted)
     return [word for name in given for word in ("--patch", name)]

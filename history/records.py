@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 
 import msgspec
 
-from splitbrain.contracts.names import Int64
+from splitbrain.contracts.names import NO_EPOCH, Int64
 
 EventType = Literal["invoke", "ok", "fail", "info"]
 
@@ -34,10 +34,16 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=False, gc=False):
     node: str | None = None
     #: Error class for fail and info, kebab-case.
     error: str | None = None
-    #: ``[epoch, offset]`` where the system returns one.
+    #: ``[epoch, offset]`` where the system returns one; the epoch may be ``NO_EPOCH``.
     position: tuple[Int64, Int64] | None = None
     #: True for final reads, taken after the last heal.
     final: bool = False
+
+
+def position_text(position: tuple[int, int]) -> str:
+    """Return a position in words: ``offset 7 in epoch 2``, or ``position 7`` without an epoch."""
+    epoch, offset = position
+    return f"position {offset}" if epoch == NO_EPOCH else f"offset {offset} in epoch {epoch}"
 
 
 class EventFields(TypedDict, total=False):

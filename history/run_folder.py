@@ -34,6 +34,9 @@ class RunFolder:
         self.metrics = root / "metrics.jsonl"
         #: Leader seen from outside, one line per change.
         self.leaders = root / "leaders.jsonl"
+        #: Digests that running members told of their states, one line per answer; of systems that
+        #: declare digests only.
+        self.digests = root / "digests.jsonl"
         #: Story of a simulated world, one line each; simulated runs only.
         self.timeline = root / "timeline.jsonl"
         #: The whole simulated world, as it was run; simulated runs only.

@@ -130,8 +130,8 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     #: Its effect, one sentence.
     summary: str
-    #: Its page: ``docs/faults/<page>.md``.
-    page: str
+    #: Its page: ``docs/faults/<page>.md``; a package's kind has none.
+    page: str = ""
     #: Capabilities that the runtime must have.
     needs: frozenset[Capability]
     #: Its course, given the setting and its options.
@@ -163,6 +163,9 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
     exclusive: Exclusive | None = None
     #: Whether it is over at once, whatever its duration.
     is_instant: bool = False
+    #: Whether the nodes hit live on unheard, so that others learn of it by waiting alone; of whose
+    #: process ends their kernel tells.
+    is_silent: bool = False
     #: Whether its node would take an earlier rot of the same disk for a torn tail.
     hides_rot: bool = False
 

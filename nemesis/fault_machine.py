@@ -91,7 +91,13 @@ class FaultMachine:
         self._at_us = at_us
         self._load_end_us = load_end_us
         self._present = Present()
+        self._strike: _Strike | None = None
         self._doing = self._whole()
+
+    @property
+    def is_through(self) -> bool:
+        """Whether all its steps are done, so that it only stays in force."""
+        return self._strike is not None and self._strike.is_through
 
     def step(self, answer: Any, now_us: Microseconds, *, is_ending: bool) -> Effect | None:
         """Go on with the answer to the effect before, None at first; None: all is over.
@@ -131,8 +137,8 @@ class FaultMachine:
         duration_us = 0 if kind.is_instant else fault.duration_us
         try:
             course = kind.course_of(actual, duration_us, nemesis.nodes, nemesis.patience.probe_us)
-            strike = _Strike(nemesis, fault, kind, actual, course, present)
-            yield from strike.whole(self._at_us, duration_us)
+            self._strike = _Strike(nemesis, fault, kind, actual, course, present)
+            yield from self._strike.whole(self._at_us, duration_us)
         finally:
             nemesis.gate.leave(fault.index)
 
@@ -158,6 +164,7 @@ class _Strike:
         self._up: set[NodeName] = set()
         #: Whether it is to be healed before its time.
         self._is_over = False
+        self.is_through = False
 
     def whole(self, at_us: Microseconds, duration_us: Microseconds) -> Doing[None]:
         """From its beginning to the last look."""
@@ -178,6 +185,7 @@ class _Strike:
             yield from self._heal("its nodes are started again")
             return
         # A fault that began late, for want of a leader, still lasts as long as planned.
+        self.is_through = True
         if not self._is_over:
             yield StayInForce(max(at_us, invoked_us) + duration_us)
         after: Acknowledged = yield AskAcknowledged()

@@ -51,6 +51,8 @@ class Pace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     fault_min_ms: Milliseconds = 2000
     fault_max_ms: Milliseconds = 6000
+    #: Length of every other fault at least, where it fits: for systems that notice late.
+    long_ms: Milliseconds = 0
     calm_min_ms: Milliseconds = 2000
     calm_max_ms: Milliseconds = 5000
     #: The recovery window: no fault is in force in this last part of the load.
@@ -85,7 +87,12 @@ def check_pace(
                 f"the pace has {low} = {least} and {high} = {most}",
                 f"Choose a {low} of at least 1 and a {high} of at least that",
             )
-    for name in ("calm_end_ms", "warm_up_ms"):
+    if pace.long_ms > pace.fault_max_ms:
+        raise UsageError(
+            f"the pace has long_ms = {pace.long_ms} and fault_max_ms = {pace.fault_max_ms}",
+            "Choose a fault_max_ms of at least that, or leave long_ms out",
+        )
+    for name in ("calm_end_ms", "warm_up_ms", "long_ms"):
         if getattr(pace, name) < 0:
             raise UsageError(f"the pace has {name} = {getattr(pace, name)}", "Choose at least 0")
     if not 1 <= pace.overlap <= _OVERLAP_MAX:
@@ -298,15 +305,17 @@ def _windows(
         # The faults that must still fit need at least so long: they cap how long this one may be.
         owed = max(0, 2 * kinds - len(windows) - 1)
         owed_ms = owed * (pace.calm_min_ms + pace.fault_min_ms)
-        spare_ms = max(0, room_ms - used_ms - pace.calm_min_ms - pace.fault_min_ms - owed_ms)
+        is_long = len(windows) % 2 == 0 and used_ms + pace.calm_min_ms + pace.long_ms <= room_ms
+        least_ms = max(pace.fault_min_ms, pace.long_ms if is_long else 0)
+        spare_ms = max(0, room_ms - used_ms - pace.calm_min_ms - least_ms - owed_ms)
         # The spare time is shared, so that the first faults do not leave only short ones behind.
         share_ms = spare_ms if owed == 0 else 2 * spare_ms // (owed + 1)
         calm_extra_ms = min(pace.calm_max_ms - pace.calm_min_ms, share_ms // 2)
         calm_ms = _integer(random, pace.calm_min_ms, pace.calm_min_ms + calm_extra_ms)
         fault_extra_ms = min(
-            pace.fault_max_ms - pace.fault_min_ms, max(0, share_ms - (calm_ms - pace.calm_min_ms))
+            pace.fault_max_ms - least_ms, max(0, share_ms - (calm_ms - pace.calm_min_ms))
         )
-        fault_ms = _integer(random, pace.fault_min_ms, pace.fault_min_ms + fault_extra_ms)
+        fault_ms = _integer(random, least_ms, least_ms + fault_extra_ms)
         start_ms = _after_quiet(used_ms + calm_ms, fault_ms, pace.quiet)
         if start_ms + fault_ms > room_ms:
             break

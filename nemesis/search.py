@@ -307,6 +307,8 @@ class SearchBudget:
         if self.broken is not None:
             return "the harness failed"
         if self.tries >= self._tries_max:
+            if self._tries_max == 1:
+                return f"1 {self._called.removesuffix('s')} was made"
             return f"{self._tries_max:,} {self._called} were made"
         if self.elapsed_s > self._seconds:
             return f"{self._seconds:g} s are over"

@@ -29,7 +29,7 @@ from splitbrain.spark_analysis.jobs.leadership import election_timeline, leader_
 from splitbrain.spark_analysis.jobs.outcomes import client_errors
 from splitbrain.spark_analysis.jobs.stale_reads import stale_reads
 from splitbrain.spark_analysis.schemas import table_of
-from splitbrain.spark_analysis.session import one_sentence, spark_session
+from splitbrain.spark_analysis.session import one_sentence, settings_for, spark_session
 from splitbrain.spark_analysis.table_writer import replace_file
 
 #: Rows of a list in the summary; the Parquet files have all.
@@ -94,6 +94,7 @@ def analyze(run_folder: Path, session: SparkSession | None = None) -> RunAnalysi
     with (
         _session(session) as spark,
         one_sentence("analyse the run with Spark", str(run_folder), _NEXT_STEP),
+        settings_for(spark, sum(ingested.rows.values())),
     ):
         tables = open_tables(spark, [run_folder])
         results: dict[type[Row], DataFrame] = {}

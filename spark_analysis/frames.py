@@ -138,6 +138,23 @@ def has_record() -> Column:
     return sql.coalesce(sql.col("effect") == "records", is_write() & ~is_refused())
 
 
+def as_records(operations: DataFrame) -> DataFrame:
+    """Name operations' columns as those of ``committed``; kind and value are those of its records.
+
+    ``asked_f`` and ``argument`` stay as they were asked for. They differ where an adapter says so
+    (``System.record_forms``).
+    """
+    is_same = sql.col("recorded_f").isNull()
+    return operations.withColumnsRenamed(
+        {"f": "asked_f", "position_epoch": "epoch", "position_offset": "offset"}
+    ).withColumns(
+        {
+            "f": sql.coalesce("recorded_f", "asked_f"),
+            "value": sql.when(is_same, sql.col("argument")).otherwise(sql.col("recorded_value")),
+        }
+    )
+
+
 class RunTables(NamedTuple):
     """Ingested tables of any number of runs, as in ``INGESTED_TABLES``."""
 

@@ -8,10 +8,12 @@ ingest repairs a crash in the middle. Damaged files are read as far as possible,
 ``Ingested.damage`` names the rest.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
+from splitbrain.contracts.committed import RecordForm
 from splitbrain.contracts.errors import UNREADABLE, HarnessError
 from splitbrain.history.border import refuse_foreign_entries
 from splitbrain.history.functions import Functions
@@ -97,11 +99,11 @@ def ingest(run_folder: Path, *, batch_rows: int = BATCH_ROWS) -> Ingested:
 
 
 def _ingest(folder: RunFolder, sources: tuple[Source, ...], batch_rows: int) -> Ingested:
-    run_id, nodes, functions = _identity(folder)
+    run_id, nodes, functions, forms = _identity(folder)
     damage = Damage()
     rows: dict[str, int] = {}
 
-    for table, content in ingested_rows(folder, functions, nodes, damage):
+    for table, content in ingested_rows(folder, functions, nodes, damage, forms):
         with replace_table(table, table_folder(folder, table), batch_rows=batch_rows) as writer:
             for row in content:
                 writer.add((run_id, *row))
@@ -117,13 +119,16 @@ def _ingest(folder: RunFolder, sources: tuple[Source, ...], batch_rows: int) -> 
     )
 
 
-def _identity(folder: RunFolder) -> tuple[str, list[str], Functions]:
-    """Return run id, node names, functions: of the plan if readable, else of the folders."""
+def _identity(
+    folder: RunFolder,
+) -> tuple[str, list[str], Functions, Mapping[str, RecordForm]]:
+    """Return run id, nodes, functions and forms of records, as far as they are told."""
     try:
         plan = decode_plan(folder.plan.read_bytes())
     except (OSError, ValueError, RecursionError):
-        return folder.root.resolve().name, [str(node) for node in folder.node_names()], {}
-    return plan.run_id, [str(node) for node in plan.nodes], plan.functions
+        return folder.root.resolve().name, [str(node) for node in folder.node_names()], {}, {}
+    nodes = [str(node) for node in plan.nodes]
+    return plan.run_id, nodes, plan.functions, plan.record_forms
 
 
 def _sources(folder: RunFolder) -> tuple[Source, ...]:

@@ -14,13 +14,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from multiprocessing.connection import Connection
 from typing import IO, Any, Final
 
-from splitbrain.history.process_budget import resident_mib
+from splitbrain.history.process_budget import PartClock, resident_mib
 
-#: Time beyond its budget for a part to stop by itself.
+#: Processor time beyond its budget for a part to stop by itself.
 _GRACE_S: Final = 2.0
 #: Time after which a fresh interpreter that does not report is taken for broken.
 _START_TIMEOUT_S: Final = 120.0
@@ -152,8 +151,9 @@ class _Child:
     def guarded(self, seconds: float, memory_mib: int | None) -> Any:
         """Kill the child if it leaves these bounds within the block."""
         done = threading.Event()
+        clock = PartClock(self._process.pid)
         guard = threading.Thread(
-            target=self._watch, args=(done, time.monotonic() + seconds, memory_mib), daemon=True
+            target=self._watch, args=(done, clock, seconds, memory_mib), daemon=True
         )
         guard.start()
         try:
@@ -168,9 +168,11 @@ class _Child:
         self._connection.close()
         self._errors.close()
 
-    def _watch(self, done: threading.Event, deadline: float, memory_mib: int | None) -> None:
+    def _watch(
+        self, done: threading.Event, clock: PartClock, seconds: float, memory_mib: int | None
+    ) -> None:
         while not done.wait(_POLL_INTERVAL_S):
-            if time.monotonic() > deadline:
+            if clock.is_used_up(seconds):
                 self._killed = _TIME
             elif memory_mib is not None and self.resident_mib > memory_mib:
                 self._killed = _MEMORY

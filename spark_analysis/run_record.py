@@ -24,6 +24,8 @@ _OF_ONE_RUN: Final = (
     *("tool_version", "tool_commit", "replay_of", "pinned"),
     # Functions belong to the workload, which is included; older plans have none.
     "functions",
+    # The same for what an adapter says of itself.
+    *("record_forms", "log_patterns", "system_file", "allowed"),
 )
 #: Length of a node's or system's name; file systems take 255, thrice as many when escaped.
 _NAME_BYTES_MAX: Final = 64

@@ -5,13 +5,13 @@ broken lines, a log dump that stops before its end, a file that cannot be read. 
 no rows. Must never hold a whole file, except the few faults of a run.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
 
-from splitbrain.contracts.committed import CommittedRecord
+from splitbrain.contracts.committed import CommittedRecord, RecordForm
 from splitbrain.contracts.errors import UNREADABLE
 from splitbrain.contracts.fault import FaultEvent, FaultPhase
 from splitbrain.contracts.names import NodeName
@@ -62,13 +62,17 @@ class _MetricLine(msgspec.Struct, frozen=True):
 
 
 def ingested_rows(
-    folder: RunFolder, functions: Functions, nodes: Sequence[str], damage: Damage
+    folder: RunFolder,
+    functions: Functions,
+    nodes: Sequence[str],
+    damage: Damage,
+    forms: Mapping[str, RecordForm],
 ) -> Iterator[tuple[Table, Iterable[Row]]]:
     """Yield the rows of each of ``INGESTED_TABLES``; those of one are used up before the next.
 
-    ``functions`` are those that the plan declares, none where it declares none.
+    ``functions`` and ``forms`` are those that the plan declares, none where it declares none.
     """
-    yield OPERATIONS, operation_rows(folder, functions, damage)
+    yield OPERATIONS, operation_rows(folder, functions, forms, damage)
     yield FAULTS, fault_rows(folder, damage)
     yield STATE_EVENTS, state_event_rows(folder, nodes, damage)
     # One pass fills two tables: the logs' records, and their bounds.
@@ -77,10 +81,12 @@ def ingested_rows(
     yield LOGS, logs
 
 
-def operation_rows(folder: RunFolder, functions: Functions, damage: Damage) -> Iterator[Row]:
+def operation_rows(
+    folder: RunFolder, functions: Functions, forms: Mapping[str, RecordForm], damage: Damage
+) -> Iterator[Row]:
     """Yield rows of ``operations``, in the order of completion, those never completed last."""
     for operation in _operations(folder, damage):
-        yield _operation_row(operation, functions)
+        yield _operation_row(operation, functions, forms)
 
 
 def _operations(folder: RunFolder, damage: Damage) -> Iterator[PairedOperation]:
@@ -122,8 +128,11 @@ def _why(event: Event, last_index: int) -> str:
     return f"process {event.process} goes on with {event.f} after info retired it"
 
 
-def _operation_row(operation: PairedOperation, functions: Functions) -> Row:
+def _operation_row(
+    operation: PairedOperation, functions: Functions, forms: Mapping[str, RecordForm]
+) -> Row:
     epoch, offset = operation.position or (None, None)
+    form = forms.get(operation.f)
     return (
         operation.index,
         operation.process,
@@ -140,6 +149,8 @@ def _operation_row(operation: PairedOperation, functions: Functions) -> Row:
         offset,
         operation.final,
         _effect(operation, functions),
+        None if form is None else form.f,
+        None if form is None else json_text(form.recorded(operation.argument)),
     )
 
 

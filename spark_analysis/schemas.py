@@ -106,7 +106,7 @@ def table_of(row: type[Row]) -> Table:
 #: completion, operations without an answer last.
 OPERATIONS: Final = declare(
     "operations",
-    2,
+    3,
     _required("index", _LONG),
     _required("process", _LONG),
     _required("f", _STRING),
@@ -123,6 +123,9 @@ OPERATIONS: Final = declare(
     _required("final", _BOOLEAN),
     # since version 2
     _optional("effect", _STRING),  # reads, changes, records, refused; null: nobody declared it
+    # since version 3: the change as the system's records show it; null: as it was asked for
+    _optional("recorded_f", _STRING),
+    _optional("recorded_value", _STRING),  # JSON
 )
 
 #: One row per fault of ``faults.jsonl``; a time is null where the phase was not reached.

@@ -38,6 +38,15 @@ _LOG_SETTINGS: Final = Path(__file__).with_name("log4j2.properties")
 #: End of the JVM's output that is searched for the reason of a failed start.
 _OUTPUT_TAIL_BYTES: Final = 4096
 _DEFAULT_MASTER: Final = "local[2]"
+#: Rows in all tables that Spark reads, up to which queries are interpreted.
+INTERPRETED_MAX: Final = 25_000
+_INTERPRETED: Final = {
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    # Everything fits one partition; there is nothing to adapt.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
 #: Time for a JVM to end by itself; it has nothing left to do.
 _JVM_END_TIMEOUT_S: Final = 30.0
 
@@ -87,6 +96,25 @@ def spark_session(
                 session.stop()
         finally:
             _end_jvm()
+
+
+@contextlib.contextmanager
+def settings_for(session: SparkSession, rows: int) -> Iterator[None]:
+    """Have the queries of this block on so many rows interpreted where that takes less time.
+
+    To compile the queries of an analysis takes longer than to run them on a short run's rows.
+    """
+    if rows > INTERPRETED_MAX:
+        yield
+        return
+    usual = {name: str(session.conf.get(name)) for name in _INTERPRETED}
+    try:
+        for name, value in _INTERPRETED.items():
+            session.conf.set(name, value)
+        yield
+    finally:
+        for name, value in usual.items():
+            session.conf.set(name, value)
 
 
 @contextlib.contextmanager
@@ -284,7 +312,7 @@ def _error_line(jvm_log: Path) -> str | None:
 
 
 #: Rooms that jobs import on the workers.
-_SHIPPED: Final = ("contracts", "history", "checker", "spark_analysis")
+_SHIPPED: Final = ("contracts", "plugins", "history", "checker", "spark_analysis")
 _ROOT: Final = Path(__file__).resolve().parents[1]
 _STANDALONE: Final = re.compile(r"spark://([^:,/]+):(\d+)(?:,[^/]*)?")
 

@@ -1,22 +1,31 @@
-"""Finds the adapter of a system under test by its name: our own, and those of installed packages.
+"""Finds the adapter of a system under test by its name: ours, packages', and those of files.
 
 A package offers a system as an entry point of the group ``splitbrain.systems``: its name, and a
-class derived from ``contracts.system.System``. Adapters are imported when they are asked for, so
-that listing the names stays cheap. Must never start anything.
+class derived from ``contracts.system.System``. The variable ``SPLITBRAIN_SYSTEMS`` names those of
+files, ``path/to/file.py:Class``, so that this process and all that it starts know them by name.
+Adapters are imported when they are asked for, so that listing the names stays cheap. Must never
+start anything.
 """
 
-from collections.abc import Callable, Iterator
+import os
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final
+from typing import Final
 
 from splitbrain.contracts.errors import UsageError, in_one_line
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.system import System
+from splitbrain.plugins.contract import held
+from splitbrain.plugins.files import absolute, found_in_file, is_file
+from splitbrain.plugins.offers import Offers
 
 #: Group of entry points.
 GROUP: Final = "splitbrain.systems"
-_OURS: Final = "splitbrain itself"
+#: The variable; its parts are separated by commas.
+VARIABLE: Final = "SPLITBRAIN_SYSTEMS"
+
+_HOW: Final = "docs/your-system.md shows a system of one's own"
 
 
 def _kraft() -> System:
@@ -25,38 +34,57 @@ def _kraft() -> System:
     return KraftSystem()
 
 
+def _compose() -> System:
+    from splitbrain.systems.compose_file.adapter import ComposeSystem
+
+    return ComposeSystem()
+
+
 def _redis() -> System:
     from splitbrain.systems.redis.adapter import RedisSystem
 
     return RedisSystem()
 
 
-_FACTORIES: dict[str, Callable[[], System]] = {"kraft": _kraft, "redis": _redis}
+_FACTORIES: dict[str, Callable[[], System]] = {
+    "compose": _compose,
+    "kraft": _kraft,
+    "redis": _redis,
+}
+_OFFERS: Final = Offers[System]("system", GROUP, System, _FACTORIES)
 
 
 def names() -> tuple[str, ...]:
     """Names of all systems, sorted."""
-    return tuple(sorted({*_FACTORIES, *(offer.name for offer in _offers())}))
+    return tuple(sorted({*_FACTORIES, *_OFFERS.names(), *_files()}))
 
 
 def system(name: str) -> System:
     """Return a fresh adapter for one run.
 
     Raises:
-        UsageError: no system has this name, several have, or its package cannot be used.
+        UsageError: no system has this name, several have, or it cannot be used.
     """
-    offers = [offer for offer in _offers() if offer.name == name]
-    origins = [*([_OURS] if name in _FACTORIES else []), *map(_origin, offers)]
-    if not origins:
-        raise UsageError(
-            f"there is no system called {name!r}", or_nearest(name, names(), "systems")
-        )
-    if len(origins) > 1:
-        raise UsageError(
-            f"the system {name!r} is offered by {' and by '.join(origins)}",
-            "Uninstall one, or give its entry point another name",
-        )
-    return _FACTORIES[name]() if not offers else _loaded(offers[0])
+    files = _files().get(name, ())
+    offered = _OFFERS.offered(name, files)
+    if offered is not None:
+        return held(offered, f"the system {name!r}")
+    if files:
+        return _of_file(files[0])
+    if name not in _FACTORIES:
+        raise _unknown(name)
+    return _FACTORIES[name]()
+
+
+def _unknown(name: str) -> UsageError:
+    """Return the refusal of a name; one that a broken file would have has the reason of that."""
+    problem = f"there is no system called {name!r}"
+    for file in _parts():
+        try:
+            _of_file(file)
+        except UsageError as error:
+            return UsageError(f"{problem}, and {error.problem}", error.next_step)
+    return UsageError(problem, or_nearest(name, names(), "systems"))
 
 
 def each_system() -> Iterator[tuple[str, System | UsageError]]:
@@ -73,39 +101,75 @@ def usable_systems() -> Iterator[System]:
     return (found for _, found in each_system() if isinstance(found, System))
 
 
-@cache
-def _offers() -> tuple[EntryPoint, ...]:
-    """Return the entry points of all packages.
+def admitted(name: str) -> str:
+    """Return the name of a system that a user names by it, or as ``path/to/file.py:Class``.
 
-    A sweep asks for its system with every seed, and looking through the packages takes
-    milliseconds.
+    The system of a file is known by its name from now on, to this process and those it starts.
+
+    Raises:
+        UsageError: the file cannot be run, or has no such system, or the name is another's.
     """
-    return tuple(entry_points(group=GROUP))
+    if not is_file(name):
+        return name
+    file = absolute(name)
+    if "," in file:
+        raise UsageError(f"the path of {file!r} has a comma", "Move the file")
+    own_name = _of_file(file).name
+    os.environ[VARIABLE] = ",".join(dict.fromkeys([*_parts(), file]))
+    # Refuses it if others have this name.
+    system(own_name)
+    return own_name
 
 
-def _loaded(offer: EntryPoint) -> System:
-    named = f"the system {offer.name!r} of {_origin(offer)}"
+def file_of(name: str) -> str | None:
+    """Return the file and class of a system, ``/path/to/file.py:Class``; None for the others."""
+    return next(iter(_files().get(name, ())), None)
+
+
+def system_option(name: str | None) -> str:
+    """Return `` --system FILE:Class``, fit for a shell, for the system of a file; else nothing."""
+    file = None if name is None else file_of(name)
+    return "" if file is None else f" --system {shlex.quote(file)}"
+
+
+def _files() -> Mapping[str, Sequence[str]]:
+    return _by_name(_parts())
+
+
+def _parts() -> tuple[str, ...]:
+    parts = map(str.strip, os.environ.get(VARIABLE, "").split(","))
+    return tuple(absolute(part) if is_file(part) else part for part in parts if part)
+
+
+@cache
+def _by_name(files: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
+    """Return the files by the names of their systems; by themselves those that cannot be used."""
+    found: dict[str, list[str]] = {}
+    for file in files:
+        try:
+            name = _of_file(file).name
+        except UsageError:
+            name = file
+        found.setdefault(name, []).append(file)
+    return found
+
+
+def _of_file(file: str) -> System:
+    if not is_file(file):
+        raise UsageError(f"{file!r} names no class of a file", "Write it as path/to/file.py:Class")
+    found = found_in_file(file, "system", System, _HOW)
     try:
-        made: Any = offer.load()()
-    # Anything that a package raises, SystemExit included, is the package's fault.
+        made = _OFFERS.made(found, repr(file), None, "it")
+    except UsageError:
+        raise
+    # Anything that a user's class raises, SystemExit included, is its fault.
     except (Exception, SystemExit) as error:
         raise UsageError(
-            f"{named} cannot be used: {in_one_line(error)}", "Repair the package, or uninstall it"
+            f"the system {file!r} cannot be made without arguments: {in_one_line(error)}",
+            "Repair its class",
         ) from error
-    if not isinstance(made, System):
+    if not isinstance(getattr(made, "name", None), str):
         raise UsageError(
-            f"{named} is no system but of type {type(made).__name__}",
-            f"Derive {offer.value} from splitbrain.contracts.system.System",
+            f"the system {file!r} has no name", "Give its class one, as in name = 'shelf'"
         )
-    # A class may have left it out.
-    own_name = getattr(made, "name", None)
-    if own_name != offer.name:
-        raise UsageError(
-            f"{named} calls itself {own_name!r}", "Give class and entry point the same name"
-        )
-    return made
-
-
-def _origin(offer: EntryPoint) -> str:
-    package = "a package without a name" if offer.dist is None else offer.dist.name
-    return f"{package} ({offer.value})"
+    return held(made, f"the system {file!r}")

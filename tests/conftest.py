@@ -1,5 +1,7 @@
 """Plugins of every test: the order of the tiers, planted bugs, and reproducible Hypothesis runs.
 
+``pytester`` is for tests of our own plugin.
+
 It holds no fixture of any room; those live next to the tests that use them.
 """
 
@@ -10,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.planted import pytest_pyfunc_call  # noqa: F401 - a hook: planted bugs
+
+pytest_plugins = ["pytester"]
 
 #: Tiers that need something started, dearest last; what bears no such marker comes first.
 TIERS = ("slow", "containers", "spark", "browser")
@@ -29,6 +33,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 # interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# A developer's shell may forbid it, and then no command that a test starts could show that it
+# leaves bytecode beside a user's file.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def tier(item: pytest.Item) -> int:

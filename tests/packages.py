@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from splitbrain.runtimes.docker.images import ROOT
-from splitbrain.systems.registry import GROUP
 
 
 def build_wheel(folder: Path) -> Path:
@@ -16,11 +15,13 @@ def build_wheel(folder: Path) -> Path:
     return wheel
 
 
-def offer_systems(folder: Path, package: str, systems: Mapping[str, str]) -> None:
-    """Write what a folder of the path says of a package that offers these systems."""
+def offer(folder: Path, package: str, **offers: Mapping[str, str]) -> None:
+    """Write what a folder of the path says of a package: by sort, names and what they stand for."""
     information = folder / f"{package}-1.dist-info"
     information.mkdir()
     metadata = f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n"
     (information / "METADATA").write_text(metadata)
-    lines = [f"{name} = {of}" for name, of in systems.items()]
-    (information / "entry_points.txt").write_text("\n".join([f"[{GROUP}]", *lines, ""]))
+    lines: list[str] = []
+    for sort, things in offers.items():
+        lines += [f"[splitbrain.{sort}]", *(f"{name} = {of}" for name, of in things.items())]
+    (information / "entry_points.txt").write_text("\n".join([*lines, ""]))

@@ -25,6 +25,8 @@ FOLDER = Path(__file__).parents[1] / "systems/kraft/planted"
 _OPTIONS = (
     *("-n0", "-sq", "--no-header", "-p", "no:cacheprovider"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
+    # Where our own plugin is found by pytest itself, it rewrites the modules that are patched.
+    *("--disable-plugin-autoload", "-p", "xdist", "-p", "timeout", "-p", "hypothesispytest"),
 )
 
 

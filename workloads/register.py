@@ -5,6 +5,7 @@ so they go on asking it, and see what it still answers once another leads.
 
 Values come from a small domain by default, so that a compare-and-set often meets the value that
 it expects; ``values=unique`` writes each value once, which tells exactly which write a read saw.
+``cas=no`` only reads and writes, for systems that have no compare-and-set.
 """
 
 from typing import Any, Final
@@ -19,6 +20,7 @@ LANES = 2
 #: Values of the small domain, from 1; a register that was never written reads as None.
 DOMAIN = 5
 _MIX = (("read", 3), ("write", 4), ("cas", 3))
+_MIX_WITHOUT_CAS = (("read", 1), ("write", 1))
 _READER_MIX = (("read", 1),)
 _FUNCTIONS: Final[Functions] = {"read": READ, "write": RECORD, "cas": COMPARE_AND_SET}
 
@@ -31,25 +33,35 @@ class RegisterWorkload(KeyedWorkload):
     functions: Functions = _FUNCTIONS
 
     def __init__(
-        self, seed: int, slots: int, *, readers: frozenset[int], unique_values: bool
+        self,
+        seed: int,
+        slots: int,
+        *,
+        readers: frozenset[int],
+        unique_values: bool,
+        has_cas: bool = True,
     ) -> None:
         self._readers = readers
         self._unique = unique_values
+        self._has_cas = has_cas
         super().__init__(seed, slots, KeyRotation("r", lanes=LANES, slots=slots))
 
     @classmethod
     def of(
         cls, seed: int, slots: int, readers: frozenset[int], options: dict[str, str]
     ) -> "RegisterWorkload":
-        """Read the user's options: ``values`` is ``small`` or ``unique``."""
-        values = chosen(cls.name, options, {"values": ("small", "unique")})["values"]
-        return cls(seed, slots, readers=readers, unique_values=values == "unique")
+        """Read the user's options: ``values`` is ``small`` or ``unique``, ``cas`` yes or no."""
+        known = {"values": ("small", "unique"), "cas": ("yes", "no")}
+        found = chosen(cls.name, options, known)
+        is_unique, has_cas = found["values"] == "unique", found["cas"] == "yes"
+        return cls(seed, slots, readers=readers, unique_values=is_unique, has_cas=has_cas)
 
     def operation(self, slot: int, n: int) -> Operation:
         """Return the n-th operation of a slot."""
         draws = Draws(self._seed, slot, n)
         lane = draws.below(LANES)
-        kind = draws.weighted(_READER_MIX if slot in self._readers else _MIX)
+        mix = _MIX if self._has_cas else _MIX_WITHOUT_CAS
+        kind = draws.weighted(_READER_MIX if slot in self._readers else mix)
         value: Any = None
         if kind == "write":
             value = self._new_value(draws, slot, n)
@@ -71,8 +83,9 @@ class RegisterWorkload(KeyedWorkload):
         return near * self._slots + draws.below(self._slots) + 1
 
     def options(self) -> dict[str, Any]:
-        """Return the options in force."""
-        return {"values": "unique" if self._unique else "small"}
+        """Return the options in force; compare-and-set is only named where it is left out."""
+        without = {} if self._has_cas else {"cas": "no"}
+        return {"values": "unique" if self._unique else "small", **without}
 
 
 WORKLOAD: Final = RegisterWorkload

@@ -1,18 +1,20 @@
 """A workload, and the registry of those that exist.
 
-Each is one module of this folder that says so: ``WORKLOAD`` is its class. Nothing else has to be
-told of a new one but the systems that serve it (``System.workloads``).
+Each is one module of this folder that says so: ``WORKLOAD`` is its class. A package offers its own
+as an entry point of the group ``splitbrain.workloads``. Nothing else has to be told of a new one
+but the systems that serve it (``System.workloads``).
 """
 
 import pkgutil
 from collections.abc import Set as AbstractSet
 from importlib import import_module
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from splitbrain import workloads
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.history.functions import Functions
+from splitbrain.plugins.offers import Offers
 
 
 class Workload(Protocol):
@@ -76,18 +78,36 @@ def found_kinds() -> tuple[WorkloadKind, ...]:
     return tuple(module.WORKLOAD for module in modules if hasattr(module, "WORKLOAD"))
 
 
+def _lacks(kind: Any) -> str | None:
+    needed = ("name", "checkers", "functions", "of")
+    return next((name for name in needed if not hasattr(kind, name)), None)
+
+
 _WORKLOADS: Final = found_kinds()
+#: The workload of a history that fits several as well, or none.
+_USUAL: Final = "register"
+#: Workloads of installed packages.
+OFFERS: Final = Offers(
+    "workload",
+    "splitbrain.workloads",
+    type,
+    frozenset(kind.name for kind in _WORKLOADS),
+    lacks=_lacks,
+)
 
 
 def workload_names() -> tuple[str, ...]:
     """Names of all workloads, sorted."""
-    return tuple(sorted(kind.name for kind in _WORKLOADS))
+    return tuple(sorted({*(kind.name for kind in _WORKLOADS), *OFFERS.names()}))
 
 
 def checkers_fitting(functions: AbstractSet[str]) -> tuple[str, ...]:
     """Checkers of the workload that shares most of these functions, for runs without a plan."""
-    best = max(_WORKLOADS, key=lambda kind: len(kind.functions.keys() & functions))
-    return best.checkers
+
+    def fit(kind: WorkloadKind) -> tuple[int, bool]:
+        return len(kind.functions.keys() & functions), kind.name == _USUAL
+
+    return max(_WORKLOADS, key=fit).checkers
 
 
 def workload(
@@ -108,6 +128,9 @@ def workload(
     for kind in _WORKLOADS:
         if kind.name == name:
             return kind.of(seed, slots, readers, options)
+    offered = cast("WorkloadKind | None", OFFERS.offered(name))
+    if offered is not None:
+        return offered.of(seed, slots, readers, options)
     raise UsageError(
         f"there is no workload called {name!r}",
         f"The workloads are: {', '.join(workload_names())}",

@@ -1,6 +1,7 @@
-"""Models by name, for the command line and for workloads.
+"""Models by name, for the command line and for workloads: ours, packages', those of files.
 
-Users' own are loaded elsewhere (``harness.judge.own_models``): this room reads no files.
+A package offers a model as an entry point of the group ``splitbrain.models``. Those of files are
+loaded elsewhere (``harness.judge.own_models``), for they are never run unasked.
 """
 
 from collections.abc import Set as AbstractSet
@@ -9,11 +10,12 @@ from typing import Final
 from splitbrain.checker.models.counter import Counter
 from splitbrain.checker.models.element_set import ElementSet
 from splitbrain.checker.models.locks import FencedRegister, Mutex
-from splitbrain.checker.models.model import Model
+from splitbrain.checker.models.model import Model, NondeterministicModel
 from splitbrain.checker.models.queues import FifoQueue, UnorderedQueue
 from splitbrain.checker.models.register import CasRegister, KeyValue, MultiRegister, Register
 from splitbrain.checker.models.topics import Topics
 from splitbrain.contracts.errors import UsageError
+from splitbrain.plugins.offers import Offers
 
 #: Every built-in model by its name.
 MODELS: Final[dict[str, Model]] = {
@@ -34,6 +36,8 @@ MODELS: Final[dict[str, Model]] = {
 }
 
 
+#: Models of installed packages.
+OFFERS: Final = Offers[Model]("model", "splitbrain.models", Model, MODELS)
 #: Users' models by the name that they are asked for: ``path/to/file.py:Name``.
 _OWN: Final[dict[str, Model]] = {}
 
@@ -45,7 +49,12 @@ def add_own(name: str, model: Model) -> None:
 
 def knows(name: str) -> bool:
     """Return whether there is a model of that name, built in or a user's."""
-    return name in MODELS or name in _OWN
+    return name in MODELS or name in _OWN or name in OFFERS.names()
+
+
+def model_names() -> tuple[str, ...]:
+    """Return the names of ours, then of packages' models."""
+    return (*MODELS, *sorted(OFFERS.names()))
 
 
 def models_with(functions: AbstractSet[str]) -> tuple[str, ...]:
@@ -57,11 +66,47 @@ def model_named(name: str) -> Model:
     """Return the model of that name, built in or a user's.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or that of a package cannot be used.
     """
     model = MODELS.get(name) or _OWN.get(name)
+    if model is None and (model := OFFERS.offered(name)) is not None:
+        require_complete(model, name)
+        # Asked for with each state of a search.
+        _OWN[name] = model
     if model is None:
         raise UsageError(
-            f"there is no model called {name!r}", f"Choose one of: {', '.join(MODELS)}"
+            f"there is no model called {name!r}", f"Choose one of: {', '.join(model_names())}"
         )
     return model
+
+
+def require_complete(model: Model, name: str) -> None:
+    """Refuse a model that lacks what every model must have.
+
+    Raises:
+        UsageError: says what.
+    """
+    nondeterministic = isinstance(model, NondeterministicModel)
+    step = NondeterministicModel.steps if nondeterministic else Model.step
+    lacking: str | None = None
+    if not model.functions:
+        lacking = "functions, the kinds of operations that it knows"
+    elif getattr(type(model), step.__name__) is step:
+        lacking = f"{step.__name__}, what an operation does"
+    elif not _hashes(model.initial):
+        lacking = "a hashable initial state, such as a tuple or a frozenset"
+    elif nondeterministic and not isinstance(model.initial, frozenset):
+        lacking = "a frozenset of states as its initial one"
+    if lacking is not None:
+        raise UsageError(
+            f"the model {name!r} lacks {lacking}",
+            "Docs/models-and-checkers.md shows a model of one's own",
+        )
+
+
+def _hashes(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

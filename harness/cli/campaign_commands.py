@@ -1,6 +1,7 @@
 """The commands that make many runs, and those around the runs, as they stand on the command line.
 
-``sim``, ``shrink``, ``suite``, ``nightly``, ``gate``, ``clean``, ``systems`` and ``doctor``.
+``sim``, ``shrink``, ``suite``, ``nightly``, ``gate``, ``clean``, ``systems``,
+``new-system`` and ``doctor``.
 Everything heavy is imported by the command that needs it. Source: design, section 6.
 """
 
@@ -12,8 +13,13 @@ from cyclopts import Parameter
 from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.campaign.shrinking.options import ShrinkOptions
 from splitbrain.harness.campaign.sweep.options import SimOptions
-from splitbrain.harness.cli.command_app import Whole, app
-from splitbrain.harness.cli.record_options import PatchFiles, start_patched, with_records
+from splitbrain.harness.cli.command_app import Repeatable, Whole, app
+from splitbrain.harness.cli.record_options import (
+    PatchFiles,
+    pairs_of,
+    start_patched,
+    with_records,
+)
 from splitbrain.harness.console.standard_streams import output as standard_output
 from splitbrain.history.spark_extra import require_spark
 
@@ -152,15 +158,61 @@ def clean_command() -> int:
 
 
 @app.command(name="systems")
-def systems_command(*, json: bool = False) -> int:
-    """List the systems that can be tested, with their workloads and planted bugs.
+def systems_command(
+    action: str | None = None,
+    name: str | None = None,
+    *,
+    runtime: str = "docker",
+    nodes: Annotated[int | None, Whole] = None,
+    setting: Annotated[list[str] | None, Repeatable] = None,
+    runs_folder: Path = Path("runs"),
+    json: bool = False,
+) -> int:
+    """List the systems that can be tested; `systems check NAME` tries one's adapter in short runs.
 
     Args:
-        json: Print the list as JSON.
+        action: check, or nothing for the list.
+        name: System to be checked, or path/to/file.py:Class.
+        runtime: Of check: docker or local.
+        nodes: Of check: number of nodes; by default 3, or as many as it takes at least.
+        setting: Of check: NAME=VALUE, a setting of the system by its own name; repeatable.
+        runs_folder: Of check: where its run folders are made.
+        json: Print the list, or the findings, as JSON.
     """
-    from splitbrain.harness.cli.systems_list import list_systems
+    if action is None:
+        from splitbrain.harness.cli.systems_list import list_systems
 
-    return list_systems(standard_output(), as_json=json)
+        return list_systems(standard_output(), as_json=json)
+    if action != "check" or name is None:
+        raise UsageError(
+            f"systems cannot be asked for {' '.join(filter(None, (action, name)))!r}",
+            "Write `splitbrain systems`, or `splitbrain systems check NAME`",
+        )
+    from splitbrain.harness.cli.conformance import check_system
+    from splitbrain.systems.registry import admitted
+
+    return check_system(
+        admitted(name),
+        standard_output(),
+        runtime=runtime,
+        nodes=nodes,
+        settings=pairs_of("--setting", setting),
+        runs_folder=runs_folder,
+        as_json=json,
+    )
+
+
+@app.command(name="new-system")
+def new_system_command(name: str, *, folder: Path = Path()) -> int:
+    """Write a folder with a system of one's own that runs as it is, to be changed part by part.
+
+    Args:
+        name: Name of the system, such as my-store.
+        folder: Where the folder of that name is made.
+    """
+    from splitbrain.harness.cli.new_system import write_system
+
+    return write_system(name, folder, standard_output())
 
 
 @app.command(name="doctor")

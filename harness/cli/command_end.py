@@ -23,6 +23,7 @@ from rich.console import Console
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.harness.console.plain_text import printable
+from splitbrain.plugins.blame import authors_error
 
 EXIT_HARNESS_FAILED = 3
 EXIT_BAD_USAGE = 64
@@ -55,20 +56,22 @@ def exit_code_of(command: Callable[[], object], arguments: Sequence[str], names:
         return _end("interrupted", EXIT_HARNESS_FAILED)
     except OSError as error:
         if error.errno not in _ENVIRONMENT:
-            return _defect()
+            return _defect(error)
         where = "" if error.filename is None else f" ({error.filename})"
         return _end(
             f"could not use a file{where}: {error.strerror}. "
             "Make room or choose another place, and try again",
             EXIT_HARNESS_FAILED,
         )
-    except Exception:  # noqa: BLE001 - the last resort
-        return _defect()
+    except Exception as error:  # noqa: BLE001 - the last resort
+        return _defect(error)
     return result if isinstance(result, int) else 0
 
 
-def _defect() -> int:
+def _defect(error: Exception) -> int:
     """Tell of a defect of ours: the traceback is what the report of it needs."""
+    if (theirs := authors_error(error)) is not None:
+        return _end(str(theirs), theirs.exit_code)
     traceback.print_exc()
     return _end("this is a defect of splitbrain; please report it", EXIT_HARNESS_FAILED)
 

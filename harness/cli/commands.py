@@ -19,7 +19,7 @@ from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.contracts.system import System
 from splitbrain.harness.campaign.cleaning import salvage
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
-from splitbrain.harness.campaign.replaying.recorded import added_patches, is_exact, replay_options
+from splitbrain.harness.campaign.replaying.recorded import check_code, is_exact, replay_options
 from splitbrain.harness.campaign.replaying.verdicts import (
     INTERRUPTED,
     ReplayVerdict,
@@ -30,14 +30,19 @@ from splitbrain.harness.campaign.replaying.verdicts import (
 from splitbrain.harness.cli.session import Session, judging_session
 from splitbrain.harness.console.console_lines import say
 from splitbrain.harness.console.waiting import During, Waiting, unseen
-from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, Results, worst
-from splitbrain.harness.folder.store import find_run
+from splitbrain.harness.folder.results import (
+    EXIT_HARNESS_FAILED,
+    EXIT_UNKNOWN,
+    EXIT_VALID,
+    Results,
+    worst,
+)
+from splitbrain.harness.folder.store import drop_data, find_run
 from splitbrain.harness.judge.analysis_process import kill_all
 from splitbrain.harness.report import publishing
 from splitbrain.harness.report.summary import show
 from splitbrain.harness.run.options import TestOptions, plan_test, prepare
 from splitbrain.harness.run.runner import RunOutcome, run_test
-from splitbrain.history.border import DATA_FOLDER
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.spark_extra import COMMAND, has_spark, require_spark
 
@@ -68,7 +73,7 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
     with_spark = _with_spark(analyze, is_simulated=is_simulated)
     with judging_session(console, kill_all) as session:
         try:
-            run = _ready_run(options, system, console, session)
+            run = ready_run(options, system, console, session)
         except KeyboardInterrupt:
             session.say(
                 "interrupted: a simulated run leaves nothing until it is over."
@@ -88,11 +93,12 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
             if analyze is None and not with_spark:
                 session.say(_left_out(outcome.folder))
         show(results, console)
-    drop_data(outcome.folder, results, keep=options.keep_data)
+    if results.exit_code == EXIT_VALID and not options.keep_data:
+        drop_data(outcome.folder)
     return Judged(results.exit_code, results.interrupted, verdict_of(results))
 
 
-def _ready_run(
+def ready_run(
     options: TestOptions, system: System, console: Console, session: Session
 ) -> Callable[[], RunOutcome]:
     """Prepare a run; what it gives back carries it out, or hands over what was carried out.
@@ -135,14 +141,6 @@ def judge_outcome(outcome: RunOutcome, session: Session, *, analyze: bool) -> Re
             f"`splitbrain analyze {root}` makes it."
         )
     return results
-
-
-def drop_data(folder: RunFolder, results: Results, *, keep: bool) -> None:
-    """Remove the nodes' data folders of a run that proved to be in order; they are large."""
-    if keep or results.exit_code != 0:
-        return
-    for node in folder.node_names():
-        shutil.rmtree(folder.node(node) / DATA_FOLDER, ignore_errors=True)
 
 
 def check(path: Path, console: Console, *, as_json: bool, analyze: bool | None) -> int:
@@ -250,7 +248,7 @@ def replay(options: ReplayOptions, console: Console) -> int:
             "missing argument RUN", "Name a run folder, such as runs/latest, or a --scenario FILE"
         )
     folder = find_run(options.run)
-    if added := added_patches(folder):
+    if added := check_code(folder, options.system):
         say(console, f"with {', '.join(added)}, which the run did not have")
     if is_exact(folder, options):
         return replay_scenario(folder, console, options, is_changed=bool(added))

@@ -86,7 +86,10 @@ def doctor(
     if as_json:
         write_bytes(msgspec.json.format(msgspec.json.encode(diagnosis), indent=2) + b"\n")
     else:
-        _show(diagnosis, console)
+        show_findings(diagnosis.findings, console)
+        lacks = "The main job cannot run here: no runtime can kill and pause nodes."
+        usable = Text("The main job can run here.")
+        console.print(usable if diagnosis.usable else Text(lacks, style="red"))
     return 0 if diagnosis.usable else HarnessError.exit_code
 
 
@@ -126,12 +129,13 @@ class _UnderWay:
             self._found = [Finding(name, "unknown", what, "Please report this")]
 
 
-def _show(diagnosis: Diagnosis, console: Console) -> None:
+def show_findings(findings: Sequence[Finding], console: Console) -> None:
+    """Print findings as a table."""
     table = Table(box=None, pad_edge=False)
     for heading in ("what", "there", "what it is, or what to do about it"):
         table.add_column(heading, overflow="fold")
     styles = {"yes": "green", "no": "red", "unknown": "yellow"}
-    for finding in diagnosis.findings:
+    for finding in findings:
         parts = [part.rstrip(".") for part in (finding.detail, finding.next_step) if part]
         table.add_row(
             Text(printable(finding.name)),
@@ -139,6 +143,3 @@ def _show(diagnosis: Diagnosis, console: Console) -> None:
             Text(printable(". ".join(parts))),
         )
     console.print(table)
-    lacks = "The main job cannot run here: no runtime can kill and pause nodes."
-    usable = Text("The main job can run here.")
-    console.print(usable if diagnosis.usable else Text(lacks, style="red"))

@@ -52,6 +52,7 @@ def machine_probes(runs_folder: Path, *, spark: bool) -> list[Probe]:
         Probe("images", look_at_images),
         Probe("disks", look_at_disks, _DISKS_LIMIT_S),
         *(Probe(f"runtime {name}", _look_at(name)) for name in runtime_names()),
+        Probe("packages", look_at_packages),
         Probe("programs", look_at_programs),
         Probe("kernel", look_at_kernel),
         Probe("links", fault_probes.look_at_link_means, _DISKS_LIMIT_S),
@@ -135,6 +136,26 @@ def _look_at(runtime_name: str) -> Look:
         return [Finding(name, "yes", can, lacks, main_job=able)]
 
     return look
+
+
+def look_at_packages() -> Sequence[Finding]:
+    """Tell what installed packages offer besides systems, and what of it cannot be used."""
+    from splitbrain.checker.models.registry import OFFERS as MODELS
+    from splitbrain.checker.names import OFFERS as CHECKERS
+    from splitbrain.nemesis.kinds import OFFERS as FAULTS
+    from splitbrain.workloads.workload import OFFERS as WORKLOADS
+
+    findings: list[Finding] = []
+    for offers in (WORKLOADS, CHECKERS, MODELS, FAULTS):
+        for name in sorted(offers.names()):
+            title = f"{offers.noun} {name}"
+            try:
+                offers.offered(name)
+            except UsageError as error:
+                findings.append(Finding(title, "no", error.problem, error.next_step))
+            else:
+                findings.append(Finding(title, "yes", "offered by a package"))
+    return findings
 
 
 def look_at_programs() -> Sequence[Finding]:

@@ -93,12 +93,17 @@ def _parameter(field: OptionField, usual: dict[str, Any]) -> inspect.Parameter:
 
 def _read(field: OptionField, value: Any) -> Any:
     """Return the value of a field from what the parser has read."""
+    if field.name == "system" and value is not None:
+        from splitbrain.systems.registry import admitted
+
+        return admitted(value)
     if not field.is_repeatable:
         return value
-    return tuple(value or ()) if get_origin(field.type) is tuple else _pairs(field.flag, value)
+    return tuple(value or ()) if get_origin(field.type) is tuple else pairs_of(field.flag, value)
 
 
-def _pairs(option: str, values: list[str] | None) -> dict[str, str]:
+def pairs_of(option: str, values: list[str] | None) -> dict[str, str]:
+    """Return what a repeatable option ``NAME=VALUE`` was given; UsageError where it is no pair."""
     pairs: dict[str, str] = {}
     for text in values or ():
         name, equals, value = text.partition("=")

@@ -1,6 +1,6 @@
 """The commands that make and judge runs, as they stand on the command line.
 
-``test``, ``check`` and ``replay``. Everything heavy is imported by the command that
+``test``, ``try``, ``check`` and ``replay``. Everything heavy is imported by the command that
 needs it, so that a wrong option is answered at once. Source: design, section 6.
 """
 
@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import DEFAULT_SYSTEM
+from splitbrain.contracts.trial import TrialOptions
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
 from splitbrain.harness.cli.command_app import Whole, app
 from splitbrain.harness.cli.command_end import EXIT_BAD_USAGE
@@ -53,6 +54,35 @@ def run_test_command(  # noqa: D417 - the fields of records describe themselves
 
     options = TestOptions(experiment=experiment, runs_folder=runs_folder, keep_data=keep_data)
     return run_once(options, output(), analyze=analyze).exit_code
+
+
+@app.command(name="try")
+@with_records(seed=_drawn_seed)
+def try_command(  # noqa: D417 - the fields of records describe themselves
+    options: TrialOptions,
+    *,
+    runs_folder: Path = Path("runs"),
+    keep_data: bool = False,
+    analyze: bool | None = None,
+) -> int:
+    """Run the services of a compose file under load and faults, without an adapter of your own.
+
+    Args:
+        runs_folder: Where run folders are made.
+        keep_data: Keep the nodes' data folders also when the verdict is valid.
+        analyze: Run the Spark analysis after the run.
+    """
+    from splitbrain.harness.cli.commands import run_once
+    from splitbrain.harness.console.console_lines import say
+    from splitbrain.harness.run.options import TestOptions
+    from splitbrain.systems.trial import tried
+
+    experiment, sentences = tried(options)
+    console = output()
+    for sentence in sentences:
+        say(console, sentence)
+    test = TestOptions(experiment=experiment, runs_folder=runs_folder, keep_data=keep_data)
+    return run_once(test, console, analyze=analyze).exit_code
 
 
 @app.command(name="check")

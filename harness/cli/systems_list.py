@@ -13,6 +13,7 @@ from splitbrain.contracts.scenario import NODES_MAX
 from splitbrain.contracts.system import System
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.console.standard_streams import write_bytes
+from splitbrain.harness.folder.plan_checkers import declared_evidence
 from splitbrain.nemesis.kinds import kind_names, machine_kind_names
 from splitbrain.nemesis.scripted import SCRIPTED
 
@@ -30,6 +31,10 @@ class ListedSystem(msgspec.Struct, frozen=True):
     #: State machines above its log, each with its workloads, the usual one first; empty where there
     #: is no choice.
     state_machines: Mapping[str, tuple[str, ...]]
+    #: Settings that it declares, each with its values, the usual one first.
+    settings: Mapping[str, tuple[str, ...]]
+    #: Evidence that its nodes give besides what clients see.
+    evidence: tuple[str, ...]
     #: Name of a planted bug to what it does, one sentence.
     planted_bugs: Mapping[str, str]
     #: Why it cannot be used; empty where it can.
@@ -64,7 +69,7 @@ def listed_systems() -> list[ListedSystem]:
 
 
 def _unusable(name: str, problem: UsageError) -> ListedSystem:
-    return ListedSystem(name, {}, (), (), {}, {}, problem=str(problem))
+    return ListedSystem(name, {}, (), (), {}, {}, (), {}, problem=str(problem))
 
 
 def _listed(system: System) -> ListedSystem:
@@ -78,6 +83,11 @@ def _listed(system: System) -> ListedSystem:
         nodes=tuple(count for count in range(1, NODES_MAX + 1) if _takes(system, count)),
         workloads=_workloads(system),
         state_machines={name: tuple(system.workloads(name)) for name in system.state_machines},
+        settings={
+            name: (values,) if isinstance(values, str) else values
+            for name, values in system.settings.items()
+        },
+        evidence=tuple(sorted(declared_evidence(system))),
         planted_bugs=dict(sorted(system.planted_bugs.items())),
     )
 
@@ -113,10 +123,18 @@ def _table(system: ListedSystem) -> Table:
         ("version", versions or "known once a cluster is up"),
         ("nodes", _ranges(system.nodes)),
         ("workloads", ", ".join(system.workloads)),
+        ("evidence", ", ".join(system.evidence) or "none but what clients see"),
     ]
     rows += [
         (f"--state-machine {name}", f"workloads: {', '.join(workloads)}")
         for name, workloads in system.state_machines.items()
+    ]
+    rows += [
+        (
+            f"--setting {name}",
+            f"by default {values[0]}" if len(values) == 1 else " or ".join(values),
+        )
+        for name, values in system.settings.items()
     ]
     bugs = system.planted_bugs.items()
     rows += [(f"--bug {name}", sentence) for name, sentence in bugs] or [("planted bugs", "none")]
@@ -126,7 +144,7 @@ def _table(system: ListedSystem) -> Table:
 
 
 def _ranges(numbers: tuple[int, ...]) -> str:
-    """``1 to 9`` for what has no gaps, else the numbers."""
+    """``1 to 9`` for what has no gaps, else the numbers; settings may decide instead."""
     if len(numbers) > 1 and numbers[-1] - numbers[0] == len(numbers) - 1:
         return f"{numbers[0]} to {numbers[-1]}"
-    return ", ".join(map(str, numbers)) or "none"
+    return ", ".join(map(str, numbers)) or "by its settings"

@@ -26,7 +26,7 @@ _TOLD_FILES = ("metrics.jsonl", "leaders.jsonl")
 #: Evidence directly in the run folder; what is judged, not what a judgement writes.
 _FILES = (
     *("plan.json", "schedule.jsonl", "history.jsonl", "faults.jsonl", "phases.jsonl"),
-    *("scenario.json", "simulation.json", "timeline.jsonl", *_TOLD_FILES),
+    *("digests.jsonl", "scenario.json", "simulation.json", "timeline.jsonl", *_TOLD_FILES),
 )
 #: Evidence in each node's folder; its data folder is left alone.
 _NODE_SUFFIXES = frozenset({".jsonl", ".log", ".txt", ".out", ".err"})

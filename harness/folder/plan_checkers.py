@@ -5,9 +5,21 @@ Settled when the run is planned, and written into its plan: a judgement years la
 
 from collections.abc import Sequence
 
-from splitbrain.checker.names import COMMITTED_LOGS, STATE_EVENTS, can_judge, evidence_needed
+from splitbrain.checker.names import (
+    COMMITTED_LOGS,
+    MEMBER_DIGESTS,
+    STATE_EVENTS,
+    can_judge,
+    checker_names,
+    evidence_needed,
+    violation_kinds,
+)
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.experiment import Experiment
+from splitbrain.contracts.nearest import or_nearest
+from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.contracts.scenario import LoadOptions
-from splitbrain.contracts.system import ReadsSpeakFor, System
+from splitbrain.contracts.system import AllowedAnomaly, ReadsSpeakFor, System
 from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
 from splitbrain.workloads.workload import Workload, workload
 
@@ -17,9 +29,44 @@ def reads_speak_for(system: System) -> ReadsSpeakFor:
     return getattr(system, "reads_speak_for", "member")
 
 
+def own_checkers(system: System, experiment: Experiment) -> tuple[str, ...]:
+    """Return the checkers that judge a run for what its system tells, whatever the workload.
+
+    A single member has nobody to be compared with. In a simulated world nobody asks members: the
+    invariants compare them (INV-18).
+    """
+    members = experiment.nodes + len(system.observers(experiment))
+    compares = system.declares_digests and members > 1
+    return ("member-digests",) if compares and experiment.runtime != SIMULATED else ()
+
+
+def allowed_anomalies(system: System) -> tuple[AllowedAnomaly, ...]:
+    """Return what the system documents.
+
+    Raises:
+        UsageError: there is no such checker, or it finds no violations of that kind.
+    """
+    allowed = tuple(system.allowed())
+    for anomaly in allowed:
+        kinds = violation_kinds(anomaly.checker)
+        if kinds is None:
+            raise UsageError(
+                f"{system.name} allows an anomaly of the checker {anomaly.checker!r}, "
+                "which does not exist",
+                or_nearest(anomaly.checker, checker_names(), "checkers"),
+            )
+        if kinds and anomaly.kind not in kinds:
+            raise UsageError(
+                f"{system.name} allows {anomaly.kind!r} of {anomaly.checker}, which finds no such "
+                "violations",
+                f"Its kinds are: {', '.join(kinds)}",
+            )
+    return allowed
+
+
 def usable_checkers(names: Sequence[str], system: System) -> tuple[str, ...]:
     """Return a workload's checkers, without those whose evidence the system does not give."""
-    return tuple(name for name in names if can_judge(name, _declared(system)))
+    return tuple(name for name in names if can_judge(name, declared_evidence(system)))
 
 
 def unusable_checkers(names: Sequence[str], system: System) -> dict[str, str]:
@@ -27,19 +74,24 @@ def unusable_checkers(names: Sequence[str], system: System) -> dict[str, str]:
     words = {
         STATE_EVENTS: "its nodes tell no state events",
         COMMITTED_LOGS: "its data show no committed logs",
+        MEMBER_DIGESTS: "its members tell no digests",
     }
     return {
         name: f"system {system.name}: "
         + " and ".join(words[kind] for kind in sorted(evidence_needed(name), reverse=True))
         for name in names
-        if not can_judge(name, _declared(system))
+        if not can_judge(name, declared_evidence(system))
     }
 
 
-def _declared(system: System) -> set[str]:
-    """Evidence besides the history that the system promises."""
-    declared = {STATE_EVENTS} if system.declares_state_events else set[str]()
-    return declared | ({COMMITTED_LOGS} if system.declares_committed_logs else set[str]())
+def declared_evidence(system: System) -> set[str]:
+    """Return the kinds of evidence besides the history that the system promises."""
+    kinds = {
+        STATE_EVENTS: system.declares_state_events,
+        COMMITTED_LOGS: system.declares_committed_logs,
+        MEMBER_DIGESTS: system.declares_digests,
+    }
+    return {kind for kind, is_declared in kinds.items() if is_declared}
 
 
 def workload_of(load: LoadOptions) -> Workload:

@@ -4,13 +4,13 @@ Summary, JUnit, report and gate are made from these: a field may be added, none 
 meaning without a new schema number. Source: design, sections 5 (verdicts) and 6 (exit codes).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from splitbrain.checker.findings import counted
-from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.checker.verdict import ALLOWED, CheckResult, Verdict
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.coverage_cells import CoverageCell
 from splitbrain.history.identity import stand_in
@@ -29,6 +29,13 @@ _WORST_FIRST = (EXIT_INVALID, EXIT_HARNESS_FAILED, EXIT_UNKNOWN, EXIT_VALID)
 NODE_CHECKER = "node-health"
 #: Name of the checker that judges the record itself.
 RECORD_CHECKER = "record"
+#: Error class of an operation that a client had not ended by a while after its timeout.
+CLIENT_OVERDUE = "client-overdue"
+#: Cause of that more often than not; a sentence.
+OVERDUE_HINT = (
+    "All clients run in one event loop, which a blocking call holds up: put a library that blocks "
+    "into asyncio.to_thread."
+)
 #: Characters of a headline; what is longer is cut at the end of a clause.
 _HEADLINE_LENGTH_MAX = 120
 
@@ -136,6 +143,9 @@ class Results(msgspec.Struct, frozen=True):
     #: Checkers of the workload that could not judge the run, each with the reason, a clause. They
     #: change no verdict: a system that cannot show more must be able to be valid.
     not_run: dict[str, str] = {}
+    #: Kinds of faults of which none lasted until the system notices one, each with a sentence.
+    #: They took effect, and what the system does once it has noticed was not tried.
+    too_short: dict[str, str] = {}
     #: Provisional verdict on a history without its broken lines; it proves nothing.
     provisional: Verdict | None = None
 
@@ -189,9 +199,12 @@ def exit_code(
     return EXIT_VALID
 
 
-def _unnoticed(faults: Sequence[FaultResult]) -> str:
-    count = sum(fault.is_unnoticed for fault in faults)
-    return f" ({count} unnoticed by the system)" if count else ""
+def _unnoticed(results: Results) -> str:
+    count = sum(fault.is_unnoticed for fault in results.faults)
+    clauses = [f"{count} unnoticed by the system"] if count else []
+    if results.too_short:
+        clauses.append(f"no {' or '.join(results.too_short)} long enough to be noticed")
+    return f" ({', '.join(clauses)})" if clauses else ""
 
 
 def first_clauses(sentence: str) -> str:
@@ -233,14 +246,24 @@ def leading_sentence(results: Results) -> str:
     faults = (
         "no fault was planned, "
         if not results.faults
-        else f"{counted(verified, 'fault')} took effect{_unnoticed(results.faults)}, "
+        else f"{counted(verified, 'fault')} took effect{_unnoticed(results)}, "
     )
     if results.bare_history:
         # A history does not hold what was done to the system meanwhile.
         faults = ""
     succeeded = counted(_succeeded(results), "operation")
     not_run = f" (not run: {', '.join(results.not_run)})" if results.not_run else ""
-    return f"{succeeded} succeeded, {faults}no checker found a violation{not_run}."
+    found = f"no checker found a violation{_allowed(results)}"
+    return f"{succeeded} succeeded, {faults}{found}{not_run}."
+
+
+def _allowed(results: Results) -> str:
+    kinds = [
+        f"{count:,} {kind} in {result.checker}"
+        for result in results.checkers
+        for kind, count in result.allowed.items()
+    ]
+    return f" but those that the system documents ({', '.join(kinds)})" if kinds else ""
 
 
 def _succeeded(results: Results) -> int:
@@ -294,6 +317,7 @@ def _in_words(results: Results) -> Results:
             checker=str(result.checker),
             verdict=result.verdict,
             reason=str(result.reason),
+            figures={ALLOWED: dict(result.allowed)} if result.allowed else {},
             violations=tuple(
                 {"kind": str(found.get("kind")), "sentence": str(found.get("sentence"))}
                 for found in result.violations

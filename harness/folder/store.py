@@ -8,6 +8,7 @@ import datetime as dt
 import fcntl
 import os
 import shlex
+import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
@@ -15,7 +16,7 @@ from typing import Final, Self
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.names import RunId
 from splitbrain.harness.folder.refusals import ELSEWHERE, tell_refusal
-from splitbrain.history.border import refuse_foreign_entries
+from splitbrain.history.border import DATA_FOLDER, refuse_foreign_entries
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.runtimes.dead_runs import is_living
 
@@ -82,6 +83,12 @@ def point_latest(runs_folder: Path, root: Path) -> None:
     """Have ``<runs>/latest`` point to a run below it; what cannot be written stays as it is."""
     with suppress(OSError, ValueError):
         _point_latest(runs_folder.absolute() / LATEST, root)
+
+
+def drop_data(folder: RunFolder) -> None:
+    """Remove the nodes' data folders of a run that proved to be in order; they are large."""
+    for node in folder.node_names():
+        shutil.rmtree(folder.node(node) / DATA_FOLDER, ignore_errors=True)
 
 
 def find_run(path: Path) -> RunFolder:

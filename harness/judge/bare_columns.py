@@ -17,6 +17,7 @@ from splitbrain.checker.models.registry import model_named
 from splitbrain.checker.names import linearizability_model
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.names import NO_EPOCH
 from splitbrain.harness.folder.results import OutcomeCounts
 from splitbrain.harness.judge.bare_judging import JudgedHistory
 from splitbrain.harness.judge.column_checking import ColumnCheck
@@ -139,7 +140,7 @@ def acknowledged_epochs(columns: OperationColumns) -> tuple[int, ...]:
     epochs: list[int] = np.unique(
         positions.epochs[positions.known & (columns.outcomes == OK)]
     ).tolist()
-    return tuple(epochs)
+    return tuple(epoch for epoch in epochs if epoch != NO_EPOCH)
 
 
 def _refused(columns: OperationColumns, f: str) -> int:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from splitbrain.checker.allowing import with_allowed
 from splitbrain.checker.evidence import Checker, Evidence
 from splitbrain.checker.linearizability.check import check_part
 from splitbrain.checker.linearizability.part.parts import (
@@ -23,6 +24,7 @@ from splitbrain.checker.names import linearizability_model
 from splitbrain.checker.verdict import CheckResult, Verdict, merge
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.system import AllowedAnomaly
 from splitbrain.harness.judge.own_models import make_known
 from splitbrain.harness.pool import workers
 from splitbrain.harness.pool.framed_child import FramedChild
@@ -97,7 +99,8 @@ def check_all(
     jobs = [_prepare(name, evidence) for name in names]
     parts = [part for job in jobs for part in job.parts]
     outcomes = iter(workers.run_parts(parts, limits, give_up=give_up, warm=warm))
-    return [_conclude(job, [next(outcomes) for _ in job.parts]) for job in jobs]
+    allowed = evidence.allowed
+    return [_conclude(job, [next(outcomes) for _ in job.parts], allowed) for job in jobs]
 
 
 def _prepare(name: str, evidence: Evidence) -> _Job:
@@ -123,7 +126,9 @@ def _prepare(name: str, evidence: Evidence) -> _Job:
     return _Job(name, model, split_history, parts)
 
 
-def _conclude(job: _Job, outcomes: Sequence[PartOutcome]) -> CheckResult:
+def _conclude(
+    job: _Job, outcomes: Sequence[PartOutcome], allowed: Sequence[AllowedAnomaly]
+) -> CheckResult:
     if job.refused is not None:
         return _unknown(job.name, job.refused, outcomes)
     if job.model is not None:
@@ -134,7 +139,7 @@ def _conclude(job: _Job, outcomes: Sequence[PartOutcome]) -> CheckResult:
             for part, outcome in zip(job.history_parts, outcomes, strict=True)
         ]
         try:
-            combined = combine(results, job.model)
+            combined = with_allowed(combine(results, job.model), allowed)
         # A defect in combining must not turn a violation into anything less.
         except Exception as error:  # noqa: BLE001
             combined = _uncombined(job.name, results, error)

@@ -13,6 +13,7 @@ import msgspec
 from splitbrain.contracts.committed import CommittedLog, CommittedRecord
 from splitbrain.contracts.errors import UNREADABLE, UsageError
 from splitbrain.contracts.fault import Fault, FaultEvent
+from splitbrain.contracts.member_digest import DigestAnswer
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.manifest import damage
@@ -60,6 +61,8 @@ class RunRecord(msgspec.Struct, frozen=True):
     damage: tuple[str, ...] = ()
     #: Changes of the leader as seen from outside.
     sightings: tuple[LeaderSighting, ...] = ()
+    #: Digests that running members told.
+    digests: tuple[DigestAnswer, ...] = ()
     #: None for other runs, and where it is lost.
     simulation: SimulationRecord | None = None
 
@@ -170,6 +173,7 @@ def load_run(root: Path) -> RunRecord:
         events=events,
         operations=operations,
         sightings=tuple(read_json_lines(folder.leaders, LeaderSighting, problems)),
+        digests=tuple(read_json_lines(folder.digests, DigestAnswer, problems)),
         simulation=read_for_judging(folder, problems),
         scheduled=_scheduled_faults(schedule, folder.schedule, problems),
         faults=tuple(read_json_lines(folder.faults, FaultEvent, problems)),

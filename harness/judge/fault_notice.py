@@ -78,6 +78,31 @@ def notices(windows: Sequence[FaultWindow], record: RunRecord) -> dict[int, Noti
     return found
 
 
+def too_short(record: RunRecord) -> dict[str, str]:
+    """Return the kinds that took effect and of which none lasted until the system notices one.
+
+    Each comes with a sentence. Empty where nothing says how long the system takes.
+    """
+    plan = record.plan
+    if plan is None or plan.noticing is None:
+        return {}
+    longest: dict[str, int] = {}
+    for window in record.windows:
+        if window.verified and not window.spared and window.kind in plan.noticing.kinds:
+            lasted = window.end - window.start
+            longest[window.kind] = max(lasted, longest.get(window.kind, 0))
+    noticing, system = plan.noticing, plan.experiment.system
+    remedy = "only longer ones show what it does then"
+    if noticing.time_limit_s is not None:
+        remedy = f"--time-limit {noticing.time_limit_s:g} draws longer ones"
+    return {
+        kind: f"No fault of kind {kind} was longer than the {noticing.after_s:g} s that {system} "
+        f"takes to notice one, the longest took {lasted / 1e9:.1f} s; {remedy}."
+        for kind, lasted in sorted(longest.items())
+        if lasted <= noticing.after_s * 1e9
+    }
+
+
 # --- roles ----------------------------------------------------------------------------------
 
 

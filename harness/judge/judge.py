@@ -38,6 +38,7 @@ from splitbrain.harness.judge.analysis_process import AnalysisProcess
 from splitbrain.harness.judge.checking import check_all
 from splitbrain.harness.judge.evidence_loader import RunRecord, load_run
 from splitbrain.harness.judge.fault_coverage import coverage_of
+from splitbrain.harness.judge.fault_notice import too_short
 from splitbrain.harness.judge.fault_results import fault_results, with_failovers, with_notices
 from splitbrain.harness.judge.judging_lock import exclusive
 from splitbrain.harness.judge.outcome_counts import acknowledged_epochs, outcome_counts
@@ -49,7 +50,7 @@ from splitbrain.harness.judge.vacuity import vacuous_reasons
 from splitbrain.harness.pool.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from splitbrain.history.course import LAST_PHASE
 from splitbrain.history.fault_windows import longest_unavailability_ns
-from splitbrain.history.plan import PLAN_FILE_ENDINGS, Plan, patch_words, reproduce_command
+from splitbrain.history.plan import PLAN_FILE_ENDINGS, Plan, code_words, reproduce_command
 from splitbrain.systems.registry import system
 from splitbrain.workloads.workload import checkers_fitting, workload
 
@@ -225,7 +226,7 @@ def _reproduce(record: RunRecord) -> str:
     plan = record.plan
     leans = plan.replay_of is not None or Path(plan.experiment.nemesis).suffix in PLAN_FILE_ENDINGS
     if record.is_drawn or (record.is_simulated and leans):
-        return shlex.join(["splitbrain", "replay", str(record.folder.root), *patch_words(plan)])
+        return shlex.join(["splitbrain", "replay", str(record.folder.root), *code_words(plan)])
     return reproduce_command(plan, defaults_of(plan))
 
 
@@ -303,6 +304,7 @@ def _assemble(
         reproduce=_reproduce(record),
         coverage=coverage,
         not_run={} if plan is None else plan.checkers_not_run,
+        too_short=made("The lengths of the faults", lambda: too_short(record), dict[str, str]()),
     )
 
 
@@ -333,12 +335,15 @@ def _evidence(record: RunRecord, faults: Sequence[FaultResult]) -> Evidence:
         operations=tuple(record.operations),
         state_events={node: tuple(events) for node, events in record.state_events.items()},
         committed_logs=record.committed_logs,
+        digests=record.digests,
         voters=len(record.node_names) - len(record.observers),
         observers=frozenset(record.observers),
         faults=record.faults,
         converged=converged and not unhealed,
         members=node_health.single_holders(record, converged=converged and not unhealed),
+        record_forms={} if record.plan is None else record.plan.record_forms,
         functions=dict(record.functions),
+        allowed=() if record.plan is None else record.plan.allowed,
     )
 
 

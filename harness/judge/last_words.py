@@ -1,33 +1,31 @@
-"""Last words of a node's process in its own log, and Python tracebacks anywhere in it.
+"""Last words of a node's process in its own log.
 
 Each language runtime announces a process' end in its own way. Only the last life counts, so logs
 are read from their end, at most ``SEARCHED_BYTES_MAX`` of each: a log may be a gigabyte of
 anything, without a line feed. The caller knows that the process has ended; a line of a process that
 goes on must never count. Sources: the runtimes' own sources and manuals (Go's ``printpanics``, the
 JVM's ``hs_err`` file, Erlang's ``init``, CPython's ``traceback``, glibc's ``assert``); each form
-below was seen.
+below was seen. A system's own forms (``contracts.log_pattern``) come before these.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 import msgspec
 
+from splitbrain.contracts.log_pattern import LogPattern
 from splitbrain.contracts.runtime import KILLED_CODE
 
 #: Of one log, from its end.
 SEARCHED_BYTES_MAX: Final = 64 << 20
 _SHOWN_MAX: Final = 160
-_LINE_BYTES_MAX: Final = 4096
+LINE_BYTES_MAX: Final = 4096
 #: Rank of a line that is only known to be the last one.
 _LAST_LINE: Final = -9
-_BLOCK_BYTES: Final = 1 << 22
-#: Limits of a traceback's excerpt.
-_EXCERPT_BYTES_MAX: Final = 1 << 16
-_EXCERPT_LINES_MAX: Final = 60
-_TRACEBACK: Final = b"Traceback (most recent call last)"
+BLOCK_BYTES: Final = 1 << 22
+TRACEBACK: Final = b"Traceback (most recent call last)"
 _LOG_SUFFIXES: Final = frozenset({".log", ".txt", ".out", ".err"})
 #: Lines after the recognised one that may hold its message.
 _FOLLOWING_MAX: Final = 60
@@ -58,7 +56,7 @@ _TELLING: Final = (
     _Form(b"Kernel pid terminated"),
     _Form(b"init terminating in do_boot"),
     # Python
-    _Form(_TRACEBACK),
+    _Form(TRACEBACK),
     _Form(b"Fatal Python error: "),
     # Rust
     _Form(b"panicked at ", re.compile(rb"\bthread .{1,120}panicked at ")),
@@ -134,31 +132,38 @@ def node_logs(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def last_words(run_folder: Path, node: str, exit_code: int | None) -> LastWords | None:
+def last_words(
+    run_folder: Path, node: str, exit_code: int | None, own: Sequence[LogPattern] = ()
+) -> LastWords | None:
     """Return the last words in a node's logs; None where it printed nothing.
 
-    A process with the exit code of a killed one says nothing of its own.
+    A process with the exit code of a killed one says nothing of its own. ``own`` are the patterns
+    of its system.
     """
+    # Any line may be one of them.
+    forms = tuple(_Form(b"\n", each.compiled()) for each in own if not each.harmless)
     logs = list(node_logs(run_folder / "nodes" / node))
-    found = [place for path in logs if (place := _last(path, exit_code)) is not None]
+    found = [place for path in logs if (place := _last(path, exit_code, forms)) is not None]
     # The most telling of all logs; among equals the log that was written last.
     found.sort(key=lambda place: (place.rank, place.path.stat().st_mtime_ns))
     return _last_words(found[-1], run_folder) if found else None
 
 
-def _last(path: Path, exit_code: int | None) -> _Found | None:
+def _last(path: Path, exit_code: int | None, own: tuple[_Form, ...]) -> _Found | None:
     size = path.stat().st_size
     start = max(0, size - SEARCHED_BYTES_MAX)
     with path.open("rb") as file:
         file.seek(start)
         text = file.read(SEARCHED_BYTES_MAX)
-    ranks = (_TELLING, _HINTING)
+    ranks = (own, _TELLING, _HINTING)
+    if own and not text.endswith(b"\n"):
+        text += b"\n"  # by which a line is found
     if exit_code == KILLED_CODE:
         ranks = (_KILLING,)
     elif exit_code in _IN_ORDER:
         ranks = ()
     for rank, forms in enumerate(ranks):
-        offset = max(_last_of(form, text) for form in forms)
+        offset = max((_last_of(form, text) for form in forms), default=-1)
         if offset >= 0:
             return _Found(path, start + offset, -rank)
     ended = text.rstrip()
@@ -182,13 +187,13 @@ def _last_of(form: _Form, text: bytes) -> int:
 
 
 def _line_start(text: bytes, at: int) -> int:
-    """Return the start of the line around a place, at most ``_LINE_BYTES_MAX`` before it."""
-    near = max(0, at - _LINE_BYTES_MAX)
+    """Return the start of the line around a place, at most ``LINE_BYTES_MAX`` before it."""
+    near = max(0, at - LINE_BYTES_MAX)
     return max(near, text.rfind(b"\n", near, at) + 1)
 
 
 def _line(text: bytes, start: int) -> bytes:
-    line = text[start : start + 2 * _LINE_BYTES_MAX]
+    line = text[start : start + 2 * LINE_BYTES_MAX]
     return line.split(b"\n", 1)[0].rstrip(b"\r")
 
 
@@ -196,7 +201,7 @@ def _last_words(found: _Found, run_folder: Path) -> LastWords:
     with found.path.open("rb") as file:
         line = 1 + _line_feeds(file, found.offset)
         file.seek(found.offset)
-        lines = file.read(_LINE_BYTES_MAX * 4).splitlines()
+        lines = file.read(LINE_BYTES_MAX * 4).splitlines()
     name = found.path.relative_to(run_folder).as_posix()
     return LastWords(_words(lines), name, line, found.rank != _LAST_LINE)
 
@@ -204,28 +209,28 @@ def _last_words(found: _Found, run_folder: Path) -> LastWords:
 def _line_feeds(file: BinaryIO, before: int) -> int:
     file.seek(0)
     count, left = 0, before
-    while left > 0 and (block := file.read(min(left, _BLOCK_BYTES))):
+    while left > 0 and (block := file.read(min(left, BLOCK_BYTES))):
         count += block.count(b"\n")
         left -= len(block)
     return count
 
 
 def _words(lines: list[bytes]) -> str:
-    first = lines[0][:_LINE_BYTES_MAX]
-    if _TRACEBACK in first:
-        return _printable(_exception(first, lines[1:]))
+    first = lines[0][:LINE_BYTES_MAX]
+    if TRACEBACK in first:
+        return printable(_exception(first, lines[1:]))
     if _MESSAGE_FOLLOWS.search(first):
         message = next((line for line in lines[1:8] if line.strip(b" #\r\t=")), b"")
-        return _printable(first.rstrip(b" :\r") + b": " + message.strip(b" #\r\t"))
-    return _printable(first)
+        return printable(first.rstrip(b" :\r") + b": " + message.strip(b" #\r\t"))
+    return printable(first)
 
 
 def _exception(first: bytes, following: list[bytes]) -> bytes:
     if b"\\n" in first:  # a JSON line holds the whole traceback
-        inside = first.split(_TRACEBACK, 1)[1].split(b'"')[0]
+        inside = first.split(TRACEBACK, 1)[1].split(b'"')[0]
         parts = [part.strip() for part in inside.split(b"\\n") if part.strip()]
         return parts[-1] if parts else first
-    indent = first.index(_TRACEBACK)
+    indent = first.index(TRACEBACK)
     for line in following[:_FOLLOWING_MAX]:
         body = line[indent:]
         if body.strip() and not body.startswith(b" "):
@@ -233,51 +238,10 @@ def _exception(first: bytes, following: list[bytes]) -> bytes:
     return first
 
 
-def _printable(line: bytes) -> str:
+def printable(line: bytes) -> str:
+    """Return a line of a log for a sentence, cut where it is long."""
     text = "".join(
         character if character.isprintable() else " "
         for character in line.decode("utf-8", "replace")
     ).strip()
     return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
-
-
-def first_traceback(path: Path) -> list[str] | None:
-    """Return the first Python traceback of a log, up to the line that names the exception.
-
-    The whole log is searched, a block at a time: a line may have no end.
-    """
-    with path.open("rb") as file:
-        position = 0
-        kept = b""
-        while block := file.read(_BLOCK_BYTES):
-            found = (kept + block).find(_TRACEBACK)
-            if found >= 0:
-                at = position - len(kept) + found
-                start = max(0, at - _LINE_BYTES_MAX)
-                file.seek(start)
-                # From the beginning of the line, where that is near.
-                start += file.read(at - start).rfind(b"\n") + 1
-                file.seek(start)
-                text = file.read(_EXCERPT_BYTES_MAX)
-                lines = iter(text.splitlines(keepends=True))
-                return _excerpt(next(lines), lines)
-            position += len(block)
-            kept = block[-len(_TRACEBACK) + 1 :]
-    return None
-
-
-def _excerpt(first: bytes, following: Iterator[bytes]) -> list[str]:
-    """Return lines from the traceback's first to the first that is not indented."""
-    if b"\\n" in first:  # a JSON line holds the whole traceback
-        text = first.decode("utf-8", "replace").split(_TRACEBACK.decode(), 1)[1].lstrip(":")
-        parts = [part for part in text.split('"')[0].split("\\n") if part.strip()]
-        return [_TRACEBACK.decode(), *parts[: _EXCERPT_LINES_MAX - 1]]
-    lines = [first.decode("utf-8", "replace").rstrip()]
-    indent = first.index(_TRACEBACK)
-    for line in following:
-        text = line.decode("utf-8", "replace").rstrip()
-        lines.append(text)
-        body = text[indent:]
-        if (body and not body.startswith(" ")) or len(lines) >= _EXCERPT_LINES_MAX:
-            break
-    return lines

@@ -1,7 +1,8 @@
-"""Judgement of the nodes: their own conduct (exits, fatal errors, tracebacks) and their agreement.
+"""Judgement of the nodes: their own conduct (exits, fatal errors, logs) and their agreement.
 
 An exit is a failure of the system unless a recorded fault on that node asks for it and the stated
-reason is the fault's; a traceback always is one. Sources within the run folder, the most trusted
+reason is the fault's; a traceback always is one, and so is a line that the system's own patterns
+call a defect, but for what they call harmless. Sources within the run folder, the most trusted
 first: the watch over the nodes (``phases.jsonl``), state events (restarts, ``fatal``, ``stopped``)
 and fault windows, the nodes' logs. A node without any trace is ``unknown``, never healthy; where
 the record of faults is damaged, nobody is blamed.
@@ -13,19 +14,20 @@ issue 18, section 4.
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.log_pattern import LogPattern
 from splitbrain.contracts.runtime import KILLED_CODE
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.plan_checkers import reads_speak_for
 from splitbrain.harness.folder.results import NODE_CHECKER
 from splitbrain.harness.judge.evidence_loader import RunRecord
-from splitbrain.harness.judge.last_words import LastWords, first_traceback, last_words, node_logs
+from splitbrain.harness.judge.last_words import LastWords, last_words, node_logs
+from splitbrain.harness.judge.log_defects import log_defects
 from splitbrain.history.fault_windows import FaultWindow
 from splitbrain.systems.registry import system
 
@@ -57,7 +59,8 @@ def judge_nodes(record: RunRecord) -> CheckResult:
         for exit_ in ended:
             blames = known and (failed is None or (exit_["time"] or 0) < failed)
             (violations if blames else unexplained).append(exit_)
-        violations += _tracebacks(node, record.folder.root / "nodes" / node)
+        folder = record.folder.root / "nodes" / node
+        violations += log_defects(node, folder, _patterns(record), windows)
     silent = [
         node
         for node in record.node_names
@@ -117,7 +120,7 @@ def _watched_exits(
         if phase.phase != "node-exited" or phase.node != node:
             continue
         why = _stated_reason(events, phase.time) or phase.detail
-        ending = last_words(record.folder.root, node, phase.exit_code)
+        ending = last_words(record.folder.root, node, phase.exit_code, _patterns(record))
         if ending is not None and not ending.is_recognised:
             # The log's end may be another life's, and adds nothing to a stated reason.
             is_other = _has_lived_since(record, windows, node, phase.time)
@@ -131,6 +134,10 @@ def _watched_exits(
         yield _with_ending(
             _violation("node-exited", node, phase.time, what + _despite(asking)), ending
         )
+
+
+def _patterns(record: RunRecord) -> Sequence[LogPattern]:
+    return () if record.plan is None else record.plan.log_patterns
 
 
 def _has_lived_since(
@@ -254,21 +261,6 @@ def _explained(ending: Sequence[FaultWindow], time: int | None) -> bool:
 def _violation(kind: str, node: str, time: int | None, what: str) -> dict[str, Any]:
     when = "" if time is None else f" {time / 1e9:.3f} s into the run"
     return {"kind": kind, "node": node, "time": time, "sentence": f"Node {node} {what}{when}."}
-
-
-def _tracebacks(node: str, folder: Path) -> Iterator[dict[str, Any]]:
-    for path in node_logs(folder):
-        excerpt = first_traceback(path)
-        if excerpt is None:
-            continue
-        last = excerpt[-1].strip()
-        yield {
-            "kind": "traceback",
-            "node": node,
-            "file": path.name,
-            "text": "\n".join(excerpt),
-            "sentence": f"Node {node} wrote a traceback to {path.name}: {last}",
-        }
 
 
 def disagreement(record: RunRecord) -> str | None:

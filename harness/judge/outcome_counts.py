@@ -6,6 +6,7 @@ Computed from the run folder's own records, so that a verdict never waits for an
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from splitbrain.contracts.names import NO_EPOCH
 from splitbrain.harness.folder.results import OutcomeCounts
 from splitbrain.history.functions import USUAL, Functions, was_refused
 from splitbrain.history.records import PairedOperation
@@ -53,5 +54,7 @@ def acknowledged_epochs(operations: Iterable[PairedOperation]) -> set[int]:
     return {
         operation.position[0]
         for operation in operations
-        if operation.type == "ok" and operation.position is not None
+        if operation.type == "ok"
+        and operation.position is not None
+        and operation.position[0] != NO_EPOCH
     }

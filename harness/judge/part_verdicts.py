@@ -4,7 +4,7 @@ The verdict is on linearizability alone; the history is never in this process, a
 stays as it is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +14,8 @@ from rich.text import Text
 
 from splitbrain.checker.models.registry import MODELS
 from splitbrain.checker.names import linearizability_model
-from splitbrain.checker.verdict import Verdict, merge
-from splitbrain.contracts.analysis.parts import PartsAnswer, PartsRequest
+from splitbrain.checker.verdict import ALLOWED, Verdict, merge
+from splitbrain.contracts.analysis.parts import PartCount, PartsAnswer, PartsRequest
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.harness.console.plain_text import printable
@@ -26,7 +26,7 @@ from splitbrain.harness.folder.results import counted, exit_code
 from splitbrain.harness.folder.store import find_run
 from splitbrain.harness.judge.judging_lock import exclusive
 from splitbrain.harness.pool.spark_child import ask_spark
-from splitbrain.history.plan import decode_plan
+from splitbrain.history.plan import Plan, decode_plan
 from splitbrain.history.run_folder import RunFolder
 
 JUDGING_PARTS: Final = "judging part by part with Spark"
@@ -41,7 +41,8 @@ def judge_parts(runs: Sequence[Path], console: Console) -> int:
         HarnessError: Spark failed.
     """
     folders = [find_run(run) for run in runs]
-    models = [_models(folder) for folder in folders]
+    plans = [_plan(folder) for folder in folders]
+    models = [_models(folder, plan) for folder, plan in zip(folders, plans, strict=True)]
     for folder in folders:
         if changed := damage(folder):
             raise UsageError(
@@ -50,43 +51,65 @@ def judge_parts(runs: Sequence[Path], console: Console) -> int:
             )
     worst = Verdict.VALID
     waiting = Waiting(console)
-    for folder, named in zip(folders, models, strict=True):
+    for folder, plan, named in zip(folders, plans, models, strict=True):
         with exclusive(folder.root, waiting.during, Stop()), waiting.during(JUDGING_PARTS):
             answer = _ask(folder, named)
-        for line in answer_lines(answer):
+        allowed = _allowed(plan)
+        for line in answer_lines(answer, allowed):
             console.print(Text(printable(line)), soft_wrap=True)
-        worst = merge([worst, verdict_of(answer)])
+        worst = merge([worst, verdict_of(answer, allowed)])
     return exit_code(worst, vacuous=False, harness_failed=False)
 
 
-def verdict_of(answer: PartsAnswer) -> Verdict:
-    """Return the worst verdict; a damaged history proves nothing."""
+def verdict_of(answer: PartsAnswer, allowed: Mapping[str, str] | None = None) -> Verdict:
+    """Return the worst verdict; a damaged history proves nothing.
+
+    ``allowed``: models whose violations the system documents, each with where it does.
+    """
     doubts = [Verdict.UNKNOWN] if answer.damage or not answer.counts else []
-    return merge([*(Verdict(count.verdict) for count in answer.counts), *doubts])
+    alarms = [count for count in answer.counts if not _is_allowed(count, allowed or {})]
+    return merge([*(Verdict(count.verdict) for count in alarms), *doubts])
 
 
-def answer_lines(answer: PartsAnswer) -> list[str]:
-    """Return the lines on one run, the verdict last."""
+def answer_lines(answer: PartsAnswer, allowed: Mapping[str, str] | None = None) -> list[str]:
+    """Return the lines on one run, the verdict last; ``allowed`` as of ``verdict_of``."""
+    allowed = allowed or {}
     lines = [
         f"linearizability:{count.model}: {counted(count.parts, 'part')} "
         f"({counted(count.operations, 'operation')}) {count.verdict}"
+        + (f", {ALLOWED}: {allowed[count.model]}" if _is_allowed(count, allowed) else "")
         for count in answer.counts
     ]
     lines += [f"  {example.verdict}: {example.reason}" for example in answer.examples]
     lines += [f"  not read: {sentence}" for sentence in answer.damage]
     if not answer.counts:
         lines.append("There is no operation to judge.")
-    return [*lines, f"{verdict_of(answer).value.upper()}, of linearizability alone"]
+    return [*lines, f"{verdict_of(answer, allowed).value.upper()}, of linearizability alone"]
 
 
-def _models(folder: RunFolder) -> tuple[str, ...]:
+def _is_allowed(count: PartCount, allowed: Mapping[str, str]) -> bool:
+    return count.verdict == Verdict.INVALID.value and count.model in allowed
+
+
+def _allowed(plan: Plan) -> dict[str, str]:
+    return {
+        model: anomaly.why
+        for anomaly in plan.allowed
+        if (model := linearizability_model(anomaly.checker))
+    }
+
+
+def _plan(folder: RunFolder) -> Plan:
     try:
-        plan = decode_plan(folder.plan.read_bytes())
+        return decode_plan(folder.plan.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(
             f"the plan of {folder.root} cannot be read, so its checkers are unknown",
             "Name a run folder with its plan.json",
         ) from error
+
+
+def _models(folder: RunFolder, plan: Plan) -> tuple[str, ...]:
     models = [model for name in plan.checkers if (model := linearizability_model(name))]
     if not models:
         raise UsageError(

@@ -9,7 +9,7 @@ system's doing.
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from splitbrain.checker.names import STATE_EVENTS, can_judge
+from splitbrain.checker.names import MEMBER_DIGESTS, STATE_EVENTS, can_judge
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.manifest import is_unsealed
@@ -110,7 +110,7 @@ def _silent_nodes(record: RunRecord) -> Iterator[str]:
         silent = [node for node in record.node_names if node not in record.state_events]
         if silent:
             yield f"There are no state events of {', '.join(silent)}."
-    without_logs = {STATE_EVENTS} if plan.declares_state_events else set[str]()
+    without_logs = {MEMBER_DIGESTS, *([STATE_EVENTS] if plan.declares_state_events else [])}
     needs_logs = any(not can_judge(name, without_logs) for name in plan.checkers)
     # A world that ended at a violation was never healed, and could leave no logs.
     if needs_logs and not record.living and not record.ended_at_violation:

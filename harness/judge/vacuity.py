@@ -7,6 +7,8 @@ is worse than a red one: it is believed. A violation stands above them. Source: 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from splitbrain.contracts.names import NO_EPOCH
+from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.results import FaultResult, counted
 from splitbrain.harness.judge.evidence_loader import RunRecord
@@ -26,7 +28,7 @@ def vacuous_reasons(record: RunRecord, faults: Sequence[FaultResult]) -> tuple[s
         too_few_faults_bit(faults),
         no_operation_met_a_fault(windows, record.operations),
         nothing_committed_after_last_heal(windows, record.operations, record.functions),
-        *kinds_without_results(record.operations),
+        *_too_few_results(record),
         state_events_missing(record.state_events, record.operations, record.functions)
         if declares
         else None,
@@ -37,6 +39,17 @@ def vacuous_reasons(record: RunRecord, faults: Sequence[FaultResult]) -> tuple[s
             0, f"The plan has {counted(planned, 'fault')}, the run folder knows of {len(faults)}."
         )
     return tuple(reason for reason in reasons if reason is not None)
+
+
+def _too_few_results(record: RunRecord) -> list[str]:
+    plan = record.plan
+    if plan is not None and plan.driven_by is not None:
+        return test_without_results(record.operations)
+    reasons = kinds_without_results(record.operations)
+    if plan is not None and plan.experiment.runtime == SIMULATED:
+        return reasons
+    hint = few_answers(record.operations)
+    return [*reasons, hint] if reasons and hint else reasons
 
 
 def too_few_faults_bit(faults: Sequence[FaultResult]) -> str | None:
@@ -113,6 +126,31 @@ def kinds_without_results(operations: Sequence[PairedOperation]) -> list[str]:
     ]
 
 
+def few_answers(operations: Sequence[PairedOperation]) -> str | None:
+    """Return a hint if a kind of the load never succeeded, and most of the load failed."""
+    load = [operation for operation in operations if not operation.final]
+    succeeded = [operation.f for operation in load if operation.type == "ok"]
+    if len(succeeded) * 2 >= len(load) or {*succeeded} == {operation.f for operation in load}:
+        return None
+    errors = Counter(operation.error or operation.type for operation in load)
+    del errors["ok"]
+    listed = ", ".join(f"{error} {count}" for error, count in errors.most_common(2))
+    return (
+        f"Most operations failed or got no answer ({listed}); where machine or system are too slow "
+        "for the load, a lower --rate or a longer --operation-timeout helps."
+    )
+
+
+def test_without_results(operations: Sequence[PairedOperation]) -> list[str]:
+    """Return a reason if nothing succeeded in a run whose steps are those of a user's test.
+
+    It asks each thing once, and asserts itself what must succeed.
+    """
+    if any(operation.type == "ok" and not operation.final for operation in operations):
+        return []
+    return ["No operation of the test succeeded."]
+
+
 def state_events_missing(
     state_events: Mapping[str, Sequence[StateEvent]],
     operations: Sequence[PairedOperation],
@@ -128,7 +166,9 @@ def state_events_missing(
     acknowledged = {
         operation.position[0]
         for operation in operations
-        if operation.position is not None and _is_change(operation, functions)
+        if operation.position is not None
+        and operation.position[0] != NO_EPOCH
+        and _is_change(operation, functions)
     }
     if not state_events and any(_is_change(operation, functions) for operation in operations):
         return "The system promises state events and wrote none."

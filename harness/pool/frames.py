@@ -11,8 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
+from splitbrain.plugins.files import find_modules_of_files
+
 #: Length prefix of a frame.
 _HEADER = struct.Struct(">Q")
+
+# An adapter that a user's file holds is sent to children too, and these have not loaded the file.
+find_modules_of_files()
 
 
 def frame(message: Any) -> bytes:

@@ -10,7 +10,7 @@ from splitbrain.checker.verdict import CheckResult
 if TYPE_CHECKING:
     from splitbrain.harness.pool.workers import PartOutcome
 
-#: Seconds that one part of one checker may take, and mebibytes of memory.
+#: Seconds of a processor that one part of one checker may take, and mebibytes of memory.
 TIME_BUDGET_S = 60.0
 MEMORY_BUDGET_MIB = 2048
 #: More workers than any machine has use for.
@@ -20,7 +20,7 @@ JOBS_MAX = 256
 class Limits(msgspec.Struct, frozen=True):
     """Time, memory and processes that a judgement, or other work in parts, may use."""
 
-    #: Seconds that one part may take.
+    #: Seconds of a processor that one part may take.
     time_budget_s: float
     #: Mebibytes of memory that one part may take.
     memory_budget_mib: int

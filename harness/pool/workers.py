@@ -7,7 +7,6 @@ it must never look like a part that found nothing. Source: design, section 3; is
 """
 
 import selectors
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -18,13 +17,13 @@ from splitbrain.harness.pool.forked_process import can_fork
 from splitbrain.harness.pool.framed_child import FramedChild
 from splitbrain.harness.pool.limits import Limits
 from splitbrain.harness.pool.worker_process import work
-from splitbrain.history.process_budget import resident_mib
+from splitbrain.history.process_budget import PartClock, resident_mib
 
 _MODULE = f"{__package__}.worker_process"
 _GONE = "crashed before it began"
 #: How often running parts are looked at.
 _POLL_INTERVAL_S = 0.05
-#: Time that a part gets beyond its budget to notice by itself that it is used up.
+#: Processor time that a part gets beyond its budget to notice by itself that it is used up.
 _GRACE_S = 2.0
 #: A fresh interpreter that does not report in this time is taken for broken; generous, since the
 #: machine may be busy with the run itself.
@@ -76,7 +75,7 @@ class Worker(Generic[_Name]):
         self.done = 0
         #: The caller's name of the part at work; None while idle or starting.
         self.part: _Name | None = None
-        self._since = time.monotonic()
+        self._clock = PartClock(self.child.process_id)
         self._memory_mib_max = 0.0
         #: Why the part could not be sent.
         self._unsendable: str | None = None
@@ -88,7 +87,8 @@ class Worker(Generic[_Name]):
 
     def start(self, name: _Name, function: str, payload: Any) -> None:
         """Send it a part, which ``overrun`` ends if it cannot be sent."""
-        self.part, self._since, self._memory_mib_max = name, time.monotonic(), 0.0
+        self.part, self._memory_mib_max = name, 0.0
+        self._clock = PartClock(self.child.process_id)
         try:
             self.child.send((function, payload))
         except OSError:
@@ -122,7 +122,8 @@ class Worker(Generic[_Name]):
                 self.child.end()
                 return self._failed(f"crashed: its answer cannot be read: {error}")
             if state == "ready":
-                self.is_ready, self._since = True, time.monotonic()
+                self.is_ready = True
+                self._clock = PartClock(self.child.process_id)
             elif state == "done":
                 self.done += 1
                 return self._outcome(value, None)
@@ -133,15 +134,14 @@ class Worker(Generic[_Name]):
         """An outcome if the part cannot be sent or has left its budget; then it is of no use."""
         if self._unsendable is not None:
             return self._failed(self._unsendable)
-        elapsed = time.monotonic() - self._since
         if not self.is_ready:
-            if elapsed > _START_TIMEOUT_S:
+            if self._clock.wall_s > _START_TIMEOUT_S:
                 return self._failed(f"its worker did not start within {_START_TIMEOUT_S:g} s")
             return None
         if self.part is None:
             return None
         self._memory_mib_max = max(self._memory_mib_max, self._held_mib)
-        if elapsed > self._time_budget_s + _GRACE_S:
+        if self._clock.is_used_up(self._time_budget_s + _GRACE_S):
             return self._failed(f"time budget of {self._time_budget_s:g} s used up, stopped")
         if self._memory_mib_max > self._memory_budget_mib:
             return self._failed(f"memory budget of {self._memory_budget_mib} MiB used up, stopped")
@@ -163,7 +163,7 @@ class Worker(Generic[_Name]):
         return PartOutcome(
             value=value,
             failure=failure,
-            seconds=time.monotonic() - self._since,
+            seconds=self._clock.wall_s,
             memory_mib_max=max(self._memory_mib_max, self._held_mib),
         )
 

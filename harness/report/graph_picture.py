@@ -4,7 +4,7 @@ Columns follow real time, red arrows are the contradiction. Any graph is drawn, 
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,8 +19,9 @@ _COLUMN_PX = 306
 _ROW_PX = 92
 _BOX_WIDTH_PX = 172
 _BOX_HEIGHT_PX = 48
-#: Room at the sides for arrows between boxes of one column, and their labels.
+#: Room at a side for arrows between boxes of the column there, and their labels; and without such.
 _SIDE_PX = 140
+_EDGE_PX = 6
 _MARGIN_PX = 26
 #: Between arrows that leave one box.
 _EXIT_PX = 15
@@ -58,13 +59,11 @@ def draw_graph(data: Mapping[str, Any], identifier: str) -> Markup:
     graph = essence(data)
     if not graph.number_of_nodes():
         return Markup()
-    columns = _columns(graph)
-    places = _places(columns, _side_px(graph, columns))
-    width = max(x for x, _ in places.values()) + _BOX_WIDTH_PX + _side_px(graph, columns)
+    edges = _edges(graph)
+    places, right_px = _placed(_places(_columns(graph)), edges)
+    width = max(x for x, _ in places.values()) + _BOX_WIDTH_PX + right_px
     height = max(y for _, y in places.values()) + _BOX_HEIGHT_PX + _MARGIN_PX
-    arrows = [
-        _arrow(edge, places[edge.source], places[edge.target], identifier) for edge in _edges(graph)
-    ]
+    arrows = [_arrow(edge, places[edge.source], places[edge.target], identifier) for edge in edges]
     return picture(
         width,
         height,
@@ -167,12 +166,7 @@ def _columns(graph: "nx.MultiDiGraph[int]") -> dict[int, int]:
     return columns
 
 
-def _side_px(graph: "nx.MultiDiGraph[int]", columns: Mapping[int, int]) -> float:
-    beside = any(columns[source] == columns[target] for source, target in graph.edges())
-    return _SIDE_PX if beside else 6
-
-
-def _places(columns: Mapping[int, int], left_px: float) -> dict[int, Place]:
+def _places(columns: Mapping[int, int]) -> dict[int, Place]:
     filled: dict[int, int] = {}
     places: dict[int, Place] = {}
     for index, column in columns.items():
@@ -180,8 +174,21 @@ def _places(columns: Mapping[int, int], left_px: float) -> dict[int, Place]:
         filled[column] = row + 1
         # Every other column sits lower, so that an arrow over a column passes between boxes.
         lower = _ROW_PX / 2 if column % 2 else 0
-        places[index] = (column * _COLUMN_PX + left_px, row * _ROW_PX + lower + _MARGIN_PX)
+        places[index] = (column * _COLUMN_PX, row * _ROW_PX + lower + _MARGIN_PX)
     return places
+
+
+def _placed(places: Mapping[int, Place], edges: Sequence[_Edge]) -> tuple[dict[int, Place], float]:
+    """Return the places with the room left of them that arrows need, and the room at the right."""
+    last = max(x for x, _ in places.values())
+    beside = [
+        (x, y, below)
+        for (x, y), (other, below) in ((places[each.source], places[each.target]) for each in edges)
+        if x == other
+    ]
+    left_px = _SIDE_PX if any(not x and below <= y for x, y, below in beside) else _EDGE_PX
+    right_px = _SIDE_PX if any(x == last and below > y for x, y, below in beside) else _EDGE_PX
+    return {index: (x + left_px, y) for index, (x, y) in places.items()}, right_px
 
 
 def _attributes(graph: "nx.MultiDiGraph[int]", index: int) -> dict[str, Any]:

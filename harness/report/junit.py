@@ -27,6 +27,8 @@ def to_junit(results: Results) -> bytes:
     }
     if results.not_run:
         properties["not_run"] = "; ".join(f"{name}: {why}" for name, why in results.not_run.items())
+    if results.too_short:
+        properties["too_short"] = " ".join(results.too_short.values())
     suite = JunitSuite(results.test, results.run, properties)
     class_name = f"splitbrain.{results.test}"
     for result in results.checkers:
@@ -36,6 +38,8 @@ def to_junit(results: Results) -> bytes:
             case.add("failure", "invalid", result.reason, body)
         elif result.verdict is Verdict.UNKNOWN:
             case.add("error", "unknown", result.reason, body)
+        elif result.allowed:
+            case.note(result.reason)
     case = suite.case(class_name, "vacuity")
     if results.vacuous:
         case.add("failure", "vacuous", results.vacuous[0], "\n".join(results.vacuous))

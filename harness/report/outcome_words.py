@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from splitbrain.harness.folder.results import Results, counted
+from splitbrain.harness.folder.results import CLIENT_OVERDUE, OVERDUE_HINT, Results, counted
 
 #: Column of the compare-and-sets that found another value than they expected.
 _REFUSED = "mismatches"
@@ -27,7 +27,7 @@ def outcome_table(results: Results) -> list[tuple[str, ...]]:
 
 
 def failures(results: Results) -> Iterable[str]:
-    """Yield why operations had no success, one sentence per kind and outcome."""
+    """Yield why operations had no success, one sentence per kind and outcome, and a hint."""
     for kind, counts in sorted(results.operations.items()):
         for verb, meaning, number, by_error in (
             ("failed", "certainly did not happen", counts.fail, counts.fail_by_error),
@@ -41,3 +41,9 @@ def failures(results: Results) -> Iterable[str]:
                 listed += f" and {counted(more, 'more class', 'more classes')}"
             share = f"{100 * number / counts.total:.3g} %"
             yield f"{share} of {kind} operations {verb} ({meaning}): {listed}"
+    if any(
+        CLIENT_OVERDUE in errors
+        for counts in results.operations.values()
+        for errors in (counts.fail_by_error, counts.info_by_error)
+    ):
+        yield f"Of {CLIENT_OVERDUE}: {OVERDUE_HINT}"

@@ -146,7 +146,8 @@ def _observations(results: Results) -> list[tuple[str, str]]:
         for result in results.checkers
         for observation in result.observations
     ]
-    return observations[:_OBSERVATIONS_MAX]
+    lengths = [("faults", sentence) for sentence in results.too_short.values()]
+    return [*lengths, *observations][:_OBSERVATIONS_MAX]
 
 
 def _coverage(results: Results) -> AnalysisTable | None:

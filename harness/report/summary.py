@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from splitbrain.checker.verdict import Verdict
+from splitbrain.checker.verdict import ALLOWED, Verdict
 from splitbrain.contracts.analysis.run import RunAnalysis
 from splitbrain.harness.console.plain_text import markdown, printable
 from splitbrain.harness.console.standard_streams import forget_output, write_bytes
@@ -32,6 +32,7 @@ _VERDICT_STYLE = {
     Verdict.UNKNOWN: "bold yellow",
     Verdict.INVALID: "bold red",
 }
+_ALLOWED_STYLE = "bold cyan"
 _HEADLINE_STYLE = {"VALID": "bold black on green", "INVALID": "bold white on red"}
 #: Lines for programs and files are never wrapped.
 _PLAIN_WIDTH = 100_000
@@ -89,7 +90,7 @@ def render(results: Results, console: Console) -> None:
         bitten = sum(fault.verified for fault in results.faults)
         title = f"Faults ({bitten} of {len(results.faults)} took effect)"
         _print_block(console, title, _faults_table(results.faults))
-        for sentence in unnoticed(results.faults):
+        for sentence in unnoticed(results):
             console.print(Padding(Text(printable(sentence), style="yellow"), (0, 0, 0, 2)))
         if hit_a_leader(results.faults):
             console.print(Padding(Text(LEADER_NOTE, style="dim"), (0, 0, 0, 2)))
@@ -147,7 +148,7 @@ def to_markdown(results: Results, analysis: RunAnalysis | None = None) -> str:
         )
         if hit_a_leader(results.faults):
             lines += ["", markdown(LEADER_NOTE)]
-        lines += [line for text in unnoticed(results.faults) for line in ("", markdown(text))]
+        lines += [line for text in unnoticed(results) for line in ("", markdown(text))]
         if results.coverage is not None:
             kinds = sorted({fault.kind for fault in results.faults})
             cells = coverage_rows(results.coverage, kinds)
@@ -156,7 +157,7 @@ def to_markdown(results: Results, analysis: RunAnalysis | None = None) -> str:
         "Checkers",
         ("checker", "verdict", "reason"),
         [
-            *((result.checker, result.verdict.value, result.reason) for result in results.checkers),
+            *((result.checker, result.word, result.reason) for result in results.checkers),
             *((name, _NOT_RUN, reason) for name, reason in results.not_run.items()),
         ],
     )
@@ -219,14 +220,15 @@ def _faults_table(faults: Sequence[FaultResult]) -> Table:
     return table
 
 
-def unnoticed(faults: Iterable[FaultResult]) -> list[str]:
-    """Return a sentence for each fault that took effect and that the system did not notice."""
-    return [
+def unnoticed(results: Results) -> list[str]:
+    """Return sentences about what took effect and was not noticed, or could not be."""
+    silent = [
         f"Fault {fault.index} ({fault.kind}:{fault.target}) took effect, but the system noticed "
         f"nothing: {fault.notice}."
-        for fault in faults
+        for fault in results.faults
         if fault.is_unnoticed
     ]
+    return [*silent, *results.too_short.values()]
 
 
 def _cluster_rows(results: Results) -> list[tuple[str, str]]:
@@ -277,13 +279,18 @@ def _checkers_table(results: Results) -> Table:
     table.add_column(overflow="fold")
     rows = [
         *(
-            (result.verdict.value, _VERDICT_STYLE[result.verdict], result.checker, result.reason)
+            (
+                result.word,
+                _ALLOWED_STYLE if result.word == ALLOWED else _VERDICT_STYLE[result.verdict],
+                result.checker,
+                result.reason,
+            )
             for result in results.checkers
         ),
         *((_NOT_RUN, "yellow", name, reason) for name, reason in results.not_run.items()),
     ]
-    for verdict, style, name, reason in rows:
-        table.add_row(Text(verdict, style=style), Text(printable(name)), Text(printable(reason)))
+    for word, style, name, reason in rows:
+        table.add_row(Text(word, style=style), Text(printable(name)), Text(printable(reason)))
     return table
 
 

@@ -8,11 +8,14 @@ import threading
 import traceback
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from types import TracebackType
 from typing import cast
 
+from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.harness.console.stop import Stop
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.plugins.blame import authors_error
 
 #: Where the traceback of a defect of ours is kept.
 DEFECT_FILE = "defect.txt"
@@ -32,7 +35,7 @@ class Attempts:
         except HarnessError as error:
             self._stop.fail(error)
         # Whatever is wrong in us or in an adapter must cost neither the verdict nor the clean-up.
-        except Exception as error:  # noqa: BLE001
+        except (Exception, SystemExit) as error:  # noqa: BLE001
             self.defect(error)
         else:
             return True
@@ -46,18 +49,30 @@ class Attempts:
 
     @contextmanager
     def watching_threads(self) -> Generator[None]:
-        """Have a thread's death told while the context lasts: what it watched is unwatched now."""
+        """Have a thread's death told while the context lasts: what it watched is unwatched now.
+
+        Threads of others, such as a test's own, are left to who watched them before.
+        """
         before = threading.excepthook
 
         def on_death(arguments: threading.ExceptHookArgs) -> None:
-            if arguments.exc_value is not None:
+            if arguments.exc_value is not None and _is_ours(arguments.exc_traceback):
                 self.defect(arguments.exc_value)
+            else:
+                before(arguments)
 
         threading.excepthook = on_death
         try:
             yield
         finally:
             threading.excepthook = before
+
+
+def _is_ours(story: TracebackType | None) -> bool:
+    """Return whether a thread of this traceback ran a function of this package."""
+    modules = (str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(story))
+    began = next((name for name in modules if name != threading.__name__), "")
+    return began.startswith(f"{PACKAGE}.")
 
 
 def first_of(error: BaseException) -> BaseException:
@@ -68,8 +83,15 @@ def first_of(error: BaseException) -> BaseException:
 
 
 def defect(error: BaseException, report_with: str = "the run folder") -> HarnessError:
-    """Return the failure of a run for what should never have been raised, or a group of it."""
+    """Return the failure of a run for what should never have been raised, or a group of it.
+
+    That is a defect of ours, unless code of users was at work.
+    """
     first = first_of(error)
+    if isinstance(first, HarnessError):
+        return first
+    if (theirs := authors_error(first)) is not None:
+        return theirs
     problem = f"{type(first).__name__}: {first}"
     next_step = f"This is a defect of splitbrain; please report it with {report_with}."
     return HarnessError("carry out the run", "splitbrain itself", problem, next_step)
@@ -77,5 +99,4 @@ def defect(error: BaseException, report_with: str = "the run folder") -> Harness
 
 def failure(error: BaseException) -> HarnessError:
     """Return the run's failure that an error or a group stands for: itself, or a defect of ours."""
-    first = first_of(error)
-    return first if isinstance(first, HarnessError) else defect(first)
+    return defect(error)

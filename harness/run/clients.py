@@ -10,23 +10,28 @@ import asyncio
 import math
 import os
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
-from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.errors import AdapterError, HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Client, Completion, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.folder.results import CLIENT_OVERDUE
 from splitbrain.harness.run.load.routes import routes
 from splitbrain.harness.run.load.seat import Books, Seat
 from splitbrain.harness.run.load.timetable import SlotTimes, Timetable
+from splitbrain.history.functions import tells_refusals
+from splitbrain.plugins.blame import authors_error, place_of
 from splitbrain.workloads.workload import Workload
 
 #: Time that a client gets beyond the operation's timeout to report it by itself.
 _CLIENT_GRACE_S = 0.5
-_OVERDUE = "client-overdue"
+#: Threads for each client: one that it blocks, and those that clients before it still block.
+_THREADS_PER_CLIENT: Final = 4
 _CRASHED = "client-crashed"
 US_PER_S: Final = 1_000_000
 #: Operations a second that one process is trusted with. A null client reaches many times this; a
@@ -156,13 +161,15 @@ class SlotClient:
         self._seat = Seat(slot, route, books)
         self._route, self._open_client, self._stop = route, open_client, stop
         self._timeout_s = books.timeout_us / US_PER_S
+        self._functions = books.functions
         self._deadline = Deadline(self._timeout_s + _CLIENT_GRACE_S)
         self._client = open_client(route)
 
     async def perform(self, operation: Operation, *, final: bool = False) -> Completion:
         """Perform one operation and make ready for the next."""
         self._seat.begin(operation, final=final)
-        completion, is_retired = self._seat.end(await self._ask(operation))
+        asked = msgspec.structs.replace(operation, final=True) if final else operation
+        completion, is_retired = self._seat.end(await self._ask(asked))
         if is_retired:
             await self._client.close()
             self._client = self._open_client(self._route)
@@ -176,18 +183,56 @@ class SlotClient:
     async def _ask(self, operation: Operation) -> Completion:
         """Have the client perform an operation; where it is late or raises, that is unknown."""
         try:
-            return await self._deadline.hold(self._client.invoke(operation, self._timeout_s))
+            # Adapters are code of others: the type is a promise.
+            answer = self._client.invoke(operation, self._timeout_s)
+            given = cast("object", await self._deadline.hold(answer))
         except TimeoutError:
-            return Completion("info", error=_OVERDUE)
-        except Exception as error:  # noqa: BLE001 - see below
+            return Completion("info", error=CLIENT_OVERDUE)
+        except AdapterError as error:
+            return self._crashed(error)
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - see below
             # A client reports the system's faults as outcomes; whatever it raises is a defect of
             # the adapter. The operation may have happened, and the run must not look green.
             action = f"perform the operation {operation.f}"
             target = "client of the system under test"
             problem = f"it raised {type(error).__name__}: {error}"
             next_step = "This is a defect of the system's adapter; please report it."
-            self._stop.fail(HarnessError(action, target, problem, next_step))
-            return Completion("info", error=_CRASHED)
+            failure = HarnessError(action, target, problem, next_step)
+            return self._crashed(authors_error(error) or failure, error)
+        if not isinstance(given, Completion):
+            invoke = type(self._client).invoke
+            target = f"{invoke.__qualname__}, {place_of(invoke)}"
+            problem = f"it returned {type(given).__name__}, not Completion"
+            return self._crashed(
+                AdapterError("use the adapter", target, problem, "Repair the adapter.")
+            )
+        is_empty = given.type == "ok" and given.value is None
+        if is_empty and tells_refusals(self._functions, operation.f):
+            return self._crashed(_unanswered(operation))
+        return given
+
+    def _crashed(self, failure: HarnessError, error: BaseException | None = None) -> Completion:
+        failure.__cause__ = error or failure.__cause__
+        self._stop.fail(failure)
+        return Completion("info", error=_CRASHED)
+
+
+def give_threads(loop: asyncio.AbstractEventLoop, clients: int) -> None:
+    """Let clients whose libraries block have threads (``asyncio.to_thread``), as many as they need.
+
+    A loop has a few more than the machine has processors, by default: clients of a frozen node
+    would hold up all others.
+    """
+    loop.set_default_executor(ThreadPoolExecutor(_THREADS_PER_CLIENT * clients, "client"))
+
+
+def _unanswered(operation: Operation) -> AdapterError:
+    return AdapterError(
+        f"perform the operation {operation.f}",
+        "client of the system under test",
+        "its ok has no value, which must tell whether it was done or refused",
+        "Repair the adapter; perhaps its ask has no return.",
+    )
 
 
 class Clients:

@@ -5,9 +5,8 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Runtime
 from splitbrain.contracts.system import System
 from splitbrain.harness.console.stop import Stop
+from splitbrain.plugins.blame import authors_place
 
-READY_PATIENCE_S = 60.0
-CONVERGED_PATIENCE_S = 30.0
 #: After Ctrl-C the user does not want to wait long.
 INTERRUPTED_PATIENCE_S = 5.0
 _INTERVAL_S = 0.1
@@ -24,13 +23,15 @@ def await_ready(system: System, runtime: Runtime, patience_s: float, stop: Stop)
     """
 
     def look() -> NodeName | None:
-        """None when ready, or a node that ended: then there is no use in waiting longer."""
+        """None when ready, or a node that ended for good: there is no use in waiting longer."""
         try:
             system.ready(runtime)
         except Exception:
             for node in runtime.nodes():
                 if runtime.status(node) == "exited":
-                    return node
+                    if not system.starts_again(node):
+                        return node
+                    runtime.start(node)
             raise
         return None
 
@@ -41,13 +42,24 @@ def await_ready(system: System, runtime: Runtime, patience_s: float, stop: Stop)
         if stop.is_set():
             return
         last_words = "; ".join(_last_words(runtime, node, 1) for node in runtime.nodes())
-        next_step = f"Look at the nodes' output in the run folder; {last_words}"
-        raise HarnessError(*waiting, f"after {patience_s:g} s: {error}", next_step) from error
+        where = "Look at the nodes' output in the run folder"
+        told = error.next_step if isinstance(error, HarnessError) else ""
+        # An adapter's own "not yet" often says where to look.
+        next_step = last_words if "output in the run folder" in told else f"{where}; {last_words}"
+        raise HarnessError(
+            *waiting, f"after {patience_s:g} s: {_said(error)}", next_step
+        ) from error
     if exited is not None:
         last_words = _last_words(runtime, exited, _LAST_LINES)
         next_step = f"Look at its output in the run folder, nodes/{exited}/; {last_words}"
         problem = f"{exited} exited with code {runtime.exit_code(exited)}"
         raise HarnessError(*waiting, problem, next_step)
+
+
+def _said(error: Exception) -> str:
+    """Return the text of an adapter's "not yet", with its place where the adapter may be wrong."""
+    place = None if isinstance(error, HarnessError) else authors_place(error)
+    return str(error) if place is None else f"{error} ({type(error).__name__} in {place})"
 
 
 def _last_words(runtime: Runtime, node: NodeName, lines: int) -> str:
@@ -83,10 +95,10 @@ def await_converged(
             return None
     except Exception as error:  # noqa: BLE001 - the adapter's "not yet"
         if not stop.is_set():
-            return f"after {patience_s:g} s: {error}"
+            return f"after {patience_s:g} s: {_said(error)}"
     waited_s = min(patience_s, interrupted_s)
     try:
         stop.haste.retrying(waited_s, _INTERVAL_S, Exception)(lambda: system.converged(runtime))
     except Exception as error:  # noqa: BLE001 - as above
-        return f"after {waited_s:g} s: {error}"
+        return f"after {waited_s:g} s: {_said(error)}"
     return None

@@ -13,7 +13,7 @@ from splitbrain.contracts.operations import Client, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.run.attempts import defect, failure
-from splitbrain.harness.run.clients import US_PER_S, Clients, LoadSetup, SlotClient
+from splitbrain.harness.run.clients import US_PER_S, Clients, LoadSetup, SlotClient, give_threads
 from splitbrain.harness.run.load.reading import Reading, readers
 from splitbrain.harness.run.load.seat import Books, Processes
 from splitbrain.harness.run.load.worker_processes import WorkerProcesses
@@ -67,6 +67,7 @@ class LoadPhase:
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
+        give_threads(loop, self._load.concurrency)
         stopped = asyncio.Event()
         self._stop.notify(loop, stopped)
         try:
@@ -141,6 +142,7 @@ async def read_finally(
     stop: Stop,
 ) -> int:
     """Have each reader read its own; return how many the first one could not settle."""
+    give_threads(asyncio.get_running_loop(), len(requests))
 
     async def read_all(place: int, route: Route, operations: Sequence[Operation]) -> int:
         client = SlotClient(place, route, open_client=open_client, books=books, stop=stop)

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.fault import Fault, FaultEvent
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Runtime
 from splitbrain.contracts.system import LeaderView
@@ -39,17 +39,30 @@ from splitbrain.nemesis.targets import ClusterView
 _NS_PER_US = 1_000
 _US_PER_S = 1_000_000
 _NEVER_US = float("inf")
+#: When the load of a run without a timetable ends: in a century.
+_FOREVER_US = 100 * 366 * 24 * 3600 * _US_PER_S
 #: Faults that may wait or be in force at once.
 _SIDE_BY_SIDE_MAX = 32
+
+
+class Order(msgspec.Struct, frozen=True):
+    """The side of a fault's caller, where no schedule says how long it lasts."""
+
+    #: Set when it is to be healed.
+    over: threading.Event
+    #: Told each phase of it, on the thread that carries it out.
+    told: Callable[[FaultEvent], None]
 
 
 class _Carried(msgspec.Struct):
     """Notes on a fault that is carried out."""
 
     fault: Fault
+    machine: FaultMachine
     baseline: Baseline = Baseline()
     #: Reports of the runtime on its acts.
     records: list[ActRecord] = []
+    order: Order | None = None
 
 
 class NemesisDriver:
@@ -123,6 +136,18 @@ class NemesisDriver:
         finally:
             self.heal_everything()
 
+    def strike(self, fault: Fault, order: Order) -> None:
+        """Carry out one fault from now on, healed once ``order`` says so.
+
+        Its duration is that of its steps, of a kind with several strokes. Returns when it is seen
+        gone and clients are served; several may be carried out at a time, each on a thread of its
+        own. ``heal_everything`` belongs to the caller.
+
+        Raises:
+            HarnessError: the runtime failed, or the fault could not be healed.
+        """
+        self._carry_out(fault, self._clock.now(), _FOREVER_US * _NS_PER_US, order)
+
     def heal_everything(self) -> None:
         """Undo what is still in force, remove every rule, resume every node and start the others.
 
@@ -153,10 +178,10 @@ class NemesisDriver:
         perform(self._runtime, Start((node,)))
         self._down.back([node])
 
-    def _carry_out(self, fault: Fault, at: int, load_end: int) -> None:
+    def _carry_out(self, fault: Fault, at: int, load_end: int, order: Order | None = None) -> None:
         """Carry out one fault; its failure ends the run at once, beside others or not."""
         machine = FaultMachine(self._nemesis, fault, _in_us(at), _in_us(load_end))
-        carried = self._carried[fault.index] = _Carried(fault)
+        carried = self._carried[fault.index] = _Carried(fault, machine, order=order)
         answer: object = None
         try:
             while (effect := self._step(machine, carried, answer)) is not None:
@@ -182,6 +207,10 @@ class NemesisDriver:
         """Carry out an effect; the answer that it names."""
         answer: Any = None
         match effect:
+            case effects.StayInForce(until_us) if carried.order is not None:
+                # Its duration is for the times of its steps alone.
+                left_s = None if carried.machine.is_through else max(0.0, self._left_s(until_us))
+                answer = carried.order.over.wait(left_s)
             case effects.Wait(until_us) | effects.StayInForce(until_us):
                 self._stop.wait(self._left_s(until_us))
             case effects.AwaitHappening(when, until_us):
@@ -229,7 +258,7 @@ class NemesisDriver:
                 with self._recording:
                     self._schedule_file.append(actual)
             case effects.Record():
-                self._record(carried.fault, effect)
+                self._record(carried, effect)
             case effects.AreBack(nodes):
                 self._down.back(nodes)
             case effects.TellExits(exits, detail):
@@ -274,11 +303,13 @@ class NemesisDriver:
         ended = [node for node in nodes if runtime.status(node) == "exited"]
         return {node: runtime.exit_code(node) for node in ended}
 
-    def _record(self, fault: Fault, phase: effects.Record) -> None:
+    def _record(self, carried: _Carried, phase: effects.Record) -> None:
         with self._recording:
-            event = phase.event(fault, self._clock.now())
+            event = phase.event(carried.fault, self._clock.now())
             self._faults.append(event)
             self._progress.fault_event(event)
+        if carried.order is not None:
+            carried.order.told(event)
 
 
 def _planned_end_us(fault: Fault) -> float:

@@ -5,9 +5,11 @@ nothing.
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -19,14 +21,27 @@ from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import DISK_CAPABILITIES, Capability, DeploymentSpec, Runtime
 from splitbrain.contracts.simulation import SimulatedSystem
 from splitbrain.contracts.system import System
+from splitbrain.harness.folder.plan_checkers import allowed_anomalies
 from splitbrain.harness.run.load.routes import reader_slots
-from splitbrain.harness.run.plan_choice import failover_ms, plan_faults
+from splitbrain.harness.run.plan_choice import (
+    failover_ms,
+    notices_ms,
+    noticing_of,
+    plan_faults,
+)
 from splitbrain.history.options import check_numbers
-from splitbrain.history.plan import sub_seeds, voters
+from splitbrain.history.plan import Noticing, sub_seeds, voters
 from splitbrain.nemesis.plan import needs, refuse_what_cannot_be_had
 from splitbrain.nemesis.targets import LAGGARD
 from splitbrain.systems.registry import names as system_names
+from splitbrain.systems.registry import system_option
 from splitbrain.workloads.workload import Workload, workload, workload_names
+
+LIMIT_CAPABILITIES: Final[frozenset[Capability]] = frozenset({"cpu", "memory"})
+#: Capabilities for which nodes are equipped when they are deployed.
+EQUIPMENT: Final[frozenset[Capability]] = frozenset(
+    {"clock", *DISK_CAPABILITIES, *LIMIT_CAPABILITIES}
+)
 
 
 class TestOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +72,7 @@ class PlannedTest(msgspec.Struct, frozen=True, kw_only=True):
     observers: tuple[NodeName, ...]
     sub_seeds: dict[str, int]
     schedule: tuple[Fault, ...]
+    noticing: Noticing | None = None
 
     @property
     def experiment(self) -> Experiment:
@@ -89,11 +105,23 @@ def prepare(
     """
     test = plan_test(options, system)
     runtime = make_runtime()
-    refuse_what_cannot_be_had(test.schedule, runtime.capabilities(), runtime.name)
+    refuse_faults(test.schedule, system, runtime)
+    return PreparedTest(
+        runtime=runtime, **{name: getattr(test, name) for name in PlannedTest.__struct_fields__}
+    )
+
+
+def refuse_faults(schedule: Sequence[Fault], system: System, runtime: Runtime) -> None:
+    """Refuse what this system on this runtime cannot have done to it.
+
+    Raises:
+        CapabilityError: says which fault, and why.
+    """
+    refuse_what_cannot_be_had(schedule, runtime.capabilities(), runtime.name)
     if not system.declares_state_events:
-        _refuse_what_needs_events(test.schedule, system.name)
+        _refuse_what_needs_events(schedule, system.name)
     if (
-        "power" in needs(test.schedule)
+        "power" in needs(schedule)
         and runtime.cuts_power_by_durable_lengths
         and not system.declares_durable_lengths
     ):
@@ -104,9 +132,6 @@ def prepare(
             "lose the rest",
             "Use --runtime docker, where nodes have disks, or leave power out of --nemesis",
         )
-    return PreparedTest(
-        runtime=runtime, **{name: getattr(test, name) for name in PlannedTest.__struct_fields__}
-    )
 
 
 def plan_test(options: TestOptions, system: System) -> PlannedTest:
@@ -118,28 +143,41 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
     experiment = options.experiment
     check_numbers(experiment)
     check_runs_folder(options.runs_folder)
+    system.experiment = experiment
     state_machine = chosen_state_machine(experiment.state_machine, system)
     chosen = chosen_workload(experiment.workload, system, state_machine)
-    experiment = msgspec.structs.replace(experiment, state_machine=state_machine, workload=chosen)
+    experiment = msgspec.structs.replace(
+        experiment,
+        state_machine=state_machine,
+        workload=chosen,
+        workload_options={**system.workload_options(chosen), **experiment.workload_options},
+    )
+    system.experiment = experiment
     check_bugs(experiment.bugs, system)
     nodes = voters(experiment.nodes)
     seeds = sub_seeds(experiment.seed)
-    faults = options.schedule
+    faults, draw = options.schedule, None
     if faults is None:
-        faults, settings = plan_faults(
+        plan = partial(
+            plan_faults,
             experiment.nemesis,
             nodes,
             seeds["nemesis"],
-            round(experiment.time_limit_s * 1000),
             timeout_ms=round(experiment.operation_timeout_s * 1000),
             failover_ms=failover_ms(system, experiment.settings),
             observers=tuple(system.observers(experiment)),
+            notices_ms=notices_ms(system),
+            names_leaders=system.names_leaders,
         )
+        faults, settings = plan(round(experiment.time_limit_s * 1000))
+        draw = _faults_of(plan)
         _check_settings(settings, experiment.nemesis, {*system_names(), system.name})
         if not experiment.settings:
             of_plan = settings.get(system.name, {})
             experiment = msgspec.structs.replace(experiment, settings=of_plan)
+            system.experiment = experiment
     system.check_options(experiment)
+    allowed_anomalies(system)
     observers = tuple(system.observers(experiment))
     return PlannedTest(
         options=msgspec.structs.replace(options, experiment=experiment),
@@ -155,7 +193,14 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
         observers=observers,
         sub_seeds=seeds,
         schedule=faults,
+        noticing=noticing_of(system, faults, experiment.time_limit_s, draw),
     )
+
+
+def _faults_of(
+    plan: Callable[[int], tuple[Sequence[Fault], object]],
+) -> Callable[[int], Sequence[Fault]]:
+    return lambda time_limit_ms: plan(time_limit_ms)[0]
 
 
 def equipped(spec: DeploymentSpec, needed: AbstractSet[Capability]) -> DeploymentSpec:
@@ -164,11 +209,12 @@ def equipped(spec: DeploymentSpec, needed: AbstractSet[Capability]) -> Deploymen
     Disks of their own, clocks and control groups cost something and change how nodes run, so that a
     run without such faults has none of them.
     """
+    needed &= EQUIPMENT
     if needed & DISK_CAPABILITIES:
         spec = msgspec.structs.replace(spec, disks="own")
     if "clock" in needed:
         spec = msgspec.structs.replace(spec, clocks="own")
-    if needed & {"cpu", "memory"}:
+    if needed & LIMIT_CAPABILITIES:
         spec = msgspec.structs.replace(spec, limits="own")
     return spec
 
@@ -280,9 +326,10 @@ def check_simulated(system: System) -> SimulatedSystem:
     """
     simulation = system.simulation()
     if simulation is None:
+        named = system_option(system.name) or f" --system {system.name}"
         raise UsageError(
             f"the system {system.name!r} has no simulated nodes",
-            f"Run it in containers: `splitbrain test --system {system.name} --runtime docker`",
+            f"Run it in containers: `splitbrain test{named} --runtime docker`",
         )
     return simulation
 

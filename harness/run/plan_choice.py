@@ -3,17 +3,20 @@
 Starts nothing and writes nothing.
 """
 
+import math
 import random
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.experiment import TIME_LIMIT_S_MAX
+from splitbrain.contracts.fault import US_PER_MS, Fault
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.system import System
-from splitbrain.history.plan import PLAN_FILE_ENDINGS
-from splitbrain.nemesis.kinds import kind_names
-from splitbrain.nemesis.plan import NONE, WantedFault, check_pace, parse, schedule
+from splitbrain.history.plan import PLAN_FILE_ENDINGS, Noticing
+from splitbrain.nemesis.kinds import fault_kind, kind_names, silent_kind_names
+from splitbrain.nemesis.plan import NONE, Pace, WantedFault, check_pace, parse, schedule
 from splitbrain.nemesis.plan_file import (
     PlanFile,
     ReadPlan,
@@ -22,6 +25,7 @@ from splitbrain.nemesis.plan_file import (
     with_options,
 )
 from splitbrain.nemesis.scripted import SCRIPTED, least_time_limit_ms
+from splitbrain.nemesis.targets import LEADER, random_target
 
 #: Of a system that does not tell.
 _FAILOVER_MS = 2000
@@ -36,11 +40,15 @@ def plan_faults(
     timeout_ms: int = 0,
     failover_ms: int = 0,
     observers: tuple[NodeName, ...] = (),
+    notices_ms: int = 0,
+    names_leaders: bool = True,
 ) -> tuple[tuple[Fault, ...], dict[str, dict[str, str]]]:
     """Return the schedule that ``--nemesis`` names, and what the plan sets, by system.
 
     It names fault kinds, a scripted plan, a plan file, or none. An operation's timeout and the
-    time that a failover takes are together the shortest interval of a plan file.
+    time that a failover takes are together the shortest interval of a plan file. Faults that are
+    drawn without one last long enough for the system to notice them, every other one at least; and
+    where nobody can say who leads, those that would be aimed at the leader hit one node by chance.
 
     Raises:
         UsageError: it is none of these, or does not fit.
@@ -69,8 +77,20 @@ def plan_faults(
         drawn = schedule(wanted, nodes, random.Random(seed), time_limit_ms, plan.pace, observers)
         return with_options(drawn, plan, nemesis), plan.settings
     _refuse_other_plans(nemesis)
-    drawn = schedule(parse(nemesis), nodes, random.Random(seed), time_limit_ms, observers=observers)
+    pace = Pace()
+    if notices_ms > pace.fault_min_ms:
+        longest_ms = max(pace.fault_max_ms, 2 * notices_ms)
+        pace = Pace(long_ms=notices_ms * 3 // 2, fault_max_ms=longest_ms)
+    wanted = parse(nemesis)
+    if not names_leaders:
+        wanted = tuple(map(_without_leader, wanted))
+    drawn = schedule(wanted, nodes, random.Random(seed), time_limit_ms, pace, observers)
     return drawn, {}
+
+
+def _without_leader(item: WantedFault) -> WantedFault:
+    is_open = item.target is None and fault_kind(item.kind).first_target == LEADER
+    return WantedFault(item.kind, random_target(1)) if is_open else item
 
 
 def _written(
@@ -95,8 +115,48 @@ def _wanted_of(plan: PlanFile, name: str) -> tuple[WantedFault, ...]:
         raise UsageError(f"{name}: {error.problem}", error.next_step) from error
 
 
+def notices_ms(system: System) -> int:
+    """Return how long the system takes to notice a fault, in ms; 0: as long as faults last."""
+    return round(1000 * (system.tempo().notices_s or 0))
+
+
+def noticing_of(
+    system: System,
+    faults: Sequence[Fault],
+    time_limit_s: float,
+    draw: Callable[[int], Sequence[Fault]] | None,
+) -> Noticing | None:
+    """Return what the system needs to notice faults; None where its adapter does not say.
+
+    ``draw`` returns the faults of another time limit, in ms; None: they are given, not drawn.
+    """
+    after_ms = notices_ms(system)
+    if not after_ms:
+        return None
+    kinds = silent_kind_names()
+
+    def missing(planned: Sequence[Fault]) -> set[str]:
+        long = {fault.kind for fault in planned if fault.duration_us > after_ms * US_PER_MS}
+        return {fault.kind for fault in planned if fault.kind in kinds} - long
+
+    enough_s = None
+    if draw is not None and missing(faults):
+        limits_s = _longer_limits_s(max(time_limit_s, after_ms / 1000), len(faults))
+        enough_s = next((limit for limit in limits_s if not missing(draw(1000 * limit))), None)
+    return Noticing(after_ms / 1000, kinds, enough_s)
+
+
+def _longer_limits_s(time_limit_s: float, faults: int) -> Iterator[int]:
+    """Yield time limits, each a quarter longer than the last, until every fault could be long."""
+    limit_s, most_s = time_limit_s, min(TIME_LIMIT_S_MAX, 4 * time_limit_s * (faults + 1))
+    while (limit_s := 10 * math.ceil(limit_s / 8)) <= most_s:
+        yield limit_s
+
+
 def failover_ms(system: System, settings: dict[str, str]) -> int:
     """About how long the system takes to replace a leader, as far as anybody knows."""
+    if (declared_s := system.tempo().failover_s) is not None:
+        return round(1000 * declared_s)
     simulation = system.simulation()
     if simulation is None:
         return _FAILOVER_MS

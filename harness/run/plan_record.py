@@ -12,6 +12,8 @@ from splitbrain.contracts.names import RunId
 from splitbrain.contracts.system import System
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.plan_checkers import (
+    allowed_anomalies,
+    own_checkers,
     reads_speak_for,
     unusable_checkers,
     usable_checkers,
@@ -22,6 +24,7 @@ from splitbrain.harness.run.options import PlannedTest
 from splitbrain.history.plan import AppliedPatch, Plan, encode_plan, sub_seeds, voters
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.patched.loading import file_name, installed_patches
+from splitbrain.systems.registry import file_of
 from splitbrain.workloads.workload import Workload
 
 
@@ -35,6 +38,7 @@ def plan_of(test: PlannedTest, name: str, run_id: RunId) -> Plan:
         run_id=run_id,
         observers=test.observers,
         planned_faults=len(test.schedule),
+        noticing=test.noticing,
         replay_of=test.options.replay_of,
         pinned=test.options.pinned,
     )
@@ -52,17 +56,22 @@ def new_plan(
     ``not_asked``: checkers of the workload that can say nothing of this run, each with the reason.
     """
     not_asked = not_asked or {}
-    checkers = [name for name in workload.checkers if name not in not_asked]
+    every = (*workload.checkers, *own_checkers(system, experiment))
+    checkers = [name for name in every if name not in not_asked]
     return Plan(
         experiment=experiment,
+        system_file=file_of(system.name),
         system_versions=system.versions(),
         patches=_patches(system, experiment),
         declares_state_events=system.declares_state_events,
         declares_committed_logs=system.declares_committed_logs,
         reads_speak_for=reads_speak_for(system),
+        record_forms=dict(system.record_forms),
+        log_patterns=tuple(system.log_patterns),
         nodes=voters(experiment.nodes),
         functions=dict(workload.functions),
         checkers=usable_checkers(checkers, system),
+        allowed=allowed_anomalies(system),
         checkers_not_run={**unusable_checkers(workload.checkers, system), **not_asked},
         sub_seeds=sub_seeds(experiment.seed),
         started_at=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),

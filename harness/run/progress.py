@@ -115,7 +115,7 @@ class Progress:
             if leader is None or (leader, epoch) == self._leader_said:
                 return
             self._leader_said = (leader, epoch)
-        self.say(f"{leader} leads epoch {epoch}")
+        self.say(f"{leader} leads" if epoch is None else f"{leader} leads epoch {epoch}")
 
     def say(self, line: str) -> None:
         """Show one line."""

@@ -174,7 +174,7 @@ KINDS: Final = (
     ),
     _kind(
         "pause", "Freezes every process of the target; it wakes up believing what it believed.",
-        needs=frozenset({"pause"}), course=_pause,
+        needs=frozenset({"pause"}), course=_pause, is_silent=True,
     ),
     _kind(
         "rolling-restart", "Restarts the target's nodes one after the other, the leader last.",

@@ -7,9 +7,12 @@ that was not taken at one moment.
 import shutil
 import tarfile
 import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import docker.errors
 from docker.models.containers import Container
 
 from splitbrain.contracts.errors import HarnessError
@@ -35,27 +38,29 @@ def copy_output(container: Container, folder: Path) -> None:
             file.write(chunk)
 
 
-def copy_data(container: Container, path: str, folder: Path) -> None:
+def copy_data(
+    container: Container, path: str, folder: Path, parts: Sequence[str] | None = None
+) -> None:
     """Copy the folder ``path`` of the container to ``folder/data``, replacing an earlier copy.
+
+    ``parts`` are files and folders below it; those that are there are copied. None: all of it.
 
     Raises:
         HarnessError: the container or the path is gone, or this disk is full.
     """
-    engine: Any = container
     target = folder / DATA
-    with (
-        engine_action("copy the data folder", str(container.name)),
-        tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES_MAX) as spool,
-    ):
-        stream, _ = engine.get_archive(path)
-        for chunk in stream:
-            spool.write(chunk)
-        spool.seek(0)
+    with engine_action("copy the data folder", str(container.name)):
         # Renamed at its end: a folder of that name is whole, whoever is killed while unpacking.
         unfinished = target.with_name(f".{DATA}.part")
         try:
             shutil.rmtree(unfinished, ignore_errors=True)
-            unpack(spool, unfinished)
+            if parts is None:
+                _copy(container, path, unfinished)
+            else:
+                unfinished.mkdir(parents=True)
+                for part in parts:
+                    with suppress(docker.errors.NotFound):
+                        _copy(container, f"{path}/{part}", unfinished / part)
             shutil.rmtree(target, ignore_errors=True)
             unfinished.rename(target)
         except (OSError, tarfile.TarError) as error:
@@ -64,15 +69,24 @@ def copy_data(container: Container, path: str, folder: Path) -> None:
             ) from error
 
 
+def _copy(container: Container, path: str, target: Path) -> None:
+    engine: Any = container
+    with tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES_MAX) as spool:
+        stream, _ = engine.get_archive(path)
+        for chunk in stream:
+            spool.write(chunk)
+        spool.seek(0)
+        unpack(spool, target)
+
+
 def unpack(stream: Any, target: Path) -> None:
-    """Unpack an archive whose members all lie in one folder; that folder becomes ``target``.
+    """Unpack an archive of one file or one folder, which becomes ``target``.
 
     Only folders and plain files are taken; owners and modes are not.
 
     Raises:
         tarfile.TarError: a member is something else, or leads out of the folder.
     """
-    target.mkdir(parents=True)
     with tarfile.open(fileobj=stream) as archive:
         for member in archive:
             inner = PurePosixPath(member.name).parts[1:]

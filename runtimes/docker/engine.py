@@ -102,7 +102,10 @@ def engine_action(action: str, target: str) -> Generator[None]:
         yield
     except docker.errors.ImageNotFound as error:
         raise HarnessError(
-            action, target, "its image is not in the engine", "Run `make images`"
+            action,
+            target,
+            "its image is not in the engine",
+            "Run `make images`; one of your own is fetched with `docker pull`",
         ) from error
     except docker.errors.NotFound as error:
         raise HarnessError(

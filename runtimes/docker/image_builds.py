@@ -8,6 +8,7 @@ import hashlib
 import importlib.util
 import io
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -38,6 +39,10 @@ IMAGE_LABEL = "splitbrain.image"
 
 #: Python in the images: Debian bookworm's. Wheels are chosen for it, not for the host's.
 IMAGE_PYTHON = "3.11"
+#: Lines of a failed build that are shown: a package that fails to install says why some way up.
+_LINES_SHOWN = 40
+#: Engines color what a build writes to its standard error.
+_COLOR = re.compile(r"\x1b\[[\d;]*m")
 #: Minor version of its C library, and of the oldest that packages are made for.
 _GLIBC, _OLDEST_GLIBC = 36, 5
 
@@ -118,23 +123,30 @@ def _installer(machine: str) -> list[str]:
     """Return the command that installs packages for the images' system: uv's, else pip's."""
     if importlib.util.find_spec("uv") is not None:
         platforms = ["--link-mode", "copy", "--python-platform", f"{machine}-manylinux_2_{_GLIBC}"]
-        return [sys.executable, "-m", "uv", "pip", "install", *platforms]
+        return [sys.executable, "-P", "-m", "uv", "pip", "install", *platforms]
     # pip takes a platform for that one alone: a package for an older system has another name.
     tags = [f"manylinux_2_{minor}_{machine}" for minor in range(_GLIBC, _OLDEST_GLIBC - 1, -1)]
     tags += [f"{name}_{machine}" for name in ("manylinux2014", "manylinux2010", "manylinux1")]
     named = [word for tag in tags for word in ("--platform", tag)]
-    return [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", *named]
+    return [sys.executable, "-P", "-m", "pip", "install", "--disable-pip-version-check", *named]
 
 
 def build(
-    client: DockerClient, tag: str, base: str | None, folder: Path, extra: Mapping[str, Path]
+    client: DockerClient,
+    tag: str,
+    base: str | None,
+    folder: Path,
+    extra: Mapping[str, Path],
+    *,
+    origin: Path | None = None,
 ) -> None:
     """Build ``folder/Dockerfile`` with the folder's files and ``extra`` (name to path) as context.
 
-    ``base`` is the value of the build argument ``BASE``, None where the Dockerfile has none.
+    ``base`` is the value of the build argument ``BASE``, None where the Dockerfile has none;
+    ``origin`` is what the folder is a copy of.
 
     Raises:
-        HarnessError: with the last lines that the build printed.
+        HarnessError: it failed; the last lines that it printed are printed before.
     """
     context = _context(folder, extra)
     lines: list[str] = []
@@ -150,16 +162,28 @@ def build(
         )
         for message in stream:
             if "error" in message:
-                lines.append(str(message["error"]).strip())
+                shown = lines[-_LINES_SHOWN:]
+                print("\n".join(f"  {line}" for line in shown), flush=True)
                 raise HarnessError(
                     "build an image",
                     tag,
-                    " | ".join(lines[-5:]),
-                    f"See {folder.name}/Dockerfile under docker/",
+                    str(message["error"]).strip(),
+                    f"Mend {origin or folder}/Dockerfile"
+                    + ("; above are the last lines that the build printed" if shown else ""),
                 )
-            text = str(message.get("stream", "")).strip()
-            if text:
-                lines.append(text)
+            text = _COLOR.sub("", str(message.get("stream", "")))
+            lines += filter(str.strip, text.splitlines())
+
+
+def built(folder: Path, copy: Path, command: Sequence[str]) -> Path:
+    """Return the copy of a folder in which a command of this machine has made what is missing.
+
+    Raises:
+        HarnessError: there is no such program, or it failed.
+    """
+    shutil.copytree(folder, copy)
+    run(list(command), "build what an image is made of", f"{' '.join(command)} in {folder}", copy)
+    return copy
 
 
 def prune(client: DockerClient, name: str, keep: int) -> None:
@@ -199,9 +223,13 @@ def _context(folder: Path, extra: Mapping[str, Path]) -> io.BytesIO:
     return buffer
 
 
-def run(command: list[str], action: str, target: str) -> None:
+def run(command: list[str], action: str, target: str, folder: Path | None = None) -> None:
     """Run a program of this machine; HarnessError with the last lines that it printed."""
-    finished = subprocess.run(command, check=False, capture_output=True, text=True)
+    try:
+        finished = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
+    except OSError as error:
+        problem = f"{command[0]} cannot be started: {error.strerror}"
+        raise HarnessError(action, target, problem, f"Install {command[0]}") from error
     if finished.returncode != 0:
         lines = (finished.stderr.strip() or finished.stdout.strip()).splitlines()[-8:]
         raise HarnessError(

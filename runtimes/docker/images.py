@@ -10,7 +10,7 @@ import os
 import platform
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import docker.errors
@@ -18,6 +18,7 @@ from docker import DockerClient
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.runtime import ImageSource
+from splitbrain.history.scratch_folders import scratch_folder
 from splitbrain.runtimes.docker import image_builds
 from splitbrain.runtimes.docker.engine import engine_action
 from splitbrain.runtimes.docker.jars import fetch_jars
@@ -99,13 +100,15 @@ class Images:
             # Whoever comes second waits, and finds what the first one made.
             fcntl.flock(lock, fcntl.LOCK_EX)
             tags = {source.name: self._made(source) for source in (POD, *sources)}
-            for name in (BASE, *tags):
+            for name in (BASE, *(name for name, tag in tags.items() if name != tag)):
                 image_builds.prune(self._client, name, keep=_BUILDS_KEPT)
             return tags
 
     def _tag(self, source: ImageSource) -> str:
+        if not source.folder:
+            return source.name
         sources = [self._root / name for name in source.sources]
-        inputs = [self._base_tag(source), self._docker / source.folder, *sources]
+        inputs = [self._base_tag(source), self._docker / source.folder, *sources, *source.build]
         return f"{source.name}:{digest(inputs)}"
 
     def _base_tag(self, source: ImageSource) -> str:
@@ -125,21 +128,41 @@ class Images:
         return True
 
     def _made(self, source: ImageSource) -> str:
-        tag, base = self._tag(source), self._base_tag(source)
+        tag = self._tag(source)
         if self.is_there(tag):
             return tag
+        if not source.folder:
+            raise HarnessError(
+                "find an image",
+                tag,
+                "it is not in the engine",
+                "Pull or build it under this name: a run fetches nothing",
+            )
+        folder = origin = self._docker / source.folder
+        if not (folder / "Dockerfile").is_file():
+            raise HarnessError(
+                "build an image",
+                source.name,
+                f"{folder} holds no Dockerfile",
+                "Name its folder by an absolute path: "
+                'str(Path(__file__).resolve().parent / "image") is one beside the adapter',
+            )
+        base = self._base_tag(source)
         if not self.is_there(base):
             with _announced(base):
                 self._make_base(base, self._packages(source))
         with _announced(tag):
-            folder = self._docker / source.folder
             extra = {name: self._root / name for name in source.sources}
             if source.has_wheels:
                 lock = folder / "requirements.lock"
                 extra["wheels"] = image_builds.fetch_wheels(lock, self._cache)
             if source.has_jars:
                 extra["jars"] = fetch_jars(folder, self._cache)
-            image_builds.build(self._client, tag, base, folder, extra)
+            with ExitStack() as scratch:
+                if source.build:
+                    copy = scratch.enter_context(scratch_folder("build")) / folder.name
+                    folder = image_builds.built(folder, copy, source.build)
+                image_builds.build(self._client, tag, base, folder, extra, origin=origin)
         return tag
 
     def _make_base(self, tag: str, packages: Sequence[Path]) -> None:

@@ -5,13 +5,13 @@ rules do too. Changes of the network are made in the pause container, whose imag
 tools; nothing is asked of the node's image.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import docker.errors
 from docker import DockerClient
 from docker.models.containers import Container
-from docker.types import LogConfig
+from docker.types import LogConfig, Mount
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_fixed
 
 from splitbrain.contracts.errors import HarnessError
@@ -60,11 +60,12 @@ class Pod:
         self._node: Container | None = None
 
     def create(
-        self, network: str, pod_image_id: str, image_id: str, hosts: Mapping[str, str]
+        self, network: str, pod_image_id: str, image_id: str, hosts: Sequence[tuple[str, str]]
     ) -> None:
         """Make and start both containers; of what an engine refuses, what was made stays.
 
-        ``hosts`` are every node's name to its address. The node's image is resolved once for a run.
+        ``hosts`` are the names of every node, each with an address. The node's image is resolved
+        once for a run.
         """
         spec = self.spec
         with engine_action(f"start the pod of {spec.name}", self._mark.name(spec.name, "pod")):
@@ -75,8 +76,11 @@ class Pod:
             self._node = self._create_node(image_id)
             self._node.start()
 
-    def _create_pause(self, network: str, image_id: str, hosts: Mapping[str, str]) -> Container:
+    def _create_pause(
+        self, network: str, image_id: str, hosts: Sequence[tuple[str, str]]
+    ) -> Container:
         spec = self.spec
+        hostname = spec.container.hostname or spec.name
         client: Any = self._client
         volumes: dict[str, dict[str, str]] = {}
         if self.has_clock:
@@ -87,14 +91,14 @@ class Pod:
         return client.containers.create(
             image_id,
             name=self._mark.name(spec.name, "pod"),
-            hostname=spec.name,
+            hostname=hostname,
             labels=self._labels("pod"),
             network=network,
             networking_config={
                 network: client.api.create_endpoint_config(ipv4_address=self.address)
             },
             # The node knows itself by its own name in the engine's hosts file.
-            extra_hosts={name: address for name, address in hosts.items() if name != spec.name},
+            extra_hosts=[f"{name}:{address}" for name, address in hosts if name != hostname],
             ports={f"{port}/tcp": ("127.0.0.1", None) for port in spec.ports.values()},
             cap_add=["NET_ADMIN"],
             volumes=volumes,
@@ -120,15 +124,23 @@ class Pod:
         memory = spec.memory_limit_mib
         limit = memory * _BYTES_PER_MIB if memory is not None else None
         assert self._pause is not None
+        traits = spec.container
+        # Program and arguments, whatever the image would start by itself; else that.
+        argument = "command" if traits.keeps_entry_point else "entrypoint"
+        program = {argument: list(spec.command) or None}
         return client.containers.create(
             image_id,
-            # Program and arguments, whatever the image would start by itself.
-            entrypoint=list(spec.command),
+            **program,
             name=self._mark.name(spec.name),
             labels=self._labels("node"),
             environment=environment,
             network_mode=f"container:{self._pause.id}",
             volumes=volumes,
+            # Without a name, so that they go with the container.
+            mounts=[Mount(folder, None, type="volume") for folder in traits.volumes],
+            restart_policy=_restart_policy(traits.restart),
+            working_dir=traits.working_folder,
+            user=traits.user,
             log_config=LogConfig(type="json-file"),
             # No swap: a node that outgrows its limit is killed, not slowed.
             **({"mem_limit": limit, "memswap_limit": limit} if limit is not None else {}),
@@ -250,6 +262,11 @@ class Pod:
         with engine_action(f"run {program} for {self.spec.name}", str(container.name)):
             result: Any = container.exec_run([f"{TOOLS}/{program}", *arguments])
         return int(result.exit_code), bytes(result.output).decode(errors="replace")
+
+
+def _restart_policy(word: str) -> dict[str, Any]:
+    name, _, count = word.partition(":")
+    return {"Name": name, "MaximumRetryCount": int(count or 0)}
 
 
 def freeze(container: Container) -> None:

@@ -49,6 +49,10 @@ _ALWAYS: frozenset[Capability] = frozenset(
 )
 
 
+#: A port on which no program listens.
+_CLOSED_PORT = 1
+
+
 class DockerRuntime:
     """Implements :class:`contracts.runtime.Runtime` with one engine; one instance per run.
 
@@ -162,7 +166,11 @@ class DockerRuntime:
             self._pods[node.name] = Pod(self._client, mark, node, address)
             self._pods[node.name].device = self._devices.get(node.name, "")
             self._pods[node.name].has_clock = spec.clocks == "own"
-        hosts = {str(name): pod.address for name, pod in self._pods.items()}
+        hosts = [
+            (name, pod.address)
+            for node, pod in self._pods.items()
+            for name in dict.fromkeys((node, *pod.spec.container.aliases))
+        ]
         on_all(
             self._pods.values(),
             lambda pod: pod.create(
@@ -282,14 +290,15 @@ class DockerRuntime:
 
         Answered means that the destination's process notices the end of the connection, so a paused
         node is not reachable. A connection needs both directions: ``links.measure`` looks at one
-        alone.
+        alone. Where nobody has said on which port the destination listens, a refusal is an answer.
         """
         destination = self._pod(link.destination)
-        number = destination.spec.ports[port]
-        code, _ = self._pod(link.source).execute(
+        probed = destination.spec.probed_port(port)
+        number = _CLOSED_PORT if probed is None else destination.spec.ports[probed]
+        code, word = self._pod(link.source).execute(
             ["probe.py", "connect", destination.address, str(number), str(timeout_s)]
         )
-        return code == 0
+        return code == 0 or (probed is None and word.strip() == "refused")
 
     # --- evidence -----------------------------------------------------------------------------
 
@@ -327,7 +336,7 @@ class DockerRuntime:
         folder.mkdir(parents=True, exist_ok=True)
         archives.copy_output(pod.node_container, folder)
         if with_data:
-            archives.copy_data(pod.node_container, pod.spec.data_path, folder)
+            archives.copy_data(pod.node_container, pod.spec.data_path, folder, pod.spec.collected)
 
     def versions(self) -> dict[str, str]:
         """Engine, kernel, and the digest of each image in use."""

@@ -291,7 +291,9 @@ class LocalRuntime:
         node is not reachable.
         """
         self._spec(link.source)
-        number = self._spec(link.destination).ports[port]
+        destination = self._spec(link.destination)
+        port = destination.probed_port(port) or port
+        number = destination.ports[port]
         if self._mode.way == "processes":
             from splitbrain.runtimes.local.network import probe
 
@@ -331,7 +333,7 @@ class LocalRuntime:
             if (source / OUTPUT).exists():
                 shutil.copyfile(source / OUTPUT, folder / OUTPUT)
             if with_data:
-                shutil.copytree(spec.data_path, folder / _DATA, dirs_exist_ok=True)
+                _copy_data(Path(spec.data_path), folder / _DATA, spec.collected)
         except (OSError, shutil.Error) as error:
             raise HarnessError(
                 f"copy the files of {node}", str(folder), str(error), "Make room on that disk."
@@ -343,3 +345,17 @@ class LocalRuntime:
         if self._mode.way == "processes":
             found["limits"] = "plain processes, no partitions were possible"
         return found
+
+
+def _copy_data(source: Path, target: Path, parts: Sequence[str] | None) -> None:
+    """Copy a data folder, or those of its files and folders that are asked for and there."""
+    if parts is None:
+        shutil.copytree(source, target, dirs_exist_ok=True)
+        return
+    target.mkdir(exist_ok=True)
+    for part in parts:
+        if (source / part).is_dir():
+            shutil.copytree(source / part, target / part, dirs_exist_ok=True)
+        elif (source / part).exists():
+            (target / part).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / part, target / part)

@@ -6,8 +6,9 @@ Definitions, used by the jobs and by their reference in the tests:
   value, a create found what it was to make, a delete found nothing) or is declared to leave no
   record (``frames.is_write``).
 - A node *holds* a write where its committed log has a record of the same epoch, offset, kind, key
-  and value; where the system gave no position, of the same kind, key and value. A write below
-  the log's start offset is in the node's snapshot and counts as held.
+  and value; where the system gave no position, of the same kind, key and value. Kind and value are
+  those that the system's records have (``frames.as_records``). A write below the log's start offset
+  is in the node's snapshot and counts as held.
 - Of a node whose log was not dumped, or, for writes without a position, whose log has no
   beginning, nothing can be said: it is *unknown*.
 - A write is **lost** where even with all unknown nodes no majority of the run's nodes holds it.
@@ -28,7 +29,14 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from splitbrain.contracts.analysis.run import LostCommit, PhantomCommit
-from splitbrain.spark_analysis.frames import Counted, conform, few_or_many, has_record, is_write
+from splitbrain.spark_analysis.frames import (
+    Counted,
+    as_records,
+    conform,
+    few_or_many,
+    has_record,
+    is_write,
+)
 from splitbrain.spark_analysis.schemas import table_of
 
 _REQUEST: Final = ("f", "key", "value")
@@ -57,7 +65,7 @@ def lost_commits(operations: DataFrame, committed: DataFrame, logs: DataFrame) -
     nodes = _nodes_of_runs(logs, bits)
     # Where most logs are missing nothing is certain, and no write need be looked at.
     judged = nodes.where(sql.col("needed") > 0).select("run_id", "needed").localCheckpoint()
-    writes = _as_records(acknowledged_writes(operations)).join(
+    writes = as_records(acknowledged_writes(operations)).join(
         sql.broadcast(judged.select("run_id")), "run_id", "left_semi"
     )
     is_placed = sql.col("offset").isNotNull()
@@ -83,8 +91,9 @@ def lost_commits(operations: DataFrame, committed: DataFrame, logs: DataFrame) -
         candidates = _hardly_held(unplaced, others, _CONTENT)
         lost = lost.unionByName(_not_held(unplaced, candidates, nodes, _CONTENT))
     return conform(
-        lost.withColumnsRenamed(
-            {"value": "argument", "epoch": "position_epoch", "offset": "position_offset"}
+        # As it was asked for.
+        lost.drop("f").withColumnsRenamed(
+            {"asked_f": "f", "epoch": "position_epoch", "offset": "position_offset"}
         ),
         table_of(LostCommit),
     )
@@ -92,7 +101,7 @@ def lost_commits(operations: DataFrame, committed: DataFrame, logs: DataFrame) -
 
 def phantom_commits(operations: DataFrame, committed: DataFrame) -> DataFrame:
     """Return a ``PhantomCommit`` of each committed record, of any node, without operation."""
-    writes = _as_records(operations.where(is_write()))
+    writes = as_records(operations.where(is_write()))
     placed = (sql.col("type") == "ok") & sql.col("offset").isNotNull()
     records = committed.where(sql.col("f").isNotNull())
     places = few_or_many(_only_in(records, writes.where(placed)))
@@ -128,12 +137,6 @@ def phantom_commits(operations: DataFrame, committed: DataFrame) -> DataFrame:
         )
     )
     return conform(phantom, table_of(PhantomCommit))
-
-
-def _as_records(operations: DataFrame) -> DataFrame:
-    return operations.withColumnsRenamed(
-        {"argument": "value", "position_epoch": "epoch", "position_offset": "offset"}
-    )
 
 
 def _bits_of_nodes(logs: DataFrame) -> DataFrame:

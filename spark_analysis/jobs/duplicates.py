@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from splitbrain.contracts.analysis.run import Duplicate
-from splitbrain.spark_analysis.frames import conform, is_write
+from splitbrain.spark_analysis.frames import as_records, conform, is_write
 from splitbrain.spark_analysis.schemas import table_of
 
 _CONTENT: Final = ("run_id", "f", "key", "value")
@@ -29,8 +29,7 @@ def duplicates(operations: DataFrame, committed: DataFrame) -> DataFrame:
 
 def _committed_twice(operations: DataFrame, committed: DataFrame) -> DataFrame:
     requests = (
-        operations.where(is_write() & (sql.col("type") != "fail"))
-        .withColumnRenamed("argument", "value")
+        as_records(operations.where(is_write() & (sql.col("type") != "fail")))
         .groupBy(*_CONTENT)
         .agg(sql.count(sql.lit(1)).alias("requests"))
         .withColumnsRenamed({name: f"requested_{name}" for name in _CONTENT})

@@ -222,9 +222,11 @@ def _read_run(
             damage.add("values-refused", refused_rows(table, refused))
         return written
 
-    functions = {} if identity.plan is None else identity.plan.functions
+    plan = identity.plan
+    functions = {} if plan is None else plan.functions
+    forms = {} if plan is None else plan.record_forms
     counts: dict[str, int] = {}
-    for table, rows in ingested_rows(folder, functions, identity.nodes, damage):
+    for table, rows in ingested_rows(folder, functions, identity.nodes, damage, forms):
         if not is_pruned or table not in (OPERATIONS, LOGS):
             counts[table.name] = fill(table, rows)
     fill(METRICS, metric_rows(folder, damage))

@@ -103,6 +103,7 @@ _OPERATIONS_1: Final = (
     *_fields(pa.int64(), "position_epoch", "position_offset", nullable=True),
     *_fields(pa.bool_(), "final"),
 )
+_OPERATIONS_2: Final = (*_OPERATIONS_1, *_fields(pa.string(), "effect", nullable=True))
 _FAULTS_2: Final = (
     *_FAULTS_1,
     *_fields(pa.list_(pa.string()), "links"),
@@ -127,6 +128,11 @@ _OLDER: Final = (
     Older(declare("runs", 2, *_RUNS_2), _RUNS_3),
     # No plan declared the effects of functions.
     Older(declare("operations", 1, *_OPERATIONS_1), _with_nulls(effect="string")),
+    # Logs whose records had another form were left out.
+    Older(
+        declare("operations", 2, *_OPERATIONS_2),
+        _with_nulls(recorded_f="string", recorded_value="string"),
+    ),
     Older(declare("faults", 1, *_FAULTS_1), _faults_2),
     Older(declare("faults", 2, *_FAULTS_2), _faults_3),
     Older(declare("state_events", 1, *_STATE_EVENTS_1), _with_nulls(detail="string")),

@@ -12,6 +12,7 @@ from typing import Final
 
 from splitbrain.contracts.committed import CommittedLog
 from splitbrain.contracts.experiment import Experiment
+from splitbrain.contracts.member_digest import MemberDigest
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import DeploymentSpec
 from splitbrain.contracts.simulation import SimulatedSystem
@@ -50,6 +51,7 @@ class KraftSystem(System):
     name = "kraft"
     declares_state_events = True
     declares_committed_logs = True
+    declares_digests = True
     reads_speak_for: ReadsSpeakFor = "cluster"
     declares_durable_lengths = True
     state_machines: Sequence[str] = tuple(WORKLOADS)
@@ -176,6 +178,11 @@ class KraftSystem(System):
             "applied_offset": state.applied_offset,
             "leads": int(state.role == "leader"),
         }
+
+    def digest(self, runtime: Endpoints, node: NodeName, timeout_s: float) -> MemberDigest | None:
+        """Digest of its registers, or of its image of the metadata, at its applied offset."""
+        state = ask(runtime.endpoint(node, CLIENT_PORT), timeout_s)
+        return None if state is None else MemberDigest(state.applied_offset, state.digest)
 
     def committed_log(self, node: NodeName, data_folder: Path) -> CommittedLog:
         """Read a stopped node's data folder up to what that node knew to be committed."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from splitbrain.contracts.distribution import PACKAGE
-from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.errors import not_written
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import DeploymentSpec, ImageSource, Mount, NodeSpec, Placement
@@ -135,12 +135,7 @@ def _node(
             patches_of(options.bugs, state_machine_of(options)),
         )
     except OSError as error:
-        raise HarnessError(
-            "write a node's configuration",
-            str(configuration_folder),
-            str(error.strerror),
-            "Make the run folder writable or choose another with --runs-folder.",
-        ) from error
+        raise not_written("write a node's configuration", configuration_folder, error) from error
     return NodeSpec(
         name=name,
         image=IMAGE.name,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from splitbrain.contracts.experiment import Experiment
+from splitbrain.contracts.member_digest import MemberDigest
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import DeploymentSpec, ImageSource
 from splitbrain.contracts.system import LeaderView, Place, ReadsSpeakFor, Route, System
@@ -17,7 +18,7 @@ from splitbrain.systems.questions import Endpoints, ask_all, not_yet
 from splitbrain.systems.redis import deployment as deploy
 from splitbrain.systems.redis.client import RedisClient
 from splitbrain.systems.redis.settings import Membership, Settings, settings
-from splitbrain.systems.redis.status import NodeView, ask
+from splitbrain.systems.redis.status import NodeView, ask, ask_digest
 
 #: How long the nodes get to say what they believe when readiness or convergence is asked.
 STATUS_TIMEOUT_S: Final = 2.0
@@ -28,6 +29,7 @@ class RedisSystem(System):
     """Adapter of one run, for any runtime with endpoints."""
 
     name = "redis"
+    declares_digests = True
     #: Replicas may have had what the primary lacks, until they follow it to the same offset.
     reads_speak_for: ReadsSpeakFor = "converged"
 
@@ -36,8 +38,8 @@ class RedisSystem(System):
         self._settings: Settings = settings({}, 3)
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
-        """Registers and set."""
-        return ("register", "set")
+        """Registers, sets and queues, which are lists."""
+        return ("register", "set", "queue")
 
     def images(self) -> Sequence[ImageSource]:
         """One image: the base and Debian's packages."""
@@ -120,6 +122,10 @@ class RedisSystem(System):
         if view.sentinel is not None:
             figures["config_epoch"] = view.sentinel.config_epoch
         return figures
+
+    def digest(self, runtime: Endpoints, node: NodeName, timeout_s: float) -> MemberDigest | None:
+        """Digest of its data at its offset of the replication, within the replication's id."""
+        return ask_digest(runtime.endpoint, node, timeout_s)
 
     def versions(self) -> dict[str, str]:
         """Return the version that the adapter is made for; ``plan.json`` has the image's digest.

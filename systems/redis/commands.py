@@ -50,6 +50,14 @@ def _cas(key: str, value: Any) -> tuple[Command, ...]:
     return (("EVAL", _CAS_SCRIPT, "1", key, _encoded(expected), _encoded(new)),)
 
 
+def _enqueue(key: str, value: Any) -> tuple[Command, ...]:
+    return (("RPUSH", key, _encoded(value)),)
+
+
+def _dequeue(key: str, _value: Any) -> tuple[Command, ...]:
+    return (("LPOP", key),)
+
+
 def _add(key: str, value: Any) -> tuple[Command, ...]:
     return (("SADD", key, _encoded(value)),)
 
@@ -59,6 +67,8 @@ _COMMANDS: Final[dict[str, Callable[[str, Any], tuple[Command, ...]]]] = {
     "write": _write,
     "cas": _cas,
     "add": _add,
+    "enqueue": _enqueue,
+    "dequeue": _dequeue,
 }
 
 
@@ -119,8 +129,12 @@ def result(operation: Operation, replies: Sequence[Reply]) -> Any:
         case "cas", 0 | 1:
             expected, new = operation.value
             return [expected, new, bool(last)]
-        case "add", int():
+        case "add" | "enqueue", int():
             return operation.value
+        case "dequeue", None:
+            return None
+        case "dequeue", bytes():
+            return _decoded(last)
         case _:
             raise UnexpectedReplyError(f"{operation.f} was answered with {last!r}")
 

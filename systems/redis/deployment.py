@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.errors import UsageError, not_written
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import (
@@ -100,6 +100,8 @@ def server_configuration(
         'logfile ""',
         # Snapshots by timer would only hide what the append-only file loses or keeps.
         'save ""',
+        # For the digests of members' states (DEBUG DIGEST), which clients of the harness ask for.
+        "enable-debug-command yes",
         f"replica-announce-ip {member.host}",
         f"replica-announce-port {member.server_port}",
         *(f"{name} {value}" for name, value in in_force.server.items()),
@@ -172,12 +174,7 @@ def _node(
             sentinel_configuration(membership, member, placement, in_force)
         )
     except OSError as error:
-        raise HarnessError(
-            "write a node's configuration",
-            str(folder),
-            str(error.strerror),
-            "Make the run folder writable or choose another with --runs-folder.",
-        ) from error
+        raise not_written("write a node's configuration", folder, error) from error
     return NodeSpec(
         name=member.node,
         image=IMAGE.name,

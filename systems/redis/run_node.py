@@ -20,7 +20,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import FrameType
 
 SERVER_FILE = "redis.conf"
 SENTINEL_FILE = "sentinel.conf"
@@ -33,6 +32,10 @@ _CONNECT_TIMEOUT_S = 1.0
 _LOOK_INTERVAL_S = 0.05
 _STOP_PATIENCE_S = 10.0
 _PR_SET_PDEATHSIG = 1
+#: Blocked but where they are waited for: a handler runs between two steps of Python only, so that
+#: a signal just before a wait for children would not end that wait.
+_TOLD_TO_STOP = {signal.SIGTERM, signal.SIGINT}
+_AWAITED = {*_TOLD_TO_STOP, signal.SIGCHLD}
 
 
 class Stopped(Exception):
@@ -86,9 +89,8 @@ class Node:
                 self._await_servers()
             self._start("redis-sentinel")
             while (ended := self._ended()) is None:
-                # Waits for any child and leaves it for the look above; strangers' orphans too,
-                # where this is a container's first process.
-                os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+                if signal.sigwait(_AWAITED) in _TOLD_TO_STOP:
+                    return 0
                 self._bury_strangers()
             return _report(f"{ended} ended by itself with code {self._processes[ended].returncode}")
         except FileNotFoundError as error:
@@ -98,14 +100,13 @@ class Node:
         except Stopped:
             return 0
         finally:
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
             self._stop()
 
     def _start(self, program: str) -> None:
         command = [program, str(self._data / PROGRAMS[program])]
         self._processes[program] = subprocess.Popen(
             command,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - one system call, no lock
+            preexec_fn=_begin_program,  # noqa: PLW1509 - two system calls, no lock
         )
 
     def _ended(self) -> str | None:
@@ -115,9 +116,10 @@ class Node:
         return None
 
     def _bury_strangers(self) -> None:
+        """Reap others' orphans, which are children where this is a container's first process."""
         own = {process.pid for process in self._processes.values()}
-        dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG)
-        if dead is not None and dead.si_pid not in own:
+        look = os.WEXITED | os.WNOWAIT | os.WNOHANG
+        while (dead := os.waitid(os.P_ALL, 0, look)) is not None and dead.si_pid not in own:
             os.waitpid(dead.si_pid, 0)
 
     def _await_servers(self) -> None:
@@ -125,6 +127,8 @@ class Node:
         missing = servers_named_in((self._data / SENTINEL_FILE).read_text())
         deadline = time.monotonic() + _FIRST_START_PATIENCE_S
         while missing and self._ended() is None and time.monotonic() < deadline:
+            if signal.sigpending() & _TOLD_TO_STOP:
+                raise Stopped
             missing = [address for address in missing if not _listens(address)]
             if missing:
                 # A sleep until a moment of the monotonic clock is refused (EINVAL) under a library
@@ -157,13 +161,10 @@ def _report(sentence: str) -> int:
     return 1
 
 
-def _die_with_parent() -> None:
-    """In the child: SIGKILL when the node's first process dies, however it dies."""
+def _begin_program() -> None:
+    """In the child: signals as usual, and SIGKILL when the node's first process dies."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _told_to_stop(_number: int, _frame: FrameType | None) -> None:
-    raise Stopped
 
 
 def main(arguments: list[str]) -> int:
@@ -172,8 +173,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"{__doc__}\n")
         return 64
     config, data = (Path(argument) for argument in arguments)
-    signal.signal(signal.SIGTERM, _told_to_stop)
-    signal.signal(signal.SIGINT, _told_to_stop)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
     try:
         first_start = put_configuration(config, data)
     except OSError as error:

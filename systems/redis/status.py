@@ -5,11 +5,12 @@ Blocking, with one deadline for both. Must never be called from an event loop's 
 
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 
+from splitbrain.contracts.member_digest import MemberDigest
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Address
 from splitbrain.systems.redis import resp
@@ -71,6 +72,37 @@ def ask(endpoint: Endpoint, node: NodeName, timeout_s: float) -> NodeView | None
     if (replies := exchange(endpoint(node, SENTINEL_PORT), questions, deadline)) is not None:
         sentinel = sentinel_view(replies)
     return None if server is None and sentinel is None else NodeView(server, sentinel)
+
+
+def ask_digest(endpoint: Endpoint, node: NodeName, timeout_s: float) -> MemberDigest | None:
+    """Ask a server for its data's digest; None where it cannot be told for which offset."""
+    questions = [("INFO",), ("DEBUG", "DIGEST"), ("INFO",)]
+    replies = exchange(endpoint(node, SERVER_PORT), questions, time.monotonic() + timeout_s)
+    return None if replies is None else digest_of(replies)
+
+
+def digest_of(replies: Sequence[resp.Reply]) -> MemberDigest | None:
+    """From INFO before and after, and DEBUG DIGEST in between.
+
+    The id of the replication is the scope, since each failover begins another one. A replica's
+    data are those of its offset only while its link is up: before, it may be loading another's.
+    """
+    info, digest, info_after = replies
+    begin, end = _standing(resp.info_fields(info)), _standing(resp.info_fields(info_after))
+    if isinstance(digest, resp.ErrorReply) or begin is None or begin != end:
+        return None
+    scope, offset = begin
+    return MemberDigest(offset, resp.text(digest), scope)
+
+
+def _standing(fields: Mapping[str, str]) -> tuple[str, int] | None:
+    """Return id and offset of the replication; None where the data need not be those."""
+    is_primary = fields.get("role") == PRIMARY_ROLE
+    offset = fields.get("master_repl_offset" if is_primary else "slave_repl_offset")
+    is_loading = fields.get("loading") != "0" or fields.get("async_loading", "0") != "0"
+    if offset is None or is_loading or not (is_primary or fields.get("master_link_status") == "up"):
+        return None
+    return fields["master_replid"], int(offset)
 
 
 def exchange(

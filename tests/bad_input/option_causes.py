@@ -3,11 +3,64 @@
 from splitbrain.harness.cli.main import app
 from splitbrain.nodes.server.start import quorum_settings
 from splitbrain.runtimes.registry import runtime_names
-from tests.bad_input.cause import Chapter, causes
+from splitbrain.systems import registry
+from tests.bad_input.cause import Arrange, Chapter, Scene, causes
 
 COMMAND_NAMES = ", ".join(sorted(name for name in app if not name.startswith("-")))
 KNOWN_SETTINGS = ", ".join(sorted(quorum_settings._OURS | set(quorum_settings._KAFKA)))
 RUNTIMES = ", ".join(runtime_names())
+
+OWN_SYSTEM = """
+from splitbrain.contracts.log_pattern import LogPattern
+from splitbrain.systems.servers import ServerSystem
+
+class Mine(ServerSystem):
+    name = "mine"
+    log_patterns = {patterns}
+
+    def command(self, server, others):
+        return ("true",)
+"""
+
+
+LENIENT = """
+from splitbrain.contracts.system import AllowedAnomaly
+from splitbrain.systems.servers import ServerSystem
+
+class Lenient(ServerSystem):
+    name, node_counts = "lenient", (1,)
+    checker, kind = "queue-totals", "duplicate"
+    def command(self, server, others): raise NotImplementedError
+    def allowed(self): return [AllowedAnomaly(self.checker, self.kind, "as documented")]
+
+class Strange(Lenient):
+    name, checker = "strange", "queue-total"
+"""
+
+
+def with_file(name: str, text: str) -> Arrange:
+    """A system of one's own in a file that the command names."""
+
+    def arrange(scene: Scene) -> None:
+        scene.write(name, text)
+        # Systems of files are known by a variable from then on.
+        scene.monkeypatch.setenv(registry.VARIABLE, "")
+        scene.undo.callback(registry._by_name.cache_clear)
+
+    return arrange
+
+
+def system_that(line: str) -> Arrange:
+    """A system of one's own with this line in the body of its class."""
+    body = "    name = 'other'\n    def command(self, server, others): return ('true',)\n"
+    head = "from splitbrain.systems.servers import ServerSystem\n\nclass Other(ServerSystem):\n"
+    return with_file("mine.py", f"{head}{body}    {line}\n")
+
+
+def system_with(patterns: str) -> Arrange:
+    """A system of one's own with these patterns of its logs."""
+    return with_file("mine.py", OWN_SYSTEM.format(patterns=patterns))
+
 
 COMMANDS = Chapter(
     "The command",
@@ -103,6 +156,30 @@ NAMES = Chapter(
         f"""
 unknown-system | no such system | test --system krafft | process
   there is no system called 'krafft'. Did you mean 'kraft'?
+own-system-bad-pattern | a system of one's own with a pattern of its logs that is none
+  $ test --system mine.py:Mine
+  {{folder}}/mine.py cannot be run: ValueError: 'panic(' is no regular expression of a log's
+  lines: missing ), unterminated subpattern at position 5. Repair the file; it is Python
+own-system-endless-pattern | one with a pattern that every line has
+  $ test --system mine.py:Mine
+  {{folder}}/mine.py cannot be run: ValueError: 'panic|' matches an empty line, and so is
+  no sign of anything. Repair the file; it is Python
+own-system-no-pattern | one with a text for a pattern
+  $ test --system mine.py:Mine
+  log_patterns of the system '{{folder}}/mine.py:Mine' is the list ['panic'], not a sequence of
+  LogPattern. Repair the adapter
+own-system-other-arguments | one with a method that takes other arguments
+  $ test --system mine.py:Other
+  Other.open_client (mine.py, line 6) does not take self, runtime, route. Write it as
+  def open_client(self, runtime, route)
+own-system-other-type | one with a method that returns something else
+  $ test --system mine.py:Other --runtime local
+  could not use the adapter (Other.tempo, mine.py, line 6): it returned the dict {{'ready_s': 5}},
+  not Tempo. Repair the adapter
+own-system-raises | one with a method that does not work
+  $ test --system mine.py:Other --runtime local
+  could not use the adapter (mine.py, line 6): it raised AttributeError: 'Other' object has no
+  attribute 'nothing'. Repair the adapter
 unknown-workload | no such workload | test --workload registr
   there is no workload called 'registr'. Did you mean 'register'?
 unknown-state-machine | no such state machine | test --state-machine metdata
@@ -137,14 +214,22 @@ setting-twice | a setting given twice
 workload-option-no-pair | a workload option without = | test --workload-option values
   --workload-option 'values' is not a pair. Write --workload-option NAME=VALUE
 unknown-workload-option | no such workload option | test --workload-option value=small
-  the workload 'register' has no option 'value'. Its options are: values
+  the workload 'register' has no option 'value'. Its options are: cas, values
 unknown-workload-option-value | no such value of a workload option
   $ test --workload-option values=large
   the option 'values' of the workload 'register' cannot be 'large'. Choose one of: small, unique
 workload-option-of-another | an option of another workload
   $ test --workload set --workload-option values=small
   the workload 'set' has no option 'values'. Its options are: none
-"""
+""",
+        {
+            "own-system-bad-pattern": system_with("[LogPattern('panic(', 'It gave up.')]"),
+            "own-system-endless-pattern": system_with("[LogPattern('panic|', 'It gave up.')]"),
+            "own-system-no-pattern": system_with("['panic']"),
+            "own-system-other-arguments": system_that("def open_client(self): ..."),
+            "own-system-other-type": system_that("def tempo(self): return {'ready_s': 5}"),
+            "own-system-raises": system_that("def tempo(self): return self.nothing"),
+        },
     ),
 )
 
@@ -161,9 +246,18 @@ workload-of-another-state-machine | topics without metadata | test --workload to
 registers-on-metadata | registers on metadata | test --state-machine metadata --workload register
   the workload 'register' does not fit the state machine 'metadata'. Choose --state-machine
   registers, or the workload topics
+allowed-unknown-kind | a system that allows what no checker finds
+  $ test --system lenient.py:Lenient --nodes 1 --nemesis none
+  lenient allows 'duplicate' of queue-totals, which finds no such violations. Its kinds are: lost,
+  phantom, duplicated
+allowed-unknown-checker | a system that allows what a checker finds that does not exist
+  $ test --system lenient.py:Strange --nodes 1 --nemesis none
+  strange allows an anomaly of the checker 'queue-total', which does not exist. Did you mean
+  'queue-totals'?
 workload-of-another-system | a workload that the system does not serve
   $ test --system redis --workload topics
-  the system 'redis' does not serve the workload 'topics'. Choose the workload register or set
+  the system 'redis' does not serve the workload 'topics'. Choose the workload register or
+  set or queue
 brokers-many | more brokers than names | test --state-machine metadata --setting brokers=9
   the setting 'brokers' is '9' beside 3 nodes that vote. Choose between 1 and 6 brokers
 replicas-many | more replicas than brokers
@@ -201,6 +295,9 @@ no-room-for-faults | less time than one fault takes | test --nemesis kill --time
 no-room-for-plan | less time than a plan takes | test --nemesis leader-kill --time-limit 5
   no fault of the plan 'leader-kill' fits into a time limit of 5 s. Choose a --time-limit of at
   least 9, or --nemesis none
-"""
+""",
+        dict.fromkeys(
+            ("allowed-unknown-kind", "allowed-unknown-checker"), with_file("lenient.py", LENIENT)
+        ),
     ),
 )

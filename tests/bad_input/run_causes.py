@@ -97,6 +97,12 @@ run-schedule-folder | a folder for a schedule | replay runs/test/one
 run-broken-schedule | a schedule with a broken line | replay runs/test/one
   {{folder}}/runs/test/one/schedule.jsonl cannot be read: it has no field 'index'. Replay a run
   whose schedule is whole
+run-of-a-test | a replay of what a test of one's own has made | replay runs/test/one
+  {{folder}}/runs/test/one was made by the steps of the test test_it.py::test_it, which stand in no
+  plan. Run the test again: pytest test_it.py::test_it --splitbrain-seed 7
+run-of-a-test-small | a smaller one | shrink runs/test/one
+  {{folder}}/runs/test/one was made by the steps of the test test_it.py::test_it, which stand in no
+  plan. Run the test again: pytest test_it.py::test_it --splitbrain-seed 7
 run-other-runtime | a replay in no known runtime | replay runs/test/one --runtime moon
   there is no runtime 'moon'. Choose one of: {RUNTIMES}
 run-with-model | another model for a run | check runs/test/one --model register
@@ -125,6 +131,8 @@ default-runs-folder-is-file | a file called runs | test
             "run-unknown-system": plan(system="krafts"),
             "run-unknown-workload": plan(workload="registers"),
             "run-unknown-bug": plan(bugs=["votes-not-persisted"]),
+            "run-of-a-test": plan(driven_by="test_it.py::test_it"),
+            "run-of-a-test-small": plan(driven_by="test_it.py::test_it"),
             "run-no-schedule": run(lambda folder: folder.schedule.unlink()),
             "run-schedule-folder": run(lambda folder: _as_folder(folder.schedule)),
             "run-broken-schedule": run(

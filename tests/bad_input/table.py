@@ -1,6 +1,7 @@
 """The ways to be wrong that are known, each with its sentence and exit code."""
 
 from tests.bad_input.cause import Cause, Chapter
+from tests.bad_input.compose_causes import COMPOSE_FILES
 from tests.bad_input.environment_causes import ENVIRONMENT
 from tests.bad_input.format_causes import FORMATS
 from tests.bad_input.gate_causes import GATES
@@ -18,6 +19,7 @@ CHAPTERS: tuple[Chapter, ...] = (
     NAMES,
     COMBINATIONS,
     PLANS,
+    COMPOSE_FILES,
     HISTORIES,
     FORMATS,
     RUNS,

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 from tenacity import Retrying, stop_after_delay, wait_fixed
 
+from splitbrain.harness.report.graph_picture import draw_graph
 from splitbrain.harness.report.publishing import judge_and_publish as judge
 from tests.browser.opened_reports import PATIENCE, visit
 from tests.synthetic_runs import write_run
@@ -140,6 +141,44 @@ def test_no_edge_of_the_frame_cuts_an_operation_of_the_graph_in_two(
         assert box is not None
         # A pixel of outline may stand on the edge itself.
         assert not box["x"] < left < box["x"] + box["width"] - 1
+
+
+@pytest.mark.parametrize(("columns", "is_whole"), [(3, True), (4, True), (7, False)])
+def test_a_graph_little_wider_than_the_window_is_shown_whole(
+    browser: Browser, reports: dict[str, Path], tmp_path: Path, columns: int, is_whole: bool
+) -> None:
+    nodes = [
+        {
+            "id": n,
+            "process": n,
+            "node": "n1",
+            "text": f"write {n}",
+            "start": 9 * n,
+            "end": 9 * n + 5,
+        }
+        for n in range(columns)
+    ]
+    nodes[-1]["culprit"] = True
+    edge = {
+        "source": 0,
+        "target": columns - 1,
+        "kind": "spoils",
+        "label": "",
+        "contradiction": True,
+    }
+    graph = draw_graph({"nodes": nodes, "edges": [edge]}, "v0")
+    page_text = reports["invalid"].read_text()
+    drawn = re.sub(r'<svg [^>]*class="graph".*?</svg>', lambda _: graph, page_text, flags=re.DOTALL)
+    changed = tmp_path / "report.html"
+    changed.write_text(drawn)
+
+    page = visit(browser, changed).page
+    frame = page.locator(".scroll", has=page.locator("svg.graph")).first.bounding_box()
+    first = page.locator("svg.graph").first.locator(".call").first.bounding_box()
+    assert frame is not None
+    assert first is not None
+    assert (first["x"] >= frame["x"]) is is_whole
+    assert page.locator(".earlier").first.is_visible() is not is_whole
 
 
 def test_choosing_a_fault_zooms_all_charts(browser: Browser, reports: dict[str, Path]) -> None:

@@ -22,8 +22,8 @@ def ran(*words: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def words_of_test(folder: Path, *options: str) -> list[str]:
-    return ["test", "--seed", "7", "--no-analyze", "--runs-folder", str(folder), *options]
+def words_of_test(folder: Path, *options: str, seed: int = 7) -> list[str]:
+    return ["test", "--seed", str(seed), "--no-analyze", "--runs-folder", str(folder), *options]
 
 
 def check(folder: Path) -> tuple[int, str]:
@@ -32,9 +32,9 @@ def check(folder: Path) -> tuple[int, str]:
     return code, output + errors
 
 
-def run(folder: Path, *options: str) -> tuple[int, results.Results, str]:
+def run(folder: Path, *options: str, seed: int = 7) -> tuple[int, results.Results, str]:
     """Exit code, results and all output."""
-    code, output, errors = ran(*words_of_test(folder, *options))
+    code, output, errors = ran(*words_of_test(folder, *options, seed=seed))
     path = RunFolder((folder / "latest").resolve()).results
     assert path.is_file(), output + errors
     return code, results.read(path), output + errors

@@ -188,6 +188,8 @@ class _Client:
             return Completion(answer.type, error=answer.error, node=answer.node)
         self._count += 1
         value = [*operation.value, True] if operation.f == "cas" else operation.value
+        if operation.f == "delete":
+            value = True
         node = answer.node or self._route.node
         return Completion("ok", value, None, (1, self._count), node)
 

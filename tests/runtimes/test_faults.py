@@ -2,7 +2,9 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from splitbrain.contracts.errors import HarnessError
@@ -209,6 +211,24 @@ def test_output_and_data_of_killed_nodes_are_collected(cluster: AnyRuntime, tmp_
     assert "GET /starts" in cluster.log_tail(N1, 5)
     cluster.collect(N2, tmp_path / "n2", with_data=False)
     assert not (tmp_path / "n2" / "data").exists()
+
+
+def test_of_a_nodes_data_the_named_parts_alone_are_collected(
+    cluster: AnyRuntime, tmp_path: Path
+) -> None:
+    ask(cluster, N1, "starts")
+    # Of a file, a folder and what is not there.
+    chosen = ("starts", "not-there/at-all")
+    runtime: Any = cluster
+    if cluster.name == "docker":
+        pod = runtime._pods[N1]
+        pod.spec = msgspec.structs.replace(pod.spec, collected=chosen)
+    else:
+        runtime._specs[N1] = msgspec.structs.replace(runtime._specs[N1], collected=chosen)
+    cluster.collect(N1, tmp_path, with_data=True)
+    there = [path.relative_to(tmp_path / "data") for path in (tmp_path / "data").rglob("*")]
+    assert [str(path) for path in there] == ["starts"]
+    assert (tmp_path / "data" / "starts").read_text().startswith("started")
 
 
 def test_versions_name_the_kernel_and_of_an_engine_its_images(cluster: AnyRuntime) -> None:

@@ -16,6 +16,7 @@ from splitbrain.contracts.arms import LinkQuality, Shape
 from splitbrain.contracts.errors import CapabilityError, HarnessError, UsageError
 from splitbrain.contracts.fault import Link
 from splitbrain.runtimes.local.process_table import descendants
+from tests.awaiting import await_true
 from tests.runtimes.conftest import DOCKER, NAMESPACES, PROCESSES
 from tests.runtimes.node_programs import N1, N2, PORT, AnyRuntime, ask, link
 
@@ -62,6 +63,11 @@ def is_clean(seen: LinkQuality) -> bool:
     )
 
 
+def await_clean(cluster: AnyRuntime, *probes: int) -> None:
+    """A busy machine delivers late for a while; what a shape left behind stays."""
+    await_true(lambda: is_clean(measured(cluster, *probes)))
+
+
 def is_late_by(expected_ms: float, seen: LinkQuality) -> bool:
     # A busy machine delivers late, and then unevenly.
     noise_ms = 10 + (seen.spread_ms or 0.0)
@@ -89,7 +95,7 @@ def bites(shape: Shape, seen: LinkQuality) -> bool:
 
 @have_networks
 def test_a_link_without_a_shape_is_clean(cluster: AnyRuntime) -> None:
-    assert is_clean(measured(cluster))
+    await_clean(cluster)
     assert cluster.links.shaped() == {}
 
 
@@ -103,8 +109,7 @@ def test_a_shape_bites_and_heals(cluster: AnyRuntime, name: str) -> None:
     assert bites(shape, seen), seen
     cluster.links.unshape([THERE])
     assert cluster.links.shaped() == {}
-    seen = measured(cluster)
-    assert is_clean(seen), seen
+    await_clean(cluster)
 
 
 @have_networks
@@ -139,7 +144,7 @@ def test_a_later_shape_replaces_an_earlier_one(cluster: AnyRuntime) -> None:
     assert bites(LOSSY, measured(cluster))
     cluster.links.unshape(BOTH)
     cluster.links.unshape(BOTH)
-    assert is_clean(measured(cluster))
+    await_clean(cluster)
 
 
 @have_networks
@@ -198,8 +203,8 @@ def test_a_reset_ends_open_connections_at_both_ends(cluster: AnyRuntime) -> None
     assert ask(cluster, N2, "ask", N1) == "reset"
     assert not cluster.reachable(THERE, PORT, 1.0)
     assert cluster.reachable(ASIDE, PORT, 2.0)
-    # Datagrams are no connection.
-    assert is_clean(measured(cluster, 50))
+    # Datagrams are no connection: all arrive, however long a busy machine takes.
+    assert measured(cluster, 50).arrived == 50
     cluster.links.unreset(BOTH)
     assert reset_links(cluster) == set()
     assert cluster.reachable(THERE, PORT, 2.0)
@@ -224,7 +229,7 @@ def test_heal_all_lets_every_link_be_as_it_was(cluster: AnyRuntime) -> None:
     cluster.links.reset([BACK])
     cluster.heal_all()
     assert (cluster.links.shaped(), reset_links(cluster)) == ({}, set())
-    assert is_clean(measured(cluster))
+    await_clean(cluster)
     # Nothing of before comes back with the next one.
     cluster.links.shape([BACK], LOSSY)
     assert cluster.links.shaped() == {BACK: LOSSY}
@@ -279,7 +284,7 @@ def test_a_dead_delayer_lets_everything_pass_and_is_noticed(cluster: AnyRuntime)
     ended = kill_the_delayer(cluster)
     assert ended
     assert cluster.links.shaped() == {}
-    assert is_clean(measured(cluster, 100))
+    await_clean(cluster, 100)
     cluster.links.shape([THERE], LATE)
     assert bites(LATE, measured(cluster, 100))
 

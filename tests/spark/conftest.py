@@ -15,7 +15,7 @@ from splitbrain.spark_analysis.frames import RunTables
 from splitbrain.spark_analysis.lake.ingest import ingest_runs
 from splitbrain.spark_analysis.lake.reader import LakeTables, open_lake
 from splitbrain.spark_analysis.lake.store import LocalStore
-from splitbrain.spark_analysis.session import spark_session
+from splitbrain.spark_analysis.session import settings_for, spark_session
 from tests.spark.reference import Run
 from tests.spark.run_folders import MS, Shape, World
 
@@ -32,7 +32,8 @@ SHAPES = (
 
 @pytest.fixture(scope="session")
 def session() -> Iterator[SparkSession]:
-    with spark_session(application="splitbrain tests") as started:
+    # Nearly all that the tests read is small.
+    with spark_session(application="splitbrain tests") as started, settings_for(started, rows=0):
         yield started
 
 

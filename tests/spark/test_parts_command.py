@@ -13,7 +13,7 @@ from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.analysis.parts import PartVerdict
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.harness.judge.evidence_loader import load_run
-from splitbrain.harness.judge.part_verdicts import verdict_of
+from splitbrain.harness.judge.part_verdicts import answer_lines, verdict_of
 from splitbrain.harness.report.publishing import judge_and_publish as judge
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.parts_process import judge_parts
@@ -57,6 +57,12 @@ def test_parts_of_a_run_have_the_checkers_verdicts(
     assert len(answer.examples) == parts.get("invalid", 0)
     assert all(one.reason in linearizability.reason for one in answer.examples[:1])
     assert answer.damage == ()
+    allowed = {MODEL: "its manual says so"}
+    assert verdict_of(answer, allowed) is Verdict.VALID
+    assert verdict_of(answer, {"mutex": "no such part"}) is verdict_of(answer)
+    said = " ".join(answer_lines(answer, allowed))
+    assert ("allowed: its manual says so" in said) is (flaw is not None)
+    assert "VALID, of" in said
 
 
 def test_what_is_left_of_a_torn_history_is_never_valid(

@@ -3,6 +3,7 @@
 A change is gated by a tenth of the million.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,6 +64,25 @@ def stored(session: SparkSession, folder: Path, table: Table, columns: dict[str,
     path = folder / f"{table.name}.parquet"
     pq.write_table(pa.table(arrays, schema=table.schema), path, row_group_size=1 << 17)
     return session.read.schema(struct_type(table)).parquet(str(path))
+
+
+COMPILED = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.shuffle.partitions": "4",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled(session: SparkSession) -> Iterator[None]:
+    """Have queries compiled, as those on large runs are."""
+    before = {name: str(session.conf.get(name)) for name in COMPILED}
+    for name, value in COMPILED.items():
+        session.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        session.conf.set(name, value)
 
 
 @pytest.fixture(scope="module", params=SIZES)

@@ -114,11 +114,14 @@ def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
     unknown = [result for result in results if result.verdict is Verdict.UNKNOWN]
     total = sum(result.operations for result in results)
     algorithms = {result.algorithm for result in results}
+    undecided = None
+    if unknown:
+        undecided = _of_parts(len(unknown), len(results)) + f" undecided: {unknown[0].reason}"
     if invalid:
         first = min(invalid, key=lambda result: result.operations)
         reason = _of_parts(len(invalid), len(results)) + f" cannot be ordered: {first.reason}"
-    elif unknown:
-        reason = _of_parts(len(unknown), len(results)) + f" undecided: {unknown[0].reason}"
+    elif undecided is not None:
+        reason = undecided
     else:
         which = "The only operation" if total == 1 else f"All {total:,} operations"
         reason = f"{which} can be put in one order."
@@ -153,6 +156,7 @@ def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
             {"kind": "undecided-part", "key": result.key, "sentence": result.reason}
             for result in unknown[:PARTS_NAMED_MAX]
         ),
+        undecided=undecided,
     )
 
 

@@ -94,6 +94,13 @@ VERDICT_FIGURES: Final = (
         "lower",
         "fingerprints that the baseline did not meet; quarantined ones apart",
     ),
+    _runs(
+        "anomalies_allowed",
+        "lower",
+        "violations that checkers found and the system documents",
+        _BY_CHECKER,
+        over="all runs, if the results of all are there",
+    ),
     _runs("undecided", "lower", "checkers that said unknown, of each run", _BY_CHECKER),
     _runs(
         "lost_commits",

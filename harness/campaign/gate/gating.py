@@ -164,8 +164,8 @@ def _notes(selection: Selection) -> tuple[str, ...]:
     canaries = sum(run.is_canary for run in selection.runs)
     if not canaries:
         return ()
-    planted = counted(canaries, "run")
-    return (f"{planted} with a planted bug that a suite expects to be found: no other figure.",)
+    expected = counted(canaries, "run")
+    return (f"{expected} whose violation the suite expects to be found: no other figure.",)
 
 
 def output_paths(folder: Path) -> tuple[Path, Path, Path]:

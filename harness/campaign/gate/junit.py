@@ -86,6 +86,8 @@ def _judge(
     case: JunitCase, run: GatedRun, result: CheckResult, failures: Failures, *, is_flaky: bool
 ) -> None:
     if result.verdict is Verdict.VALID:
+        if result.allowed:
+            case.note(result.reason)
         return
     body = violation_text(result, run.reproduce)
     if result.verdict is Verdict.UNKNOWN:
@@ -112,7 +114,9 @@ def _judge_whole(case: JunitCase, run: GatedRun, *, is_flaky: bool) -> None:
     body = "\n".join([run.sentence, *run.problems, run.reproduce])
     if run.is_canary:
         if run.canary_missed:
-            case.add("failure", "canary", "The planted bug was not found.", body)
+            case.add(
+                "failure", "canary", "The violation that the suite expects was not found.", body
+            )
         return
     if run.outcome == "vacuous":
         case.add("flakyFailure" if is_flaky else "failure", "vacuous", run.sentence, body)

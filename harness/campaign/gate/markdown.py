@@ -139,7 +139,7 @@ def _row(run: RunRecord) -> tuple[str, ...]:
     outcome = run.outcome
     if run.canary:
         how = "found" if run.outcome == "invalid" else "not shown, found by others of its cell"
-        outcome = f"planted bug {'missed' if run.canary_missed else how}"
+        outcome = f"expected violation {'missed' if run.canary_missed else how}"
     return run.system, run.workload, run.runtime, outcome
 
 

@@ -117,6 +117,18 @@ def _violations(*, spared: bool) -> _Measure:
     return measure
 
 
+def _anomalies_allowed(scope: _Scope) -> Measured:
+    told = [run for run in scope.runs if run.outcome != "unjudged" and (run.folder or run.lake)]
+    # A ledger's line tells nothing of them.
+    if untold := len(scope.runs) - len(told):
+        return Measured(None, len(told), f"of {counted(untold, 'run')} there are no results")
+    results = [result for run in told for result in run.checkers]
+    judged = [result for result in results if scope.picks("checker", result.checker)]
+    if not judged:
+        return Measured(None, len(told), "no such checker judged them")
+    return scope.measured(sum(sum(result.allowed.values()) for result in judged))
+
+
 def _undecided(scope: _Scope) -> Measured:
     results = [(run, result) for run in scope.runs for result in run.checkers]
     unknown = [(run, result) for run, result in results if result.verdict is Verdict.UNKNOWN]
@@ -213,6 +225,7 @@ _MEASURES: Final[dict[str, _Measure]] = {
     "violations": _violations(spared=False),
     "violations_quarantined": _violations(spared=True),
     "failures_new": _new_failures,
+    "anomalies_allowed": _anomalies_allowed,
     "undecided": _undecided,
     "lost_commits": _lost_commits,
     "faults": _faults,

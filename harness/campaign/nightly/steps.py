@@ -146,7 +146,8 @@ class Steps:
                 code = process.wait(timeout_s)
             except subprocess.TimeoutExpired:
                 _end(process)
-                return EXIT_UNKNOWN, f"it was stopped after {timeout_s:.0f} s: its time was up."
+                stopped = f"it was stopped after {timeout_s:.0f} s, its time"
+                return EXIT_UNKNOWN, f"{stopped}: give more as analysis_budget."
             except BaseException:
                 _end(process)
                 raise

@@ -20,6 +20,10 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
             "scenario.json."
         ),
     ] = None
+    system: Annotated[
+        str | None,
+        Option("The run's system, where it is one of a file: path/to/file.py:Class."),
+    ] = None
     pinned: Annotated[
         bool, Option("Hit the nodes that were hit, instead of whoever leads this time.")
     ] = False
@@ -32,9 +36,9 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
         Option("Where the new run folders are made; by default beside the recorded one."),
     ] = None
     analyze: Annotated[
-        bool | None,
-        Option("Run the Spark analysis after each run; by default unless it is a simulated one."),
-    ] = None
+        bool,
+        Option("Run the Spark analysis after each run; replays are compared by verdicts alone."),
+    ] = False
     trace: Annotated[
         bool, Option("Print what happened inside of a simulated run, one line each.")
     ] = False

@@ -12,10 +12,11 @@ from splitbrain.harness.folder.simulation_record import DRAWN
 from splitbrain.harness.folder.store import find_run
 from splitbrain.harness.run.options import TestOptions
 from splitbrain.history.json_problems import in_words
-from splitbrain.history.plan import Plan, decode_plan
+from splitbrain.history.plan import Plan, decode_plan, reproduce_command
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.schedule_lines import decode_schedule, pin
 from splitbrain.patched.loading import file_name, installed_patches
+from splitbrain.systems.registry import names as system_names
 
 
 def replay_options(
@@ -81,13 +82,35 @@ def is_exact(folder: RunFolder, options: ReplayOptions) -> bool:
     return False
 
 
-def added_patches(folder: RunFolder) -> list[str]:
-    """Return this command's patches that the run did not have; raise UsageError if one lacks."""
+def check_code(folder: RunFolder, system: str | None = None) -> list[str]:
+    """Check that this command has the run's system and patches; return the patches it has besides.
+
+    ``system`` is the name of the system that the command was given.
+
+    Raises:
+        UsageError: a patch of the run lacks, or its system, or the command was given another; or no
+            plan made the run.
+    """
     try:
-        patches = decode_plan(folder.plan.read_bytes()).patches
+        plan = decode_plan(folder.plan.read_bytes())
     except (OSError, ValueError, RecursionError):
         # Without a plan there is nothing to run; its later readers say so.
         return []
+    _refuse_driven(folder, plan)
+    own_system, file = plan.experiment.system, plan.system_file
+    if system not in (None, own_system):
+        raise UsageError(
+            f"{folder.root} is a run of the system {own_system!r}, not of {system!r}",
+            "Leave --system out" if file is None else f"Give --system {file}",
+        )
+    # A run folder never runs a file unasked.
+    if file is not None and own_system not in system_names():
+        raise UsageError(
+            f"{folder.root} is a run of the system {own_system!r} of the file {file}, which this "
+            "command does not have",
+            f"Add --system {file}",
+        )
+    patches = plan.patches
     installed = {patch.text: patch for patch in installed_patches()}
     for patch in patches:
         if not patch.is_planted and patch.text not in installed:
@@ -107,6 +130,15 @@ def read_plan(folder: RunFolder) -> Plan:
     except (OSError, ValueError, RecursionError) as error:
         problem = f"{folder.plan} cannot be read: {_why(error)}"
         raise UsageError(problem, "Replay a run made by this version") from error
+
+
+def _refuse_driven(folder: RunFolder, plan: Plan) -> None:
+    if plan.driven_by is not None:
+        raise UsageError(
+            f"{folder.root} was made by the steps of the test {plan.driven_by}, which stand in no "
+            "plan",
+            f"Run the test again: {reproduce_command(plan)}",
+        )
 
 
 def _why(error: Exception) -> str:

@@ -1,7 +1,8 @@
 """Verdicts of replays, and how often they agree with the run's, in words.
 
-Two runs fail with the same verdict where the same checkers found a violation; the operations that
-they name differ with the kernel's timing. Judges nothing.
+A run fails with the verdict of another where each checker that found a violation there finds one
+here. Further checkers may do so besides: whether a read came between a loss and its repair, and
+which operations are named, differs with the kernel's timing. Judges nothing.
 """
 
 from collections import Counter
@@ -26,6 +27,10 @@ class ReplayVerdict(msgspec.Struct, frozen=True):
     def is_invalid(self) -> bool:
         """Return whether a checker found a violation."""
         return self.headline == "INVALID"
+
+    def repeats(self, recorded: "ReplayVerdict") -> bool:
+        """Return whether it has the violations of a recorded verdict, whatever it has besides."""
+        return self.is_invalid and {*recorded.violated} <= {*self.violated}
 
     @property
     def text(self) -> str:
@@ -59,7 +64,7 @@ def replay_lines(
     ``recorded`` is the run's own verdict, if known; at least one replay of ``times`` has ended.
     """
     if recorded is not None and recorded.is_invalid:
-        same = sum(replay == recorded for replay in replays)
+        same = sum(replay.repeats(recorded) for replay in replays)
         how = f"failed with the same verdict: {', '.join(recorded.violated)}"
     else:
         same = sum(replay.is_invalid for replay in replays)

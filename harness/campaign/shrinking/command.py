@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from splitbrain.harness.campaign.replaying.recorded import added_patches
+from splitbrain.harness.campaign.replaying.recorded import check_code
 from splitbrain.harness.campaign.shrinking.description import (
     Kept,
     headline,
@@ -33,6 +33,7 @@ from splitbrain.harness.folder.store import find_run
 from splitbrain.harness.run.options import PreparedTest, TestOptions
 from splitbrain.nemesis.search import INTERRUPTED, SearchBudget
 from splitbrain.patched.loading import installed_options
+from splitbrain.systems.registry import system_option
 
 
 def shrink(
@@ -54,7 +55,7 @@ def shrink(
         HarnessError: it does not fail again, or nothing can be run.
     """
     folder = find_run(options.run)
-    added_patches(folder)
+    check_code(folder, options.system)
     stop = Stop()
     # Checks every option as it is made.
     shrinking = (
@@ -82,7 +83,7 @@ def shrink(
             return EXIT_UNKNOWN
         kept = shrinking.keep(console, cut_short)
     say(console, headline(result, cut_short, seconds))
-    _show(kept, cut_short, console)
+    _show(kept, cut_short, console, options.system)
     if kept.last is not None:
         kept.last()
     if budget.broken is not None:
@@ -91,8 +92,8 @@ def shrink(
     return EXIT_UNKNOWN if cut_short == INTERRUPTED else EXIT_VALID
 
 
-def _show(kept: Kept, cut_short: str | None, console: Console) -> None:
-    again = f"{shlex.quote(str(kept.run.root))}{installed_options()}"
+def _show(kept: Kept, cut_short: str | None, console: Console, system: str | None) -> None:
+    again = f"{shlex.quote(str(kept.run.root))}{system_option(system)}{installed_options()}"
     continued = to_be_continued(cut_short, again)
     times = "" if kept.times == 1 else f" --times {kept.times}"
     places = {

@@ -24,6 +24,10 @@ class ShrinkOptions(msgspec.Struct, frozen=True, kw_only=True):
     run: Annotated[
         Path, Option("Run folder of a run that failed, or runs/latest.", is_positional=True)
     ]
+    system: Annotated[
+        str | None,
+        Option("The run's system, where it is one of a file: path/to/file.py:Class."),
+    ] = None
     any_failure: Annotated[bool, Option("Take any failure for the same one.")] = False
     replays: Annotated[
         int | None,

@@ -127,7 +127,7 @@ class RunOracle:
     def _is_same(self, verdict: ReplayVerdict | None) -> bool:
         if verdict is None:
             return False
-        return verdict.is_invalid if self._wanted is None else verdict == self._wanted
+        return verdict.is_invalid if self._wanted is None else verdict.repeats(self._wanted)
 
     def _count_failures(self, made: Try) -> None:
         self._failures = 0 if made.problem is None else self._failures + 1

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Literal
@@ -133,8 +133,13 @@ def new_attempt(folder: Path) -> Attempt:
     return attempt
 
 
-def start(attempt: Attempt, command: Sequence[str]) -> OwnChild:
-    """Start the child; raise HarnessError if the program cannot be started, or the disk refuses."""
+def start(
+    attempt: Attempt, command: Sequence[str], environment: Mapping[str, str] | None = None
+) -> OwnChild:
+    """Start the child; raise HarnessError if the program cannot be started, or the disk refuses.
+
+    ``environment``: None for that of this process.
+    """
     with (
         attempt_files(attempt) as (lock, output),
         tell_refusal("start the program", command[0], "Name a program that exists and may be run."),
@@ -146,6 +151,7 @@ def start(attempt: Attempt, command: Sequence[str]) -> OwnChild:
             stderr=subprocess.STDOUT,
             start_new_session=True,
             pass_fds=(lock,),
+            env=environment,
         )
     record = Started(tuple(command), process.pid, now().isoformat(timespec="seconds"))
     # Without the record a later process of the night only knows it less well.

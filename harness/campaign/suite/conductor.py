@@ -37,9 +37,10 @@ from splitbrain.harness.campaign.suite.ledger import Ledger, Line, NightBegan, N
 from splitbrain.harness.campaign.suite.night import OpenNight
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.tool_version import tool_commit, tool_version
+from splitbrain.harness.pool.child_environment import child_environment
 from splitbrain.history.run_folder import RunFolder
 
-TOOL: tuple[str, ...] = (sys.executable, "-m", f"{PACKAGE}.harness.cli")
+TOOL: tuple[str, ...] = (sys.executable, "-P", "-m", f"{PACKAGE}.harness.cli")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _DIRTY = "-dirty"
@@ -208,10 +209,12 @@ class Conductor:
         started, began_s = nights.now(), time.monotonic()
         attempt = attempts.new_attempt(self._folder.attempts(run))
         command = [*self._settings.tool, "test", *run.arguments, "--runs-folder", str(attempt.root)]
+        environment = child_environment()
         if run.is_program:
             command = _program_command(run, sys.executable, str(attempt.root))
+            environment = None
         self.display.started(run)
-        child = attempts.start(attempt, command)
+        child = attempts.start(attempt, command, environment)
         ending = attempts.see_out(child, self.stop, run.timeout_s, self._urged)
         exit_code = -signal.SIGKILL if child.exit_code is None else child.exit_code
         if run.is_program:

@@ -6,7 +6,7 @@ reported now and not at three in the morning. Starts nothing.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,6 +30,8 @@ from splitbrain.harness.campaign.suite.definition import (
 )
 from splitbrain.harness.run.options import TestOptions, prepare
 from splitbrain.history.spark_extra import require_spark
+from splitbrain.plugins.files import is_file
+from splitbrain.systems.registry import admitted
 
 _PLACED = re.compile(r"^(.+?)(?: - at `(.+)`)?$")
 _UNKNOWN_FIELD = re.compile(r"^Object contains unknown field `(?P<field>.+?)`$")
@@ -58,7 +60,7 @@ def read_suite(path: Path) -> SuiteFile:
     """Read a suite file, with plan files relative to it; raise UsageError for anything wrong."""
     file = TomlFile(path, "suite file", _NEXT)
     try:
-        suite = msgspec.convert(_with_plan_files(file.data, path.parent), Suite)
+        suite = msgspec.convert(_found_from_here(file.data, path.parent), Suite)
     except msgspec.ValidationError as error:
         raise _refusal(path, str(error), file.data) from error
     names = [part.name for part in (*suite.matrix, *suite.program)]
@@ -132,21 +134,26 @@ def experiment_of(run: PlannedRun) -> Experiment:
     return msgspec.convert({"system": DEFAULT_SYSTEM, **given, "seed": run.seed}, Experiment)
 
 
-def _with_plan_files(data: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the data with plan files named so that they are found from here."""
+def _found_from_here(data: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the data with the files that it names beside itself named as they are found from here.
 
-    def from_here(nemesis: Any) -> Any:
-        if isinstance(nemesis, list):
-            return [from_here(part) for part in cast("list[Any]", nemesis)]
-        if isinstance(nemesis, str) and nemesis.endswith(_PLAN_FILE_SUFFIXES):
-            return str(folder / nemesis)
-        return nemesis
+    These are plan files, and those of systems, which are known by their names from now on.
+    """
+    readings: dict[str, Callable[[str], str]] = {
+        "nemesis": lambda text: str(folder / text) if text.endswith(_PLAN_FILE_SUFFIXES) else text,
+        "system": lambda text: admitted(str(folder / text)) if is_file(text) else text,
+    }
+
+    def read(value: Any, reading: Callable[[str], str]) -> Any:
+        if isinstance(value, list):
+            return [read(part, reading) for part in cast("list[Any]", value)]
+        return reading(value) if isinstance(value, str) else value
 
     def changed(part: Any) -> Any:
         if not isinstance(part, dict):
             return part
         table = cast("dict[str, Any]", part)
-        replaced = {"nemesis": from_here(table["nemesis"])} if "nemesis" in table else {}
+        replaced = {key: read(table[key], how) for key, how in readings.items() if key in table}
         for patterns in ("include", "exclude"):
             if isinstance(table.get(patterns), list):
                 replaced[patterns] = [changed(pattern) for pattern in table[patterns]]
@@ -167,6 +174,11 @@ def _refusal(path: Path, message: str, data: dict[str, Any]) -> UsageError:
         field = unknown["field"]
         problem = f"there is no field {field!r}"
         next_step = or_nearest(field, record.__struct_fields__, "fields")
+    if problem.startswith("Expected `str` matching regex"):
+        problem = (
+            "a name is letters, digits, spaces and . _ -, at most 60 of them, the first a letter "
+            "or a digit"
+        )
     problem = problem[:1].lower() + problem[1:]
     return UsageError(f"the suite file {path}{place}: {problem}", next_step)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from splitbrain.harness.campaign.suite.ledger import VERDICTS, RunEnded
 from splitbrain.harness.campaign.suite.tally import (
+    NO_COMMIT,
     CellTally,
     CommitSum,
     NightTally,
@@ -79,7 +80,7 @@ def headline(night: NightTally) -> str:
         void = ", and the night is void" if night.is_void else ""
         return f"INVALID: {name}: {counted(len(night.violations), 'unexpected violation')}{void}"
     if night.is_void:
-        return f"VOID: {name}: {counted(len(night.toothless), 'planted bug')} went unseen"
+        return f"VOID: {name}: {counted(len(night.toothless), 'expected violation')} went unseen"
     if night.failures:
         return f"HARNESS FAILED: {name}: {counted(len(night.failures), 'run')} failed"
     if night.inconclusive:
@@ -139,6 +140,7 @@ def _printable(rows: Rows) -> Rows:
 def _about(night: NightTally) -> str:
     seconds = sum(run.took_s for run in night.runs)
     commits = ", ".join(night.commits) or "none yet"
+    commits = "not known" if commits == NO_COMMIT else commits
     text = (
         f"{len(night.runs)} of {counted(night.planned, 'planned run')}, {_time(seconds)} of work, "
         f"night seed {night.began.night_seed}, commit {commits}"

@@ -6,7 +6,7 @@ the harness and a night whose planted bugs went unseen; then runs that prove not
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -26,6 +26,9 @@ from splitbrain.harness.folder.results import (
     EXIT_UNKNOWN,
     EXIT_VALID,
 )
+
+#: In place of the commit of a tool that was installed, not checked out.
+NO_COMMIT: Final = "no commit"
 
 
 class CellTally(msgspec.Struct, frozen=True):
@@ -239,7 +242,7 @@ def sum_programs(nights: Iterable[NightTally]) -> list[ProgramSum]:
 
 def commit_text(run: RunEnded) -> str:
     """Return twelve digits of the commit, and whether files differed from it."""
-    commit = "no commit" if run.commit is None else run.commit[:12]
+    commit = NO_COMMIT if run.commit is None else run.commit[:12]
     return f"{commit}-dirty" if run.dirty else commit
 
 

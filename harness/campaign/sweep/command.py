@@ -68,7 +68,8 @@ def _run_like(options: SimOptions, run: Path, console: Console) -> int:
     runs_folder = None if options.runs_folder == usual else options.runs_folder
     if runs_folder is not None:
         check_runs_folder(runs_folder)
-    return like_command.run_like(run, console, seeds, jobs=options.jobs, runs_folder=runs_folder)
+    system = None if options.system == SimOptions().system else options.system
+    return like_command.run_like(run, console, seeds, options.jobs, runs_folder, system)
 
 
 def seed_range(text: str | None) -> range:

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.runtime import SIMULATED
-from splitbrain.harness.campaign.replaying.recorded import added_patches
+from splitbrain.harness.campaign.replaying.recorded import check_code
 from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict, recorded_verdict
 from splitbrain.harness.campaign.shrinking.search_folder import runs_folder_of
 from splitbrain.harness.campaign.sweep.likeness import Likeness, like_scenario, likeness_of
@@ -118,18 +118,24 @@ def wanted_verdict(folder: RunFolder) -> ReplayVerdict:
 
 
 def run_like(
-    run_path: Path, console: Console, seeds: range, *, jobs: int, runs_folder: Path | None
+    run_path: Path,
+    console: Console,
+    seeds: range,
+    jobs: int,
+    runs_folder: Path | None,
+    system: str | None,
 ) -> int:
     """Look for a seed near a failed run, report, and return the exit code.
 
-    ``runs_folder`` takes the run folder of the seed; None: beside the run's test.
+    ``runs_folder`` takes the run folder of the seed; None: beside the run's test. ``system`` is the
+    name of the system that the command was given, if any; it must be the run's.
 
     Raises:
         UsageError: the run cannot be looked for in simulation.
         HarnessError: no worker process could be started.
     """
     folder = find_run(run_path)
-    added_patches(folder)
+    check_code(folder, system)
     order = order_of(folder, runs_folder or runs_folder_of(folder))
     stop = Stop()
     with stopped_in_order(stop, left="left at once; a folder that was made already stays."):

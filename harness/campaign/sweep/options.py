@@ -37,7 +37,7 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     jobs: Annotated[int, Option("Worker processes.", 1, JOBS_MAX, only=_SEARCHES)] = 1
-    system: Annotated[str, Option("System to be simulated.", only=_SEEDS)] = DEFAULT_SYSTEM
+    system: Annotated[str, Option("System to be simulated.", only=_SEARCHES)] = DEFAULT_SYSTEM
     bugs: Annotated[
         tuple[str, ...], Option("Planted bug to switch on; repeatable.", only=_SEEDS)
     ] = ()

@@ -36,6 +36,7 @@ from splitbrain.harness.report.coverage_tables import (
 from splitbrain.history.options import given
 from splitbrain.nemesis.sorts import drawn_kinds
 from splitbrain.patched.loading import installed_options
+from splitbrain.systems.registry import file_of
 
 _US_PER_S = 1_000_000
 #: Classes of failures that are listed, and seeds of each; the rest is counted.
@@ -54,7 +55,8 @@ _OF_WORLDS = ("bugs", "state_machine", "beyond_promise")
 
 def sim_command(options: SimOptions, seed: int) -> str:
     """Return the command line that runs one seed of a sweep again."""
-    command = ["splitbrain", "sim", "--seeds", f"{seed}:{seed + 1}", "--system", options.system]
+    command = ["splitbrain", "sim", "--seeds", f"{seed}:{seed + 1}", "--system"]
+    command.append(file_of(options.system) or options.system)
     for field in given(options):
         if field.name in _OF_WORLDS:
             command += field.words(getattr(options, field.name))

@@ -16,18 +16,39 @@
     done.then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Selected"; });
   }
 
+  begin(document);
+  for (const other of document.querySelectorAll("details.violation")) {
+    other.addEventListener("toggle", () => begin(other), { once: true });
+  }
+
+  function begin(part) {
+    for (const graph of part.querySelectorAll("svg.graph")) fit(graph);
+    for (const last of part.querySelectorAll(".picture .culprit, svg.graph .culprit")) show(last);
+  }
+
+  // A graph that is little wider than its frame is made to fit, as long as it can be read.
+  function fit(graph) {
+    const room = graph.closest(".scroll").clientWidth;
+    const wide = graph.width.baseVal.value;
+    if (wide <= room || room < 0.8 * wide) return;
+    graph.setAttribute("height", graph.height.baseVal.value * room / wide);
+    graph.setAttribute("width", room);
+  }
+
   // What could not be placed stands at the right end of a wide picture: begin there.
-  for (const last of document.querySelectorAll(".picture .culprit, svg.graph .culprit")) {
+  function show(last) {
     const frame = last.closest(".scroll");
     const box = last.getBoundingClientRect();
     const room = frame.getBoundingClientRect();
-    if (box.right <= room.right) continue;
+    if (box.right <= room.right) return;
+    const told = frame.parentElement.querySelector(":scope > .note > .earlier");
+    if (told) told.hidden = false;
     frame.scrollLeft += box.right - room.right + 24;
     // A box that the left edge would cut in two is left out whole.
     const cut = [...frame.querySelectorAll(".call")]
       .map((call) => call.getBoundingClientRect())
       .filter((call) => call.left < room.left && call.right > room.left && call.width < room.width / 2);
-    if (!cut.length) continue;
+    if (!cut.length) return;
     const further = Math.max(...cut.map((call) => call.right - room.left)) + 6;
     widen(last.closest("svg"), frame.scrollLeft + further - (frame.scrollWidth - frame.clientWidth));
     frame.scrollLeft += further;

@@ -5,19 +5,28 @@ The reader that follows the leader tries a few times, because a final read that 
 nothing; when even that settles nothing, the cluster does not serve and the rest is left. A reader
 that is pinned to a node asks once: what a follower refuses is no loss, what it answers must be
 right.
+
+An operation that drains is asked again until it has found nothing several times in a row. All such
+operations are asked in turn, so that an element that is handed out late has some time to come back.
+No client of the load is open by then.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.operations import EMPTIES_IN_A_ROW, Completion, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.workloads.workload import Workload
 
 _RETRY_PAUSE_US: Final = 50_000
+#: Between two looks at a queue that was found empty.
+_EMPTY_PAUSE_US: Final = 200_000
+#: Elements taken after which a queue is held to have no end: a system may hand one out for ever.
+TAKES_MAX: Final = 10_000
 
 
 class Patience(msgspec.Struct, frozen=True):
@@ -51,13 +60,31 @@ def readers(
     ]
 
 
+class _Asked(msgspec.Struct):
+    """An operation that is not settled yet."""
+
+    operation: Operation
+    takes_count: int = 0
+    empties_in_a_row: int = 0
+
+    def is_settled_by(self, value: object) -> bool:
+        """Note an answer; whether it is the last one that is wanted."""
+        if not self.operation.drains:
+            return True
+        is_empty = value is None
+        self.takes_count += not is_empty
+        self.empties_in_a_row = self.empties_in_a_row + 1 if is_empty else 0
+        return self.empties_in_a_row == EMPTIES_IN_A_ROW
+
+
 class Reading:
     """One reader's way through the final reads; ``kind`` is of its route."""
 
     def __init__(self, kind: str, operations: Sequence[Operation]) -> None:
         self._patience = PATIENCE[kind]
-        self._operations = operations
-        self._place = 0
+        self._count = len(operations)
+        #: The next one first.
+        self._left = deque(map(_Asked, operations))
         self._unsettled_in_a_row = 0
         #: Of the next operation, so far.
         self._tries = 0
@@ -67,26 +94,37 @@ class Reading:
     def next(self) -> Operation | None:
         """The operation that is to be asked for; None: the reader is done."""
         is_given_up = self._unsettled_in_a_row == self._patience.unsettled_max
-        is_over = is_given_up or self._place == len(self._operations)
-        return None if is_over else self._operations[self._place]
+        return None if is_given_up or not self._left else self._left[0].operation
 
     @property
     def unsettled_count(self) -> int:
         """Operations that were not settled, those that were never asked included."""
-        return len(self._operations) - self.settled_count
+        return self._count - self.settled_count
 
     @property
     def pause_us(self) -> int:
         """Time to wait before the next is asked for: a quick refusal is not asked at once."""
+        if self._left and self._left[0].empties_in_a_row and not self._tries:
+            # Each is asked once in a round.
+            return _EMPTY_PAUSE_US // len(self._left)
         return self._tries * _RETRY_PAUSE_US
 
     def took(self, completion: Completion) -> None:
         """Note that the next operation was asked for once."""
-        is_settled = completion.type == "ok"
+        is_ok = completion.type == "ok"
         self._tries += 1
-        if not is_settled and self._tries < self._patience.tries:
+        if not is_ok and self._tries < self._patience.tries:
+            # It may have taken something, which then comes back.
+            self._left[0].empties_in_a_row = 0
             return
-        self._place += 1
         self._tries = 0
+        asked = self._left.popleft()
+        is_settled = is_ok and asked.is_settled_by(completion.value)
         self.settled_count += is_settled
-        self._unsettled_in_a_row = 0 if is_settled else self._unsettled_in_a_row + 1
+        if is_ok and not is_settled and asked.takes_count < TAKES_MAX:
+            # One that took goes on; one that found nothing has its next turn after all others.
+            (self._left.append if asked.empties_in_a_row else self._left.appendleft)(asked)
+        elif not is_settled:
+            self._unsettled_in_a_row += 1
+            return
+        self._unsettled_in_a_row = 0

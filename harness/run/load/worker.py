@@ -22,7 +22,7 @@ from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.pool.frames import read_body, take_over_pipes, write_frame
 from splitbrain.harness.run.attempts import failure
-from splitbrain.harness.run.clients import Clients
+from splitbrain.harness.run.clients import Clients, give_threads
 from splitbrain.harness.run.load.messages import (
     Assignment,
     Begin,
@@ -126,6 +126,7 @@ class Worker:
     async def run(self) -> None:
         """Perform the load from ``Begin`` to ``End``, or until something of ours fails."""
         loop = asyncio.get_running_loop()
+        give_threads(loop, len(self._slots))
         stopped = asyncio.Event()
         self._stop.notify(loop, stopped)
         begin: asyncio.Future[Begin] = loop.create_future()

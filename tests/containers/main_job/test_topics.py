@@ -27,9 +27,9 @@ def test_topics_stay_right_while_the_active_controller_is_killed(tmp_path: Path)
 
 
 def test_topics_acknowledged_before_they_are_committed_are_caught(tmp_path: Path) -> None:
-    code, found, output = run(
-        tmp_path, *METADATA, "--bug", "ack-before-commit", "--nemesis", "isolate-leader"
-    )
+    # A cut leader must be asked for a change before it resigns: 3 s after, with this setting.
+    patient = ("--setting", "fetch_timeout_ms=2000", "--nemesis", "isolate-leader-8s")
+    code, found, output = run(tmp_path, *METADATA, "--bug", "ack-before-commit", *patient)
     assert code == 1, output
-    assert verdicts(found)["lost-commits"] == "invalid"
     assert verdicts(found)["node-health"] == "valid"
+    assert verdicts(found)["lost-commits"] == "invalid"

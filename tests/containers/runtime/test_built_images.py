@@ -1,11 +1,14 @@
 """The images hold what nodes and the nemesis need, are small, and are found again."""
 
+import re
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from docker import DockerClient
 
+from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.runtime import ImageSource
 from splitbrain.runtimes.docker.images import POD, Images
 from splitbrain.systems.registry import names, system
@@ -43,6 +46,69 @@ def test_the_node_image_runs_the_node_with_its_native_packages(engine: DockerCli
         tag, ["python3", "-c", program], remove=True, network_mode="none"
     )
     assert output == b"complete\n"
+
+
+def test_an_image_of_a_folder_elsewhere_has_what_its_command_builds_and_is_found_again(
+    engine: DockerClient, tmp_path: Path
+) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "Dockerfile").write_text(
+        "ARG BASE\nFROM ${BASE}\nLABEL splitbrain.image=test\nCOPY made /made\n"
+    )
+    command = ("sh", "-c", "date +%N%s > made; echo built >> " + str(tmp_path / "log"))
+    source = ImageSource("splitbrain-test-own", str(folder), build=command)
+    images = Images(engine)
+    tag = images.ensure([source])[source.name]
+    try:
+        made = engine.containers.run(tag, ["cat", "/made"], remove=True, network_mode="none")
+        assert made.strip().isdigit()
+        assert images.ensure([source])[source.name] == tag
+        assert (tmp_path / "log").read_text() == "built\n"
+        # The user's folder stays as it is.
+        assert [path.name for path in folder.iterdir()] == ["Dockerfile"]
+    finally:
+        engine.images.remove(tag)
+    for failing in (("false",), ("no-such-program",)):
+        broken = ImageSource("splitbrain-test-own", str(folder), build=failing)
+        with pytest.raises(HarnessError, match=f"build what an image is made of.*{failing[0]}"):
+            images.ensure([broken])
+
+
+def test_a_build_that_fails_shows_why_and_names_the_users_own_dockerfile(
+    engine: DockerClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "Dockerfile").write_text(
+        "ARG BASE\nFROM ${BASE}\nLABEL splitbrain.image=test\n"
+        "RUN echo no such folder, says a tool; seq 25; exit 7\n"
+    )
+    for build in ((), ("true",)):
+        source = ImageSource("splitbrain-test-own", str(tmp_path), build=build)
+        with pytest.raises(HarnessError, match=f"Mend {re.escape(str(tmp_path))}/Dockerfile"):
+            Images(engine).ensure([source])
+        printed = capsys.readouterr().out
+        assert "  no such folder, says a tool" in printed
+        assert "  25" in printed
+
+
+def test_a_build_that_cannot_begin_says_where(
+    engine: DockerClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM splitbrain-test-own:never-built\n")
+    with pytest.raises(HarnessError, match=r"Mend .*/Dockerfile"):
+        Images(engine).ensure([ImageSource("splitbrain-test-own", str(tmp_path))])
+    assert "FROM splitbrain-test-own:never-built" in capsys.readouterr().out
+    (tmp_path / "Dockerfile").write_text("FORM ${BASE}\n")
+    with pytest.raises(HarnessError, match="FORM"):
+        Images(engine).ensure([ImageSource("splitbrain-test-own", str(tmp_path))])
+
+
+@pytest.mark.parametrize("folder", ["image", "/nowhere/image"])
+def test_a_folder_without_a_dockerfile_is_told_with_the_way_to_name_it(
+    engine: DockerClient, folder: str
+) -> None:
+    with pytest.raises(HarnessError, match=rf"/{folder.lstrip('/')} holds no Dockerfile.*absolute"):
+        Images(engine).ensure([ImageSource("splitbrain-test-own", folder)])
 
 
 def test_a_pause_container_leaves_at_once_when_asked(engine: DockerClient) -> None:

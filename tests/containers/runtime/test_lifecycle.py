@@ -1,5 +1,6 @@
 """Deploying, tearing down, sweeping, and what happens when the harness dies."""
 
+import fcntl
 import json
 import textwrap
 from collections.abc import Iterator
@@ -35,9 +36,11 @@ HARNESS = """
     from tests.runtimes.node_programs import link
 
     folder = Path(sys.argv[1])
+    watched = sys.argv[2] == "watched"
     lock = RunFolder(folder).lock.open("w")
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    runtime = DockerRuntime(watched=sys.argv[2] == "watched")
+    if not watched:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    runtime = DockerRuntime(watched=watched)
     spec = specification(folder)
     runtime.deploy(spec)
     runtime.cut([link("n1", "n2")])
@@ -53,12 +56,19 @@ HARNESS = """
 def dead_run(
     request: pytest.FixtureRequest, tmp_path: Path, engine: DockerClient
 ) -> Iterator[tuple[RunId, Path]]:
-    """Id of a run whose harness was killed by SIGKILL, and its folder."""
+    """Id of a run whose harness was killed by SIGKILL, and its folder.
+
+    Of a watched run the test holds the lock: a sweep by another test, which runs at the same time,
+    would otherwise remove the pods while the watchdog's work is looked at.
+    """
     folder = tmp_path / "run"
     folder.mkdir()
-    with killed_at_the_end(textwrap.dedent(HARNESS), str(folder), request.param) as run_id:
-        pass
-    yield run_id, folder
+    with RunFolder(folder).lock.open("w") as lock:
+        if request.param == "watched":
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        with killed_at_the_end(textwrap.dedent(HARNESS), str(folder), request.param) as run_id:
+            pass
+        yield run_id, folder
     sweep.remove_run(engine, mark_of_run(run_id, RunFolder(folder).lock))
 
 

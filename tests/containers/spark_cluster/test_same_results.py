@@ -67,6 +67,8 @@ def rows(run: Path) -> dict[str, list[dict[str, Any]]]:
     }
 
 
+# Four minutes on two cores; test_parts.py has a cluster's workers judge in the gate.
+@pytest.mark.nightly
 def test_clusters_agree_with_a_local_spark(cluster: Cluster, shared: Path, tmp_path: Path) -> None:
     run = a_run_with_everything(shared / "run")
     here = shutil.copytree(run, tmp_path / "run")

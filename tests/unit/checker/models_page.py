@@ -7,7 +7,7 @@ from pathlib import Path
 
 from splitbrain.checker.models.model import Model
 from splitbrain.checker.models.registry import MODELS
-from splitbrain.checker.names import PROMISES, evidence_needed
+from splitbrain.checker.names import KINDS, PROMISES, evidence_needed
 
 PAGE = Path(__file__).parents[3] / "docs" / "models-and-checkers.md"
 OWN_MODEL = PAGE.parent / "models" / "max_register.py"
@@ -109,8 +109,12 @@ no checker can judge is `unknown`. `split-brain` judges every run that has logs,
 That the nodes did not come to agree within their patience, though every fault was healed, is a
 finding of its own: `convergence`, which is `unknown`.
 
-| checker | what it holds a run to | needs besides the history |
-|---|---|---|
+Kinds of violations that a system documents, by its adapter (`allowed`, in `plan.json`), are counted
+and shown, and are no violations of its runs ([adapters](adapters.md#documented-anomalies)). Of
+linearizability the kind is `not-linearizable`. A checker of a package respects them itself.
+
+| checker | what it holds a run to | kinds of violations | needs besides the history |
+|---|---|---|---|
 """
 
 
@@ -131,7 +135,8 @@ def _model_row(model: Model) -> str:
 
 def _checker_row(name: str) -> str:
     needs = " or ".join(sorted(evidence_needed(name), reverse=True)) or "nothing"
-    return f"| `{name}` | {PROMISES[name]} | {needs} |"
+    kinds = ", ".join(f"`{kind}`" for kind in KINDS[name.partition(":")[0]])
+    return f"| `{name}` | {PROMISES[name]} | {kinds} | {needs} |"
 
 
 def _first_sentences(docstring: str | None) -> str:

@@ -70,6 +70,15 @@ def drain(values: Any, start: int, end: int | None = None) -> PairedOperation:
     return op("drain", None, values, start=start, end=end)
 
 
+def finals(*values: Any, start: int = 90, **fields: Any) -> tuple[PairedOperation, ...]:
+    """Final dequeues, one after the other; None: found nothing."""
+    times = range(start, start + 2 * len(values), 2)
+    return tuple(
+        take(value, time, time + 1, final=True, index=time, **fields)
+        for value, time in zip(values, times, strict=True)
+    )
+
+
 def guarded(token: int, start: int, accepted: bool = True, **fields: Any) -> PairedOperation:
     return once("write", start, [token, "v"], [token, "v", accepted], **fields)
 
@@ -83,6 +92,7 @@ def ids(*values: Any) -> tuple[PairedOperation, ...]:
 
 
 VALID, UNKNOWN = ("valid",), ("unknown",)
+DRAINED: Mapping[str, Any] = MappingProxyType({"drained": True})
 EMPTY = take(None, 90, 91)
 #: A guarded write that lets observations be valid.
 ACCEPTED = guarded(1, 900)
@@ -241,12 +251,6 @@ CASES: dict[ModuleType, dict[str, Case]] = {
             (put(1, 0, 1), EMPTY, put(1, 92, 93), take(1, 94, 95)), UNKNOWN
         ),
         "taken twice": Case((put(1, 0, 1), take(1, 2, 3), take(1, 4, 5), EMPTY), ("duplicated",)),
-        "taken twice, allowed": Case(
-            (put(1, 0, 1), take(1, 2, 3), take(1, 4, 5), EMPTY),
-            VALID,
-            {"duplicates_allowed": True},
-            observed=("duplicated",),
-        ),
         "asked for twice and taken twice": Case(
             (put(1, 0, 1), put(1, 2), take(1, 3, 4), take(1, 4, 5), EMPTY), VALID
         ),
@@ -262,6 +266,64 @@ CASES: dict[ModuleType, dict[str, Case]] = {
         ),
         "queues are judged apart": Case(
             (put(1, 0, 1, key="a"), take(1, 2, 3, key="b")), ("phantom",)
+        ),
+        "drained": Case(
+            (put(1, 0, 1), put(2, 0, 1), take(2, 2, 3), *finals(1, None, None, None)),
+            VALID,
+            DRAINED,
+            figures={"dequeued": 2, "not-drained": 0},
+        ),
+        "drained, lost": Case(
+            (put(1, 0, 1), put(2, 0, 1), *finals(2, None, None, None)),
+            ("lost",),
+            DRAINED,
+            sentence="Element 1 of key a was acknowledged, never dequeued, and the queue was found "
+            "empty after that (index 96): 1 lost.",
+        ),
+        "drained, handed out again": Case(
+            (put(1, 0, 1), take(1, 2, 3), *finals(1, None, None, None)), ("duplicated",), DRAINED
+        ),
+        "drained, from nowhere": Case(
+            (put(1, 0, 1), *finals(1, 7, None, None, None)), ("phantom",), DRAINED
+        ),
+        "drained, an answer lost may have taken it": Case(
+            (put(1, 0, 1), take(None, 2), *finals(None, None, None)), VALID, DRAINED
+        ),
+        "found empty in the load alone": Case(
+            (put(1, 0, 1), *(take(None, n, n + 1) for n in (4, 6, 8))),
+            UNKNOWN,
+            DRAINED,
+            figures={"never-looked-for": 1},
+        ),
+        "the drain ended before it was empty": Case(
+            (put(1, 0, 1), put(2, 0, 1), *finals(2)), UNKNOWN, DRAINED
+        ),
+        "the drain ended before it was empty so often": Case(
+            (put(1, 0, 1), *finals(None, None)), UNKNOWN, DRAINED, reason="several times in a row"
+        ),
+        "the drain ended early, and nothing is missing": Case(
+            (put(1, 0, 1), take(1, 2, 3), *finals(None, None)),
+            UNKNOWN,
+            DRAINED,
+            figures={"not-drained": 1},
+            reason="1 queue was not drained",
+        ),
+        "one came back late, and nobody looked on": Case(
+            (put(1, 0, 1), put(2, 0, 1), *finals(None, None, 1, None)), UNKNOWN, DRAINED
+        ),
+        "empties of two members do not add up": Case(
+            (put(1, 0, 1), *finals(None, None, node="n1"), *finals(None, start=96, node="n2")),
+            UNKNOWN,
+            DRAINED,
+        ),
+        "final ones that failed found nothing out": Case(
+            (put(1, 0, 1), *finals(None, None, None, outcome="fail")), UNKNOWN, DRAINED
+        ),
+        "drained in one go, in the load": Case((put(1, 0, 1), drain([], 4, 5)), UNKNOWN, DRAINED),
+        "drained in one go": Case(
+            (put(1, 0, 1), put(2, 0, 1), op("drain", None, [2], start=90, end=91, final=True)),
+            ("lost",),
+            DRAINED,
         ),
         "nothing": Case((), UNKNOWN),
         "a drain of no list": Case((drain(3, 0, 1),), UNKNOWN, reason="answered no list"),

@@ -1,5 +1,6 @@
 from typing import Any
 
+import msgspec
 import pytest
 
 from splitbrain.checker import findings, lost_commits
@@ -8,7 +9,8 @@ from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.lost_commits import check
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Unlimited
-from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.committed import CommittedLog, RecordForm
+from splitbrain.contracts.names import NO_EPOCH
 from tests.unit.checker.operations import Ending, log, logs, operation, record
 
 
@@ -58,6 +60,35 @@ def test_a_lost_change_is_told_with_its_place_and_holders() -> None:
     assert "at offset 1 in epoch 1" in result.reason
     assert "only 1 of 3 nodes hold it" in result.reason
     assert result.violations[0]["absent_from"] == ["n2", "n3"]
+
+
+def test_a_record_is_found_in_the_form_that_the_adapter_tells() -> None:
+    cas = operation("cas", [3, 5], [3, 5, True], start=0, end=9)
+    placed = msgspec.structs.replace(cas, position=(1, 1))
+    forms = {"cas": RecordForm("write", part=1)}
+    for asked in (cas, placed):
+        assert judged(asked, committed_logs=held_by(3)).verdict is Verdict.INVALID
+        kept = judged(asked, committed_logs=held_by(3), record_forms=forms)
+        assert kept.verdict is Verdict.VALID
+        lost = judged(asked, committed_logs=held_by(1), record_forms=forms)
+        assert lost.verdict is Verdict.INVALID
+    # The value that was expected is not what was written.
+    other = {"cas": RecordForm("write", part=0)}
+    assert judged(cas, committed_logs=held_by(3), record_forms=other).verdict is Verdict.INVALID
+    # A write and a compare-and-set of the same value cannot be told apart without positions.
+    twice = judged(cas, NAMELESS, committed_logs=held_by(3), record_forms=forms)
+    assert twice.verdict is not Verdict.VALID
+
+
+def test_a_system_without_epochs_has_positions_and_no_epoch_is_told() -> None:
+    write = msgspec.structs.replace(WRITE, position=(NO_EPOCH, 1))
+    held = record(1, NO_EPOCH, "write", 5)
+    there, lacking = log("n1", held), log("n2")
+    result = judged(write, committed_logs={"n1": there, "n2": lacking, "n3": log("n3")})
+    assert result.verdict is Verdict.INVALID
+    assert "at position 1" in result.reason
+    assert "epoch" not in result.reason
+    assert judged(write, committed_logs=logs(held)).verdict is Verdict.VALID
 
 
 def test_a_snapshot_may_hold_what_the_log_no_longer_has() -> None:

@@ -96,10 +96,6 @@ MUTANTS: dict[ModuleType, dict[str, tuple[str, str]]] = {
             "enqueue.start >= queue.empty.start",
         ),
         "nothing is taken twice": ("if requested and times > requested:", "if False:"),
-        "duplicates are always wrong": (
-            "kinds if duplicates_allowed else (*kinds, *harmless)",
-            "(*kinds, *harmless)",
-        ),
         "an enqueue after its dequeue explains it": (
             "elif end_of(taken) < enqueue.start:",
             "elif False:",
@@ -117,6 +113,29 @@ MUTANTS: dict[ModuleType, dict[str, tuple[str, str]]] = {
             'found_nothing = operation.f == "drain" or operation',
             "found_nothing = operation",
         ),
+        "emptiness in the load counts": ("not (operation.final and is_over)", "not is_over"),
+        "emptiness in the load counts for ever": (
+            "drained and not (operation.final and is_over)",
+            "False",
+        ),
+        "found empty once is enough": ("in_a_row[node] >= EMPTIES_IN_A_ROW", "in_a_row[node] >= 1"),
+        "found empty twice is enough": (
+            "in_a_row[node] >= EMPTIES_IN_A_ROW",
+            "in_a_row[node] >= EMPTIES_IN_A_ROW - 1",
+        ),
+        "a take starts no new row": (
+            "if found_nothing else 0",
+            "if found_nothing else in_a_row[node]",
+        ),
+        "all members are one": (
+            "node, in_a_row = operation.node,",
+            'node, in_a_row = "n1",',
+        ),
+        "a drain must be repeated": (
+            'is_over = operation.f == "drain" or in_a_row',
+            "is_over = in_a_row",
+        ),
+        "not drained is well": ('elif figures["not-drained"]:', "elif False:"),
         "dequeues take nothing": ("yield freeze(result)", "yield from ()"),
         "nothing comes from nowhere": (
             '_note(findings, "phantom", value, [taken], f"was dequeued {why}")',

@@ -13,6 +13,7 @@ from splitbrain.checker.findings import Findings
 from splitbrain.checker.sessions import check
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Unlimited
+from splitbrain.contracts.names import NO_EPOCH
 from splitbrain.history.records import PairedOperation
 from tests.unit.checker.mutated import mutated
 from tests.unit.checker.operations import operation
@@ -45,6 +46,15 @@ WRITES = write(1, 0, 9, 4), write(2, 2, 9, 5), write(1, 4, 9, 6), write(3, 6, 9,
 def test_a_value_that_comes_back_is_no_step_back() -> None:
     grows = read(None, 8, 1), read(1, 10, 1), read(2, 12, 1), read(1, 14, 1), read(3, 16, 1)
     assert judged(*WRITES, *grows).verdict is Verdict.VALID
+
+
+def test_revisions_without_epochs_are_positions_too() -> None:
+    writes = [write(n % 2, 2 * n, 9, n, epoch=NO_EPOCH) for n in range(3)]
+    grows = read(None, 8, 1), read(0, 10, 1), read(1, 12, 1), read(0, 14, 1)
+    assert judged(*writes, *grows).verdict is Verdict.VALID
+    back = judged(*writes, read(1, 12, 1), read(None, 14, 1))
+    assert back.verdict is Verdict.INVALID
+    assert "of position 1 (index 12)" in back.reason
 
 
 def test_a_read_of_what_is_over_for_good_violates_monotonic_reads() -> None:

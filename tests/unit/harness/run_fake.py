@@ -9,7 +9,8 @@ from rich.console import Console
 from splitbrain.contracts.fault import Fault
 from splitbrain.harness.judge.evidence_loader import read_json_lines
 from splitbrain.harness.run.options import prepare
-from splitbrain.harness.run.runner import RunOutcome, Timing, run_test
+from splitbrain.harness.run.runner import RunOutcome, run_test
+from splitbrain.harness.run.stage import Timing
 from splitbrain.nemesis.aim import Patience
 from tests.plans import options_with
 from tests.unit.harness.fake_quorum import FakeQuorum, FakeSystem

@@ -19,7 +19,12 @@ from splitbrain.history import process_budget
 from splitbrain.history.errors import HistoryError
 from splitbrain.history.json_problems import DEPTH_MAX, is_too_deep
 from splitbrain.history.opening import opened, reading_within
-from splitbrain.history.process_budget import ProcessBudget, resident_mib
+from splitbrain.history.process_budget import (
+    PartClock,
+    ProcessBudget,
+    processor_seconds,
+    resident_mib,
+)
 from tests.unit.harness.in_process import run_parts_here
 
 LIMITS = Limits(30, 1024, 1)
@@ -180,26 +185,75 @@ def test_a_packed_file_that_fits_is_read_and_the_bound_ends_with_its_context(
         assert file.read() == EVENTS
 
 
+class Clocks:
+    """Readings in seconds, which the test sets: wall clock, this process's and another's use."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.wall, self.used = 100.0, 7.0
+        monkeypatch.setattr(process_budget.time, "monotonic", lambda: self.wall)
+        monkeypatch.setattr(process_budget.time, "process_time", lambda: self.used)
+        monkeypatch.setattr(process_budget, "processor_seconds", lambda _: self.used)
+
+    def run(self, wall: float, used: float) -> None:
+        self.wall += wall
+        self.used += used
+
+
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The monotonic clock's reading, in seconds, which the test sets."""
-    now = [100.0]
-    monkeypatch.setattr(process_budget.time, "monotonic", lambda: now[0])
-    return now
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clocks:
+    return Clocks(monkeypatch)
 
 
-def test_time_is_used_up_at_its_end_and_not_before(clock: list[float]) -> None:
+def test_time_is_used_up_at_its_end_and_not_before(clock: Clocks) -> None:
     budget: Budget = ProcessBudget(5, 1 << 20)
-    clock[0] += 5
+    clock.run(5, 5)
     assert budget.exhausted() is None
-    clock[0] += 0.01
+    clock.run(0.01, 0.01)
     assert budget.exhausted() == "time budget of 5 s used up"
 
 
-def test_memory_is_looked_at_now_and_then(clock: list[float]) -> None:
+def test_time_that_a_busy_machine_gave_to_others_is_not_used_up(clock: Clocks) -> None:
+    budget, part = ProcessBudget(5, 1 << 20), PartClock(1)
+    clock.run(90, 4.9)
+    assert budget.exhausted() is None
+    assert not part.is_used_up(5)
+    clock.run(4, 0.2)
+    assert budget.exhausted() == "time budget of 5 s used up"
+    assert part.is_used_up(5)
+
+
+def test_a_part_that_waits_has_its_budget_by_the_wall_clock(clock: Clocks) -> None:
+    part = PartClock(1)
+    clock.run(5, 0.05)
+    assert not part.is_used_up(5)
+    clock.run(0.1, 0)
+    assert part.is_used_up(5)
+
+
+def test_a_part_that_gets_next_to_nothing_of_a_processor_ends_too(clock: Clocks) -> None:
+    budget, part = ProcessBudget(5, 1 << 20), PartClock(1)
+    clock.run(101, 4)
+    assert budget.exhausted() == "time budget of 5 s used up"
+    assert part.is_used_up(5)
+
+
+def test_the_processor_time_of_another_process_is_seen_until_it_is_gone() -> None:
+    burning = (
+        "import time\nwhile time.process_time() < 0.5: pass\nprint('burnt', flush=True)\ninput()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", burning], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        assert 0.4 < processor_seconds(other.pid) < 5
+    assert processor_seconds(other.pid) == 0.0
+
+
+def test_memory_is_looked_at_now_and_then(clock: Clocks) -> None:
     budget = ProcessBudget(60, 1)
     assert budget.exhausted() is None
-    clock[0] += 0.2
+    clock.run(0.2, 0)
     assert budget.exhausted() == "memory budget of 1 MiB used up"
 
 

@@ -20,7 +20,7 @@ from splitbrain.contracts.runtime import EXACT_CAPABILITIES, Capability
 from splitbrain.nemesis import acts
 from splitbrain.nemesis.expectations import LinkIs, NodeAnswers, NodeIs, NodeIsSilent, PeersStall
 from splitbrain.nemesis.fault_kind import Course
-from splitbrain.nemesis.kinds import fault_kind, kind_names, machine_kind_names
+from splitbrain.nemesis.kinds import fault_kind, kind_names, machine_kind_names, silent_kind_names
 from splitbrain.nemesis.plan import refuse_what_cannot_be_had
 from splitbrain.nemesis.targets import ClusterView
 
@@ -292,3 +292,9 @@ def test_a_kind_says_when_its_course_ends_processes(name: str) -> None:
     all_at_once = set(first) == set(actual.nodes)
     expected = "at-once" if all_at_once else "later" if first or later else None
     assert kind.traits.ends_process == expected
+
+
+def test_kinds_that_cut_or_freeze_are_noticed_by_waiting_alone() -> None:
+    # A flap lets its target back before anybody has waited for long.
+    cuts = {kind for kind in kind_names() if fault_kind(kind).needs & {"partition", "pause"}}
+    assert set(silent_kind_names()) == cuts - {"flap"}

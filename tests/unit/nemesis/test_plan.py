@@ -167,6 +167,16 @@ def test_nothing_is_in_force_in_warm_up_and_quiet_phases() -> None:
             assert end_ms <= quiet.from_ms or fault.at_us // 1000 >= quiet.to_ms
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_every_other_fault_is_a_long_one_where_it_fits(seed: int) -> None:
+    faults = drawn("partition,pause", seed, long_ms=30_000, fault_max_ms=40_000)
+    durations = [fault.duration_us // 1000 for fault in faults]
+    assert min(durations[0], durations[2]) >= 30_000
+    assert max(durations) <= 40_000
+    # None fits, and the usual ones are drawn.
+    assert len(drawn("partition,pause", seed, long_ms=120_000, fault_max_ms=120_000)) >= 4
+
+
 def test_a_kind_of_threefold_weight_is_drawn_three_times_as_often() -> None:
     counts: Counter[str] = Counter()
     for seed in range(40):
@@ -179,6 +189,8 @@ def test_a_kind_of_threefold_weight_is_drawn_three_times_as_often() -> None:
     [
         ({"calm_min_ms": 500, "fault_min_ms": 1000}, "shorter than an operation's timeout and a"),
         ({"fault_min_ms": 9000}, "fault_max_ms = 6000"),
+        ({"long_ms": 9000}, "long_ms = 9000 and fault_max_ms = 6000"),
+        ({"long_ms": -1}, "long_ms = -1"),
         ({"overlap": 0}, "overlap = 0"),
         ({"weights": {"pause": 2}}, "weighs 'pause', which the plan does not draw"),
         ({"weights": {"kill": 0}}, "weight 0"),

@@ -179,7 +179,8 @@ def test_a_used_up_budget_leaves_the_best_so_far() -> None:
         assert fails(done.plan)
         assert not done.is_minimal
         assert oracle.budget.tries == replays_max
-        assert oracle.budget.exhausted() == f"{replays_max} replays were made"
+        made = "1 replay was" if replays_max == 1 else f"{replays_max} replays were"
+        assert oracle.budget.exhausted() == f"{made} made"
 
 
 def test_time_and_interruption_end_the_search() -> None:

@@ -36,7 +36,9 @@ def test_a_marked_test_runs_where_its_bug_is_planted_and_no_other_does(tmp_path:
     patch = patch_file(tmp_path, "other-code", SOURCE, f"{SOURCE}UNUSABLE = 101\n")
     tests = tmp_path / "test_marked.py"
     tests.write_text(TESTS.format(patch=patch.removesuffix(".patch")))
-    options = ("-p", "tests.planted", "-n0", "-rA", f"--rootdir={tmp_path}")
+    # Our own plugin would have pytest rewrite the modules that are patched.
+    plugins = ("--disable-plugin-autoload", "-p", "xdist", "-p", "tests.planted")
+    options = (*plugins, "-n0", "-rA", f"--rootdir={tmp_path}")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, str(tests)],
         cwd=ROOT,

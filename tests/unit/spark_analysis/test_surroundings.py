@@ -1,7 +1,9 @@
 """Needs of Spark: a Java that is taken, a driver's address, the code that it ships."""
 
+import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -141,6 +143,19 @@ def test_a_master_that_cannot_be_reached_is_one_sentence() -> None:
     with pytest.raises(HarnessError, match=r"spark://256\.0\.0\.1:7077") as caught:
         address_towards("spark://256.0.0.1:7077")
     assert "\n" not in str(caught.value)
+
+
+def test_no_shipped_room_imports_one_that_stays_behind(tmp_path: Path) -> None:
+    lacking: set[str] = set()
+    with zipfile.ZipFile(our_code(tmp_path)) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".py")]
+        rooms = {name.split("/")[1] for name in names}
+        for name in names:
+            text = archive.read(name).decode()
+            imported = set(re.findall(r"^\s*from splitbrain\.(\w+)", text, re.MULTILINE))
+            lacking |= {f"{name} imports {room}" for room in imported - rooms}
+    assert {"checker", "spark_analysis"} <= rooms
+    assert lacking == set()
 
 
 def test_the_shipped_code_can_be_imported_where_nothing_else_of_ours_is(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ import pytest
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.system import System
 from splitbrain.harness.cli.main import run
+from splitbrain.plugins.offers import entry_points_of
 from splitbrain.systems import registry
-from tests.packages import offer_systems
+from tests.packages import offer
 
 SOUND = """
 from splitbrain.contracts.system import System
@@ -43,7 +44,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator["Instal
     for name in set(sys.modules) - before:
         if name.startswith("plugged_"):
             del sys.modules[name]
-    registry._offers.cache_clear()
+    entry_points_of.cache_clear()
 
 
 class Install:
@@ -55,13 +56,13 @@ class Install:
     def __call__(self, package: str, content: str, **entry_points: str) -> None:
         (self.folder / f"plugged_{package}.py").write_text(content)
         systems = {name: f"plugged_{package}:{of}" for name, of in entry_points.items()}
-        offer_systems(self.folder, package, systems)
-        registry._offers.cache_clear()
+        offer(self.folder, package, systems=systems)
+        entry_points_of.cache_clear()
 
 
 def test_it_is_found_by_the_name_of_its_entry_point(install: Install) -> None:
     install("acme", SOUND, sound="Sound")
-    assert registry.names() == ("kraft", "redis", "sound")
+    assert registry.names() == ("compose", "kraft", "redis", "sound")
     first, second = registry.system("sound"), registry.system("sound")
     assert isinstance(first, System)
     assert first is not second
@@ -96,7 +97,7 @@ def test_a_package_that_cannot_be_used_is_one_sentence_and_costs_no_other_system
     assert problem in caught.value.problem
     assert f"acme (plugged_acme:{of})" in caught.value.problem
     assert "\n" not in str(caught.value)
-    assert [found.name for found in registry.usable_systems()] == ["kraft", "redis"]
+    assert [found.name for found in registry.usable_systems()] == ["compose", "kraft", "redis"]
 
     assert run(["test", "--system", "sound", "--runtime", "local"]) == 64
     assert problem in " ".join(capsys.readouterr().err.split())

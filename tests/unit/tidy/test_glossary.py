@@ -35,8 +35,8 @@ kraft latency leader linearizability load local loss machine measured memory met
 mount name named network nightly node operation option overlap partition patched point power
 process program quality quorum random record recovery redis register replaying report request role
 route row run runtime sample selected server service shape shown simulated simulation source span
-spark spec stale start storage subject system throughput timer topic transport trend unavailability
-unlimited usage view workload
+spark spec stale start storage subject system testing throughput timer topic transport trend
+unavailability unlimited usage view workload
 """
 
 

@@ -8,7 +8,7 @@ import pytest
 from splitbrain.contracts.draws import Draws
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.operations import Completion, Operation
-from splitbrain.history.functions import only_reads
+from splitbrain.history.functions import effect_of, only_reads
 from splitbrain.workloads.workload import (
     Workload,
     checkers_fitting,
@@ -26,9 +26,11 @@ def make(name: str, options: dict[str, str] | None = None, seed: int = 5) -> Wor
 CASES = [
     ("register", {}),
     ("register", {"values": "unique"}),
+    ("register", {"cas": "no"}),
     ("set", {}),
     ("topics", {}),
     ("topics", {"brokers": "change"}),
+    ("queue", {}),
 ]
 
 
@@ -60,7 +62,7 @@ def test_every_function_of_a_workload_is_declared(name: str, options: dict[str, 
     finals += tuple(view for read in finals if (view := source.at_observer(read)) is not None)
     used = {operation.f for operation in (*asked, *finals)}
     assert used <= source.functions.keys()
-    assert all(only_reads(source.functions, read.f, read.value) for read in finals)
+    assert all(only_reads(source.functions, read.f, read.value) != read.drains for read in finals)
 
 
 @pytest.mark.parametrize(
@@ -73,6 +75,7 @@ def test_every_function_of_a_workload_is_declared(name: str, options: dict[str, 
         ({"add"}, "set"),
         ({"create", "view"}, "topics"),
         ({"describe"}, "topics"),
+        ({"enqueue"}, "queue"),
         ({"never-heard-of"}, "register"),
     ],
 )
@@ -88,7 +91,7 @@ def test_a_key_gets_about_so_many_operations_over_all_slots(name: str) -> None:
     rounds = 600
     counts = Counter(source.operation(slot, n).key for n in range(rounds) for slot in range(SLOTS))
     whole = [count for key, count in counts.items() if key and not key.endswith(f"-{rounds}")]
-    expected = {"register": 200, "set": 500, "topics": 60}[name]
+    expected = {"register": 200, "set": 500, "topics": 60, "queue": 200}[name]
     assert 0.7 * expected < sorted(whole)[len(whole) // 2] < 1.3 * expected
 
 
@@ -99,22 +102,62 @@ def test_few_registers_live_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "shares", "of_readers"),
+    ("name", "options", "shares", "of_readers"),
     [
-        ("register", {"read": 0.3, "write": 0.4, "cas": 0.3}, "read"),
-        ("topics", {"create": 0.4, "delete": 0.3, "describe": 0.3}, "view"),
+        ("register", {}, {"read": 0.3, "write": 0.4, "cas": 0.3}, "read"),
+        ("register", {"cas": "no"}, {"read": 0.5, "write": 0.5}, "read"),
+        ("topics", {}, {"create": 0.4, "delete": 0.3, "describe": 0.3}, "view"),
     ],
 )
 def test_functions_have_their_shares_and_readers_only_read(
-    name: str, shares: dict[str, float], of_readers: str
+    name: str, options: dict[str, str], shares: dict[str, float], of_readers: str
 ) -> None:
-    source = make(name)
+    source = make(name, options)
+    assert options.items() <= source.options().items()
     operations = [source.operation(slot, n) for n in range(300) for slot in range(2, SLOTS)]
     counts = Counter(operation.f for operation in operations)
     assert {f: round(count / len(operations), 1) for f, count in counts.items()} == shares
     assert {source.operation(1, n).f for n in range(300)} == {of_readers}
     written = {operation.value for operation in operations if operation.f == "write"}
     assert written == ({1, 2, 3, 4, 5} if name == "register" else set())
+
+
+def test_each_element_comes_once_and_each_queue_that_was_used_is_drained() -> None:
+    source = make("queue")
+    asked = [source.operation(slot, n) for n in range(300) for slot in range(SLOTS)]
+    elements = [operation.value for operation in asked if operation.f == "enqueue"]
+    assert len(elements) == len(set(elements))
+    assert None not in elements
+    taken = sum(operation.f == "dequeue" for operation in asked)
+    # More come than are taken, so that something is left to be drained.
+    assert 0.6 * len(elements) < taken < len(elements)
+    finals = source.final_reads()
+    assert {final.key for final in finals} == {operation.key for operation in asked}
+    assert {(final.f, final.value, final.drains) for final in finals} == {("dequeue", None, True)}
+
+
+def test_a_dequeue_that_finds_nothing_changes_nothing() -> None:
+    functions = make("queue").functions
+    found = [effect_of(functions, "dequeue", None, result) for result in (None, 0, 3)]
+    assert found == ["reads", "changes", "changes"]
+    assert effect_of(functions, "enqueue", 1, False) == "reads"
+    # Without an answer it may have taken something.
+    assert not only_reads(functions, "dequeue", None)
+
+
+@pytest.mark.parametrize(
+    ("options", "judges"),
+    [
+        ({}, ()),
+        ({"promise": "delivery"}, ()),
+        ({"promise": "unordered"}, ("linearizability:unordered-queue",)),
+        ({"promise": "fifo"}, ("linearizability:fifo-queue",)),
+    ],
+)
+def test_a_queue_is_held_to_what_is_promised(
+    options: dict[str, str], judges: tuple[str, ...]
+) -> None:
+    assert make("queue", options).checkers == (*judges, "queue-totals", "split-brain")
 
 
 def test_unique_values_are_written_once() -> None:
@@ -170,13 +213,16 @@ def test_final_reads_cover_every_key_that_was_used(name: str) -> None:
     used = {source.operation(slot, n).key for n in range(300) for slot in range(SLOTS)}
     reads = source.final_reads()
     assert {operation.key for operation in reads} == used
-    assert {operation.f for operation in reads} == {"describe" if name == "topics" else "read"}
+    function = {"topics": "describe", "queue": "dequeue"}.get(name, "read")
+    assert {operation.f for operation in reads} == {function}
     assert len(reads) == len(used)
 
 
 def test_unknown_workloads_options_and_values_are_refused() -> None:
-    with pytest.raises(UsageError, match="no workload called 'queue'"):
-        workload("queue", seed=1, slots=1, readers=frozenset(), options={})
+    with pytest.raises(UsageError, match="no workload called 'stack'"):
+        workload("stack", seed=1, slots=1, readers=frozenset(), options={})
+    with pytest.raises(UsageError, match="Choose one of: delivery, unordered, fifo"):
+        make("queue", {"promise": "exactly-once"})
     with pytest.raises(UsageError, match="no option 'value'"):
         make("register", {"value": "unique"})
     with pytest.raises(UsageError, match="Choose one of: small, unique"):

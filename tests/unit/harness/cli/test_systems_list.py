@@ -15,6 +15,8 @@ from tests.unit.harness.fake_quorum import FakeQuorum, FakeSystem
 class OddSystem(FakeSystem):
     """Takes odd clusters of at least three, and knows its version in a cluster only."""
 
+    declares_digests = True
+
     def check_options(self, options: Experiment) -> None:
         if options.nodes < 3 or options.nodes % 2 == 0:
             raise UsageError("an even cluster", "Choose an odd one")
@@ -59,6 +61,8 @@ def test_programs_get_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> No
     assert (odd.name, odd.nodes, odd.versions) == ("odd", (3, 5, 7, 9), {})
     assert plain.nodes == tuple(range(1, 10))
     assert "register" in plain.workloads
+    assert plain.evidence == ("committed-logs", "state-events")
+    assert odd.evidence == ("committed-logs", "digests", "state-events")
     assert plain.planted_bugs == FakeSystem(FakeQuorum()).planted_bugs
 
 

@@ -7,16 +7,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from splitbrain.contracts.fault import FaultTraits
+from splitbrain.contracts.fault import FaultEvent, FaultTraits
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.results import FaultResult, OutcomeCounts, Results, leading_sentence
 from splitbrain.harness.judge import fault_notice
 from splitbrain.harness.judge.evidence_loader import RunRecord
-from splitbrain.harness.judge.fault_notice import NOTHING_NOTICED, Notice, notices
+from splitbrain.harness.judge.fault_notice import NOTHING_NOTICED, Notice, notices, too_short
+from splitbrain.harness.report.junit import to_junit
 from splitbrain.harness.report.summary import to_markdown, unnoticed
 from splitbrain.history.course import LeaderSighting, Phase
 from splitbrain.history.fault_windows import FaultWindow
+from splitbrain.history.plan import Noticing
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.run_folder import RunFolder
 from tests.plans import plan_with
@@ -236,13 +238,21 @@ def test_people_are_told() -> None:
         *(0, "pause", "n3"), ("n3",), at_ms=1, verified=True, applied=True, healed=True, healed_ms=2
     )
     silent = msgspec.structs.replace(fault, noticed=False, notice=NOTHING_NOTICED)
-    (sentence,) = unnoticed(
-        [fault, silent, msgspec.structs.replace(fault, noticed=True, notice="")]
-    )
+    seen = msgspec.structs.replace(fault, noticed=True, notice="")
+    (sentence,) = unnoticed(results_of(fault, silent, seen))
     assert sentence.startswith(
         "Fault 0 (pause:n3) took effect, but the system noticed nothing: no "
     )
-    results = msgspec.convert(
+    results = results_of(silent)
+    assert "1 fault took effect (1 unnoticed by the system), no checker" in leading_sentence(
+        results
+    )
+    assert sentence in to_markdown(results)
+    assert "| no |" in to_markdown(results)
+
+
+def results_of(*faults: FaultResult, **changes: Any) -> Results:
+    return msgspec.convert(
         {
             **dict.fromkeys(("run", "test", "system", "workload", "runtime", "reproduce"), "x"),
             "schema": 1,
@@ -256,12 +266,60 @@ def test_people_are_told() -> None:
             "run_folder": "/nowhere",
             "operations": {"write": OutcomeCounts(ok=9)},
             "longest_unavailability_ms": None,
-            "faults": (silent,),
+            "faults": faults,
+            **changes,
         },
         Results,
     )
-    assert "1 fault took effect (1 unnoticed by the system), no checker" in leading_sentence(
+
+
+# --- faults that are over before they can be noticed -----------------------------------------
+
+LATE = Noticing(62.0, ("partition", "pause"), 180.0)
+HEAL = {"invoked": 10, "verified": 10, "removed": 12}
+
+
+def faults_of(kind: str, index: int = 0, **times: int) -> list[FaultEvent]:
+    return [
+        FaultEvent(at * S, index, kind, phase, "n3", (NodeName("n3"),))  # type: ignore[arg-type]
+        for phase, at in (HEAL | times).items()
+    ]
+
+
+def short(*events: FaultEvent, noticing: Noticing | None = LATE) -> dict[str, str]:
+    plan = plan_with(noticing=noticing)
+    return too_short(run(plan=plan, faults=[*events]))
+
+
+def test_a_kind_of_fault_that_was_always_over_too_soon_is_said() -> None:
+    assert short(*faults_of("pause")) == {
+        "pause": "No fault of kind pause was longer than the 62 s that kraft takes to notice one, "
+        "the longest took 2.0 s; --time-limit 180 draws longer ones."
+    }
+    given = msgspec.structs.replace(LATE, time_limit_s=None)
+    assert "only longer ones show" in short(*faults_of("pause"), noticing=given)["pause"]
+
+
+def test_one_that_lasted_is_enough_and_nobody_must_notice_a_kill() -> None:
+    long = faults_of("pause", 1, invoked=20, verified=20, removed=90)
+    assert short(*faults_of("pause"), *long) == {}
+    assert short(*faults_of("kill")) == {}
+    assert short(*faults_of("pause"), noticing=None) == {}
+    assert list(short(*faults_of("partition", 2), *faults_of("pause"), *long)) == ["partition"]
+
+
+def test_one_that_did_not_take_effect_is_no_short_one() -> None:
+    events = [event for event in faults_of("pause") if event.phase != "verified"]
+    assert short(*events) == {}
+
+
+def test_people_are_told_that_faults_were_too_short() -> None:
+    fault = FaultResult(0, "pause", "n3", ("n3",), verified=True, applied=True, healed=True)
+    sentence = "No fault of kind pause was longer than the 62 s."
+    results = results_of(fault, too_short={"pause": sentence})
+    assert results.headline == "VALID"
+    assert "1 fault took effect (no pause long enough to be noticed), no" in leading_sentence(
         results
     )
     assert sentence in to_markdown(results)
-    assert "| no |" in to_markdown(results)
+    assert sentence in to_junit(results).decode()

@@ -10,7 +10,7 @@ from splitbrain.contracts.fault import FaultEvent, FaultPhase
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent, StateEventKind
 from splitbrain.harness.judge.evidence_loader import RunRecord
-from splitbrain.harness.judge.last_words import first_traceback
+from splitbrain.harness.judge.log_defects import tracebacks
 from splitbrain.harness.judge.node_health import judge_nodes
 from splitbrain.history.course import Phase
 from splitbrain.history.records import Event
@@ -237,8 +237,7 @@ def test_a_traceback_far_inside_a_log_without_lines_is_found(tmp_path: Path) -> 
     text = b"Traceback (most recent call last):\n  File x\nKeyError: 7\n"
     # Across the border between two blocks that are read.
     log.write_bytes(b"." * ((1 << 22) - 10) + b"\n" + text)
-    excerpt = first_traceback(log)
-    assert excerpt is not None
+    ((_, excerpt),) = tracebacks(log)
     assert excerpt[-1] == "KeyError: 7"
 
 
@@ -281,13 +280,15 @@ def test_a_traceback_inside_a_json_line_is_found(tmp_path: Path) -> None:
     log.write_text(
         r'{"level":"error","trace":"Traceback (most recent call last):\n  File x\nKeyError: 7"}'
     )
-    assert first_traceback(log) == ["Traceback (most recent call last)", "  File x", "KeyError: 7"]
+    ((raw, excerpt),) = tracebacks(log)
+    assert excerpt == ["Traceback (most recent call last)", "  File x", "KeyError: 7"]
+    assert [*raw] == [log.read_bytes()]
 
 
 def test_a_log_without_a_traceback_has_none(tmp_path: Path) -> None:
     log = tmp_path / "node.log"
     log.write_bytes(b"all is well\n\xff\xfe\n")
-    assert first_traceback(log) is None
+    assert [*tracebacks(log)] == []
 
 
 def test_a_node_without_any_trace_is_unknown(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.results import FaultResult
 from splitbrain.harness.judge.vacuity import (
+    few_answers,
     kinds_without_results,
     no_operation_met_a_fault,
     nothing_committed_after_last_heal,
@@ -127,6 +128,23 @@ def test_final_reads_do_not_count_as_results() -> None:
 def test_a_kind_that_only_failed_is_told() -> None:
     reasons = kinds_without_results([*[operation()] * 20, operation(f="cas", type="fail")])
     assert reasons == ["Only 0 operations of kind cas succeeded, 20 are needed."]
+
+
+def test_a_load_that_hardly_anything_answered_hints_at_the_rate() -> None:
+    unsent = [operation(type="fail", error="not-sent")] * 9
+    unanswered = [operation(type="info", error="timed-out")] * 4
+    other = [operation(type="fail", error="busy")] * 3
+    reads = [operation(f="read")] * 5
+    reason = few_answers([*unanswered, *other, *unsent, *reads])
+    assert reason is not None
+    assert "(not-sent 9, timed-out 4)" in reason
+    assert "--rate" in reason
+    assert "--operation-timeout" in reason
+    # Most was answered, or each kind at least once, or nothing was asked.
+    assert few_answers([*unsent, *reads, *reads]) is None
+    assert few_answers([*unsent, operation()]) is None
+    assert few_answers([]) is None
+    assert few_answers([operation(type="info"), operation(f="read", final=True)]) is not None
 
 
 def leads(epoch: int) -> StateEvent:

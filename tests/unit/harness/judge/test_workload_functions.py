@@ -1,17 +1,20 @@
 """Runs are judged by what their workload says of its functions, whatever these are called."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.errors import AdapterError
+from splitbrain.contracts.names import NO_EPOCH, NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.results import Results
+from splitbrain.harness.judge.outcome_counts import acknowledged_epochs
 from splitbrain.harness.report.publishing import judge_and_publish
 from splitbrain.harness.run.clients import SlotClient
 from splitbrain.harness.run.load.seat import Books, Processes
@@ -22,6 +25,7 @@ from splitbrain.history.plan import decode_plan, encode_plan
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.run_folder import RunFolder
 from tests.declared_runs import QUEUE, TRANSACTIONS, Line, as_queue, as_transaction, folder_of
+from tests.unit.checker.operations import operation
 from tests.unit.harness.ended_operations import Recorded
 
 pytestmark = pytest.mark.usefixtures("in_process")
@@ -165,6 +169,49 @@ def test_without_an_answer_only_what_reads_certainly_did_nothing(
     assert Unanswered.closed_count == closed + 2
 
 
+class Answers(Unanswered):
+    """Answers everything with one completion, or with something else."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+
+    async def invoke(self, operation: Operation, timeout_s: float) -> Any:
+        return self._given
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (Completion("ok"), "perform the operation take .*its ok has no value"),
+        (
+            None,
+            r"Answers.invoke, test_workload_functions.py, line \d+\): it returned NoneType, not",
+        ),
+        (("ok", 1), "returned tuple, not Completion"),
+    ],
+)
+def test_a_client_that_answers_otherwise_than_it_must_ends_the_run(given: Any, said: str) -> None:
+    functions = {"take": Function("records", Refusal()), "put": Function("records")}
+    books = Books(Recorded(), Traffic(), Processes(1), functions, 1_000_000)
+    stop = Stop()
+
+    async def perform(operation: str, given: Any) -> Completion:
+        client = SlotClient(
+            *(0, Route("pinned", NodeName("n1"))),
+            open_client=lambda _: Answers(given),
+            books=books,
+            stop=stop,
+        )
+        return await client.perform(Operation(operation, "k", 1))
+
+    assert asyncio.run(perform("put", Completion("ok"))).type == "ok"
+    assert asyncio.run(perform("take", Completion("ok", False))).type == "ok"
+    assert stop.failure is None
+    assert asyncio.run(perform("take", given)).error == "client-crashed"
+    assert isinstance(stop.failure, AdapterError)
+    assert re.search(said, str(stop.failure))
+
+
 @pytest.mark.parametrize(
     ("refusal", "result", "refused"),
     [
@@ -193,3 +240,12 @@ def test_a_plan_keeps_the_declaration(tmp_path: Path) -> None:
     plan = decode_plan(folder.plan.read_bytes())
     assert plan.functions == QUEUE
     assert decode_plan(encode_plan(plan)) == plan
+
+
+def test_positions_without_epochs_tell_of_no_epoch() -> None:
+    placed = [
+        operation("write", 1, start=0, end=1, position=(NO_EPOCH, 7)),
+        operation("write", 2, start=2, end=3, position=(4, 8)),
+    ]
+    assert acknowledged_epochs(placed) == {4}
+    assert acknowledged_epochs(placed[:1]) == set()

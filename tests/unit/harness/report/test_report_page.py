@@ -308,6 +308,26 @@ def test_a_large_graph_is_cut_to_what_contradicts_itself() -> None:
     assert "write 39" not in picture
 
 
+@pytest.mark.parametrize(
+    ("pair", "sides_px"),
+    [((0, 1), 6 + 140), ((1, 0), 140 + 6), ((2, 3), 6 + 6), ((3, 2), 6 + 6), ((5, 4), 6 + 6)],
+)
+def test_a_graph_has_room_at_a_side_for_the_arrows_that_bow_out_of_it(
+    pair: tuple[int, int], sides_px: int
+) -> None:
+    # Three columns of two operations, each pair at one time; the first is alone in (0, 1)'s case.
+    def node(number: int) -> dict[str, object]:
+        start = 100 * (number // 2)
+        return {**GRAPH["nodes"][0], "id": number, "start": start, "end": start + 50}
+
+    shown = [0, 1] if pair == (0, 1) else range(6)
+    edge = {**GRAPH["edges"][0], "source": pair[0], "target": pair[1], "kind": "must-precede"}
+    picture = draw_graph({**GRAPH, "nodes": [node(n) for n in shown], "edges": [edge]}, "v0")
+    columns = 1 if pair == (0, 1) else 3
+    (width,) = re.findall(r'^<svg [^>]*width="(\d+)"', picture)
+    assert int(width) == 306 * (columns - 1) + 172 + sides_px
+
+
 def test_an_empty_graph_is_no_picture() -> None:
     assert draw_graph({**GRAPH, "nodes": [], "edges": []}, "v0") == ""
 

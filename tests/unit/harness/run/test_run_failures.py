@@ -13,6 +13,7 @@ import pytest
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
 from splitbrain.harness.folder.store import is_alive
 from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.history.course import read_phases
@@ -59,6 +60,24 @@ def test_a_node_that_exits_at_the_start_is_told_at_once(tmp_path: Path) -> None:
     outcome = run.run()
     assert "n1 exited with code 1. " in str(outcome.failure)
     assert "n1 printed last: ImportError" in str(outcome.failure)
+
+
+def test_a_node_that_waits_for_others_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = FakeRun(tmp_path, time_limit_s=0.3)
+    ends = iter(range(2))
+
+    def end_early(runtime: object) -> None:
+        if next(ends, None) is not None:
+            run.quorum.nodes[NodeName("n2")].status = "exited"
+            raise RuntimeError("n2 is not up")
+
+    before(run.system, "ready", end_early)
+    monkeypatch.setattr(run.system, "starts_again", lambda node: node == "n2")
+    outcome = run.run()
+    assert outcome.failure is None
+    assert next(ends, None) is None
 
 
 @pytest.mark.parametrize("call", ["cut", "restore"])

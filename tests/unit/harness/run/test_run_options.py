@@ -101,6 +101,24 @@ def test_a_plan_file_brings_its_settings_unless_the_user_has_some(tmp_path: Path
     assert settings(settings={"a_ms": "1"}) == {"a_ms": "1"}
 
 
+def test_a_system_s_workload_options_hold_unless_the_user_gives_others(tmp_path: Path) -> None:
+    def made(**given: Any) -> dict[str, Any]:
+        run = FakeRun(tmp_path, **given)
+
+        class Promising(type(run.system)):
+            def workload_options(self, workload: str) -> dict[str, str]:
+                return {"values": "unique"} if workload == "register" else {"none": "such"}
+
+        run.system = Promising(run.quorum)
+        return prepare(run.options, run.system, lambda: run.runtime).workload.options()
+
+    assert made()["values"] == "unique"
+    assert made(workload_options={"cas": "no"}) == {**made(), "cas": "no"}
+    assert made(workload_options={"values": "small"})["values"] == "small"
+    with pytest.raises(UsageError, match="none"):
+        made(workload="set")
+
+
 def test_a_replay_repeats_plan_and_schedule_and_pins_on_demand(tmp_path: Path) -> None:
     first = FakeRun(tmp_path, schedule=(fault("kill", duration_ms=200),), time_limit_s=0.7)
     folder = first.run().folder

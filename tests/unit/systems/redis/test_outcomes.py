@@ -12,6 +12,9 @@ READ = Operation("read", "k", None)
 WRITE = Operation("write", "k", 1)
 CAS = Operation("cas", "k", [1, 2])
 ADD = Operation("add", "s", 7)
+ENQUEUE = Operation("enqueue", "q", 7)
+DEQUEUE = Operation("dequeue", "q", None)
+CHANGES = (WRITE, CAS, ADD, ENQUEUE, DEQUEUE)
 PRIMARY: Reply = [b"master", 42, []]
 REPLICA: Reply = [b"slave", b"n1", 6379, b"connected", 42]
 
@@ -27,7 +30,7 @@ def transaction(role: Reply, value: Reply) -> tuple[Reply, ...]:
 
 
 @pytest.mark.parametrize("code", sorted(REFUSALS))
-@pytest.mark.parametrize("operation", [READ, WRITE, CAS, ADD], ids=lambda operation: operation.f)
+@pytest.mark.parametrize("operation", [READ, *CHANGES], ids=lambda operation: operation.f)
 def test_what_is_refused_before_it_is_executed_is_certain(code: str, operation: Operation) -> None:
     refused = outcome_of(operation, ErrorReply(f"{code} some words"))
     assert refused == ["fail", None, REFUSALS[code].error]
@@ -38,7 +41,7 @@ ODD, QUEUED = ErrorReply("ERR odd"), "QUEUED"
 DISCARDED = (ErrorReply("MASTERDOWN link"), ErrorReply("EXECABORT discarded"))
 OUTCOMES: list[tuple[Operation, tuple[Reply, ...], list[object]]] = [
     # An unknown error of a change is unknown; one of a read did nothing.
-    *((change, (ODD,), ["info", None, "server-error"]) for change in (WRITE, CAS, ADD)),
+    *((change, (ODD,), ["info", None, "server-error"]) for change in CHANGES),
     (READ, (ODD,), ["fail", None, "server-error"]),
     # The first error of a transaction tells most, and one inside of it is no value.
     (READ, ("OK", QUEUED, *DISCARDED), ["fail", None, "primary-link-down"]),
@@ -50,6 +53,8 @@ OUTCOMES: list[tuple[Operation, tuple[Reply, ...], list[object]]] = [
     (READ, transaction(PRIMARY, b'"a\\"b"'), ["ok", 'a"b', None]),
     (WRITE, ("OK",), ["ok", 1, None]),
     *((ADD, (count,), ["ok", 7, None]) for count in (0, 1)),
+    (ENQUEUE, (3,), ["ok", 7, None]),
+    *((DEQUEUE, (reply,), ["ok", value, None]) for reply, value in ((b"7", 7), (None, None))),
     # A refused compare-and-set is an observation.
     (CAS, (1,), ["ok", [1, 2, True], None]),
     (CAS, (0,), ["ok", [1, 2, False], None]),
@@ -57,6 +62,9 @@ OUTCOMES: list[tuple[Operation, tuple[Reply, ...], list[object]]] = [
     *((WRITE, (reply,), ["info", None, "unexpected-answer"]) for reply in (None, QUEUED)),
     *((CAS, (reply,), ["info", None, "unexpected-answer"]) for reply in (None, 2)),
     (ADD, (b"1",), ["info", None, "unexpected-answer"]),
+    (ENQUEUE, (None,), ["info", None, "unexpected-answer"]),
+    # It took something, and nobody knows what.
+    *((DEQUEUE, (reply,), ["info", None, "unexpected-answer"]) for reply in (b"not json", 1, [])),
     # A value that nobody can have written is no value.
     *(
         (READ, transaction(PRIMARY, value), ["fail", None, "unexpected-answer"])

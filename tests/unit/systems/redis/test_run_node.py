@@ -107,6 +107,19 @@ def test_a_node_that_is_told_to_stop_stops_both(folders: tuple[Path, Path]) -> N
     assert all(is_gone(pid) for pid in pids)
 
 
+def test_a_node_that_is_told_to_stop_before_its_sentinel_started_stops(
+    folders: tuple[Path, Path],
+) -> None:
+    # Nobody listens there, so that it is still waiting.
+    (folders[0] / "sentinel.conf").write_text("sentinel monitor m 127.0.0.1 1 2\n")
+    started = Started(folders, "sleep 600", "sleep 600")
+    assert started.process.stdout is not None
+    server = int(started.process.stdout.readline().split()[1])
+    started.process.send_signal(signal.SIGTERM)
+    assert started.ended() == (0, "")
+    assert is_gone(server)
+
+
 def test_a_killed_node_leaves_no_program_behind(folders: tuple[Path, Path]) -> None:
     started = Started(folders, "sleep 600", "sleep 600")
     pids = started.pids()

@@ -8,8 +8,10 @@ from contextlib import closing, contextmanager
 
 import pytest
 
+from splitbrain.contracts.member_digest import MemberDigest
 from splitbrain.contracts.runtime import Address
-from splitbrain.systems.redis.status import ask, exchange
+from splitbrain.systems.redis.resp import ErrorReply
+from splitbrain.systems.redis.status import ask, ask_digest, digest_of, exchange
 from tests.unit.systems.redis.fake_servers import N1
 
 QUESTION = [("PING",)]
@@ -65,3 +67,46 @@ def test_a_node_that_does_not_listen_says_nothing_at_all() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as vacant:
         port = vacant.getsockname()[1]
     assert ask(lambda _node, _port: Address("127.0.0.1", port), N1, 1.0) is None
+
+
+PRIMARY = {"loading": 0, "role": "master", "master_replid": "r1", "master_repl_offset": 42}
+REPLICA = PRIMARY | {"role": "slave", "master_link_status": "up", "slave_repl_offset": 40}
+
+
+def info(fields: dict[str, object]) -> bytes:
+    return "".join(f"{name}:{value}\r\n" for name, value in fields.items()).encode()
+
+
+def test_a_digest_belongs_to_the_offset_before_and_after_it() -> None:
+    primary, replica = info(PRIMARY), info(REPLICA)
+    assert digest_of([primary, "ab", primary]) == MemberDigest(42, "ab", "r1")
+    assert digest_of([replica, "ab", replica]) == MemberDigest(40, "ab", "r1")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"master_repl_offset": 43, "slave_repl_offset": 41},
+        {"master_replid": "r2"},
+        {"role": "slave"},
+    ],
+)
+def test_a_server_that_moved_meanwhile_tells_none(change: dict[str, object]) -> None:
+    before = PRIMARY if "role" in change else REPLICA
+    assert digest_of([info(before), "ab", info(before | change)]) is None
+
+
+@pytest.mark.parametrize(
+    "change", [{"master_link_status": "down"}, {"loading": 1}, {"async_loading": 1}]
+)
+def test_a_replica_whose_data_may_be_anothers_tells_none(change: dict[str, object]) -> None:
+    replica = info(REPLICA | change)
+    assert digest_of([replica, "ab", replica]) is None
+
+
+def test_a_server_that_refuses_or_does_not_answer_tells_none() -> None:
+    primary = info(PRIMARY)
+    assert digest_of([primary, ErrorReply("ERR DEBUG command not allowed"), primary]) is None
+    assert digest_of([ErrorReply("LOADING"), "ab", primary]) is None
+    with answering(None) as address:
+        assert ask_digest(lambda _node, _port: address, N1, 1.0) is None

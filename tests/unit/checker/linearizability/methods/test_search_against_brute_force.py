@@ -27,7 +27,7 @@ from tests.unit.checker.brute_force import assert_legal, linearizable
 from tests.unit.checker.small_histories import random_history
 
 #: Histories per model; docs/models-and-checkers.md has the command for 100,000 and more.
-HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "2500"))
+HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "1500"))
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))

@@ -162,6 +162,22 @@ MIXED = (
 )
 
 
+def test_allowed_anomalies_are_counted_and_never_taken_for_none() -> None:
+    counts = {"duplicated": 2, "lost": 1}
+    allowed = CheckResult("queue-totals", Verdict.VALID, "Allowed.", {"allowed": counts})
+    runs = run("a", checkers=(allowed, LOST_NONE)), run("b"), run("c", checkers=(allowed,))
+    assert figure("anomalies_allowed", *runs) == 6
+    assert figure("anomalies_allowed{checker=lost-commits}", *runs) == 0
+    assert figure("anomalies_allowed", run("b")) == 0
+    # No alarm: the runs are valid.
+    assert figure("violations", *runs) == 0
+    assert figure("anomalies_allowed{checker=bank}", *runs) == "no such checker judged them"
+    of_ledger = run("d", folder=None)
+    assert figure("anomalies_allowed", *runs, of_ledger) == "of 1 run there are no results"
+    unjudged = run("e", outcome="unjudged", checkers=())
+    assert figure("anomalies_allowed", *runs, unjudged) == "of 1 run there are no results"
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [

@@ -283,9 +283,9 @@ def test_a_canary_is_missed_only_where_too_few_of_its_cell_were_found(place: Pla
         code, text = place.gate(str(ledger.path), "--output", str(out))
         assert code == expected, text
         said = (out / "gate.md").read_text()
-        assert ("planted bug missed" in said) == bool(expected)
-        assert ("planted bug not shown" in said) == (not expected)
-        assert "planted bug found" in said
+        assert ("expected violation missed" in said) == bool(expected)
+        assert ("expected violation not shown" in said) == (not expected)
+        assert "expected violation found" in said
     assert "RED  canaries_missed == 0 is violated" in text
 
 

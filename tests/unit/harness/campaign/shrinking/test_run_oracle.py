@@ -116,7 +116,7 @@ def test_a_try_that_the_harness_could_not_carry_out_is_made_again() -> None:
     [
         # A harness that fails again and again.
         (["no engine"], 100, 0.0, 3, (0, 0), "the harness failed"),
-        ([WANTED], 1, 0.0, 1, (1, 1), "1 runs were made"),
+        ([WANTED], 1, 0.0, 1, (1, 1), "1 run was made"),
         # An interrupted try counts for nothing.
         ([WANTED, None], 100, 0.0, 2, (1, 1), "interrupted"),
         ([VALID], 100, 1000.1, 0, (0, 0), "1000 s are over"),

@@ -242,7 +242,7 @@ def test_a_budget_too_small_for_one_plan_says_that_nothing_is_known(
 ) -> None:
     searched = search(needs(1), runs=1)
     assert searched.code == 2
-    assert "1 runs were made: no plan was settled" in searched.told
+    assert "1 run was made: no plan was settled" in searched.told
 
 
 def test_a_search_that_is_ended_in_simulation_runs_nothing(

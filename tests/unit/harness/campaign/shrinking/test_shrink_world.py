@@ -115,8 +115,8 @@ def test_a_used_up_budget_still_leaves_a_failing_run(
     options = ["--replays", "1", "--save-test", str(file)]
     assert cli.run(["shrink", str(failed.root), *options]) == 0
     told = capsys.readouterr().out
-    why = "cut short, for 1 replays were made; `splitbrain shrink"
-    assert "cut short: 1 replays were made" in told
+    why = "cut short, for 1 replay was made; `splitbrain shrink"
+    assert "cut short: 1 replay was made" in told
     root = small_run(failed)
     assert f"\n{why} {root}` goes on from here\n" in told
     assert f"The search was {why} FOLDER` goes on" in file.read_text()

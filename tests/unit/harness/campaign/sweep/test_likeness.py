@@ -218,6 +218,13 @@ def test_what_the_run_says_is_not_said_twice(
     assert f"{name} does not fit --like" in capsys.readouterr().err
 
 
+def test_the_system_of_the_run_may_be_named_and_no_other(
+    failed: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["sim", "--like", str(failed.root), "--system", "redis"]) == 64
+    assert "is a run of the system 'kraft', not of 'redis'" in capsys.readouterr().err
+
+
 def test_a_run_that_did_not_fail_is_refused(
     failed: RunFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,1 @@
+"""Drivers: from a workload's operations to a protocol that services speak."""

@@ -1,0 +1,197 @@
+"""Apache Kafka, and what speaks its protocol: sets whose elements are records of one topic.
+
+Promised is that no record that was acknowledged is lost, and none is there twice: not that a read
+sees the newest. A leader that was replaced and does not know it yet answers readers, too; nothing
+is lost for that: at the end the brokers must agree on leaders before anything is read. Brokers
+are known by the addresses that the harness has, never by those that they advertise: each is asked
+whether it leads.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+from splitbrain.contracts.errors import HarnessError, UsageError, in_one_line
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Address
+from splitbrain.contracts.system import AllowedAnomaly, LeaderView, ReadsSpeakFor, Tempo
+from splitbrain.systems.compose_file.drivers.driver import Driver
+from splitbrain.systems.compose_file.drivers.kafka_client import KafkaClient, Topic
+from splitbrain.systems.compose_file.drivers.kafka_exchange import (
+    NO_ERROR,
+    End,
+    KafkaConnection,
+    NotKafkaError,
+    Partition,
+    RefusedError,
+    View,
+    error_name,
+)
+from splitbrain.systems.questions import not_yet
+
+_TIMEOUT_S: Final = 5.0
+_CREATE_TIMEOUT_MS: Final = 4000
+_REPLICAS_MAX: Final = 3
+_ACKS: Final = {"all": -1, "1": 1}
+_TOPIC_ALREADY_EXISTS: Final = 36
+_NOT_CONTROLLER: Final = 41
+_PARTITIONS_MAX: Final = 1000
+
+
+class KafkaDriver(Driver):
+    """Sets in a topic, which it makes where there is none."""
+
+    name = "kafka"
+    workloads: Sequence[str] = ("set",)
+    settings: Mapping[str, str] = {
+        "acks": "all or 1; by default all",
+        "topic": "made unless it is there; by default splitbrain",
+        "partitions": "of the topic; by default 12",
+        "replicas": "of a topic that is made; by default one at each broker, at most 3",
+    }
+    reads_speak_for: ReadsSpeakFor = "converged"
+    allowed: Sequence[AllowedAnomaly] = (
+        AllowedAnomaly(
+            "set-full", "stale", "a leader that was replaced and does not know it answers, too"
+        ),
+    )
+    #: A broker is gone for its controller after ``broker.session.timeout.ms``, 9 s by default.
+    tempo = Tempo(ready_s=180, converged_s=90, started_s=45, resumed_s=45, notices_s=9)
+
+    def __init__(
+        self, options: Mapping[str, str], environment: Mapping[str, str], workload: str
+    ) -> None:
+        super().__init__(options, environment, workload)
+        acks = options.get("acks", "all")
+        if acks not in _ACKS:
+            raise UsageError(f"--setting acks cannot be {acks!r}", "Choose all or 1")
+        partitions = _count(options, "partitions", _PARTITIONS_MAX) or 12
+        self._topic = Topic(options.get("topic") or "splitbrain", partitions, _ACKS[acks])
+        self._replicas = _count(options, "replicas", _REPLICAS_MAX)
+
+    async def prepare(self, there: Address) -> None:
+        """Make the topic; raises HarnessError unless this broker knows it, with its leaders."""
+        async with asyncio.timeout(_TIMEOUT_S):
+            connection = await KafkaConnection.open(there)
+            try:
+                await connection.require_versions()
+                view = await connection.view(self._topic.name)
+                self._require_brokers(view)
+                if view.partitions is None:
+                    await self._create(connection, len(view.brokers))
+                    view = await connection.view(self._topic.name)
+            except EOFError as error:
+                raise _unfit(
+                    "it ends the connection, as no plain listener of Kafka does"
+                ) from error
+            except NotKafkaError as error:
+                raise _unfit(str(error) or "it does not answer as Kafka does") from error
+            finally:
+                connection.close()
+        self._require_partitions(view.partitions)
+
+    def _require_brokers(self, view: View) -> None:
+        known, asked = len(view.brokers), len(self.targets)
+        if known < asked:
+            raise _unfit(f"it knows {known} brokers, and clients are to ask {asked}")
+        if known > asked:
+            raise _unfit(
+                f"it knows {known} brokers, and --port names {asked}. Name each, since a partition "
+                "is asked at the broker that leads it"
+            )
+
+    async def _create(self, connection: KafkaConnection, brokers: int) -> None:
+        replicas = self._replicas or min(brokers, _REPLICAS_MAX)
+        code = await connection.create(
+            self._topic.name, self._topic.partitions, replicas, _CREATE_TIMEOUT_MS
+        )
+        if code not in (NO_ERROR, _TOPIC_ALREADY_EXISTS):
+            raise _unfit(f"it does not make the topic {self._topic.name!r}: {error_name(code)}")
+
+    def _require_partitions(self, partitions: Sequence[Partition] | None) -> None:
+        name, wanted = self._topic.name, self._topic.partitions
+        if partitions is None:
+            raise _unfit(f"it does not know the topic {name!r} yet")
+        if len(partitions) != wanted:
+            raise _unfit(
+                f"the topic {name!r} has {len(partitions)} partitions, and not {wanted}. "
+                f"Give --setting partitions={len(partitions)}"
+            )
+        if idle := [row.number for row in partitions if row.leader < 0]:
+            raise _unfit(f"nobody leads the partitions {idle} of the topic {name!r} yet")
+
+    def open_client(self, node: NodeName, there: Address) -> KafkaClient:
+        """Return a fresh client, which asks this node first."""
+        return KafkaClient(node, {**self.targets, node: there}, self._topic)
+
+    @property
+    def names_leaders(self) -> bool:
+        """Whether one broker leads all, since there is one partition."""
+        return self._topic.partitions == 1
+
+    async def leader(self, timeout_s: float) -> LeaderView:
+        """Return who says that it leads the one partition; of several the newest."""
+        if not self.names_leaders:
+            return LeaderView(None, None)
+        ends = await asyncio.gather(*(self._end_at(node, timeout_s) for node in self.targets))
+        found = [
+            LeaderView(node, end.epoch)
+            for node, end in zip(self.targets, ends, strict=True)
+            if end is not None
+        ]
+        return max(found, key=lambda view: view.epoch or 0, default=LeaderView(None, None))
+
+    async def _end_at(self, node: NodeName, timeout_s: float) -> End | None:
+        with suppress(OSError, EOFError, NotKafkaError, RefusedError):
+            async with self._connected(node, timeout_s) as connection:
+                return await connection.end(self._topic.name, 0)
+        return None
+
+    async def converged(self) -> None:
+        """Return when all brokers name the same leaders, and all replicas are in sync."""
+        views = await asyncio.gather(*map(self._partitions_at, self.targets))
+        first = views[0]
+        for node, view in zip(self.targets, views, strict=True):
+            for row in view:
+                if row.leader < 0:
+                    raise _unfit(f"{node} knows nobody that leads partition {row.number}")
+                if row.in_sync != row.replicas:
+                    in_sync = f"{len(row.in_sync)} of {len(row.replicas)} replicas are in sync"
+                    raise _unfit(f"{node}: {in_sync} of partition {row.number}")
+            if view != first:
+                raise _unfit(f"{node} and {next(iter(self.targets))} name different leaders")
+
+    async def _partitions_at(self, node: NodeName) -> Sequence[Partition]:
+        try:
+            async with self._connected(node, _TIMEOUT_S) as connection:
+                partitions = (await connection.view(self._topic.name)).partitions
+        except (OSError, EOFError, NotKafkaError) as error:
+            raise _unfit(f"{node} does not answer: {in_one_line(error)}") from error
+        if not partitions:
+            raise _unfit(f"{node} does not know the topic {self._topic.name!r}")
+        return partitions
+
+    @asynccontextmanager
+    async def _connected(self, node: NodeName, timeout_s: float) -> AsyncGenerator[KafkaConnection]:
+        async with asyncio.timeout(timeout_s):
+            connection = await KafkaConnection.open(self.targets[node])
+            try:
+                yield connection
+            finally:
+                connection.close()
+
+
+def _unfit(problem: str) -> HarnessError:
+    return not_yet("kafka", "use the brokers", problem)
+
+
+def _count(options: Mapping[str, str], name: str, most: int) -> int | None:
+    text = options.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= most):
+        raise UsageError(
+            f"--setting {name} cannot be {text!r}", f"Give a whole number from 1 to {most}"
+        )
+    return int(text)

@@ -1,0 +1,292 @@
+"""Requests of Kafka's protocol over one connection, each sent once, and the parts of their answers.
+
+The library encodes and decodes. Its clients are not used: they find brokers by the addresses that
+these advertise, which are seldom this machine's, and send again what they see fit. The versions are
+those of Kafka 2.1, which all later ones know. Of a consumer's fetch they are the last that a
+follower refuses: from version 11 on it answers with what it has by then. Source: the message
+definitions of Kafka 4.3 and KIP-207, KIP-320, KIP-392.
+"""
+
+import asyncio
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+import msgspec
+from kafka.errors import KafkaError, kafka_errors  # pyright: ignore[reportUnknownVariableType]
+from kafka.protocol.admin import CreateTopicsRequest
+from kafka.protocol.consumer import (  # pyright: ignore[reportMissingTypeStubs]
+    FetchRequest,
+    ListOffsetsRequest,
+)
+from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.metadata.api_versions import ApiVersionsRequest
+from kafka.protocol.parser import KafkaProtocol
+from kafka.protocol.producer import (  # pyright: ignore[reportMissingTypeStubs]
+    ProduceRequest,
+)
+from kafka.record import MemoryRecords, MemoryRecordsBuilder
+
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.contracts.runtime import Address
+
+#: Versions asked for, by the request.
+VERSIONS: Final = {
+    ProduceRequest: 7,
+    FetchRequest: 10,
+    ListOffsetsRequest: 4,
+    MetadataRequest: 7,
+    CreateTopicsRequest: 2,
+}
+NO_ERROR: Final = 0
+_NOT_LEADER_OR_FOLLOWER: Final = 6
+_LATEST: Final = -1
+_NO_REPLICA: Final = -1
+_READ_UNCOMMITTED: Final = 0
+_FORMAT: Final = 2
+_CHUNK_BYTES: Final = 65_536
+_FETCH_BYTES: Final = 10_000_000
+#: Configuration under which a topic keeps all of its records.
+_KEEP_ALL: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+_ERRORS: Final = cast("Mapping[int, Any]", kafka_errors)
+_Records: Final = cast("Any", MemoryRecords)
+_Builder: Final = cast("Any", MemoryRecordsBuilder)
+
+
+class NotKafkaError(Exception):
+    """The answer is none of Kafka's."""
+
+
+class RefusedError(Exception):
+    """A broker answered a request with an error."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+        self.name = error_name(code)
+        super().__init__(self.name)
+
+
+class End(msgspec.Struct, frozen=True):
+    """End of a partition as its leader has it: its high watermark."""
+
+    offset: int
+    #: -1: the broker does not say.
+    epoch: int
+
+
+class Partition(msgspec.Struct, frozen=True):
+    """One broker's view of a partition."""
+
+    number: int
+    #: -1: nobody.
+    leader: int
+    epoch: int
+    replicas: frozenset[int]
+    in_sync: frozenset[int]
+
+
+class View(msgspec.Struct, frozen=True):
+    """One broker's view of the cluster."""
+
+    brokers: frozenset[int]
+    #: Of the topic, in order; None: there is no such topic.
+    partitions: tuple[Partition, ...] | None
+
+
+def error_name(code: int) -> str:
+    """Return a code's name in kebab-case, as in ``not-enough-replicas``."""
+    if code == _NOT_LEADER_OR_FOLLOWER:
+        # The library has it by the name that it had before followers were asked, too.
+        return "not-leader-or-follower"
+    known = _ERRORS.get(code)
+    return f"error-{code}" if known is None else known.message.lower().replace("_", "-")
+
+
+class KafkaConnection:
+    """A connection to one broker, used by one request at a time.
+
+    Methods raise OSError or EOFError where the connection broke, NotKafkaError, and RefusedError.
+    """
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._protocol = cast("Any", KafkaProtocol)(client_id="splitbrain")
+
+    @classmethod
+    async def open(cls, there: Address) -> "KafkaConnection":
+        """Connect to a broker; raises OSError."""
+        return cls(*await asyncio.open_connection(there.host, there.port))
+
+    def close(self) -> None:
+        """Drop the connection."""
+        self._writer.close()
+
+    async def _ask(self, request: Any) -> Any:
+        self._protocol.send_request(request)
+        self._writer.write(self._protocol.send_bytes())
+        while True:
+            data = await self._reader.read(_CHUNK_BYTES)
+            if not data:
+                raise EOFError
+            try:
+                answers = self._protocol.receive_bytes(data)
+            except (KafkaError, struct.error, IndexError, *UNREADABLE) as error:
+                raise NotKafkaError from error
+            if answers:
+                return answers[0][1]
+
+    async def require_versions(self) -> None:
+        """Ask which requests the broker knows; raises NotKafkaError with the one that it lacks."""
+        answer = await self._ask(ApiVersionsRequest(version=0))
+        known = {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
+        for request, version in VERSIONS.items():
+            least, most = known.get(request.API_KEY, (0, -1))
+            if not least <= version <= most:
+                name = request.__name__.removesuffix("Request")
+                raise NotKafkaError(f"it lacks version {version} of {name}, which Kafka 2.1 has")
+
+    async def view(self, topic: str) -> View:
+        """Ask for brokers and a topic."""
+        asked = MetadataRequest.MetadataRequestTopic(name=topic)
+        answer = await self._ask(
+            MetadataRequest(version=7, topics=[asked], allow_auto_topic_creation=False)
+        )
+        (found,) = answer.topics
+        partitions = tuple(
+            Partition(
+                number=row.partition_index,
+                leader=row.leader_id,
+                epoch=row.leader_epoch,
+                replicas=frozenset(row.replica_nodes),
+                in_sync=frozenset(row.isr_nodes),
+            )
+            for row in sorted(found.partitions, key=lambda row: row.partition_index)
+        )
+        brokers = frozenset(broker.node_id for broker in answer.brokers)
+        return View(brokers, partitions if found.error_code == NO_ERROR else None)
+
+    async def create(self, topic: str, partitions: int, replicas: int, timeout_ms: int) -> int:
+        """Create a topic that keeps all of its records; returns the error's code."""
+        kind = CreateTopicsRequest.CreatableTopic
+        configs = [kind.CreatableTopicConfig(name=n, value=v) for n, v in _KEEP_ALL.items()]
+        wanted = kind(
+            name=topic,
+            num_partitions=partitions,
+            replication_factor=replicas,
+            assignments=[],
+            configs=configs,
+        )
+        answer = await self._ask(
+            CreateTopicsRequest(
+                version=2, topics=[wanted], timeout_ms=timeout_ms, validate_only=False
+            )
+        )
+        return answer.topics[0].error_code
+
+    async def end(self, topic: str, partition: int) -> End:
+        """Ask for a partition's end; only who believes to lead it answers.
+
+        A new leader refuses until it knows all that was committed before it.
+        """
+        kind = ListOffsetsRequest.ListOffsetsTopic
+        asked = kind.ListOffsetsPartition(
+            partition_index=partition, current_leader_epoch=-1, timestamp=_LATEST
+        )
+        answer = await self._ask(
+            ListOffsetsRequest(
+                version=4,
+                replica_id=_NO_REPLICA,
+                isolation_level=_READ_UNCOMMITTED,
+                topics=[kind(name=topic, partitions=[asked])],
+            )
+        )
+        row = answer.topics[0].partitions[0]
+        _require_none(row.error_code)
+        return End(row.offset, row.leader_epoch)
+
+    async def records(self, topic: str, partition: int, end: End) -> list[bytes]:
+        """Fetch the values of all records below the end, from a leader that is still the same."""
+        values: list[bytes] = []
+        offset = 0
+        while offset < end.offset:
+            read = await self._fetch(topic, partition, offset, end.epoch)
+            before = offset
+            try:
+                for batch in _Records(read):
+                    values += _values_of(batch, offset, end.offset)
+                    offset = batch.next_offset
+            except (KafkaError, AttributeError, struct.error, IndexError, *UNREADABLE) as error:
+                raise NotKafkaError from error
+            if offset <= before:
+                raise NotKafkaError(f"nothing is at offset {offset}, and the end is {end.offset}")
+        return values
+
+    async def _fetch(self, topic: str, partition: int, offset: int, epoch: int) -> bytes:
+        kind = FetchRequest.FetchTopic
+        asked = kind.FetchPartition(
+            partition=partition,
+            current_leader_epoch=epoch,
+            fetch_offset=offset,
+            log_start_offset=-1,
+            partition_max_bytes=_FETCH_BYTES,
+        )
+        answer = await self._ask(
+            FetchRequest(
+                version=10,
+                replica_id=_NO_REPLICA,
+                max_wait_ms=0,
+                min_bytes=0,
+                max_bytes=_FETCH_BYTES,
+                isolation_level=_READ_UNCOMMITTED,
+                session_id=0,
+                session_epoch=-1,
+                topics=[kind(topic=topic, partitions=[asked])],
+                forgotten_topics_data=[],
+            )
+        )
+        _require_none(answer.error_code)
+        row = answer.responses[0].partitions[0]
+        _require_none(row.error_code)
+        return bytes(row.records or b"")
+
+    async def produce(
+        self, topic: str, partition: int, value: bytes, acks: int, timeout_ms: int
+    ) -> tuple[int, int]:
+        """Send one record, without a producer's id; returns the error's code and the offset.
+
+        The offset is -1 where nothing was appended.
+        """
+        kind = ProduceRequest.TopicProduceData
+        data = kind.PartitionProduceData(index=partition, records=_encoded(value))
+        answer = await self._ask(
+            ProduceRequest(
+                version=7,
+                transactional_id=None,
+                acks=acks,
+                timeout_ms=timeout_ms,
+                topic_data=[kind(name=topic, partition_data=[data])],
+            )
+        )
+        row = answer.responses[0].partition_responses[0]
+        return row.error_code, row.base_offset
+
+
+def _require_none(code: int) -> None:
+    if code != NO_ERROR:
+        raise RefusedError(code)
+
+
+def _encoded(value: bytes) -> bytes:
+    builder = _Builder(magic=_FORMAT, compression_type=0, batch_size=0)
+    # A topic that is compacted keeps the last record of each key: that must be every record.
+    builder.append(timestamp=None, key=value, value=value)
+    builder.close()
+    return bytes(builder.buffer())
+
+
+def _values_of(batch: Any, start: int, end: int) -> Sequence[bytes]:
+    if not batch.validate_crc():
+        raise NotKafkaError("a batch of records is damaged")
+    if batch.is_control_batch:
+        return ()
+    return [record.value or b"" for record in batch if start <= record.offset < end]

@@ -1,0 +1,236 @@
+"""Brokers of a pretended Kafka: one log each, and errors as a test wants them."""
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import msgspec
+from kafka.protocol.admin import CreateTopicsRequest, CreateTopicsResponse
+from kafka.protocol.consumer import (
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+)
+from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
+from kafka.record import MemoryRecords, MemoryRecordsBuilder
+
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Address
+
+UNKNOWN_TOPIC = 3
+NOT_LEADER = 6
+_ANSWERS: dict[Any, Any] = {
+    ApiVersionsRequest: ApiVersionsResponse,
+    CreateTopicsRequest: CreateTopicsResponse,
+    FetchRequest: FetchResponse,
+    ListOffsetsRequest: ListOffsetsResponse,
+    MetadataRequest: MetadataResponse,
+    ProduceRequest: ProduceResponse,
+}
+_KINDS = {request.API_KEY: request for request in _ANSWERS}
+
+
+class Shared(msgspec.Struct):
+    """The cluster as its brokers know it; the values are a test's to change."""
+
+    brokers: int
+    topics: dict[str, int] = {}
+    #: Node id of who leads each partition.
+    leader: int = 1
+    epoch: int = 4
+    in_sync: tuple[int, ...] | None = None
+
+
+class FakeBroker:
+    def __init__(self, number: int, shared: Shared) -> None:
+        self.number, self.shared = number, shared
+        self.address = Address("127.0.0.1", 0)
+        #: Names of requests, in order, and what was created.
+        self.heard: list[str] = []
+        self.created: list[Any] = []
+        #: Value of each record; a batch each.
+        self.log: list[bytes] = []
+        self.high_watermark: int | None = None
+        #: Records per fetch, and whether they come in one batch with those before them.
+        self.fetch_count = 2
+        self.has_large_batches = False
+        #: Error and offset in answer to a produce; None: appended and acknowledged.
+        self.produce_error: tuple[int, int] | None = None
+        self.end_error = 0
+        self.fetch_error = 0
+        self.create_error = 0
+        self.versions_max: dict[int, int] = {}
+        #: Names of requests that are never answered, or with the end of the connection.
+        self.silent: set[str] = set()
+        self.broken: set[str] = set()
+        self.damages = False
+        #: Own view of who leads; None: the cluster's.
+        self.believes: int | None = None
+
+    @property
+    def leads(self) -> bool:
+        return (self.believes or self.shared.leader) == self.number
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                (size,) = struct.unpack(">i", await reader.readexactly(4))
+                frame = await reader.readexactly(size)
+                key, version, correlation = struct.unpack(">hhi", frame[:8])
+                kind: Any = _KINDS[key]
+                name = kind.__name__.removesuffix("Request")
+                self.heard.append(name)
+                if name in self.silent:
+                    continue
+                if name in self.broken:
+                    break
+                request = kind.decode(frame, version=version, header=True)
+                answer = getattr(self, f"_{name.lower()}")(request, _ANSWERS[kind])
+                answer.API_VERSION = version
+                answer.with_header(correlation_id=correlation)
+                writer.write(answer.encode(framed=True, header=True))
+        except asyncio.IncompleteReadError:
+            pass
+        finally:
+            writer.close()
+
+    def _apiversions(self, request: Any, answer: Any) -> Any:
+        keys = [
+            answer.ApiVersion(
+                api_key=key, min_version=0, max_version=self.versions_max.get(key, 30)
+            )
+            for key in _KINDS
+        ]
+        return answer(error_code=0, api_keys=keys, throttle_time_ms=0)
+
+    def _metadata(self, request: Any, answer: Any) -> Any:
+        (name,) = [topic.name for topic in request.topics]
+        assert not request.allow_auto_topic_creation
+        count = self.shared.topics.get(name)
+        ids = list(range(1, self.shared.brokers + 1))
+        topic = answer.MetadataResponseTopic
+        leader = self.believes or self.shared.leader
+        partitions = [
+            topic.MetadataResponsePartition(
+                error_code=0,
+                partition_index=number,
+                leader_id=leader,
+                leader_epoch=self.shared.epoch,
+                replica_nodes=ids,
+                isr_nodes=list(self.shared.in_sync or ids),
+                offline_replicas=[],
+            )
+            for number in reversed(range(count or 0))
+        ]
+        code = UNKNOWN_TOPIC if count is None else 0
+        found = topic(error_code=code, name=name, is_internal=False, partitions=partitions)
+        brokers = [
+            answer.MetadataResponseBroker(node_id=n, host="elsewhere", port=9092, rack=None)
+            for n in ids
+        ]
+        return answer(
+            throttle_time_ms=0, brokers=brokers, cluster_id="c", controller_id=1, topics=[found]
+        )
+
+    def _createtopics(self, request: Any, answer: Any) -> Any:
+        (topic,) = request.topics
+        self.created.append(topic)
+        if not self.create_error:
+            self.shared.topics[topic.name] = topic.num_partitions
+        told = answer.CreatableTopicResult(
+            name=topic.name, error_code=self.create_error, error_message=None
+        )
+        return answer(throttle_time_ms=0, topics=[told])
+
+    def _listoffsets(self, request: Any, answer: Any) -> Any:
+        (topic,) = request.topics
+        (asked,) = topic.partitions
+        assert (asked.timestamp, request.isolation_level) == (-1, 0)
+        code = self.end_error or (0 if self.leads else NOT_LEADER)
+        row = answer.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(
+            partition_index=asked.partition_index,
+            error_code=code,
+            timestamp=-1,
+            offset=-1 if code else self._end(),
+            leader_epoch=-1 if code else self.shared.epoch - (self.believes is not None),
+        )
+        told = answer.ListOffsetsTopicResponse(name=topic.name, partitions=[row])
+        return answer(throttle_time_ms=0, topics=[told])
+
+    def _end(self) -> int:
+        return len(self.log) if self.high_watermark is None else self.high_watermark
+
+    def _fetch(self, request: Any, answer: Any) -> Any:
+        (topic,) = request.topics
+        (asked,) = topic.partitions
+        assert asked.current_leader_epoch == self.shared.epoch
+        start = asked.fetch_offset
+        end = start + self.fetch_count
+        if self.has_large_batches:
+            records = _batch(0, *self.log[:end])
+        else:
+            found = enumerate(self.log[start:end], start)
+            records = b"".join(_batch(offset, value) for offset, value in found)
+        if self.damages:
+            records = records[:-2] + b"\xff" + records[-1:]
+        row = answer.FetchableTopicResponse.PartitionData(
+            partition_index=asked.partition,
+            error_code=self.fetch_error,
+            high_watermark=len(self.log),
+            last_stable_offset=len(self.log),
+            log_start_offset=0,
+            aborted_transactions=None,
+            records=records,
+        )
+        told = answer.FetchableTopicResponse(topic=topic.topic, partitions=[row])
+        return answer(throttle_time_ms=0, error_code=0, session_id=0, responses=[told])
+
+    def _produce(self, request: Any, answer: Any) -> Any:
+        (topic,) = request.topic_data
+        (data,) = topic.partition_data
+        self.acks, self.timeout_ms = request.acks, request.timeout_ms
+        code, offset = self.produce_error or (0, len(self.log))
+        if offset >= 0:
+            batches: Any = MemoryRecords(bytes(data.records))
+            self.log += [record.value for batch in batches for record in batch]
+        row = answer.TopicProduceResponse.PartitionProduceResponse(
+            index=data.index,
+            error_code=code,
+            base_offset=offset,
+            log_append_time_ms=-1,
+            log_start_offset=0,
+        )
+        told = answer.TopicProduceResponse(name=topic.name, partition_responses=[row])
+        return answer(responses=[told], throttle_time_ms=0)
+
+
+def _batch(offset: int, *values: bytes) -> bytes:
+    builder: Any = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=1 << 20)
+    for value in values:
+        builder.append(timestamp=0, key=value, value=value)
+    builder.close()
+    return struct.pack(">q", offset) + bytes(builder.buffer())[8:]
+
+
+@asynccontextmanager
+async def brokers(
+    count: int = 1, topics: dict[str, int] | None = None
+) -> AsyncIterator[Sequence[FakeBroker]]:
+    """Brokers that listen; the first leads everything."""
+    shared = Shared(count, dict(topics or {}))
+    found = [FakeBroker(number, shared) for number in range(1, count + 1)]
+    async with AsyncExitStack() as open_ones:
+        for broker in found:
+            server = await asyncio.start_server(broker.serve, "127.0.0.1", 0)
+            await open_ones.enter_async_context(server)
+            broker.address = Address("127.0.0.1", server.sockets[0].getsockname()[1])
+        yield found
+
+
+def targets(found: Sequence[FakeBroker]) -> dict[NodeName, Address]:
+    return {NodeName(f"n{broker.number}"): broker.address for broker in found}
