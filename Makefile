@@ -120,17 +120,21 @@ unit: setup
 
 # What needs no engine goes first. Many tests wait, for an engine or a process, so a worker more than
 # there are cores. Of the longer ones a file stays with one worker: it has one Spark session, or one
-# cluster. The type checker works while engine and images are made.
+# cluster. Images are made, a browser is installed and types are checked while the unit tests run.
 test: WORKERS = $$(($$(nproc) + 1))
 test: setup format lint contracts tidy ## all that gates a change: containers, Spark and browser too
 	@$(BIN)/pyright > .tools/types.txt 2>&1 & types=$$!
 	bash docker/engine.sh
-	bash docker/chromium.sh
-	bash docker/system_packages.sh "have wrong clocks on local nodes" libfaketime
-	$(BIN)/python -m splitbrain.harness.cli.images
+	{
+		bash docker/chromium.sh
+		bash docker/system_packages.sh "have wrong clocks on local nodes" libfaketime
+		$(BIN)/python -m splitbrain.harness.cli.images
+	} > .tools/equipment.txt 2>&1 & equipment=$$!
+	$(PYTEST) -q --numprocesses $(WORKERS) -m "$(UNIT)" && units=0 || units=$$?
 	wait $$types || { cat .tools/types.txt; exit 1; }
 	tail -n 1 .tools/types.txt
-	$(PYTEST) -q --numprocesses $(WORKERS) -m "$(UNIT)"
+	wait $$equipment || { cat .tools/equipment.txt; exit 1; }
+	[ $$units = 0 ] || exit $$units
 	$(PYTEST) -q --numprocesses $(WORKERS) --dist loadfile -m "$(COSTLY) and not alone" --durations=20
 	$(PYTEST) -m "$(COSTLY) and alone" --durations=10
 

@@ -4,7 +4,9 @@ The file runs in this process and in every process of ours that needs it, so it 
 names it. It may import the modules that lie beside it.
 """
 
+import ast
 import contextlib
+import hashlib
 import importlib
 import importlib.util
 import sys
@@ -49,6 +51,48 @@ def hides_module(name: str) -> bool:
     if spec is None:
         return False
     return spec.origin is None or str(Path(spec.origin).parent) not in _FOLDERS
+
+
+def digest_of(name: str) -> str:
+    """Return 16 hexadecimal digits that stand for a file's text, and its imported neighbours'.
+
+    Args:
+        name: ``path/to/file.py:Name``, of a file that has run in this process.
+    """
+    first = Path(name.rpartition(":")[0]).absolute()
+    texts: dict[str, bytes] = {}
+    waiting = [first]
+    while waiting:
+        path = waiting.pop()
+        key = path.relative_to(first.parent).as_posix()
+        if key not in texts:
+            texts[key] = path.read_bytes()
+            waiting += _neighbours(texts[key], first.parent)
+    whole = hashlib.sha256()
+    for key in sorted(texts):
+        whole.update(f"{key} {len(texts[key])}\n".encode() + texts[key])
+    return whole.hexdigest()[:16]
+
+
+def _neighbours(text: bytes, folder: Path) -> list[Path]:
+    """Return the modules of a folder that a module's text imports, and all those of packages."""
+    found: list[Path] = []
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        # A neighbour that nobody has imported yet may be no Python.
+        return found
+    for statement in ast.walk(tree):
+        if isinstance(statement, ast.Import):
+            modules = [alias.name for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom):
+            modules = [statement.module or ""]
+        else:
+            continue
+        for first in {module.partition(".")[0] for module in modules} - {""}:
+            module, package = folder / f"{first}.py", folder / first
+            found += [module] if module.is_file() else package.rglob("*.py")
+    return found
 
 
 def find_modules_of_files() -> None:

@@ -11,13 +11,14 @@ import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from splitbrain.contracts.errors import UsageError, in_one_line
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.system import System
 from splitbrain.plugins.contract import held
-from splitbrain.plugins.files import absolute, found_in_file, is_file
+from splitbrain.plugins.files import absolute, digest_of, found_in_file, is_file
 from splitbrain.plugins.offers import Offers
 
 #: Group of entry points.
@@ -124,6 +125,14 @@ def admitted(name: str) -> str:
 def file_of(name: str) -> str | None:
     """Return the file and class of a system, ``/path/to/file.py:Class``; None for the others."""
     return next(iter(_files().get(name, ())), None)
+
+
+def versions_of(system: System) -> dict[str, str]:
+    """Return the versions that an adapter tells, and a digest of the file that it comes from."""
+    file = file_of(system.name)
+    if file is None:
+        return system.versions()
+    return {**system.versions(), Path(file.rpartition(":")[0]).name: digest_of(file)}
 
 
 def system_option(name: str | None) -> str:

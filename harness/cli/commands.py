@@ -19,7 +19,13 @@ from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.contracts.system import System
 from splitbrain.harness.campaign.cleaning import salvage
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
-from splitbrain.harness.campaign.replaying.recorded import check_code, is_exact, replay_options
+from splitbrain.harness.campaign.replaying.recorded import (
+    changed_versions,
+    check_code,
+    is_exact,
+    read_plan,
+    replay_options,
+)
 from splitbrain.harness.campaign.replaying.verdicts import (
     INTERRUPTED,
     ReplayVerdict,
@@ -248,7 +254,7 @@ def replay(options: ReplayOptions, console: Console) -> int:
             "missing argument RUN", "Name a run folder, such as runs/latest, or a --scenario FILE"
         )
     folder = find_run(options.run)
-    if added := check_code(folder, options.system):
+    if added := check_code(folder, "replay", options.system):
         say(console, f"with {', '.join(added)}, which the run did not have")
     if is_exact(folder, options):
         return replay_scenario(folder, console, options, is_changed=bool(added))
@@ -259,6 +265,11 @@ def _by_plan(folder: RunFolder, console: Console, options: ReplayOptions) -> int
     test = replay_options(
         folder.root, pinned=options.pinned, runs_folder=options.runs_folder, runtime=options.runtime
     )
+    from splitbrain.systems import registry as systems
+
+    planned = plan_test(test, systems.system(test.experiment.system))
+    for line in changed_versions(read_plan(folder), planned.system):
+        say(console, line)
     recorded = recorded_verdict(folder)
     codes: list[int] = []
     verdicts: list[ReplayVerdict] = []

@@ -161,7 +161,7 @@ class Observer:
                 look()
         except NotYetError:
             return Evidence(False, f"not seen: {_first_three(missing)}")
-        unlit = f"; nobody can look here whether {_first_three(dark)}" if dark else ""
+        unlit = f"; this runtime cannot show whether {_first_three(dark)}" if dark else ""
         if dark and len(dark) == len(expectations):
             return Evidence(False, unlit.removeprefix("; "), is_dark=True)
         took_ms = (self._clock.now() - since) // 1_000_000

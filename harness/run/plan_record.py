@@ -24,7 +24,7 @@ from splitbrain.harness.run.options import PlannedTest
 from splitbrain.history.plan import AppliedPatch, Plan, encode_plan, sub_seeds, voters
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.patched.loading import file_name, installed_patches
-from splitbrain.systems.registry import file_of
+from splitbrain.systems.registry import file_of, versions_of
 from splitbrain.workloads.workload import Workload
 
 
@@ -61,7 +61,7 @@ def new_plan(
     return Plan(
         experiment=experiment,
         system_file=file_of(system.name),
-        system_versions=system.versions(),
+        system_versions=versions_of(system),
         patches=_patches(system, experiment),
         declares_state_events=system.declares_state_events,
         declares_committed_logs=system.declares_committed_logs,

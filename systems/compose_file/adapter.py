@@ -37,7 +37,8 @@ from splitbrain.contracts.system import (
     Tempo,
 )
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.systems.compose_file.choices import ComposeNode, Trial, read_path, trial_of
+from splitbrain.plugins.files import digest_of, is_file
+from splitbrain.systems.compose_file.choices import DRIVER, ComposeNode, Trial, read_path, trial_of
 from splitbrain.systems.compose_file.drivers.driver import Driver
 from splitbrain.systems.compose_file.reading import read_compose_file
 from splitbrain.systems.questions import not_yet
@@ -214,11 +215,13 @@ class ComposeSystem(System):
         asyncio.run(self._driver_at(runtime).converged())
 
     def versions(self) -> dict[str, str]:
-        """Return the digest of the file, and what each node is; empty without a file."""
+        """Return digests of the file and of a driver's file, and what each node is."""
         if self.experiment is None:
             return {}
         named = {node.node: f"{node.name}, {node.service.image}" for node in self.trial.nodes}
-        return {"compose": self.trial.file.digest(), **named}
+        driver = self.experiment.settings.get(DRIVER, "")
+        of_driver = {"driver": digest_of(driver)} if is_file(driver) else {}
+        return {"compose": self.trial.file.digest(), **of_driver, **named}
 
 
 def _node_spec(node: ComposeNode, folder: RunFolder, place: Place) -> NodeSpec:

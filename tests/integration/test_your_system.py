@@ -159,11 +159,17 @@ def test_the_page_has_it_invalid_once_it_is_killed_and_a_run_folder_runs_no_file
     for refusing in ("replay", "shrink"):
         refused = splitbrain(elsewhere, refusing, run)
         assert refused.returncode == 64, refused.stdout
-        assert f"Add --system {file}" in refused.stdout
+        assert f"Add its file: splitbrain {refusing} {run} --system {file}" in refused.stdout
     other = splitbrain(elsewhere, "replay", run, "--system", "kraft")
     assert "is a run of the system 'shelf', not of 'kraft'" in other.stdout
+    # Whoever repaired their adapter meanwhile replays another one.
+    with (beside / "shelf.py").open("a") as adapter:
+        adapter.write("# Repaired.\n")
     replayed = splitbrain(elsewhere, "replay", run, "--system", file, "--no-analyze")
     assert replayed.returncode == 1, replayed.stdout
+    assert re.search(
+        r"^changed since the run: shelf.py was \w{16}, now \w{16}$", replayed.stdout, re.MULTILINE
+    )
 
 
 def test_the_page_has_copies_valid_unless_each_node_reads_its_own(beside: Path) -> None:

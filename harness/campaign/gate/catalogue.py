@@ -69,7 +69,7 @@ VERDICT_FIGURES: Final = (
     _runs(
         "canaries_missed",
         "lower",
-        "planted-bug runs that did not fail, of cells in which too few did",
+        "runs that should fail and did not, of cells in which too few did",
     ),
     _runs(
         "valid_share",

@@ -23,7 +23,7 @@ POLICY_SCHEMA: Final = 1
 ONLY_TIER: Final = "gate"
 #: Demanded by every tier that says nothing of violations itself.
 IMPLIED: Final = Threshold("violations == 0", Subject("violations"), "==", 0.0, is_implied=True)
-#: Demanded wherever a suite's planted-bug runs are selected: a night that misses one proves
+#: Demanded wherever a suite's runs that should fail are selected: a night that misses one proves
 #: nothing.
 IMPLIED_OF_CANARIES: Final = Threshold(
     "canaries_missed == 0", Subject("canaries_missed"), "==", 0.0, is_implied=True

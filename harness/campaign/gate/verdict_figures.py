@@ -78,7 +78,7 @@ def _measure(subject: Subject, selection: Selection, failures: Failures) -> Meas
     if subject.figure == "canaries_missed":
         canaries = [run for run in selection.runs if run.is_canary and in_run(subject, run)]
         if not canaries:
-            return Measured(None, 0, "there is no planted-bug run of a suite")
+            return Measured(None, 0, "there is no run of a suite that should fail")
         return Measured(float(sum(run.canary_missed for run in canaries)), len(canaries))
     runs = [run for run in selection.judged_by_policy if in_run(subject, run)]
     if not runs:

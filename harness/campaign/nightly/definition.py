@@ -90,7 +90,9 @@ class _Reading(TomlFile):
         suite = read_suite(self._beside(self._needed("suite", name)))
         if not any(run.expect == "invalid" for run in plan(suite, 0)):
             problem = f"the suite {suite.suite.name!r} has no canary: nothing would show that the"
-            next_step = 'Give the suite a matrix with a planted bug and expect = "invalid"'
+            next_step = (
+                'Give the suite a matrix of a planted bug or a known loss, and expect = "invalid"'
+            )
             line = self._lines.key("", "suite")
             self._refuse(f"{problem} night can see a bug", next_step, line)
         return suite

@@ -1,11 +1,13 @@
 """The plan of a recorded run, to be run again, and whether it is replayed exactly."""
 
+import shlex
 from pathlib import Path
 
 import msgspec
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.contracts.system import System
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
 from splitbrain.harness.folder.manifest import is_changed
 from splitbrain.harness.folder.simulation_record import DRAWN
@@ -17,6 +19,7 @@ from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.schedule_lines import decode_schedule, pin
 from splitbrain.patched.loading import file_name, installed_patches
 from splitbrain.systems.registry import names as system_names
+from splitbrain.systems.registry import versions_of
 
 
 def replay_options(
@@ -82,10 +85,11 @@ def is_exact(folder: RunFolder, options: ReplayOptions) -> bool:
     return False
 
 
-def check_code(folder: RunFolder, system: str | None = None) -> list[str]:
+def check_code(folder: RunFolder, command: str, system: str | None = None) -> list[str]:
     """Check that this command has the run's system and patches; return the patches it has besides.
 
-    ``system`` is the name of the system that the command was given.
+    ``command`` takes the run folder, such as ``replay``; ``system`` is the name of the system that
+    it was given.
 
     Raises:
         UsageError: a patch of the run lacks, or its system, or the command was given another; or no
@@ -101,14 +105,15 @@ def check_code(folder: RunFolder, system: str | None = None) -> list[str]:
     if system not in (None, own_system):
         raise UsageError(
             f"{folder.root} is a run of the system {own_system!r}, not of {system!r}",
-            "Leave --system out" if file is None else f"Give --system {file}",
+            "Leave --system out" if file is None else f"Give --system {shlex.quote(file)}",
         )
     # A run folder never runs a file unasked.
     if file is not None and own_system not in system_names():
+        words = shlex.join([str(folder.root), "--system", file])
         raise UsageError(
             f"{folder.root} is a run of the system {own_system!r} of the file {file}, which this "
             "command does not have",
-            f"Add --system {file}",
+            f"Add its file: splitbrain {command} {words}",
         )
     patches = plan.patches
     installed = {patch.text: patch for patch in installed_patches()}
@@ -121,6 +126,19 @@ def check_code(folder: RunFolder, system: str | None = None) -> list[str]:
             )
     texts = [patch.text for patch in patches]
     return [file_name(patch) for text, patch in installed.items() if text not in texts]
+
+
+def changed_versions(plan: Plan, system: System) -> list[str]:
+    """Return a line where what is under test now is not what was under test in the run.
+
+    ``system`` has the options of the run.
+    """
+    then, now = plan.system_versions, versions_of(system)
+    changed = [name for name in then if now.get(name, then[name]) != then[name]]
+    if not changed:
+        return []
+    words = "; ".join(f"{name} was {then[name]}, now {now[name]}" for name in changed)
+    return [f"changed since the run: {words}"]
 
 
 def read_plan(folder: RunFolder) -> Plan:

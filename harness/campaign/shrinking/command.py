@@ -55,7 +55,7 @@ def shrink(
         HarnessError: it does not fail again, or nothing can be run.
     """
     folder = find_run(options.run)
-    check_code(folder, options.system)
+    check_code(folder, "shrink", options.system)
     stop = Stop()
     # Checks every option as it is made.
     shrinking = (

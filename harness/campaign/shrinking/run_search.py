@@ -19,7 +19,11 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.scenario import Scenario
-from splitbrain.harness.campaign.replaying.recorded import read_plan, replay_options
+from splitbrain.harness.campaign.replaying.recorded import (
+    changed_versions,
+    read_plan,
+    replay_options,
+)
 from splitbrain.harness.campaign.shrinking import description
 from splitbrain.harness.campaign.shrinking.display import SearchDisplay
 from splitbrain.harness.campaign.shrinking.options import (
@@ -93,7 +97,10 @@ class RunSearch:
         """
         # A request that this runtime cannot carry out is refused before there is a folder.
         with Waiting(console).during("making the runtime ready"):
-            self._ready(self._test).runtime.teardown()
+            test = self._ready(self._test)
+            test.runtime.teardown()
+        for line in changed_versions(read_plan(self._folder), test.system):
+            say(console, line)
         guess = self._rehearsed(budget, console)
         if budget.exhausted() is not None:
             return "nothing was run, and nothing became smaller."

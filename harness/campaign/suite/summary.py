@@ -30,8 +30,8 @@ from splitbrain.nemesis.kinds import machine_kind_names
 Rows = list[tuple[str, ...]]
 
 _WHY_VOID = (
-    "The valid runs of this night prove nothing: what hid a planted bug would have hidden a real "
-    "one as well. Find out why it was not seen before believing anything else here."
+    "The valid runs of this night prove nothing: the cause that hid an expected violation would "
+    "have hidden others as well. Find out why it was not seen before believing anything else here."
 )
 _COVERAGE = "What the faults of all nights have met"
 _PROGRAMS = "Programs of all nights"
@@ -122,7 +122,7 @@ def _coverage(nights: Sequence[NightTally]) -> tuple[list[str], Rows, Rows]:
     coverage = sum_all_coverage(nights)
     more = f" {counted(coverage.unknown, 'more run')} told nothing." if coverage.unknown else ""
     lines = [
-        f"Counted over {counted(coverage.known, 'run')} without a planted bug.{more}",
+        f"Counted over {counted(coverage.known, 'run')} that should be valid.{more}",
         *(f"Never tried {line}" for line in never_tried(coverage.cells, machine_kind_names())),
     ]
     matrix: Rows = []
@@ -148,7 +148,7 @@ def _about(night: NightTally) -> str:
     if len(night.commits) > 1:
         text += " (the tool changed in the midst of the night)"
     if all(cell.planned.expect == "valid" for cell in night.cells):
-        text += ". No bug was planted: nothing shows that a violation would have been seen"
+        text += ". No violation was expected: nothing shows that one would have been seen"
     return f"{text}."
 
 
@@ -158,7 +158,7 @@ def _findings(night: NightTally) -> Iterable[tuple[str, list[str]]]:
         ("Violations that nobody expected", night.violations),
         ("Runs in which the harness or its environment failed", night.failures),
         ("Runs that prove nothing", night.inconclusive),
-        ("Planted bugs that were not found", night.unseen),
+        ("Expected violations that were not found", night.unseen),
     ):
         if runs:
             yield title, [line for run in runs for line in _run_lines(run)]
@@ -206,7 +206,7 @@ def _cell_rows(night: NightTally) -> Rows:
 
 def _sum_rows(nights: Sequence[NightTally]) -> Rows:
     rows: Rows = [
-        ("commit", "nights", "void", *VERDICTS, "valid in void nights", "planted found", "time")
+        ("commit", "nights", "void", *VERDICTS, "valid in void nights", "expected found", "time")
     ]
     sums = sum_by_commit(nights)
     rows += [(entry.commit, *_figures([entry])) for entry in sums]

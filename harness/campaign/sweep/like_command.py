@@ -135,7 +135,7 @@ def run_like(
         HarnessError: no worker process could be started.
     """
     folder = find_run(run_path)
-    check_code(folder, system)
+    check_code(folder, "sim --like", system)
     order = order_of(folder, runs_folder or runs_folder_of(folder))
     stop = Stop()
     with stopped_in_order(stop, left="left at once; a folder that was made already stays."):

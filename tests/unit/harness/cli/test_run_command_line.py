@@ -125,7 +125,12 @@ def test_a_defect_of_ours_shows_its_traceback_and_ends_with_3(
 def test_replays_report_how_many_came_out_invalid_and_the_worst_code(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = FakeRun(tmp_path, time_limit_s=0.2).run().folder
+    from splitbrain.systems import registry as systems
+
+    run = FakeRun(tmp_path, time_limit_s=0.2)
+    run.system.versions = lambda: {"fake": "1.2"}
+    folder = run.run().folder
+    monkeypatch.setattr(systems, "_FACTORIES", {"fake": lambda: run.system})
     codes = [0, 1, 2]
 
     def run_once(options: TestOptions, console: Console, *, analyze: bool) -> Any:
@@ -137,7 +142,14 @@ def test_replays_report_how_many_came_out_invalid_and_the_worst_code(
 
     monkeypatch.setattr(commands, "run_once", run_once)
     assert cli.run(["replay", str(tmp_path / "latest"), "--times", "3"]) == 1
-    assert "1 of 3 replays came out invalid." in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "1 of 3 replays came out invalid." in printed
+    assert "changed" not in printed
+    # The same system as it is by now.
+    run.system.versions = lambda: {"fake": "1.3", "more": "1"}
+    codes += [0]
+    assert cli.run(["replay", str(tmp_path / "latest")]) == 0
+    assert "changed since the run: fake was 1.2, now 1.3\n" in capsys.readouterr().out
 
 
 def test_a_dead_run_gets_the_dumps_that_it_lacks(

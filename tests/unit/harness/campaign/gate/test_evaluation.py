@@ -209,7 +209,7 @@ def test_allowed_anomalies_are_counted_and_never_taken_for_none() -> None:
         ("elections", 10),
         ("unavailability_max_ms", 900),
         ("failures_new", "there is no baseline: name one with --baseline"),
-        ("canaries_missed", "there is no planted-bug run of a suite"),
+        ("canaries_missed", "there is no run of a suite that should fail"),
         ("runs{system=etcd}", "there is no such run"),
         ("violations{checker=bank}", "no such checker judged them"),
     ],

@@ -14,6 +14,7 @@ from splitbrain.harness.console.interrupts import Interrupts
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.run.options import TestOptions
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.systems import registry as systems
 
 WANTED = ReplayVerdict("INVALID", ("linearizability:cas-register",))
 OTHER = ReplayVerdict("INVALID", ("lost-commits",))
@@ -30,7 +31,9 @@ def needs(*indexes: int) -> Script:
 
 def ready(_options: TestOptions) -> Any:
     """A prepared run, as far as a search looks at it."""
-    return SimpleNamespace(runtime=SimpleNamespace(teardown=lambda: None))
+    return SimpleNamespace(
+        runtime=SimpleNamespace(teardown=lambda: None), system=systems.system("kraft")
+    )
 
 
 class ScriptedRuns:

@@ -32,7 +32,7 @@ def test_the_report_shows_first_what_was_never_tried(suites: Suites) -> None:
     for with_file in (True, False):
         suites.report(with_file=with_file)
         told = suites.output.split("What the faults of all nights have met")[1].splitlines()
-        assert told[1] == "  Counted over 2 runs without a planted bug."
+        assert told[1] == "  Counted over 2 runs that should be valid."
         assert told[2].startswith("  Never tried at all: ")
         assert "pause, " in told[2]
         assert "kill" not in told[2].replace("cut-then-kill", "")
@@ -56,4 +56,4 @@ def test_a_ledger_of_an_earlier_version_is_read_and_tells_nothing_of_coverage(
         line.pop("coverage", None)
     suites.ledger.path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert suites.report() == 0
-    assert "Counted over 0 runs without a planted bug. 2 more runs told nothing." in suites.output
+    assert "Counted over 0 runs that should be valid. 2 more runs told nothing." in suites.output
