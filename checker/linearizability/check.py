@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from splitbrain.checker.anomalies.names import NOT_LINEARIZABLE
 from splitbrain.checker.findings import of_key
 from splitbrain.checker.linearizability.part.outcome import GUIDED, ZONES, Ending
 from splitbrain.checker.linearizability.part.parts import (
@@ -60,7 +61,18 @@ def check_part(part: Part, model_name: str, budget: Budget) -> PartResult:
     if outcome.verdict is Verdict.VALID:
         return valid_part(part.key, len(part.operations), decision.algorithm, figures)
     violation = _described(part, source, decision, budget)
-    return _invalid(part, decision.algorithm, violation, figures)
+    return _invalid(part, decision.algorithm, _named(violation, part, model), figures)
+
+
+def _named(violation: dict[str, Any], part: Part, model: Model) -> dict[str, Any]:
+    """Add the anomaly's name and its account, from the whole part."""
+    from splitbrain.checker.anomalies.naming import with_name
+
+    try:
+        return with_name(violation, part.operations, part.failed, model)
+    # A defect in naming must not cost the violation.
+    except Exception:  # noqa: BLE001
+        return {**violation, "anomaly": NOT_LINEARIZABLE}
 
 
 def _described(
@@ -103,7 +115,7 @@ def _invalid_by_zones(part: Part, around: Part, model: Model, budget: Budget) ->
         }
     else:
         violation = _described(around, source, decision, budget)
-    return _invalid(part, ZONES, violation, _figures(source, decision))
+    return _invalid(part, ZONES, _named(violation, part, model), _figures(source, decision))
 
 
 def _invalid(

@@ -36,6 +36,7 @@ from splitbrain.harness.folder.tool_version import tool_version
 from splitbrain.harness.judge import node_health, record_health
 from splitbrain.harness.judge.analysis_process import AnalysisProcess
 from splitbrain.harness.judge.checking import check_all
+from splitbrain.harness.judge.circumstances import Circumstances, with_circumstances
 from splitbrain.harness.judge.evidence_loader import RunRecord, load_run
 from splitbrain.harness.judge.fault_coverage import coverage_of
 from splitbrain.harness.judge.fault_notice import too_short
@@ -174,6 +175,7 @@ def _judge_record(record: RunRecord, harness_problems: Sequence[str], stop: Stop
             made(f"The verdict of {name}", lambda look=look: look(record), _undecided(name))
         )
     checked = record_health.as_evidence(record, checked)
+    checked = made("The circumstances of violations", lambda: _joined(record, checked), checked)
     failures, problems = _problems(record, faults, harness_problems)
     crashed = len(attempts.crashes)
     vacuous: tuple[str, ...] = ()
@@ -198,6 +200,13 @@ def _checked(record: RunRecord, faults: Sequence[FaultResult], stop: Stop) -> li
     checks = check_all(names, _evidence(record, faults), _LIMITS, lambda: _given_up(stop))
     violation = None if record.simulation is None else record.simulation.violation
     return checks if violation is None else with_reasons_of_a_cut_run(checks, violation)
+
+
+def _joined(record: RunRecord, checked: list[CheckResult]) -> list[CheckResult]:
+    circumstances = Circumstances(
+        record.node_names, record.state_events, record.faults, record.end_time, record.sightings
+    )
+    return with_circumstances(checked, record.operations, circumstances)
 
 
 def _own_checkers(record: RunRecord) -> Iterator[tuple[str, Callable[[RunRecord], CheckResult]]]:

@@ -335,7 +335,7 @@ def test_an_empty_graph_is_no_picture() -> None:
 def test_a_violation_of_unknown_shape_is_shown_by_its_sentence() -> None:
     odd = CheckResult("c", Verdict.INVALID, "r", violations=({"kind": "odd", "core": "x"},))
     (shown,) = show_violations([], [odd])
-    assert (shown.kind, shown.picture, shown.graph) == ("odd", None, "")
+    assert (shown.name, shown.picture, shown.graph) == ("odd", None, "")
     assert core_operations({"operation": 4, "core": [{"index": "no"}]}) == []
 
 
