@@ -77,7 +77,8 @@ class Fingerprint(msgspec.Struct, frozen=True, order=True):
 
     def is_among(self, known: Container[str]) -> bool:
         """Return whether fingerprints, of whatever version, hold this failure."""
-        return self.text in known or self.before_names in known
+        before = self.before_names
+        return self.text in known or (before is not None and before in known)
 
 
 def _digest(version: int, *content: str) -> str:

@@ -5,7 +5,7 @@ faults, a bare history has processes alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import msgspec
 
@@ -87,7 +87,8 @@ def is_refusal(operation: PairedOperation) -> bool:
     if operation.type != "ok" or operation.f in _ASKS:
         return False
     result = operation.result
-    parts: list[object] = list(result) if isinstance(result, (list, tuple)) else []
+    is_list = isinstance(result, (list, tuple))
+    parts = cast("Sequence[object]", result) if is_list else ()
     if operation.f == "create":
         return len(parts) == 2 and parts[1] is False
     # A written value may be a list too; a guarded write has a token beside its value.
