@@ -131,16 +131,17 @@ def _out_of_date(cell: Cell, sight: Testimony, core: Collection[int], _twice: st
 
 def _of_a_read(cell: Cell, sight: Testimony, later: Testimony) -> Named:
     """Name an answer that lacks what came before it."""
-    shown = cell.shown(sight.operation, sight.value)
-    if not cell.is_effect(later):
-        first = step_of(later.operation, cell.shown(later.operation, later.value))
-        second = step_of(sight.operation, f"{shown}, an older state")
-        return Named(STALE_READ, (first, second))
-    if _is_lost(cell, later):
-        second = step_of(sight.operation, f"{shown}, as though that had never happened")
-        return Named(_lost_name(cell, later), (step_of(later.operation), second))
-    second = step_of(sight.operation, f"{shown}, an older state")
-    return Named(STALE_READ, (step_of(later.operation), second))
+    answer = sight.operation
+    shown = cell.shown(answer, sight.value)
+    # That it was acknowledged tells more of what is lost than that somebody was shown it.
+    for effect in cell.effects:
+        is_before = effect.value == later.value and precedes(effect.operation, answer)
+        if is_before and _is_lost(cell, effect):
+            second = step_of(answer, f"{shown}, as though that had never happened")
+            return Named(_lost_name(cell, effect), (step_of(effect.operation), second))
+    what = "" if cell.is_effect(later) else cell.shown(later.operation, later.value)
+    second = step_of(answer, f"{shown}, an older state")
+    return Named(STALE_READ, (step_of(later.operation, what), second))
 
 
 def _of_a_change(cell: Cell, sight: Testimony, later: Testimony) -> Named | None:
@@ -156,19 +157,35 @@ def _of_a_change(cell: Cell, sight: Testimony, later: Testimony) -> Named | None
 
 
 def _is_lost(cell: Cell, effect: Testimony) -> bool:
-    """Return whether no answer ever shows an effect, and more than one replica lacks it.
+    """Return whether no answer shows an effect any more, and all that held it lack it.
 
-    Nothing else may have hidden it. A final read speaks for all, a read of one node for itself.
+    Nothing else may have hidden it. Those that held it are the node that acknowledged it and those
+    that showed it; where no node is known, what was shown once may be there still.
     """
     value, operation = effect.value, effect.operation
     if value == cell.initial or len(cell.setters[value]) > 1:
         return False
-    if any(sight.value == value for sight in cell.sights):
-        return False
     others = ((v, s) for v, found in cell.setters.items() for s in found if s is not operation)
     if not all(cell.is_over(setter, other, operation) for other, setter in others):
         return False
-    return shows_for_good([s.operation for s in cell.sights if precedes(operation, s.operation)])
+    seen = [sight.operation for sight in cell.sights if sight.value == value]
+    lacking = [
+        sight.operation
+        for sight in cell.sights
+        if sight.value != value
+        and precedes(operation, sight.operation)
+        and all(precedes(other, sight.operation) for other in seen)
+    ]
+    if any(answer.final for answer in lacking):
+        return True
+    nodes = {answer.node for answer in lacking}
+    if any(other.node not in nodes for other in seen) or (seen and None in nodes):
+        return False
+    if operation.node is not None and operation.node not in nodes:
+        return False
+    everybody = {sight.operation.node for sight in cell.sights} | {operation.node}
+    is_alone = everybody == nodes and len(nodes) == 1 and None not in nodes
+    return shows_for_good(lacking) or (is_alone and len(lacking) > 1)
 
 
 def shows_for_good(answers: Sequence[PairedOperation]) -> bool:

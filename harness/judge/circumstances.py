@@ -165,7 +165,7 @@ def _joined(
         account = tell(name, steps, circumstances.subject, timed=True, more=more)
     else:
         told = _answer_of(violation, operations)
-        overlap = _overlap(told, circumstances)
+        overlap = _overlap(told or _moment_of(violation), circumstances)
         sentence = str(violation.get("sentence", ""))
         context = _context(violation, told, circumstances)
         if not context:
@@ -214,6 +214,14 @@ def _answer_of(
     return []
 
 
+def _moment_of(violation: Mapping[str, Any]) -> list[Step]:
+    """Return the node and the moment of a violation that names these, and no operation."""
+    node, time = violation.get("node"), violation.get("time")
+    if not isinstance(node, str) or not isinstance(time, int):
+        return []
+    return [Step(-1, -1, node, time, "answered", "")]
+
+
 def _context(
     violation: Mapping[str, Any], told: Sequence[Step], circumstances: Circumstances
 ) -> str:
@@ -224,6 +232,12 @@ def _context(
             at = f"{step.time / _NS_PER_S:.3f} s"
             more = _led_then(told, _overlap(told, circumstances), circumstances)
             return f"{circumstances.subject(step)} {step.verb} it at {at}. {more}".rstrip()
+    for step in _moment_of(violation):
+        assert step.node is not None, "it is what a node did"
+        phrases = circumstances.of(step.node, step.time)
+        if phrases:
+            more = _led_then([step], _overlap([step], circumstances), circumstances)
+            return f"{step.node} was then {' and '.join(phrases)}. {more}".rstrip()
     claims = violation.get("leaders")
     if not isinstance(claims, list):
         return ""

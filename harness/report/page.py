@@ -204,7 +204,7 @@ def _overlap_note(
             return (
                 f"{often} two nodes claimed to lead at the same time, in different epochs. In one "
                 f"of these times, of {older['node']} in epoch {older['epoch']} and "
-                f"{newer['node']} in epoch {newer['epoch']}, the violation above was answered."
+                f"{newer['node']} in epoch {newer['epoch']}, the violation above happened."
             )
         return (
             f"{often} two nodes claimed to lead at the same time, in different epochs: harmless "

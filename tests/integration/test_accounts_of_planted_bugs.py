@@ -62,7 +62,7 @@ def test_a_stale_read_of_a_deposed_leader_is_told_with_both_leaders(tmp_path: Pa
         assert account.partition(" answered")[0].partition("`")[0] in text, path.name
     page = files.report.read_text()
     assert "harmless by itself" not in page
-    assert "the violation above was answered" in page
+    assert "the violation above happened" in page
 
 
 def _holds_what_happened(account: str, folder: Path, overlap: list[dict[str, int]]) -> None:

@@ -123,11 +123,11 @@ _NAMES = """
 ## Names of anomalies
 
 A violation has the name of what was observed, never of why. One of linearizability gets it from the
-operations that contradict each other (`checker/anomalies`): a rule must prove the name from what was
-acknowledged, answered and certainly failed, by real time alone. A read that was open together with
-the write is no stale read, a write of unknown outcome that is read later is no dirty read, and a
-write counts as lost only where more than one replica, a final read or a later change lacks it. Where
-no rule proves one, or where the model is a user's own, it stays "not linearizable".
+operations that contradict each other (`checker/anomalies`): a rule must prove the name from what
+was acknowledged, answered and certainly failed, by real time alone. A read that was open together
+with the write is no stale read, a write of unknown outcome that is read later is no dirty read, and
+a write counts as lost only where more than one replica, a final read or a later change lacks it.
+Where no rule proves one, or where the model is a user's own, it stays "not linearizable".
 
 | name | what was observed |
 |---|---|

@@ -173,6 +173,19 @@ def test_two_leaders_of_one_epoch_are_told_with_what_hit_them() -> None:
     )
 
 
+def test_what_a_node_did_at_a_moment_is_told_with_that_moment() -> None:
+    found = violation_of(
+        "invariants", kind="INV-10", sentence="INV-10 was violated.", node="n2", time=12_269 * MS
+    )
+    assert found["account"] == (
+        "INV-10 was violated. n2 was then cut off by `partition` since 5.2 s and still acting as "
+        "leader of epoch 1. n1 led epoch 2 by then."
+    )
+    assert found["overlap"]
+    unknown = violation_of("node-health", kind="crash", sentence="It ended.", node="n9", time=5)
+    assert "account" not in unknown
+
+
 def test_a_violation_of_odd_shape_stays_as_it_is() -> None:
     odd: dict[str, Any] = {"kind": "odd", "operation": 7, "operations": "x", "leaders": [{}]}
     assert violation_of("mine", **odd) == odd
