@@ -119,8 +119,9 @@ def _twice(cell: Cell, sight: Testimony, core: Collection[int], twice: str) -> N
 def _out_of_date(cell: Cell, sight: Testimony, core: Collection[int], _twice: str) -> Named | None:
     """Name an answer with a value that another one had certainly replaced."""
     answer, value = sight
+    setters = cell.possible_setters(value, answer)
     for later in _candidates([*cell.effects, *cell.sights], answer, core):
-        if later.value == value or not cell.is_replaced(value, later, answer):
+        if later.value == value or not cell.is_replaced(value, later, setters):
             continue
         if not cell.changed_by(answer, value):
             return _of_a_read(cell, sight, later)
@@ -209,13 +210,17 @@ def _lost_name(cell: Cell, effect: Testimony) -> str:
 def _wrongly_refused(cell: Cell, denial: Testimony, core: Collection[int]) -> Named | None:
     """Name a refusal by a value that had certainly been there all the time."""
     answer, value = denial
-    others = [other for other in {cell.initial, *cell.setters} if other != value]
+    others = {
+        other: cell.possible_setters(other, answer)
+        for other in {cell.initial, *cell.setters}
+        if other != value
+    }
     refusal = step_of(answer, ", although its condition held")
-    if value == cell.initial and not any(cell.possible_setters(other, answer) for other in others):
+    if value == cell.initial and not any(others.values()):
         return Named(WRONG_REFUSAL, (refusal,))
     known = [found for found in (*cell.effects, *cell.sights) if found.value == value]
     for there in _candidates(known, answer, core):
-        if all(cell.is_replaced(other, there, answer) for other in others):
+        if all(cell.is_replaced(other, there, setters) for other, setters in others.items()):
             shown = "" if cell.is_effect(there) else cell.shown(there.operation, value)
             return Named(WRONG_REFUSAL, (step_of(there.operation, shown), refusal))
     return None

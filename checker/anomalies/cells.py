@@ -142,6 +142,7 @@ class Cell:
         self.name = name
         self.initial = initial
         self.sights: list[Testimony] = []
+        self.sights_of: dict[Hashable, list[PairedOperation]] = {}
         self.denials: list[Testimony] = []
         #: Acknowledged ones, and the value that each set, by index.
         self.effects: list[Testimony] = []
@@ -162,8 +163,11 @@ class Cell:
             if operation.type == "ok":
                 self.effects.append(Testimony(operation, value))
                 self.set_by[operation.index] = value
+        elif operation.type == "ok" and what == "shows":
+            self.sights.append(Testimony(operation, value))
+            self.sights_of.setdefault(value, []).append(operation)
         elif operation.type == "ok":
-            (self.sights if what == "shows" else self.denials).append(Testimony(operation, value))
+            self.denials.append(Testimony(operation, value))
 
     def shown(self, answer: PairedOperation, value: Hashable) -> str:
         """Return the words for a value in an answer, to be put behind its request."""
@@ -187,12 +191,13 @@ class Cell:
         )
 
     def possible_setters(self, value: Hashable, answer: PairedOperation) -> list[PairedOperation]:
-        """Return the operations that may have set a value before an answer was given."""
-        return [
+        """Return what may have set a value before an answer was given, the last to return first."""
+        found = [
             setter
             for setter in self.setters.get(value, ())
             if setter.index != answer.index and not precedes(answer, setter)
         ]
+        return sorted(found, key=lambda o: (o.end is not None, -(o.end or 0)))
 
     def is_over(self, setter: PairedOperation, value: Hashable, moment: PairedOperation) -> bool:
         """Return whether a setter of a value certainly took effect before an operation began.
@@ -201,19 +206,16 @@ class Cell:
         """
         if precedes(setter, moment):
             return True
-        return (
-            len(self.setters[value]) == 1
-            and value != self.initial
-            and any(
-                precedes(sight.operation, moment) for sight in self.sights if sight.value == value
-            )
-        )
+        is_alone = len(self.setters[value]) == 1 and value != self.initial
+        return is_alone and any(precedes(o, moment) for o in self.sights_of.get(value, ()))
 
-    def is_replaced(self, value: Hashable, by: Testimony, answer: PairedOperation) -> bool:
-        """Return whether a value certainly was no longer there once the other one had been.
+    def is_replaced(
+        self, value: Hashable, by: Testimony, setters: Sequence[PairedOperation]
+    ) -> bool:
+        """Return whether a value certainly was no longer there once another one had been.
 
-        ``by`` is an effect or a sight of another value. Nothing may have set the value again until
-        the answer.
+        ``by`` is an effect or a sight of the other one; ``setters`` are ``possible_setters`` of the
+        value, none of which may then have set it again.
         """
         later = [by.operation]
         if by.value != self.initial:
@@ -222,7 +224,7 @@ class Cell:
         return all(
             self.is_over(setter, value, by.operation)
             or all(self.is_over(setter, value, other) for other in later)
-            for setter in self.possible_setters(value, answer)
+            for setter in setters
         )
 
 
