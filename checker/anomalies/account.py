@@ -47,6 +47,7 @@ def step_of(operation: PairedOperation, rest: str = "") -> Step:
     verb: Verb = "acknowledged"
     if operation.type == "fail":
         verb = "failed"
+        rest = rest or (f" ({operation.error})" if operation.error else "")
     elif is_refusal(operation):
         verb = "refused"
     elif operation.f in _ASKS:
@@ -129,13 +130,14 @@ def tell(name: str, steps: Sequence[Step], subject: Subject, *, timed: bool, mor
     sentences = [f"{_capital(name)}."]
     before: int | None = None
     for step in steps:
-        gap = None if before is None or not timed else step.time - before
-        when = "" if gap is None else f"{gap_text(gap)} later "
+        when = ""
+        if before is not None:
+            when = f"{gap_text(step.time - before)} later " if timed else "later "
         who = subject(step)
         sentence = f"{when}{_deed(step, who, is_first=before is None, timed=timed)}."
         # The name of a node keeps its letters.
-        is_request_first = who is None or step.verb == "failed"
-        sentences.append(_capital(sentence) if is_request_first else sentence)
+        is_named_first = before is None and who is not None and step.verb != "failed"
+        sentences.append(sentence if is_named_first else _capital(sentence))
         before = step.time
     return " ".join([*sentences, more]).rstrip()
 
@@ -148,7 +150,7 @@ def _deed(step: Step, subject: str | None, *, is_first: bool, timed: bool) -> st
     at = f" at {step.time / _NS_PER_S:.3f} s" if timed and is_first else ""
     if step.verb == "failed":
         by = f" by process {step.process}" if subject is None else f" at {subject}"
-        return f"{step.request}{by} certainly failed{at}{step.rest}"
+        return f"{step.request}{by} certainly failed{step.rest}{at}"
     if subject is None:
         return f"{step.request} by process {step.process} was {step.verb}{at}{step.rest}"
     return f"{subject} {step.verb} {step.request}{at}{step.rest}"

@@ -57,6 +57,15 @@ def test_times_that_are_only_an_order_are_not_told() -> None:
     )
 
 
+def test_without_times_the_order_is_told() -> None:
+    failed = operation("write", 1, start=0, end=1, outcome="fail", error="not-leader")
+    read = operation("read", None, 1, start=4, end=5)
+    assert account_of(check([failed, read], "register", Unlimited())) == (
+        "Dirty read. Write 1 to key a by process 0 certainly failed (not-leader). Later a read of "
+        "key a by process 4 was answered with 1, the value of an operation that did not happen."
+    )
+
+
 def test_what_happened_first_is_told_first() -> None:
     operations = [
         operation("write", 1, start=1 * MS, end=50 * MS, outcome="fail", index=0, process=0),
