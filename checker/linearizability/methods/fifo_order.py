@@ -121,7 +121,8 @@ def _numbered(
     kinds = np.empty(len(used), dtype=np.int64)
     numbers = np.full(len(used), _NONE, dtype=np.int64)
     elements: dict[Hashable, int] = {}
-    for place, number in enumerate(used.tolist()):
+    used_numbers: list[int] = used.tolist()
+    for place, number in enumerate(used_numbers):
         call = calls[number]
         if call.f not in functions or put == take:
             return None
