@@ -29,7 +29,6 @@ from splitbrain.harness.folder.results import (
     FaultResult,
     OutcomeCounts,
     Results,
-    write_verdict,
 )
 from splitbrain.harness.folder.simulation_record import INVARIANTS, invariants_result
 from splitbrain.harness.folder.tool_version import tool_version
@@ -89,7 +88,7 @@ def judge(
     Without ``analyze`` the results of an earlier analysis are shown. ``harness_problems`` are
     failures of the harness during the run, one sentence each. Once ``stop`` is set, undecided parts
     stay so. ``before_analysis`` is called when no other judgement of the folder is at work,
-    ``on_verdict`` as soon as the verdict is known.
+    ``on_verdict`` as soon as the verdict is known and published, which does not wait for Spark.
 
     Raises:
         UsageError: there is no such folder.
@@ -110,11 +109,11 @@ def judge(
         results = _judge_record(record, harness_problems, stop)
         if stop.is_set() and _is_less_than_before(record, results):
             return results.with_problem(_EARLIER_KEPT)
-        results = write_verdict(results, record.folder.results)
+        results = publish(record, results, with_analysis=not analyze)
+        judging.close()
         on_verdict(results)
         if analysis is None:
-            return publish(record, results, with_analysis=not analyze)
-        judging.close()
+            return results
         problem = analysis
         if not isinstance(analysis, str):
             problem = analysis.wait(give_up=lambda: _given_up(stop))

@@ -145,8 +145,9 @@ def _lines(text: object) -> list[str]:
 
 
 def _details(violation: Mapping[str, Any]) -> str:
-    """Return the data as indented JSON, without the parts that are drawn already."""
-    rest = {name: value for name, value in violation.items() if name not in ("graph", "text")}
+    """Return the data as indented JSON, without the parts that are shown already."""
+    shown = ("graph", "text", "account")
+    rest = {name: value for name, value in violation.items() if name not in shown}
     text = json.dumps(rest, indent=1, ensure_ascii=False, default=str)
     text = "\n".join(printable(line) for line in text.split("\n"))
     if len(text) <= _DETAILS_CHARACTERS_MAX:
