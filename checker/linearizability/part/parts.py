@@ -172,9 +172,11 @@ def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
     )
 
 
-def _telling(result: PartResult) -> int:
-    name = "" if result.violation is None else str(result.violation.get("anomaly", ""))
-    return rank_of(name)
+def _telling(result: PartResult) -> tuple[int, bool]:
+    """Return the rank of a violation: by its name, and what was acknowledged tells more."""
+    violation = result.violation or {}
+    acknowledged = any(step["verb"] == "acknowledged" for step in violation.get("steps", ()))
+    return rank_of(str(violation.get("anomaly", ""))), not acknowledged
 
 
 def _parts(count: int) -> str:
