@@ -77,9 +77,15 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     ] = "docker"
     #: Those that vote.
     nodes: Annotated[int, Option("Number of nodes.", 1, NODES_MAX)] = 3
-    time_limit_s: Annotated[float, Option("Seconds of load.", above=0, most=TIME_LIMIT_S_MAX)] = (
-        60.0
-    )
+    time_limit_s: Annotated[
+        float,
+        Option(
+            "How long the load lasts: 60, 500ms, 1m or 1h30m; a number is of seconds.",
+            above=0,
+            most=TIME_LIMIT_S_MAX,
+            unit="of seconds",
+        ),
+    ] = 60.0
     seed: Annotated[int, Option("Master seed; drawn and printed if not given.", 0, SEED_MAX)] = 1
     concurrency: Annotated[
         int, Option("Worker slots, about half of them pinned to one node each.", 1, CONCURRENCY_MAX)
@@ -90,9 +96,10 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     operation_timeout_s: Annotated[
         float,
         Option(
-            "Seconds after which an operation's outcome is unknown.",
+            "Time after which an operation's outcome is unknown, such as 1 or 500ms.",
             above=0,
             most=OPERATION_TIMEOUT_S_MAX,
+            unit="of seconds",
         ),
     ] = 1.0
     #: Kebab-case.

@@ -39,16 +39,23 @@ class TrialOptions(msgspec.Struct, frozen=True, kw_only=True):
             "default partition,pause,kill, of one container pause,kill."
         ),
     ] = None
-    time_limit_s: Annotated[float, Option("Seconds of load.", above=0, most=TIME_LIMIT_S_MAX)] = (
-        30.0
-    )
+    time_limit_s: Annotated[
+        float,
+        Option(
+            "How long the load lasts: 60, 500ms, 1m or 1h30m; a number is of seconds.",
+            above=0,
+            most=TIME_LIMIT_S_MAX,
+            unit="of seconds",
+        ),
+    ] = 30.0
     notices_s: Annotated[
         float | None,
         Option(
-            "Seconds after which the containers notice that one of them is silent; every other "
+            "Time after which the containers notice that one of them is silent; every other "
             "drawn fault lasts half as long again, where the time limit lets it.",
             above=0,
             most=TIME_LIMIT_S_MAX,
+            unit="of seconds",
         ),
     ] = None
     seed: Annotated[int, Option("Master seed; drawn and printed if not given.", 0, SEED_MAX)] = 1
@@ -62,9 +69,10 @@ class TrialOptions(msgspec.Struct, frozen=True, kw_only=True):
     operation_timeout_s: Annotated[
         float,
         Option(
-            "Seconds after which an operation's outcome is unknown.",
+            "Time after which an operation's outcome is unknown, such as 1 or 500ms.",
             above=0,
             most=OPERATION_TIMEOUT_S_MAX,
+            unit="of seconds",
         ),
     ] = 1.0
     settings: Annotated[

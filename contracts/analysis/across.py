@@ -87,6 +87,8 @@ class Failure(RowAcross, frozen=True):
     last_at: dt.datetime | None
     #: Id of the last of them.
     example: str
+    #: The line that makes that run again; None where an older version put it into the lake.
+    reproduce: str | None
 
 
 class Flake(RowAcross, frozen=True):

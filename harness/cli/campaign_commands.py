@@ -64,7 +64,7 @@ def suite_command(
 
     Args:
         file: Suite file (.toml); with --report-only it may be left out.
-        time_budget: What the night may take: 90, 90s, 45m or 8h; by default what the file says.
+        time_budget: What the night may take, such as 45m or 1h30m; by default what the file says.
         jobs: Runs at the same time; by default what the file says.
         night_seed: Draw fresh seeds from this, to repeat a night; drawn and printed if not given.
         fresh: Begin a new night although the last one is not over.
@@ -103,7 +103,7 @@ def nightly_command(
 
     Args:
         file: Nightly file (.toml); docs/nightly.md says what may stand in it.
-        time_budget: What all of it may take: 90, 90s, 45m or 8h; by default what the file says.
+        time_budget: What all of it may take, such as 45m or 8h; by default what the file says.
         fresh: Begin a new night although the last one is not over.
         runs_folder: Where the nights' folders are made, below suites/ and nightly/.
     """

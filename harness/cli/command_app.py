@@ -7,6 +7,8 @@ from cyclopts import App, Parameter, Token
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.folder.tool_version import tool_version
+from splitbrain.history.durations import EXAMPLES, seconds_of
+from splitbrain.history.seeds import WRITE_SEEDS, read_seeds
 
 _Value = TypeVar("_Value", int, float)
 app = App(
@@ -28,6 +30,17 @@ def _number(_type: object, tokens: Sequence[Token]) -> float:
     return _read(float, tokens[0], "Choose a number without a unit, such as 60 or 0.5")
 
 
+def _seconds(_type: object, tokens: Sequence[Token]) -> float:
+    return _read(seconds_of, tokens[0], f"Write a time such as {EXAMPLES}")
+
+
+def _seeds(_type: object, tokens: Sequence[Token]) -> range:
+    try:
+        return read_seeds(tokens[0].value)
+    except ValueError as error:
+        raise UsageError(f"{tokens[0].keyword} {error}", WRITE_SEEDS) from error
+
+
 def _read(read: Callable[[str], _Value], token: Token, next_step: str) -> _Value:
     try:
         return read(token.value)
@@ -40,3 +53,6 @@ Repeatable = Parameter(negative="", consume_multiple=False)
 #: An option that counts, and one that measures.
 Whole = Parameter(converter=_whole_number)
 Number = Parameter(converter=_number)
+#: A time, and seeds.
+Seconds = Parameter(converter=_seconds)
+Seeds = Parameter(converter=_seeds)

@@ -7,7 +7,7 @@ and the clients' operations, not the kernel's timing, so a failure may not come 
 
 import shlex
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from splitbrain.harness.folder.results import (
     EXIT_UNKNOWN,
     EXIT_VALID,
     Results,
+    counted,
     worst,
 )
 from splitbrain.harness.folder.store import drop_data, find_run
@@ -102,6 +103,45 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
     if results.exit_code == EXIT_VALID and not options.keep_data:
         drop_data(outcome.folder)
     return Judged(results.exit_code, results.interrupted, verdict_of(results))
+
+
+def run_seeds(options: TestOptions, seeds: range, console: Console, *, analyze: bool | None) -> int:
+    """Run a test with each of some seeds, one after the other; return the worst exit code.
+
+    An interrupted run is the last one.
+
+    Raises:
+        HarnessError: as ``run_once``; what the runs before it came to has been told by then.
+    """
+    if len(seeds) == 1:
+        return run_once(options, console, analyze=analyze).exit_code
+    judged: dict[int, Judged] = {}
+    try:
+        for seed in seeds:
+            say(console, f"seed {seed}, {len(judged) + 1} of {len(seeds):,}", "bold")
+            experiment = msgspec.structs.replace(options.experiment, seed=seed)
+            one = msgspec.structs.replace(options, experiment=experiment)
+            judged[seed] = run_once(one, console, analyze=analyze)
+            if judged[seed].interrupted:
+                break
+    finally:
+        if judged:
+            say(console, _seeds_line(judged, len(seeds)), "bold")
+    return worst([each.exit_code for each in judged.values()])
+
+
+def _seeds_line(judged: Mapping[int, Judged], wanted: int) -> str:
+    """Return how many seeds came to each verdict, and which of them are not valid."""
+    by_verdict: dict[str, list[str]] = {}
+    for seed, each in judged.items():
+        by_verdict.setdefault(each.verdict.text, []).append(str(seed))
+    left = wanted - len(judged)
+    parts = [
+        f"{len(found):,} {verdict}" + ("" if verdict == "valid" else f": {', '.join(found)}")
+        for verdict, found in sorted(by_verdict.items())
+    ]
+    parts += [f"{left:,} not run"] if left else []
+    return f"{counted(wanted, 'seed')}: {'; '.join(parts)}."
 
 
 def ready_run(

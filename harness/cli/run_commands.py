@@ -6,7 +6,7 @@ needs it, so that a wrong option is answered at once. Source: design, section 6.
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -20,6 +20,9 @@ from splitbrain.harness.cli.command_end import EXIT_BAD_USAGE
 from splitbrain.harness.cli.record_options import PatchFiles, start_patched, with_records
 from splitbrain.harness.console.standard_streams import output
 from splitbrain.history.errors import HistoryError
+
+if TYPE_CHECKING:
+    from splitbrain.harness.run.options import TestOptions
 
 _MODEL = "cas-register"
 
@@ -35,10 +38,12 @@ def _drawn_seed() -> int:
 @with_records(system=DEFAULT_SYSTEM, seed=_drawn_seed)
 def run_test_command(  # noqa: D417 - the fields of records describe themselves
     experiment: Experiment,
+    seeds: range,
     *,
     runs_folder: Path = Path("runs"),
     keep_data: bool = False,
     analyze: bool | None = None,
+    dry_run: Annotated[bool, Parameter(negative="")] = False,
     patch: PatchFiles = None,
 ) -> int:
     """Run a system under load and faults, and judge what clients saw.
@@ -47,23 +52,35 @@ def run_test_command(  # noqa: D417 - the fields of records describe themselves
         runs_folder: Where run folders are made.
         keep_data: Keep the nodes' data folders also when the verdict is valid.
         analyze: Run the Spark analysis after the run; by default unless it is a simulated one.
+        dry_run: Show the schedule that would be run, and end; needs no engine.
     """
     start_patched(patch)
-    from splitbrain.harness.cli.commands import run_once
     from splitbrain.harness.run.options import TestOptions
 
     options = TestOptions(experiment=experiment, runs_folder=runs_folder, keep_data=keep_data)
-    return run_once(options, output(), analyze=analyze).exit_code
+    return _run_seeds(options, seeds, analyze=analyze, dry_run=dry_run)
+
+
+def _run_seeds(options: "TestOptions", seeds: range, *, analyze: bool | None, dry_run: bool) -> int:
+    if dry_run:
+        from splitbrain.harness.cli.dry_run import show_schedules
+
+        return show_schedules(options, seeds, output())
+    from splitbrain.harness.cli.commands import run_seeds
+
+    return run_seeds(options, seeds, output(), analyze=analyze)
 
 
 @app.command(name="try")
 @with_records(seed=_drawn_seed)
 def try_command(  # noqa: D417 - the fields of records describe themselves
     options: TrialOptions,
+    seeds: range,
     *,
     runs_folder: Path = Path("runs"),
     keep_data: bool = False,
     analyze: bool | None = None,
+    dry_run: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
     """Run the services of a compose file under load and faults, without an adapter of your own.
 
@@ -71,8 +88,8 @@ def try_command(  # noqa: D417 - the fields of records describe themselves
         runs_folder: Where run folders are made.
         keep_data: Keep the nodes' data folders also when the verdict is valid.
         analyze: Run the Spark analysis after the run.
+        dry_run: Show the schedule that would be run, and end; needs no engine.
     """
-    from splitbrain.harness.cli.commands import run_once
     from splitbrain.harness.console.console_lines import say
     from splitbrain.harness.run.options import TestOptions
     from splitbrain.systems.trial import tried
@@ -82,7 +99,7 @@ def try_command(  # noqa: D417 - the fields of records describe themselves
     for sentence in sentences:
         say(console, sentence)
     test = TestOptions(experiment=experiment, runs_folder=runs_folder, keep_data=keep_data)
-    return run_once(test, console, analyze=analyze).exit_code
+    return _run_seeds(test, seeds, analyze=analyze, dry_run=dry_run)
 
 
 @app.command(name="check")

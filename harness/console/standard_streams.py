@@ -28,6 +28,11 @@ def output() -> Console:
     return LastingConsole()
 
 
+def errors() -> Console:
+    """Where a command tells what belongs to no result."""
+    return Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+
+
 def prepare_streams() -> None:
     """Open what is closed, and let no character be one that cannot be shown.
 

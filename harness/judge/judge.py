@@ -8,7 +8,7 @@ recorded is never changed. Source: design, sections 5 and 6.
 
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -16,8 +16,9 @@ import msgspec
 
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.verdict import CheckResult, Verdict, merge
-from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.errors import UNREADABLE, UsageError
 from splitbrain.contracts.experiment import Experiment
+from splitbrain.contracts.scenario import Scenario
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.console.waiting import ANALYSING, JUDGING, During, unseen
 from splitbrain.harness.folder.ballast import Ballast
@@ -31,8 +32,9 @@ from splitbrain.harness.folder.results import (
     Results,
     write_verdict,
 )
+from splitbrain.harness.folder.scenario_text import scenario_words
 from splitbrain.harness.folder.simulation_record import INVARIANTS, invariants_result
-from splitbrain.harness.folder.tool_version import tool_version
+from splitbrain.harness.folder.tool_version import this_tool, tool_version
 from splitbrain.harness.judge import node_health, record_health
 from splitbrain.harness.judge.analysis_process import AnalysisProcess
 from splitbrain.harness.judge.checking import check_all
@@ -50,7 +52,8 @@ from splitbrain.harness.judge.vacuity import vacuous_reasons
 from splitbrain.harness.pool.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from splitbrain.history.course import LAST_PHASE
 from splitbrain.history.fault_windows import longest_unavailability_ns
-from splitbrain.history.plan import PLAN_FILE_ENDINGS, Plan, code_words, reproduce_command
+from splitbrain.history.plan import Plan, code_words, reproduce_command, reproduce_line
+from splitbrain.history.reproduce_line import line_of, tool_words
 from splitbrain.systems.registry import system
 from splitbrain.workloads.workload import checkers_fitting, workload
 
@@ -215,19 +218,31 @@ def _own_checkers(record: RunRecord) -> Iterator[tuple[str, Callable[[RunRecord]
 
 
 def _reproduce(record: RunRecord) -> str:
-    """Return the command that repeats the run.
+    """Return the line that makes the run again on any machine.
 
-    A drawn world has no plan but its scenario. A simulated run of a plan file or a replay is
-    repeated from its own folder too: the file or the replayed run may be changed or gone.
+    A world that a seed draws is drawn again. Any other that has no plan but its scenario travels
+    within the line, and so does a replay in simulation: the replayed run may be gone.
     """
-    root = shlex.quote(str(record.folder.root))
-    if record.plan is None:
-        return f"splitbrain check {root}"
-    plan = record.plan
-    leans = plan.replay_of is not None or Path(plan.experiment.nemesis).suffix in PLAN_FILE_ENDINGS
-    if record.is_drawn or (record.is_simulated and leans):
-        return shlex.join(["splitbrain", "replay", str(record.folder.root), *code_words(plan)])
+    plan, root = record.plan, record.folder.root
+    if plan is None:
+        # Nothing can make it again; this judges it, wherever its folder has been taken.
+        return line_of(["splitbrain", "check", f"{root.parent.name}/{root.name}"], this_tool())
+    drawn_by = () if record.simulation is None else record.simulation.drawn_by
+    if drawn_by:
+        return reproduce_line(plan, ["splitbrain", *drawn_by, *code_words(plan)])
+    if record.is_drawn or (record.is_simulated and plan.replay_of is not None):
+        return _replay_of_world(record, plan)
     return reproduce_command(plan, defaults_of(plan))
+
+
+def _replay_of_world(record: RunRecord, plan: Plan) -> str:
+    path = record.folder.scenario.absolute()
+    words = ["splitbrain", "replay", "--scenario", str(path)]
+    with suppress(OSError, *UNREADABLE):
+        scenario = msgspec.json.decode(path.read_bytes(), type=Scenario)
+        made_by = tool_words(plan.tool_version, plan.tool_commit)
+        words = scenario_words(scenario, made_by, str(path))
+    return reproduce_line(plan, [*words, *code_words(plan)])
 
 
 def defaults_of(plan: Plan) -> Experiment | None:

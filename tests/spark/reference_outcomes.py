@@ -68,6 +68,7 @@ def failures_since(runs: Sequence[Row], found: set[Any], since: Any) -> dict[str
             "first_at": min(starts),
             "last_at": max(starts),
             "example": last["run_id"],
+            "reproduce": last["reproduce"],
         }
     return result
 

@@ -6,7 +6,6 @@ and never passed off as a verdict. Makes no run folder. Source: design, section 
 """
 
 import platform
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -26,11 +25,12 @@ from splitbrain.harness.folder.results import (
 )
 from splitbrain.harness.folder.scenario_file import read_named_scenario, read_recorded, said_of
 from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
-from splitbrain.harness.folder.simulation_record import SimulationRecord, record_of
-from splitbrain.harness.folder.tool_version import tool_commit, tool_version
+from splitbrain.harness.folder.simulation_record import SimulationRecord, made_by, record_of
+from splitbrain.harness.folder.tool_version import other_tool, this_tool
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.harness.report.story_lines import heading, story_lines
 from splitbrain.harness.run.options import check_bugs
+from splitbrain.history.reproduce_line import is_other
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.simulation.world.world import SimulatedWorld
 
@@ -48,11 +48,13 @@ def replay_scenario(
     """
     options.check_steps()
     scenario, record = read_recorded(folder)
+    for line in other_tool(made_by(record)):
+        say(console, line)
     with said_of(folder.scenario):
         return _replay(scenario, None if is_changed else record, console, options)
 
 
-def replay_file(path: Path, console: Console, options: ReplayOptions) -> int:
+def replay_file(word: str, console: Console, options: ReplayOptions) -> int:
     """Run a scenario without a run folder and report; return the exit code.
 
     Further runs are compared with the first one.
@@ -61,9 +63,11 @@ def replay_file(path: Path, console: Console, options: ReplayOptions) -> int:
         UsageError: the file holds no scenario that this version can run.
     """
     options.check_steps()
-    scenario = read_named_scenario(path)
-    with said_of(path):
-        return _replay(scenario, None, console, options)
+    named = read_named_scenario(word)
+    for line in other_tool(named.made_by):
+        say(console, line)
+    with said_of(named.source):
+        return _replay(named.scenario, None, console, options)
 
 
 def _replay(
@@ -190,17 +194,12 @@ def _end(violated: bool, steps: int, trace_hash: str) -> str:
 
 
 def _versions(record: SimulationRecord) -> str:
-    made_by = _version(record.tool_version, record.tool_commit)
-    this = _version(tool_version(), tool_commit())
-    if made_by != this:
-        return f"The run was made by splitbrain {made_by}, this is {this}."
+    made, this = made_by(record), this_tool()
+    if is_other(made, this):
+        return "Another version made the run, so nothing is proven by that."
     if this.endswith("-dirty"):
-        return f"Both are splitbrain {this}: compare what was changed in the work tree."
+        return f"Both are {this}: compare what was changed in the work tree."
     return (
-        f"Both are splitbrain {this} (Python {record.python} then, {platform.python_version()} "
+        f"Both are {this} (Python {record.python} then, {platform.python_version()} "
         "now): this is a defect of splitbrain; please report it with the run folder."
     )
-
-
-def _version(version: str, commit: str | None) -> str:
-    return version if commit is None else f"{version} of commit {commit}"

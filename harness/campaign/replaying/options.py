@@ -14,10 +14,10 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     run: Annotated[Path | None, Option("Run folder, or runs/latest.", is_positional=True)] = None
     scenario: Annotated[
-        Path | None,
+        str | None,
         Option(
-            "Instead of a run, a simulated world that is run as it is, such as an edited "
-            "scenario.json."
+            "Instead of a run, a simulated world that is run as it is: an edited scenario.json, "
+            "or the blob:... of a line that reproduces a failure."
         ),
     ] = None
     system: Annotated[

@@ -13,7 +13,13 @@ import msgspec
 
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import UNREADABLE
-from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, Results, counted, read
+from splitbrain.harness.folder.results import (
+    EXIT_HARNESS_FAILED,
+    EXIT_INVALID,
+    Results,
+    counted,
+    read,
+)
 from splitbrain.history.run_folder import RunFolder
 
 
@@ -59,29 +65,29 @@ def recorded_verdict(folder: RunFolder) -> ReplayVerdict | None:
 def replay_lines(
     recorded: ReplayVerdict | None, replays: Sequence[ReplayVerdict], times: int
 ) -> list[str]:
-    """Return lines on some replays: the rate first, then each verdict with its count.
+    """Return lines on some replays: how many failed, how alike, then each verdict with its count.
 
     ``recorded`` is the run's own verdict, if known; at least one replay of ``times`` has ended.
     """
-    if recorded is not None and recorded.is_invalid:
+    failed = sum(replay.is_invalid for replay in replays)
+    alike = ""
+    if failed and recorded is not None and recorded.is_invalid:
         same = sum(replay.repeats(recorded) for replay in replays)
-        how = f"failed with the same verdict: {', '.join(recorded.violated)}"
-    else:
-        same = sum(replay.is_invalid for replay in replays)
-        how = "came out invalid"
+        alike = f", {same} of them as the run did: {', '.join(recorded.violated)}"
     counts = Counter(replays)
     # Violations first; among equals the most frequent.
     order = sorted(
         counts, key=lambda verdict: (not verdict.is_invalid, -counts[verdict], verdict.text)
     )
     lines = [f"{counts[verdict]:>4} {verdict.text}" for verdict in order]
-    return [_rate(same, len(replays), times, how), *lines]
+    return [_rate(failed, len(replays), times, f"failed{alike}"), *lines]
 
 
 def exact_line(codes: Sequence[int], times: int) -> str:
-    """Return how often ``times`` exact replays came to the same, by their exit codes."""
+    """Return how many of ``times`` exact replays failed and how alike they were, by exit codes."""
+    failed = sum(code == EXIT_INVALID for code in codes)
     same = sum(code != EXIT_HARNESS_FAILED for code in codes)
-    return _rate(same, len(codes), times, "had the same trace")
+    return _rate(failed, len(codes), times, f"failed; {same} had the same trace")
 
 
 def _rate(same: int, count: int, times: int, how: str) -> str:

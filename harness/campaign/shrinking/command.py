@@ -101,7 +101,8 @@ def _show(kept: Kept, cut_short: str | None, console: Console, system: str | Non
         "report": str(kept.run.report),
         "folder": str(kept.run.root),
         "replay": f"splitbrain replay {again}{times}",
+        "reproduce": kept.reproduce,
     }
-    places_lines = [f"{f'{what}:':8} {where}" for what, where in places.items()]
+    places_lines = [f"{f'{what}:':10} {where}" for what, where in places.items()]
     for line in (*([] if continued is None else [continued]), *kept.story, *places_lines):
         say(console, line)

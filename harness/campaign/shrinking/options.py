@@ -50,10 +50,10 @@ class ShrinkOptions(msgspec.Struct, frozen=True, kw_only=True):
     runs: Annotated[
         int | None, Option("Runs in containers, at most; 60 if not given.", 1, only=_BY_RUNS)
     ] = None
-    time_limit: Annotated[
+    time_limit_s: Annotated[
         float | None,
         Option(
-            "Seconds that the search may take; 600 if not given, in containers 3600.",
+            "How long the search may take; 10m if not given, in containers 1h.",
             above=0,
             unit="of seconds",
         ),
@@ -123,7 +123,7 @@ def search_limits(options: ShrinkOptions, tries: int | None, usual: Limits) -> L
     check_numbers(options)
     limits = Limits(
         usual.tries if tries is None else tries,
-        usual.seconds if options.time_limit is None else options.time_limit,
+        usual.seconds if options.time_limit_s is None else options.time_limit_s,
         usual.called,
     )
     if options.runs_folder is not None:

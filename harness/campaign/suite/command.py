@@ -15,7 +15,6 @@ from rich.text import Text
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.harness.campaign.suite import night as nights
 from splitbrain.harness.campaign.suite.conductor import TOOL, Conductor, Settings
-from splitbrain.harness.campaign.suite.definition import seconds_of
 from splitbrain.harness.campaign.suite.display import Display
 from splitbrain.harness.campaign.suite.ledger import Ledger
 from splitbrain.harness.campaign.suite.night import Night, NightFolder, OpenNight
@@ -30,6 +29,7 @@ from splitbrain.harness.campaign.suite.summary import (
 from splitbrain.harness.campaign.suite.tally import NightTally, nights_of, tally_night
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.results import EXIT_INVALID, counted
+from splitbrain.history.durations import positive_seconds_of
 
 SUITES = "suites"
 LEDGER_NAME = "ledger.jsonl"
@@ -107,10 +107,10 @@ def _settings(file: SuiteFile, options: SuiteOptions) -> Settings:
         raise UsageError(f"--night-seed cannot be {options.night_seed}", "Choose a number from 0")
     budget = suite.time_budget if options.time_budget is None else options.time_budget
     try:
-        budget_s = None if budget is None else seconds_of(budget)
+        budget_s = None if budget is None else positive_seconds_of(budget)
     except ValueError as error:
         place = f"the suite file {file.path}" if options.time_budget is None else "--time-budget"
-        raise UsageError(f"{place}: {error}", "Write 90, '90s', '45m' or '8h'") from error
+        raise UsageError(f"{place}: {error}", "Correct it, or leave it out") from error
     keep_valid = suite.keep_valid or options.keep_valid
     return Settings(options.jobs or suite.jobs, budget_s, keep_valid, options.tool)
 

@@ -10,6 +10,7 @@ import msgspec
 
 from splitbrain.contracts.experiment import Option
 from splitbrain.contracts.names import DEFAULT_SYSTEM
+from splitbrain.history.options import given
 
 #: More worker processes than any machine has use for.
 JOBS_MAX = 256
@@ -22,11 +23,16 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of ``splitbrain sim``; pickles."""
 
     seeds: Annotated[
-        str | None, Option("FIRST:END, such as 0:1000; END itself is not run.", only=_SEARCHES)
+        range | None,
+        Option("One seed, or FIRST:END, such as 0:1000; END itself is not run.", only=_SEARCHES),
     ] = None
     scenario: Annotated[
-        Path | None,
-        Option("Instead of seeds, one world: a scenario.json, as it is or edited.", only=_SCENARIO),
+        str | None,
+        Option(
+            "Instead of seeds, one world: a scenario.json, as it is or edited, or the blob:... "
+            "of a line that reproduces a failure.",
+            only=_SCENARIO,
+        ),
     ] = None
     like: Annotated[
         Path | None,
@@ -72,3 +78,20 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     keep: Annotated[
         int, Option("Failures of which a run folder is kept, at most.", 0, only=_WORLDS)
     ] = 100
+
+
+#: Options that decide the world of a seed.
+_OF_WORLDS = ("bugs", "state_machine", "beyond_promise")
+
+
+def seed_words(options: SimOptions, seed: int) -> tuple[str, ...]:
+    """Return the words of `splitbrain` that draw the world of one seed of a sweep again."""
+    from splitbrain.systems.registry import file_of
+
+    words = ["sim", "--seed", str(seed)]
+    if options.system != DEFAULT_SYSTEM:
+        words += ["--system", file_of(options.system) or options.system]
+    for field in given(options):
+        if field.name in _OF_WORLDS:
+            words += field.words(getattr(options, field.name))
+    return tuple(words)

@@ -87,7 +87,7 @@ def test_what_cannot_be_is_refused_with_file_field_and_what_is_allowed(
 ) -> None:
     path = written(tmp_path, scenario(), **msgspec.to_builtins(fields))
     with pytest.raises(UsageError) as refused:
-        read_named_scenario(path)
+        read_named_scenario(str(path))
     assert str(refused.value).startswith(f"{path} is no scenario that can be run: {says}")
 
 
@@ -106,7 +106,7 @@ def test_an_edited_scenario_is_run_kept_and_judged(
     assert lines[-2].startswith(f" FAILED  {seen.invariant}: ")
     (folder,) = (RunFolder(place) for place in (tmp_path / "runs").glob("sim-*/*-5"))
     assert folder.timeline.is_file()
-    assert f"replay:  splitbrain replay {folder.root}" in lines
+    assert f"replay:    splitbrain replay {folder.root}" in lines
     assert cli.run(["replay", str(folder.root)]) == 1
 
 
@@ -131,7 +131,7 @@ def test_a_scenario_of_no_run_is_replayed_and_compared_with_itself(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"failed in step {seen.step:,}, trace {broken().trace_hash}: ")
     assert lines[1].startswith(f"failed again in step {seen.step:,}, same trace")
-    assert lines[2] == "2 of 2 replays had the same trace."
+    assert lines[2] == "2 of 2 replays failed; 2 had the same trace."
     stopped = ["replay", "--scenario", str(path), "--trace", "--until-step", "3"]
     assert cli.run(stopped) == 2
     assert "stopped after step 3," in capsys.readouterr().out

@@ -32,6 +32,7 @@ def failure(state: str = "new", **fields: Any) -> Failure:
         "first_at": NIGHT,
         "last_at": NIGHT,
         "example": "20261101T220000Z-5.0123456789",
+        "reproduce": "splitbrain test --seed 5  # splitbrain 0.1.0, 4795ac6",
     }
     return Failure(state=state, **given | fields)
 
