@@ -11,9 +11,10 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.harness.campaign.shrinking.options import ShrinkOptions
 from splitbrain.harness.campaign.sweep.options import SimOptions
-from splitbrain.harness.cli.command_app import Repeatable, Whole, app
+from splitbrain.harness.cli.command_app import MANY_RUNS, SETUP, Repeatable, Whole, app, command
 from splitbrain.harness.cli.record_options import (
     PatchFiles,
     pairs_of,
@@ -24,7 +25,14 @@ from splitbrain.harness.console.standard_streams import output as standard_outpu
 from splitbrain.history.spark_extra import require_spark
 
 
-@app.command(name="sim")
+@command(
+    "sim",
+    MANY_RUNS,
+    "sim --seeds 0:1000 --jobs 2",
+    "sim --seed 1 --bug prior-epoch-commit",
+    "sim --scenario edited.json",
+    "sim --like runs/latest",
+)
 @with_records()
 def sim_command(options: SimOptions, *, patch: PatchFiles = None) -> int:
     """Sweep seeds through an exact simulation: each draws its own world, load and faults."""
@@ -34,7 +42,13 @@ def sim_command(options: SimOptions, *, patch: PatchFiles = None) -> int:
     return run_sim(options, standard_output())
 
 
-@app.command(name="shrink")
+@command(
+    "shrink",
+    MANY_RUNS,
+    "shrink runs/latest",
+    "shrink runs/latest --save-test tests/regressions/test_found.py",
+    "shrink runs/latest --tries 6 --at-least 2 --time-limit 30m",
+)
 @with_records()
 def shrink_command(options: ShrinkOptions, *, patch: PatchFiles = None) -> int:
     """Make a run that failed as small as it can be while it fails in the same way.
@@ -48,7 +62,12 @@ def shrink_command(options: ShrinkOptions, *, patch: PatchFiles = None) -> int:
     return shrink(options, standard_output())
 
 
-@app.command(name="suite")
+@command(
+    "suite",
+    MANY_RUNS,
+    "suite bench/suites/nightly.toml --time-budget 45m",
+    "suite bench/suites/nightly.toml --report-only",
+)
 def suite_command(
     file: Path | None = None,
     *,
@@ -89,7 +108,11 @@ def suite_command(
     return run_suite(file, options, standard_output())
 
 
-@app.command(name="nightly")
+@command(
+    "nightly",
+    MANY_RUNS,
+    "nightly nightly.toml --time-budget 8h",
+)
 def nightly_command(
     file: Path,
     *,
@@ -114,7 +137,13 @@ def nightly_command(
     return run_nightly(file, options, standard_output())
 
 
-@app.command(name="gate")
+@command(
+    "gate",
+    MANY_RUNS,
+    "gate runs --policy policy.toml --tier pull-request --output gate",
+    "gate runs/ledger.jsonl --policy policy.toml --baseline main:gate.json",
+    "gate --policy policy.toml --self-test",
+)
 def gate_command(
     *runs: str,
     policy: Path,
@@ -149,7 +178,11 @@ def gate_command(
     return run_gate(runs, options, standard_output())
 
 
-@app.command(name="clean")
+@command(
+    "clean",
+    SETUP,
+    "clean",
+)
 def clean_command() -> int:
     """Remove what dead runs left behind: containers, networks, volumes. Living runs are spared."""
     from splitbrain.harness.campaign.cleaning import clean
@@ -157,7 +190,12 @@ def clean_command() -> int:
     return clean(standard_output())
 
 
-@app.command(name="systems")
+@command(
+    "systems",
+    SETUP,
+    "systems",
+    "systems check my_store.py:Store --runtime local",
+)
 def systems_command(
     action: str | None = None,
     name: str | None = None,
@@ -202,7 +240,11 @@ def systems_command(
     )
 
 
-@app.command(name="new-system")
+@command(
+    "new-system",
+    SETUP,
+    "new-system my-store --folder systems",
+)
 def new_system_command(name: str, *, folder: Path = Path()) -> int:
     """Write a folder with a system of one's own that runs as it is, to be changed part by part.
 
@@ -215,7 +257,26 @@ def new_system_command(name: str, *, folder: Path = Path()) -> int:
     return write_system(name, folder, standard_output())
 
 
-@app.command(name="doctor")
+@command("help", SETUP, "help", "help sim")
+def help_command(name: Annotated[str | None, Parameter(name="command")] = None) -> int:
+    """Show what there is, or what one command takes.
+
+    Args:
+        name: Command to be shown; without one, all of them.
+    """
+    names = [each for each in app if not each.startswith("-")]
+    if name is not None and name not in names:
+        raise UsageError(f"there is no command {name!r}", or_nearest(name, names, "commands"))
+    app.help_print([] if name is None else [name])
+    return 0
+
+
+@command(
+    "doctor",
+    SETUP,
+    "doctor",
+    "doctor --json",
+)
 def doctor_command(
     *, json: bool = False, spark: bool = False, runs_folder: Path = Path("runs")
 ) -> int:

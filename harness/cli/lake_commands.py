@@ -9,14 +9,19 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.harness.cli.command_app import app
+from splitbrain.harness.cli.command_app import TABLES, command
 from splitbrain.harness.console.standard_streams import output
 from splitbrain.history.spark_extra import require_spark
 
 _LAKE = "runs/lake"
 
 
-@app.command(name="analyze")
+@command(
+    "analyze",
+    TABLES,
+    "analyze runs/latest",
+    "analyze --lake runs/lake --report across --since 2026-11-21",
+)
 def analyze_command(
     run: Path | None = None,
     *more: Annotated[Path, Parameter(negative="")],
@@ -74,7 +79,12 @@ def analyze_command(
     return code
 
 
-@app.command(name="ingest")
+@command(
+    "ingest",
+    TABLES,
+    "ingest runs --lake runs/lake",
+    "ingest --compact --clean",
+)
 def ingest_command(
     folder: Path | None = None,
     *more: Annotated[Path, Parameter(negative="")],

@@ -21,7 +21,14 @@ from cyclopts import Parameter
 
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import UsageError
-from splitbrain.harness.cli.command_app import Number, Repeatable, Seconds, Seeds, Whole
+from splitbrain.harness.cli.command_app import (
+    Number,
+    Repeatable,
+    Seconds,
+    Seeds,
+    Whole,
+    heading_of_options,
+)
 from splitbrain.history.options import OptionField, check_numbers, options_of
 
 #: Fields that are one seed, or some.
@@ -103,7 +110,12 @@ def _parameter(field: OptionField, usual: dict[str, Any]) -> inspect.Parameter:
     elif callable(default):
         default = None
     kind = _POSITIONAL if field.option.is_positional else _KEYWORD
-    shown = Parameter(name=names, help=field.option.help)
+    more: dict[str, Any] = {}
+    if field.option.group:
+        more["group"] = heading_of_options(field.option.group)
+    if get_origin(field.type) is dict:
+        more["metavar"] = "NAME=VALUE"
+    shown = Parameter(name=names, help=field.option.help, **more)
     annotation = Annotated[(hint, shown, *([how] if how else []))]
     return inspect.Parameter(field.name, kind, default=default, annotation=annotation)
 
@@ -141,6 +153,8 @@ PatchFiles = Annotated[
         name="--patch",
         negative="",
         consume_multiple=False,
+        group=heading_of_options("System"),
+        metavar="FILE",
         help="Unified diff of splitbrain's own source, applied in memory to this command and its "
         "nodes: a bug or a mend to try; repeatable.",
     ),

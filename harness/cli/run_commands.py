@@ -15,7 +15,7 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.contracts.trial import TrialOptions
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
-from splitbrain.harness.cli.command_app import Whole, app
+from splitbrain.harness.cli.command_app import ONE_RUN, OfHistories, OfResults, Whole, command
 from splitbrain.harness.cli.command_end import EXIT_BAD_USAGE
 from splitbrain.harness.cli.record_options import PatchFiles, start_patched, with_records
 from splitbrain.harness.console.standard_streams import output
@@ -34,16 +34,23 @@ def _drawn_seed() -> int:
     return secrets.randbelow(1_000_000)
 
 
-@app.command(name="test")
+@command(
+    "test",
+    ONE_RUN,
+    "test --runtime simulated --seed 1",
+    "test --nemesis partition:leader,kill --time-limit 1m --seeds 0:3",
+    "test --nemesis isolate-leader --bug stale-leader-reads --runtime local",
+    "test --nemesis plan.toml --dry-run",
+)
 @with_records(system=DEFAULT_SYSTEM, seed=_drawn_seed)
 def run_test_command(  # noqa: D417 - the fields of records describe themselves
     experiment: Experiment,
     seeds: range,
     *,
-    runs_folder: Path = Path("runs"),
-    keep_data: bool = False,
-    analyze: bool | None = None,
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
+    runs_folder: Annotated[Path, OfResults] = Path("runs"),
+    keep_data: Annotated[bool, OfResults] = False,
+    analyze: Annotated[bool | None, OfResults] = None,
+    dry_run: Annotated[bool, OfResults, Parameter(negative="")] = False,
     patch: PatchFiles = None,
 ) -> int:
     """Run a system under load and faults, and judge what clients saw.
@@ -71,16 +78,21 @@ def _run_seeds(options: "TestOptions", seeds: range, *, analyze: bool | None, dr
     return run_seeds(options, seeds, output(), analyze=analyze)
 
 
-@app.command(name="try")
+@command(
+    "try",
+    ONE_RUN,
+    "try compose.yaml --port store:6379 --driver redis",
+    "try compose.yaml --port web:8080 --driver http --nemesis kill:web --time-limit 45s",
+)
 @with_records(seed=_drawn_seed)
 def try_command(  # noqa: D417 - the fields of records describe themselves
     options: TrialOptions,
     seeds: range,
     *,
-    runs_folder: Path = Path("runs"),
-    keep_data: bool = False,
-    analyze: bool | None = None,
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
+    runs_folder: Annotated[Path, OfResults] = Path("runs"),
+    keep_data: Annotated[bool, OfResults] = False,
+    analyze: Annotated[bool | None, OfResults] = None,
+    dry_run: Annotated[bool, OfResults, Parameter(negative="")] = False,
 ) -> int:
     """Run the services of a compose file under load and faults, without an adapter of your own.
 
@@ -102,17 +114,22 @@ def try_command(  # noqa: D417 - the fields of records describe themselves
     return _run_seeds(test, seeds, analyze=analyze, dry_run=dry_run)
 
 
-@app.command(name="check")
+@command(
+    "check",
+    ONE_RUN,
+    "check runs/latest",
+    "check history.edn --model cas-register --report page.html",
+)
 def check_command(
     path: Path,
     *,
-    model: str | None = None,
-    history_format: Annotated[str | None, Parameter(name="--format")] = None,
-    skip_broken: bool = False,
-    report: Path | None = None,
-    jobs: Annotated[int | None, Whole] = None,
-    json: bool = False,
-    analyze: bool | None = None,
+    model: Annotated[str | None, OfHistories] = None,
+    history_format: Annotated[str | None, OfHistories, Parameter(name="--format")] = None,
+    skip_broken: Annotated[bool, OfHistories] = False,
+    report: Annotated[Path | None, OfHistories] = None,
+    jobs: Annotated[int | None, OfHistories, Whole] = None,
+    json: Annotated[bool, OfResults] = False,
+    analyze: Annotated[bool | None, OfResults] = None,
 ) -> int:
     """Judge a run folder, finished or dead, or a bare history of any origin.
 
@@ -187,7 +204,13 @@ def _require_model(model: str) -> None:
     history_checker(model)
 
 
-@app.command(name="replay")
+@command(
+    "replay",
+    ONE_RUN,
+    "replay runs/latest --times 5",
+    "replay runs/latest --trace --from-step 900 --until-step 950",
+    "replay --scenario scenario.json",
+)
 @with_records()
 def replay_command(options: ReplayOptions, *, patch: PatchFiles = None) -> int:
     """Run a recorded plan again: the same operations and the same schedule.

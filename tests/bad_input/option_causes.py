@@ -75,6 +75,8 @@ unknown-command | no such command | tset | process
   there is no command 'tset'. Did you mean 'test'?
 empty-command | an empty command | ''
   there is no command ''. The commands are: {COMMAND_NAMES}
+help-of-no-command | help of a command that there is not | help tset
+  there is no command 'tset'. Did you mean 'test'?
 option-without-command | an option without a command | --verbose
   the option --verbose stands where a command is expected. `splitbrain --help` shows what there is
 unknown-option | a misspelt option | test --sed 3 | process
