@@ -14,7 +14,15 @@ from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.harness.campaign.shrinking.options import ShrinkOptions
 from splitbrain.harness.campaign.sweep.options import SimOptions
-from splitbrain.harness.cli.command_app import MANY_RUNS, SETUP, Repeatable, Whole, app, command
+from splitbrain.harness.cli.command_app import (
+    MANY_RUNS,
+    SETUP,
+    Json,
+    Repeatable,
+    Whole,
+    app,
+    command,
+)
 from splitbrain.harness.cli.record_options import (
     PatchFiles,
     pairs_of,
@@ -34,12 +42,12 @@ from splitbrain.history.spark_extra import require_spark
     "sim --like runs/latest",
 )
 @with_records()
-def sim_command(options: SimOptions, *, patch: PatchFiles = None) -> int:
+def sim_command(options: SimOptions, *, json: Json = False, patch: PatchFiles = None) -> int:
     """Sweep seeds through an exact simulation: each draws its own world, load and faults."""
     start_patched(patch)
     from splitbrain.harness.campaign.sweep.command import run_sim
 
-    return run_sim(options, standard_output())
+    return run_sim(options, standard_output(as_json=json))
 
 
 @command(
@@ -50,7 +58,7 @@ def sim_command(options: SimOptions, *, patch: PatchFiles = None) -> int:
     "shrink runs/latest --tries 6 --at-least 2 --time-limit 30m",
 )
 @with_records()
-def shrink_command(options: ShrinkOptions, *, patch: PatchFiles = None) -> int:
+def shrink_command(options: ShrinkOptions, *, json: Json = False, patch: PatchFiles = None) -> int:
     """Make a run that failed as small as it can be while it fails in the same way.
 
     A simulated run is shrunk exactly. In containers smaller plans are run, several times each; what
@@ -59,7 +67,7 @@ def shrink_command(options: ShrinkOptions, *, patch: PatchFiles = None) -> int:
     start_patched(patch)
     from splitbrain.harness.campaign.shrinking.command import shrink
 
-    return shrink(options, standard_output())
+    return shrink(options, standard_output(as_json=json))
 
 
 @command(
@@ -78,6 +86,7 @@ def suite_command(
     report_only: bool = False,
     runs_folder: Path = Path("runs"),
     ledger: Path | None = None,
+    json: Json = False,
 ) -> int:
     """Run a matrix of tests, one night at a time; goes on with a night that was cut short.
 
@@ -90,6 +99,7 @@ def suite_command(
         report_only: Print what the ledger says of the last night and of all; run nothing.
         runs_folder: Where the nights' folders are made, below suites/.
         ledger: The ledger; by default ledger.jsonl in the folder of runs.
+        json: Print the answer as one line of JSON; everything else goes to standard error.
     """
     from splitbrain.harness.campaign.suite.command import SuiteOptions, report, run_suite
 
@@ -102,10 +112,10 @@ def suite_command(
         fresh=fresh,
     )
     if report_only:
-        return report(file, options, standard_output())
+        return report(file, options, standard_output(as_json=json))
     if file is None:
         raise UsageError("no suite file is named", "Name one, such as bench/suites/nightly.toml")
-    return run_suite(file, options, standard_output())
+    return run_suite(file, options, standard_output(as_json=json))
 
 
 @command(
@@ -119,6 +129,7 @@ def nightly_command(
     time_budget: str | None = None,
     fresh: bool = False,
     runs_folder: Path = Path("runs"),
+    json: Json = False,
 ) -> int:
     """Run a suite's night, put its runs into a lake and hold them against a policy: one answer.
 
@@ -129,12 +140,13 @@ def nightly_command(
         time_budget: What all of it may take, such as 45m or 8h; by default what the file says.
         fresh: Begin a new night although the last one is not over.
         runs_folder: Where the nights' folders are made, below suites/ and nightly/.
+        json: Print the answer as one line of JSON; everything else goes to standard error.
     """
     require_spark("A night's lake")
     from splitbrain.harness.campaign.nightly.command import NightlyOptions, run_nightly
 
     options = NightlyOptions(runs_folder=runs_folder, time_budget=time_budget, fresh=fresh)
-    return run_nightly(file, options, standard_output())
+    return run_nightly(file, options, standard_output(as_json=json))
 
 
 @command(
@@ -183,11 +195,11 @@ def gate_command(
     SETUP,
     "clean",
 )
-def clean_command() -> int:
+def clean_command(*, json: Json = False) -> int:
     """Remove what dead runs left behind: containers, networks, volumes. Living runs are spared."""
     from splitbrain.harness.campaign.cleaning import clean
 
-    return clean(standard_output())
+    return clean(standard_output(as_json=json))
 
 
 @command(
@@ -245,16 +257,17 @@ def systems_command(
     SETUP,
     "new-system my-store --folder systems",
 )
-def new_system_command(name: str, *, folder: Path = Path()) -> int:
+def new_system_command(name: str, *, folder: Path = Path(), json: Json = False) -> int:
     """Write a folder with a system of one's own that runs as it is, to be changed part by part.
 
     Args:
         name: Name of the system, such as my-store.
         folder: Where the folder of that name is made.
+        json: Print the answer as one line of JSON; everything else goes to standard error.
     """
     from splitbrain.harness.cli.new_system import write_system
 
-    return write_system(name, folder, standard_output())
+    return write_system(name, folder, standard_output(as_json=json))
 
 
 @command("help", SETUP, "help", "help sim")

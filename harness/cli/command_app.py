@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeVar
 
 from cyclopts import App, Group, Parameter, Token
 
@@ -105,6 +105,16 @@ Number = Parameter(converter=_number, metavar="NUMBER")
 #: An option about what a command leaves.
 OfResults = Parameter(group=heading_of_options(RESULTS))
 OfHistories = Parameter(group=heading_of_options("History"))
+#: Whether the answer is printed as JSON.
+Json = Annotated[
+    bool,
+    OfResults,
+    Parameter(
+        name="--json",
+        negative="",
+        help="Print the answer as one line of JSON; everything else goes to standard error.",
+    ),
+]
 #: A time, and seeds.
 Seconds = Parameter(converter=_seconds, metavar="TIME")
 Seeds = Parameter(converter=_seeds, metavar="SEED|FIRST:END")

@@ -14,6 +14,7 @@ from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.harness.console.console_lines import say, write_lines
 from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.folder.results import EXIT_VALID, counted
 from splitbrain.harness.run.options import PlannedTest, TestOptions, plan_test
 from splitbrain.nemesis.awaiting import sentence
@@ -36,6 +37,7 @@ def show_schedules(options: TestOptions, seeds: range, console: Console) -> int:
         next_step = or_nearest(runtime, runtime_names(), "runtimes")
         raise UsageError(f"there is no runtime {runtime!r}", next_step)
     adapter = system(options.experiment.system)
+    schedules: dict[str, tuple[Fault, ...]] = {}
     for seed in seeds:
         experiment = msgspec.structs.replace(options.experiment, seed=seed)
         test = plan_test(msgspec.structs.replace(options, experiment=experiment), adapter)
@@ -46,7 +48,9 @@ def show_schedules(options: TestOptions, seeds: range, console: Console) -> int:
         title, *lines = schedule_lines(test)
         say(console, title, "bold")
         write_lines(console, lines)
+        schedules[str(seed)] = test.schedule
     say(console, "dry run: nothing was started.")
+    answer(console, {"schedules": schedules})
     return EXIT_VALID
 
 

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+from rich.console import Console
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.contracts.trial import TrialOptions
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
-from splitbrain.harness.cli.command_app import ONE_RUN, OfHistories, OfResults, Whole, command
+from splitbrain.harness.cli.command_app import ONE_RUN, Json, OfHistories, OfResults, Whole, command
 from splitbrain.harness.cli.command_end import EXIT_BAD_USAGE
 from splitbrain.harness.cli.record_options import PatchFiles, start_patched, with_records
 from splitbrain.harness.console.standard_streams import output
@@ -51,6 +52,7 @@ def run_test_command(  # noqa: D417 - the fields of records describe themselves
     keep_data: Annotated[bool, OfResults] = False,
     analyze: Annotated[bool | None, OfResults] = None,
     dry_run: Annotated[bool, OfResults, Parameter(negative="")] = False,
+    json: Json = False,
     patch: PatchFiles = None,
 ) -> int:
     """Run a system under load and faults, and judge what clients saw.
@@ -65,17 +67,20 @@ def run_test_command(  # noqa: D417 - the fields of records describe themselves
     from splitbrain.harness.run.options import TestOptions
 
     options = TestOptions(experiment=experiment, runs_folder=runs_folder, keep_data=keep_data)
-    return _run_seeds(options, seeds, analyze=analyze, dry_run=dry_run)
+    console = output(as_json=json)
+    return _run_seeds(options, seeds, console, analyze=analyze, dry_run=dry_run)
 
 
-def _run_seeds(options: "TestOptions", seeds: range, *, analyze: bool | None, dry_run: bool) -> int:
+def _run_seeds(
+    options: "TestOptions", seeds: range, console: Console, *, analyze: bool | None, dry_run: bool
+) -> int:
     if dry_run:
         from splitbrain.harness.cli.dry_run import show_schedules
 
-        return show_schedules(options, seeds, output())
+        return show_schedules(options, seeds, console)
     from splitbrain.harness.cli.commands import run_seeds
 
-    return run_seeds(options, seeds, output(), analyze=analyze)
+    return run_seeds(options, seeds, console, analyze=analyze)
 
 
 @command(
@@ -93,6 +98,7 @@ def try_command(  # noqa: D417 - the fields of records describe themselves
     keep_data: Annotated[bool, OfResults] = False,
     analyze: Annotated[bool | None, OfResults] = None,
     dry_run: Annotated[bool, OfResults, Parameter(negative="")] = False,
+    json: Json = False,
 ) -> int:
     """Run the services of a compose file under load and faults, without an adapter of your own.
 
@@ -107,11 +113,11 @@ def try_command(  # noqa: D417 - the fields of records describe themselves
     from splitbrain.systems.trial import tried
 
     experiment, sentences = tried(options)
-    console = output()
+    console = output(as_json=json)
     for sentence in sentences:
         say(console, sentence)
     test = TestOptions(experiment=experiment, runs_folder=runs_folder, keep_data=keep_data)
-    return _run_seeds(test, seeds, analyze=analyze, dry_run=dry_run)
+    return _run_seeds(test, seeds, console, analyze=analyze, dry_run=dry_run)
 
 
 @command(
@@ -212,7 +218,7 @@ def _require_model(model: str) -> None:
     "replay --scenario scenario.json",
 )
 @with_records()
-def replay_command(options: ReplayOptions, *, patch: PatchFiles = None) -> int:
+def replay_command(options: ReplayOptions, *, json: Json = False, patch: PatchFiles = None) -> int:
     """Run a recorded plan again: the same operations and the same schedule.
 
     A simulated run is replayed exactly, step by step, and must come to the same.
@@ -220,4 +226,4 @@ def replay_command(options: ReplayOptions, *, patch: PatchFiles = None) -> int:
     start_patched(patch)
     from splitbrain.harness.cli.commands import replay
 
-    return replay(options, output())
+    return replay(options, output(as_json=json))

@@ -17,6 +17,7 @@ from splitbrain.harness.campaign.replaying.verdicts import exact_line
 from splitbrain.harness.campaign.sweep.trial import simulated_system
 from splitbrain.harness.console.console_lines import say, write_lines
 from splitbrain.harness.console.interrupts import Interrupts
+from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.folder.results import (
     EXIT_HARNESS_FAILED,
     EXIT_INVALID,
@@ -79,6 +80,7 @@ def _replay(
     check_bugs(scenario.bugs, system(scenario.system))
     simulation = simulated_system(scenario.system)
     codes: list[int] = []
+    replays: list[dict[str, Any]] = []
     with Interrupts(lambda sentence: say(console, sentence)):
         try:
             for _ in range(options.times):
@@ -92,6 +94,7 @@ def _replay(
                 sentence, code = first_outcome(again) if record is None else compare(record, again)
                 say(console, sentence)
                 codes.append(code)
+                replays.append(_as_data(again, sentence, code))
                 # Without a recorded run the first one is the reference.
                 record = record or record_of(outcome, again)
         except KeyboardInterrupt:
@@ -101,7 +104,21 @@ def _replay(
             return seen[0] if seen else EXIT_UNKNOWN
     if len(codes) > 1:
         say(console, exact_line(codes, options.times))
-    return EXIT_HARNESS_FAILED if EXIT_HARNESS_FAILED in codes else codes[0]
+    code = EXIT_HARNESS_FAILED if EXIT_HARNESS_FAILED in codes else codes[0]
+    answer(console, {"exit_code": code, "replays": replays})
+    return code
+
+
+def _as_data(again: JudgedOutcome, sentence: str, code: int) -> dict[str, Any]:
+    outcome = again.outcome
+    return {
+        "exit_code": code,
+        "sentence": sentence,
+        "failed_by": again.failed_by,
+        "trace_hash": outcome.trace_hash,
+        "steps": outcome.steps,
+        "violation": outcome.violation,
+    }
 
 
 def _is_stopped(

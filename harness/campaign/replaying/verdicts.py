@@ -19,6 +19,7 @@ from splitbrain.harness.folder.results import (
     Results,
     counted,
     read,
+    worst,
 )
 from splitbrain.history.run_folder import RunFolder
 
@@ -81,6 +82,31 @@ def replay_lines(
     )
     lines = [f"{counts[verdict]:>4} {verdict.text}" for verdict in order]
     return [_rate(failed, len(replays), times, f"failed{alike}"), *lines]
+
+
+class ReplayAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `splitbrain replay --json` where a run is replayed by its plan."""
+
+    exit_code: int
+    #: Verdict of the run that was replayed; None where nobody has judged it.
+    recorded: ReplayVerdict | None
+    replays: tuple[ReplayVerdict, ...]
+    failed: int
+    #: Those that failed as the run did.
+    alike: int
+
+
+def replay_answer(
+    recorded: ReplayVerdict | None, replays: Sequence[ReplayVerdict], codes: Sequence[int]
+) -> ReplayAnswer:
+    """Return the same as ``replay_lines`` as data; ``codes`` are the exit codes of the replays."""
+    return ReplayAnswer(
+        exit_code=worst(codes),
+        recorded=recorded,
+        replays=tuple(replays),
+        failed=sum(replay.is_invalid for replay in replays),
+        alike=sum(replay.repeats(recorded) for replay in replays if recorded is not None),
+    )
 
 
 def exact_line(codes: Sequence[int], times: int) -> str:

@@ -14,10 +14,11 @@ from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.sweep import Sweep, SweepOrder
 from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay, replay_command
-from splitbrain.harness.campaign.sweep.sweep_summary import show_summary
+from splitbrain.harness.campaign.sweep.sweep_summary import show_summary, sweep_answer
 from splitbrain.harness.campaign.sweep.trial import run, try_seed
 from splitbrain.harness.console.console_lines import say, write_lines
 from splitbrain.harness.console.interrupts import Interrupts, stopped_in_order
+from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.console.waiting import Waiting
 from splitbrain.harness.folder.results import EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID
@@ -100,6 +101,7 @@ def run_sweep(sweep: Sweep, console: Console) -> int:
             sweep.carry_out(display.took)
         elapsed_s = display.elapsed_s
     show_summary(sweep.tally, order, console, elapsed_s, interrupted=stop.is_set())
+    answer(console, sweep_answer(sweep.tally, order, is_whole=not sweep.is_cut_short))
     if order.options.trace_hash:
         # By seed; nothing comes after them.
         hashes = sorted(sweep.tally.hashes.items())
@@ -155,7 +157,7 @@ def run_world(
             f"it had trace hash {first.outcome.trace_hash} and then {second.outcome.trace_hash}",
             "This is a defect of splitbrain; please report it with the file",
         )
-    path = word
+    path, folder = word, None
     if runs_folder is not None:
         folder = keep_sweep_run(second, runs_folder)
         path = str(RunFolder(folder.absolute()).scenario)
@@ -164,6 +166,9 @@ def run_world(
     line = line_of(scenario_words(scenario, this_tool(), path), this_tool())
     say(console, f"reproduce: {line}")
     code = _show(second, console)
+    made = {"exit_code": code, "folder": folder}
+    found = {"failed_by": second.failed_by, "sentence": second.sentence}
+    answer(console, {**made, **found, "unknown": second.undecided, "reproduce": line})
     if with_hash:
         write_lines(console, [f"{scenario.seed} {second.outcome.trace_hash}"])
     return code

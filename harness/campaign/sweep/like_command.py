@@ -26,6 +26,7 @@ from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay
 from splitbrain.harness.campaign.sweep.trial import Purpose, SeedResult, tried
 from splitbrain.harness.console.console_lines import say
 from splitbrain.harness.console.interrupts import stopped_in_order
+from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.plan_checkers import checkers_of
 from splitbrain.harness.folder.results import counted
@@ -147,6 +148,7 @@ def run_like(
         result = search(order, console, seeds, jobs=jobs, stop=stop)
     for line in lines_of(result, order, seeds):
         say(console, line)
+    answer(console, result)
     return result.exit_code
 
 

@@ -6,6 +6,7 @@ Everything shown comes from the tally; nothing is judged here.
 import io
 from collections.abc import Iterable, Iterator
 
+import msgspec
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -34,6 +35,7 @@ from splitbrain.harness.report.coverage_tables import (
     workload_rows,
 )
 from splitbrain.history.reproduce_line import line_of
+from splitbrain.history.seeds import seeds_text
 from splitbrain.nemesis.sorts import drawn_kinds
 from splitbrain.patched.loading import file_name, installed_patches
 
@@ -53,6 +55,67 @@ def sim_line(options: SimOptions, seed: int) -> str:
     files = [file_name(patch) for patch in installed_patches()]
     patches = [word for name in files for word in ("--patch", name)]
     return line_of(["splitbrain", *seed_words(options, seed), *patches], this_tool(), files)
+
+
+class FailedSeed(msgspec.Struct, frozen=True, kw_only=True):
+    """A seed that failed."""
+
+    seed: int
+    #: Invariant and checkers that found something.
+    failed_by: tuple[str, ...]
+    sentence: str | None
+    #: None: none was kept.
+    folder: str | None
+    #: The line that makes it again on any machine.
+    reproduce: str
+
+
+class SweepAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `splitbrain sim --json` to a sweep."""
+
+    exit_code: int
+    made_by: str
+    system: str
+    #: As on the command line.
+    seeds: str
+    done: int
+    undecided: int
+    not_run: int
+    failures: tuple[FailedSeed, ...]
+    #: Seeds that could not be run, and those that came out differently when they were run twice.
+    crashed: tuple[int, ...]
+    differed: tuple[int, ...]
+    #: Finder, or undecided checker, to its number of seeds.
+    found_by: dict[str, int]
+    unknown_by: dict[str, int]
+
+
+def sweep_answer(tally: SweepTally, order: SweepOrder, *, is_whole: bool) -> SweepAnswer:
+    """Return the summary of a sweep as data."""
+    options = order.options
+    return SweepAnswer(
+        exit_code=tally.exit_code(is_whole=is_whole),
+        made_by=this_tool(),
+        system=options.system,
+        seeds=seeds_text(order.seeds),
+        done=tally.done,
+        undecided=tally.undecided,
+        not_run=len(order.seeds) - tally.tried,
+        failures=tuple(
+            FailedSeed(
+                seed=failure.seed,
+                failed_by=failure.failed_by,
+                sentence=failure.sentence,
+                folder=tally.folders.get(failure.seed),
+                reproduce=sim_line(options, failure.seed),
+            )
+            for failure in sorted(tally.failures, key=lambda failure: failure.seed)
+        ),
+        crashed=tuple(crash.seed for crash in tally.crashes),
+        differed=tuple(mismatch.seed for mismatch in tally.mismatches),
+        found_by=dict(tally.found_by),
+        unknown_by=dict(tally.unknown_by),
+    )
 
 
 def show_summary(

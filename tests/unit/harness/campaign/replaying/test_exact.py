@@ -19,6 +19,7 @@ from splitbrain.harness.campaign.replaying.verdicts import (
     INTERRUPTED,
     ReplayVerdict,
     recorded_verdict,
+    replay_answer,
     replay_lines,
     verdict_of,
 )
@@ -186,6 +187,10 @@ def test_same_verdict_means_that_the_same_checkers_found_something_and_violation
         "   1 invalid (linearizability:cas-register, split-brain)",
         "   2 valid",
     ]
+    told = replay_answer(STALE, replays, [1, 1, 0])
+    assert (told.exit_code, told.failed, told.alike) == (1, 8, 8)
+    assert replay_answer(BRAIN, [VALID, STALE], [0, 1]).alike == 0
+    assert replay_answer(None, [STALE], [1]).failed == 1
     lines = replay_lines(BRAIN, [VALID, VALID, STALE], 3)
     assert lines[0].startswith("1 of 3 replays failed, 0 of them as the run did: ")
     assert lines[1:] == ["   1 invalid (linearizability:cas-register)", "   2 valid"]
