@@ -6,13 +6,13 @@ from a folder that was copied in part.
 """
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.errors import UNREADABLE, UsageError
 from splitbrain.contracts.scenario import SCENARIO_SCHEMA, Scenario
 from splitbrain.harness.folder.manifest import is_changed
 from splitbrain.harness.folder.scenario_rules import CORRECT, RuleError, check_fields, check_values
@@ -103,8 +103,11 @@ def read_named_scenario(word: str) -> NamedScenario:
         raise UsageError(
             f"there is no file {path}", "Name the scenario.json of a run, as it is or edited"
         )
-    made_by = msgspec.json.decode(path.read_bytes(), type=_Origin).made_by
-    return NamedScenario(read_scenario(path), word, made_by)
+    scenario, made_by = read_scenario(path), None
+    # Nothing depends on it: whoever edits a file may write anything there.
+    with suppress(OSError, *UNREADABLE):
+        made_by = msgspec.json.decode(path.read_bytes(), type=_Origin).made_by
+    return NamedScenario(scenario, word, made_by)
 
 
 def decode_scenario(content: bytes | str) -> Scenario:

@@ -4,12 +4,15 @@ import re
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from splitbrain.harness.campaign.replaying.recorded import replay_options
 from splitbrain.harness.cli import main as cli
 from splitbrain.harness.folder.scenario_file import decode_scenario, encode_scenario, read_recorded
 from splitbrain.harness.judge.evidence_loader import load_run
+from splitbrain.harness.run.plan_choice import plan_faults
+from splitbrain.history.plan import voters
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.in_process import judge_in_process
 
@@ -81,6 +84,16 @@ def test_the_plan_of_an_old_run_can_be_run_again(folder: RunFolder) -> None:
     assert [(when.on, when.delay_us, when.timeout_us) for when in waiting] == [
         ("commits", 1_000, 1_500_000)
     ]
-    pinned = replay_options(folder.root, pinned=True).schedule
+    options = replay_options(folder.root, pinned=True)
+    pinned = options.schedule
     assert pinned is not None
     assert all(fault.options["nodes"] for fault in pinned)
+    # As a plan file, which travels, it is the same: it hits the same nodes.
+    nodes, limit_ms = (
+        voters(options.experiment.nodes),
+        round(options.experiment.time_limit_s * 1000),
+    )
+    read, _ = plan_faults("plan.toml", nodes, 1, limit_ms, plan_file=options.plan_file)
+    assert [msgspec.structs.replace(fault, index=0) for fault in read] == [
+        msgspec.structs.replace(fault, index=0) for fault in pinned
+    ]
