@@ -33,10 +33,10 @@ def with_allowed(result: CheckResult, allowed: Sequence[AllowedAnomaly]) -> Chec
     left = tuple(
         violation for violation in result.violations if violation.get("kind") not in reasons
     )
-    counts = {kind: _count(result, kind) for kind in _kinds(found)}
+    counts = {kind: count_of(result, kind) for kind in _kinds(found)}
     listed = "; ".join(f"{count:,} {kind} ({reasons[kind]})" for kind, count in counts.items())
     if left:
-        wrong = "; ".join(f"{_count(result, kind):,} {kind}" for kind in _kinds(left))
+        wrong = "; ".join(f"{count_of(result, kind):,} {kind}" for kind in _kinds(left))
         verdict, reason = Verdict.INVALID, f"{wrong}: {left[0].get('sentence', '')}"
         reason = f"{reason} {result.undecided or ''}".rstrip()
     elif result.undecided is not None:
@@ -57,8 +57,8 @@ def _kinds(violations: Sequence[Mapping[str, object]]) -> list[str]:
     return list(dict.fromkeys(str(violation.get("kind")) for violation in violations))
 
 
-def _count(result: CheckResult, kind: str) -> int:
-    """Return how many were found, or, where no figure tells, how many are described."""
+def count_of(result: CheckResult, kind: str) -> int:
+    """Return how many of a kind were found, or, where no figure tells, how many are described."""
     figure = result.figures.get(_COUNTED_AS.get(kind, kind))
     if isinstance(figure, int):
         return figure

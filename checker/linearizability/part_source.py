@@ -50,7 +50,8 @@ def narrowed(part: Part, columns: RegisterColumns, values: Sequence[int]) -> Par
     near = columns.values[max(0, begin - _CONTEXT) : end]
     wide = members | np.isin(columns.values, np.unique(near))
     kept = wide if int(wide.sum()) <= EXPLAINED_MAX else members
-    return Part(part.key, tuple(part.operations[place] for place in np.flatnonzero(kept).tolist()))
+    near_by = tuple(part.operations[place] for place in np.flatnonzero(kept).tolist())
+    return Part(part.key, near_by, part.failed)
 
 
 def initial_value(model: Model) -> Hashable:

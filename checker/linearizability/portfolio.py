@@ -3,6 +3,7 @@
 ``STEPS`` is the one list of algorithms, in the order in which most parts are decided soonest:
 
 - Zones, where a register is only read and written: no search at all.
+- The order of elements, where a FIFO queue has each of them once: no search either.
 - The order of the positions that a system returned, where it returned any.
 - A search for a while: in Python, since importing numba costs more than most parts do, or compiled
   where there is enough to judge.
@@ -26,12 +27,14 @@ import msgspec
 import numpy as np
 
 from splitbrain.checker.linearizability.kernel.columns import NEVER
+from splitbrain.checker.linearizability.methods.fifo_order import judge_fifo
 from splitbrain.checker.linearizability.methods.guided import order_by_positions
 from splitbrain.checker.linearizability.methods.reachability import unreachable
 from splitbrain.checker.linearizability.methods.search import Search
 from splitbrain.checker.linearizability.methods.zones import judge_zones
 from splitbrain.checker.linearizability.part.outcome import (
     EXACT,
+    FIFO,
     GUIDED,
     REACHABLE,
     REPEATED,
@@ -69,6 +72,8 @@ class Decision(msgspec.Struct, frozen=True):
     place: int | None = None
     #: Values that contradict each other, for zones without an order.
     values: tuple[int, ...] = ()
+    #: Places of operations that contradict each other, for the order of elements.
+    places: tuple[int, ...] = ()
 
 
 class Portfolio:
@@ -194,6 +199,17 @@ def by_zones(portfolio: Portfolio) -> Decision | None:
     return Decision(ZONES, outcome, values=verdict.values)
 
 
+def by_fifo_order(portfolio: Portfolio) -> Decision | None:
+    """Decide a FIFO queue whose elements are all different."""
+    source = portfolio.source
+    functions = source.model.fifo_functions
+    verdict = None if functions is None else judge_fifo(source.columns, source.calls, functions)
+    if verdict is None:
+        return None
+    outcome = Outcome(Verdict.VALID if verdict.valid else Verdict.INVALID)
+    return Decision(FIFO, outcome, places=verdict.places)
+
+
 def by_positions(portfolio: Portfolio) -> Decision | None:
     """Decide by an order of the system's own positions."""
     source = portfolio.source
@@ -247,6 +263,7 @@ def by_search(portfolio: Portfolio) -> Decision:
 
 STEPS: Final[tuple[Step, ...]] = (
     by_zones,
+    by_fifo_order,
     by_positions,
     by_first_try,
     by_reachability,
@@ -254,9 +271,9 @@ STEPS: Final[tuple[Step, ...]] = (
     by_search,
 )
 #: Steps that look at one configuration after the other.
-SEARCHES: Final = STEPS[2:]
+SEARCHES: Final = STEPS[3:]
 #: Steps that never take long.
-QUICK_STEPS: Final = STEPS[:3]
+QUICK_STEPS: Final = STEPS[:4]
 
 
 def _has_open_that_matter(source: PartSource) -> bool:

@@ -58,6 +58,9 @@ class Model:
     #: Kinds that read and write one register which begins with ``initial``, if any; a history of
     #: these two alone is judged without a search if every value is written once.
     register_functions: tuple[str, str] | None = None
+    #: Kinds that put an element into one queue, which begins empty and is never full, and take the
+    #: oldest out, or None where it is empty; if every element is put in once, no search is needed.
+    fifo_functions: tuple[str, str] | None = None
     #: Whether finitely many distinct calls, however often repeated, lead to finitely many states:
     #: then violations among many open calls are refuted without counting.
     bounded_states: bool = False

@@ -24,6 +24,7 @@ class FifoQueue(KeyedModel):
     functions = frozenset({"enqueue", "dequeue"})
     initial = ()
     answerless_functions = frozenset({"enqueue"})
+    fifo_functions = ("enqueue", "dequeue")
     #: Greatest number of elements; None for any. See ``BoundedFifoQueue``.
     capacity: int | None = None
 
@@ -76,6 +77,7 @@ class BoundedFifoQueue(FifoQueue):
 
     name = "bounded-fifo-queue"
     answerless_functions = frozenset()
+    fifo_functions = None
 
     def answer_of(self, operation: PairedOperation) -> object:
         """Return whether an enqueue was accepted."""

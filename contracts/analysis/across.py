@@ -64,8 +64,11 @@ class RunFingerprint(RowAcross, frozen=True):
     run_id: str
     checker: str
     fingerprint: str
+    #: Name of the anomaly, where it has one beside its kind; else the kind.
     kind: str
     shape: str
+    #: Account of it in this run.
+    sentence: str
 
 
 class Failure(RowAcross, frozen=True):
@@ -74,6 +77,7 @@ class Failure(RowAcross, frozen=True):
     table = "failures/1"
     fingerprint: str
     checker: str
+    #: As of ``RunFingerprint``.
     kind: str
     shape: str
     #: new, known, resolved (not met again)
@@ -85,8 +89,9 @@ class Failure(RowAcross, frozen=True):
     #: Starts of runs that met it.
     first_at: dt.datetime | None
     last_at: dt.datetime | None
-    #: Id of the last of them.
+    #: Id of the last of them, and the account of the failure in it.
     example: str
+    sentence: str
     #: The line that makes that run again; None where an older version put it into the lake.
     reproduce: str | None
 

@@ -82,7 +82,7 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
     system = systems.system(options.experiment.system)
     is_simulated = options.experiment.runtime == SIMULATED
     with_spark = _with_spark(analyze, is_simulated=is_simulated)
-    with judging_session(console, kill_all) as session:
+    with judging_session(console, kill_all, shows=True) as session:
         try:
             run = ready_run(options, system, console, session)
         except KeyboardInterrupt:
@@ -100,10 +100,9 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
                     f"`splitbrain check {outcome.folder.root}` judges what was recorded."
                 )
                 return Judged(EXIT_HARNESS_FAILED, interrupted=True)
-            results = judge_outcome(outcome, session, analyze=with_spark)
             if analyze is None and not with_spark:
                 session.say(_left_out(outcome.folder))
-        show(results, console)
+            results = judge_outcome(outcome, session, analyze=with_spark)
     if results.exit_code == EXIT_VALID and not options.keep_data:
         drop_data(outcome.folder)
     return Judged(results.exit_code, results.interrupted, verdict_of(results), results)
@@ -208,9 +207,10 @@ def check(path: Path, console: Console, *, as_json: bool, analyze: bool | None) 
     """
     # Nothing but the results may stand beside JSON.
     during = unseen if as_json else Waiting(console).during
-    with judging_session(console, kill_all) as session, session.judging():
+    with judging_session(console, kill_all, shows=not as_json) as session, session.judging():
         results = _check_run(path, session, during, quiet=as_json, analyze=analyze)
-    show(results, console, as_json=as_json)
+    if as_json:
+        show(results, console, as_json=True)
     return results.exit_code
 
 
@@ -234,9 +234,11 @@ def _check_run(
 
 
 def _judge(root: Path, session: Session, during: During, **options: Any) -> Results:
-    return publishing.judge_and_publish(
+    results = publishing.judge_and_publish(
         root, during=during, stop=session.stop, on_verdict=session.note_verdict, **options
     )
+    session.conclude(results)
+    return results
 
 
 def _with_spark(analyze: bool | None, *, is_simulated: bool) -> bool:
@@ -282,11 +284,9 @@ def _analyze(folder: RunFolder, console: Console) -> Results:
         shutil.rmtree(folder.operations, ignore_errors=True)
         shutil.rmtree(folder.analysis, ignore_errors=True)
 
-    with judging_session(console, kill_all) as session, session.judging():
+    with judging_session(console, kill_all, shows=True) as session, session.judging():
         during = Waiting(console).during
-        results = _judge(folder.root, session, during, analyze=True, before_analysis=forget)
-    show(results, console)
-    return results
+        return _judge(folder.root, session, during, analyze=True, before_analysis=forget)
 
 
 def replay(options: ReplayOptions, console: Console) -> int:

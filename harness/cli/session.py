@@ -12,17 +12,18 @@ from splitbrain.harness.console.interrupts import LEFT_EXIT_CODE, Interrupts
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.results import Results
+from splitbrain.harness.report.summary import show
 
 #: Reason of what stays undecided.
 INTERRUPTED = "interrupted"
 
 
 class Session:
-    """Signals of a command, and its verdict so far."""
+    """Signals of a command, and its verdict so far, which is shown as soon as it is known."""
 
-    def __init__(self, console: Console, leave: Callable[[], None]) -> None:
+    def __init__(self, console: Console, leave: Callable[[], None], *, shows: bool) -> None:
         self.console = console
-        self._leave = leave
+        self._leave, self._shows = leave, shows
         #: Set when the user does not want to wait for the judging.
         self.stop = Stop()
         self.interrupts = Interrupts(self.say)
@@ -34,8 +35,22 @@ class Session:
         self._errors.print(printable(sentence))
 
     def note_verdict(self, results: Results) -> None:
-        """Note that the verdict is known and written."""
+        """Note, and show, that the verdict is known and published."""
         self._results = results
+        if self._shows:
+            show(results, self.console)
+
+    def conclude(self, results: Results) -> None:
+        """Show what became of the verdict since it was shown."""
+        before = self._results
+        if not self._shows or results == before:
+            return
+        if before is None or before.exit_code != results.exit_code:
+            show(results, self.console)
+            return
+        for problem in results.problems:
+            if problem not in before.problems:
+                self.say(problem)
 
     def given_up(self) -> str | None:
         """Why what is not decided yet stays so, or None."""
@@ -66,12 +81,13 @@ class Session:
 
 @contextmanager
 def judging_session(
-    console: Console, leave: Callable[[], None] = lambda: None
+    console: Console, leave: Callable[[], None] = lambda: None, *, shows: bool = False
 ) -> Generator[Session]:
     """Return a session that has the process' signals while the context lasts.
 
-    ``leave`` ends what the command has begun, when the user leaves at once.
+    ``leave`` ends what the command has begun, when the user leaves at once; ``shows``: it shows
+    verdicts.
     """
-    session = Session(console, leave)
+    session = Session(console, leave, shows=shows)
     with session.interrupts:
         yield session

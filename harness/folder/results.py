@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from splitbrain.checker.anomalies.account import account_of, headline_of
 from splitbrain.checker.findings import counted
 from splitbrain.checker.verdict import ALLOWED, CheckResult, Verdict
 from splitbrain.harness.folder.atomic_file import write_atomically
@@ -220,7 +221,7 @@ def first_clauses(sentence: str) -> str:
 
 
 def leading_sentence(results: Results) -> str:
-    """Return the one sentence that explains the headline."""
+    """Return the sentences that explain the headline; mostly one."""
     headline = results.headline
     if headline == "HARNESS FAILED":
         return results.problems[0] if results.problems else "The harness failed without a reason."
@@ -238,7 +239,7 @@ def leading_sentence(results: Results) -> str:
             # Its last words, and where they stand, are at the end.
             return found[0].reason
         if found:
-            return first_clauses(found[0].reason)
+            return account_of(found[0]) or first_clauses(headline_of(found[0]))
     if headline == "VACUOUS":
         what = "history" if results.bare_history else "run"
         return f"The {what} proves nothing: {results.vacuous[0]}"

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from splitbrain.checker.anomalies.account import headline_of
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.committed import CommittedLog
 from splitbrain.contracts.fault import ActualFault, FaultEvent
@@ -71,7 +72,7 @@ class JudgedOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str | None:
-        """The first finding in one sentence; None where there is none."""
+        """The first finding in its sentences; None where there is none."""
         violation = self.outcome.violation
         if violation is not None:
             where = "" if violation.node is None else f"{violation.node}, "
@@ -79,5 +80,5 @@ class JudgedOutcome(msgspec.Struct, frozen=True, kw_only=True):
                 f"{violation.problem.rstrip('.')} ({where}{violation.time_us / 1000:,.1f} ms into "
                 f"the run, step {violation.step:,})."
             )
-        found = (check.reason for check in self.checks if check.verdict is Verdict.INVALID)
+        found = (headline_of(check) for check in self.checks if check.verdict is Verdict.INVALID)
         return next(found, None)

@@ -8,7 +8,7 @@ recorded is never changed. Source: design, sections 5 and 6.
 
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -16,9 +16,6 @@ import msgspec
 
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.verdict import CheckResult, Verdict, merge
-from splitbrain.contracts.errors import UNREADABLE, UsageError
-from splitbrain.contracts.experiment import Experiment
-from splitbrain.contracts.scenario import Scenario
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.console.waiting import ANALYSING, JUDGING, During, unseen
 from splitbrain.harness.folder.ballast import Ballast
@@ -30,20 +27,19 @@ from splitbrain.harness.folder.results import (
     FaultResult,
     OutcomeCounts,
     Results,
-    write_verdict,
 )
-from splitbrain.harness.folder.scenario_text import scenario_words
 from splitbrain.harness.folder.simulation_record import INVARIANTS, invariants_result
-from splitbrain.harness.folder.tool_version import this_tool, tool_version
 from splitbrain.harness.judge import node_health, record_health
 from splitbrain.harness.judge.analysis_process import AnalysisProcess
 from splitbrain.harness.judge.checking import check_all
+from splitbrain.harness.judge.circumstances import Circumstances, with_circumstances
 from splitbrain.harness.judge.evidence_loader import RunRecord, load_run
 from splitbrain.harness.judge.fault_coverage import coverage_of
 from splitbrain.harness.judge.fault_notice import too_short
 from splitbrain.harness.judge.fault_results import fault_results, with_failovers, with_notices
 from splitbrain.harness.judge.judging_lock import exclusive
 from splitbrain.harness.judge.outcome_counts import acknowledged_epochs, outcome_counts
+from splitbrain.harness.judge.reproduction import line_of_run
 from splitbrain.harness.judge.simulated_outcomes import (
     how_the_world_ended,
     with_reasons_of_a_cut_run,
@@ -52,10 +48,8 @@ from splitbrain.harness.judge.vacuity import vacuous_reasons
 from splitbrain.harness.pool.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from splitbrain.history.course import LAST_PHASE
 from splitbrain.history.fault_windows import longest_unavailability_ns
-from splitbrain.history.plan import Plan, code_words, reproduce_command, reproduce_line
-from splitbrain.history.reproduce_line import line_of, tool_words
-from splitbrain.systems.registry import system
-from splitbrain.workloads.workload import checkers_fitting, workload
+from splitbrain.history.plan import Plan
+from splitbrain.workloads.workload import checkers_fitting
 
 _NS_PER_MS = 1_000_000
 _INTERRUPTED = "interrupted"
@@ -91,7 +85,7 @@ def judge(
     Without ``analyze`` the results of an earlier analysis are shown. ``harness_problems`` are
     failures of the harness during the run, one sentence each. Once ``stop`` is set, undecided parts
     stay so. ``before_analysis`` is called when no other judgement of the folder is at work,
-    ``on_verdict`` as soon as the verdict is known.
+    ``on_verdict`` as soon as the verdict is known and published, which does not wait for Spark.
 
     Raises:
         UsageError: there is no such folder.
@@ -112,11 +106,11 @@ def judge(
         results = _judge_record(record, harness_problems, stop)
         if stop.is_set() and _is_less_than_before(record, results):
             return results.with_problem(_EARLIER_KEPT)
-        results = write_verdict(results, record.folder.results)
+        results = publish(record, results, with_analysis=not analyze)
+        judging.close()
         on_verdict(results)
         if analysis is None:
-            return publish(record, results, with_analysis=not analyze)
-        judging.close()
+            return results
         problem = analysis
         if not isinstance(analysis, str):
             problem = analysis.wait(give_up=lambda: _given_up(stop))
@@ -177,6 +171,7 @@ def _judge_record(record: RunRecord, harness_problems: Sequence[str], stop: Stop
             made(f"The verdict of {name}", lambda look=look: look(record), _undecided(name))
         )
     checked = record_health.as_evidence(record, checked)
+    checked = made("The circumstances of violations", lambda: _joined(record, checked), checked)
     failures, problems = _problems(record, faults, harness_problems)
     crashed = len(attempts.crashes)
     vacuous: tuple[str, ...] = ()
@@ -203,6 +198,13 @@ def _checked(record: RunRecord, faults: Sequence[FaultResult], stop: Stop) -> li
     return checks if violation is None else with_reasons_of_a_cut_run(checks, violation)
 
 
+def _joined(record: RunRecord, checked: list[CheckResult]) -> list[CheckResult]:
+    circumstances = Circumstances(
+        record.node_names, record.state_events, record.faults, record.end_time, record.sightings
+    )
+    return with_circumstances(checked, record.operations, circumstances)
+
+
 def _own_checkers(record: RunRecord) -> Iterator[tuple[str, Callable[[RunRecord], CheckResult]]]:
     """Yield the judges of every run beside the checkers of its workload.
 
@@ -215,60 +217,6 @@ def _own_checkers(record: RunRecord) -> Iterator[tuple[str, Callable[[RunRecord]
     if node_health.is_agreement_overdue(record):
         yield node_health.AGREEMENT_CHECKER, node_health.judge_convergence
     yield RECORD_CHECKER, record_health.judge_record
-
-
-def _reproduce(record: RunRecord) -> str:
-    """Return the line that makes the run again on any machine.
-
-    A world that a seed draws is drawn again. Any other that has no plan but its scenario travels
-    within the line, and so does a replay in simulation: the replayed run may be gone.
-    """
-    plan, root = record.plan, record.folder.root
-    if plan is None:
-        # Nothing can make it again; this judges it, wherever its folder has been taken.
-        return line_of(["splitbrain", "check", f"{root.parent.name}/{root.name}"], this_tool())
-    drawn_by = () if record.simulation is None else record.simulation.drawn_by
-    if drawn_by:
-        return reproduce_line(plan, ["splitbrain", *drawn_by, *code_words(plan)])
-    if record.is_drawn or (record.is_simulated and plan.replay_of is not None):
-        return _replay_of_world(record, plan)
-    return reproduce_command(plan, defaults_of(plan))
-
-
-def _replay_of_world(record: RunRecord, plan: Plan) -> str:
-    path = record.folder.scenario.absolute()
-    words = ["splitbrain", "replay", "--scenario", str(path)]
-    with suppress(OSError, *UNREADABLE):
-        scenario = msgspec.json.decode(path.read_bytes(), type=Scenario)
-        made_by = tool_words(plan.tool_version, plan.tool_commit)
-        words = scenario_words(scenario, made_by, str(path))
-    return reproduce_line(plan, [*words, *code_words(plan)])
-
-
-def defaults_of(plan: Plan) -> Experiment | None:
-    """Return the defaults of ``splitbrain test``; another version may have had others: None."""
-    if plan.tool_version != tool_version():
-        return None
-    name = plan.experiment.system
-    return Experiment(
-        system=name,
-        workload_options=_workload_options(plan.workload),
-        state_machine=_state_machine(name),
-    )
-
-
-def _state_machine(name: str) -> str | None:
-    try:
-        return next(iter(system(name).state_machines), None)
-    except UsageError:
-        return None
-
-
-def _workload_options(name: str) -> dict[str, object]:
-    try:
-        return workload(name, seed=0, slots=1, readers=frozenset(), options={}).options()
-    except UsageError:
-        return {}  # a plan of another origin names all its options
 
 
 def _undecided(name: str) -> CheckResult:
@@ -316,7 +264,7 @@ def _assemble(
         epochs=tuple(sorted(epochs)),
         longest_unavailability_ms=None if gap is None else gap // _NS_PER_MS,
         run_folder=str(root),
-        reproduce=_reproduce(record),
+        reproduce=line_of_run(record),
         coverage=coverage,
         not_run={} if plan is None else plan.checkers_not_run,
         too_short=made("The lengths of the faults", lambda: too_short(record), dict[str, str]()),

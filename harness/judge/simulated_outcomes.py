@@ -18,6 +18,7 @@ from splitbrain.contracts.fault import US_PER_MS
 from splitbrain.contracts.scenario import Violation
 from splitbrain.harness.folder.plan_checkers import checkers_not_asked, checkers_of
 from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
+from splitbrain.harness.judge.circumstances import Circumstances, with_circumstances
 from splitbrain.history.pairing import pair
 
 #: Polls of a checker's budget, in all and for each event: a checker that drowns in open operations
@@ -53,7 +54,20 @@ def judged(outcome: SimulationOutcome, *, polls_max: int | None = None) -> Judge
     except Exception as error:  # noqa: BLE001
         return JudgedOutcome(outcome=outcome, checks=_undecided(names, error))
     checks = tuple(_check(name, evidence, polls_max) for name in names)
-    return JudgedOutcome(outcome=outcome, checks=checks)
+    return JudgedOutcome(outcome=outcome, checks=_joined(checks, evidence))
+
+
+def _joined(checks: tuple[CheckResult, ...], evidence: Evidence) -> tuple[CheckResult, ...]:
+    """Join violations with their circumstances, as the judgement of the run's folder does."""
+    if all(check.verdict is not Verdict.INVALID for check in checks):
+        return checks
+    operations = evidence.operations
+    ends = [operation.start if operation.end is None else operation.end for operation in operations]
+    end_time = max([*ends, *(fault.time for fault in evidence.faults)], default=0)
+    circumstances = Circumstances(
+        [*evidence.state_events], evidence.state_events, evidence.faults, end_time
+    )
+    return tuple(with_circumstances(checks, operations, circumstances))
 
 
 def evidence_of(outcome: SimulationOutcome) -> Evidence:

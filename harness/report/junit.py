@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 from xml.etree import ElementTree as ET
 
+from splitbrain.checker.anomalies.account import headline_of
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.folder.results import Results, leading_sentence
@@ -35,7 +36,7 @@ def to_junit(results: Results) -> bytes:
         case = suite.case(class_name, result.checker, seconds_of(result))
         body = violation_text(result, results.reproduce)
         if result.verdict is Verdict.INVALID:
-            case.add("failure", "invalid", result.reason, body)
+            case.add("failure", "invalid", headline_of(result), body)
         elif result.verdict is Verdict.UNKNOWN:
             case.add("error", "unknown", result.reason, body)
         elif result.allowed:
@@ -58,9 +59,13 @@ def seconds_of(result: CheckResult) -> float:
 def violation_text(result: CheckResult, reproduce: str) -> str:
     """Return a checker's finding, its first violations, and the command to repeat it; lines."""
     sentences = [
-        str(violation["sentence"]) for violation in result.violations if "sentence" in violation
+        str(violation.get("account", violation.get("sentence")))
+        for violation in result.violations
+        if "sentence" in violation
     ]
-    return "\n".join([result.reason, *sentences[:_SENTENCES_MAX], reproduce])
+    headline = headline_of(result)
+    first = [headline] if result.reason in headline else [headline, result.reason]
+    return "\n".join([*first, *sentences[:_SENTENCES_MAX], reproduce])
 
 
 #: Characters that XML 1.0 cannot hold, not even escaped.

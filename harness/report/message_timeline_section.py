@@ -111,7 +111,9 @@ def known_violations(checkers: Iterable[CheckResult]) -> list[TimelineViolation]
                     TimelineViolation(
                         time=moment // _NS_PER_US,
                         name=result.checker,
-                        detail=str(violation.get("sentence", result.reason)),
+                        detail=str(
+                            violation.get("account", violation.get("sentence", result.reason))
+                        ),
                     )
                 )
     return found

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from splitbrain.checker.anomalies.names import name_of
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.report.chart_data import Band, ShownReign
@@ -82,7 +83,7 @@ def operations_view(
         for violation in result.violations:
             core = core_operations(violation)[:CORE_MAX]
             if core and len(views) < VIEWS_MAX:
-                title = f"{result.checker}: {violation.get('kind', 'violation')}"
+                title = f"{result.checker}: {name_of(result.checker, violation)}"
                 views.append(_view(title, core, core[:1], operations, faults, reigns))
     if views:
         return OperationsView(views)

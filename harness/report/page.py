@@ -4,7 +4,7 @@ Text from the system under test reaches the page through the template engine's e
 ``page_assets`` only. The page needs no other file, and its size is bounded.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -39,7 +39,7 @@ from splitbrain.harness.report.operations_view import SCRIPT, STYLE, contradicti
 from splitbrain.harness.report.outcome_words import failures, outcome_table
 from splitbrain.harness.report.page_assets import VENDOR, json_for_script, render_page
 from splitbrain.harness.report.static_charts import draw_static_charts
-from splitbrain.harness.report.violations import show_violations
+from splitbrain.harness.report.violations import explaining_overlaps, show_violations
 
 _OBSERVATIONS_MAX = 50
 _REIGN_ROWS_MAX = 200
@@ -99,7 +99,11 @@ def report_page(
         analysis=analysis_tables(
             analysis, has_logs=record.plan is None or record.plan.declares_committed_logs
         ),
-        overlaps=_overlap_note(charts.reigns, is_from_outside=not record.state_events),
+        overlaps=_overlap_note(
+            charts.reigns,
+            is_from_outside=not record.state_events,
+            explains=next(explaining_overlaps(results.checkers), None),
+        ),
         outcomes=outcome_table(results),
         failures=list(failures(results)),
     )
@@ -141,13 +145,21 @@ def _zoom_targets(charts: ChartData) -> list[tuple[str, str]]:
 
 
 def _observations(results: Results) -> list[tuple[str, str]]:
+    # An overlap of leaders in which the system lied is part of that violation, and not harmless.
+    told = [*explaining_overlaps(results.checkers)]
     observations = [
         (result.checker, str(observation.get("sentence", observation.get("kind", ""))))
         for result in results.checkers
         for observation in result.observations
+        if {"first", "second"} - observation.keys()
+        or not any(_same_reigns(observation, overlap) for overlap in told)
     ]
     lengths = [("faults", sentence) for sentence in results.too_short.values()]
     return [*lengths, *observations][:_OBSERVATIONS_MAX]
+
+
+def _same_reigns(observation: Mapping[str, Any], overlap: Sequence[Mapping[str, Any]]) -> bool:
+    return all(observation[name] in overlap for name in ("first", "second"))
 
 
 def _coverage(results: Results) -> AnalysisTable | None:
@@ -165,8 +177,16 @@ def _coverage(results: Results) -> AnalysisTable | None:
     )
 
 
-def _overlap_note(shown: Sequence[ShownReign], *, is_from_outside: bool) -> str | None:
-    """Put the lanes into words, for readers who cannot see them."""
+def _overlap_note(
+    shown: Sequence[ShownReign],
+    *,
+    is_from_outside: bool,
+    explains: Sequence[Mapping[str, Any]] | None,
+) -> str | None:
+    """Put the lanes into words, for readers who cannot see them.
+
+    ``explains`` are the two reigns of an overlap that is part of a violation.
+    """
     if not shown:
         return None
     if is_from_outside:
@@ -177,8 +197,15 @@ def _overlap_note(shown: Sequence[ShownReign], *, is_from_outside: bool) -> str 
         first.end_s > second.start_s and first.node != second.node
         for first, second in pairwise(shown)
     )
-    if overlapping:
-        often = "Once" if overlapping == 1 else f"{overlapping} times"
+    if overlapping or explains is not None:
+        often = "Once" if overlapping <= 1 else f"{overlapping} times"
+        if explains is not None:
+            older, newer = explains
+            return (
+                f"{often} two nodes claimed to lead at the same time, in different epochs. In one "
+                f"of these times, of {older['node']} in epoch {older['epoch']} and "
+                f"{newer['node']} in epoch {newer['epoch']}, the violation above happened."
+            )
         return (
             f"{often} two nodes claimed to lead at the same time, in different epochs: harmless "
             "by itself, a leader that is cut off cannot know."

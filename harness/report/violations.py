@@ -5,12 +5,13 @@ other violation by its sentence and its data.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
 from markupsafe import Markup
 
+from splitbrain.checker.anomalies.names import name_of
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.report.graph_picture import draw_graph, essence
@@ -28,7 +29,10 @@ class ShownViolation(msgspec.Struct, frozen=True):
     """One violation, ready for the template."""
 
     checker: str
-    kind: str
+    #: Name of the anomaly.
+    name: str
+    #: Account of what happened; empty where the sentence is all there is.
+    account: str
     sentence: str
     #: Bars per process; None where the violation names no operations.
     picture: Picture | None
@@ -77,7 +81,8 @@ def _show(
     graph = _mapping(violation.get("graph"))
     return ShownViolation(
         checker=checker,
-        kind=str(violation.get("kind", "violation")),
+        name=name_of(checker, violation),
+        account=str(violation.get("account", "")),
         sentence=str(violation.get("sentence", "")),
         picture=draw(drawn, frozenset(operation.index for operation in core), culprit),
         first=first,
@@ -88,6 +93,15 @@ def _show(
         details=_details(violation),
         more=more,
     )
+
+
+def explaining_overlaps(checkers: Iterable[CheckResult]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the overlaps of two reigns, the older one first, that are part of a violation."""
+    for result in checkers:
+        for violation in result.violations:
+            overlap = violation.get("overlap")
+            if isinstance(overlap, list) and len(cast("list[Any]", overlap)) == 2:
+                yield cast("list[dict[str, Any]]", overlap)
 
 
 def core_operations(violation: Mapping[str, Any]) -> list[PairedOperation]:
@@ -131,8 +145,9 @@ def _lines(text: object) -> list[str]:
 
 
 def _details(violation: Mapping[str, Any]) -> str:
-    """Return the data as indented JSON, without the parts that are drawn already."""
-    rest = {name: value for name, value in violation.items() if name not in ("graph", "text")}
+    """Return the data as indented JSON, without the parts that are shown already."""
+    shown = ("graph", "text", "account")
+    rest = {name: value for name, value in violation.items() if name not in shown}
     text = json.dumps(rest, indent=1, ensure_ascii=False, default=str)
     text = "\n".join(printable(line) for line in text.split("\n"))
     if len(text) <= _DETAILS_CHARACTERS_MAX:

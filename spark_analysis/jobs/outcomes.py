@@ -6,7 +6,9 @@ Definitions, used by the jobs and by their reference in the tests:
 - A run is *planted* where its plan switches on a bug: its findings say nothing of the system.
 - A *failure* is a fingerprint (``checker.fingerprints``). It is *known* where a run that started
   before a given moment met it and one since then did, *new* where only one since then did, else
-  *resolved*: not met again, which is less than mended. A run of unknown start counts as before.
+  *resolved*: not met again, which is less than mended. A run of unknown start counts as before. A
+  failure judged before anomalies had names counts as the named one that had the same fingerprint
+  then, if there is one alone.
 - Runs have *one plan* where their plan digests are equal. Of those that were judged valid or
   invalid (n), k met the failure. It is *not-replayed* for n = 1, *deterministic* for k = n,
   *never-again* where only the first of them met it, else it fails *sometimes*. Runs without such a
@@ -23,7 +25,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from splitbrain.checker.fingerprints import Fingerprint, fingerprint_of
+from splitbrain.checker.anomalies.account import headline_of
+from splitbrain.checker.fingerprints import fingerprint_of
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.analysis.across import Cell, Failure, Flake, RunFingerprint
 from splitbrain.contracts.analysis.run import ClientError
@@ -32,6 +35,8 @@ from splitbrain.spark_analysis.schemas import table_of
 
 NO_FAULT: Final = "none"
 UNKNOWN: Final = "unknown"
+#: Characters of an account.
+SENTENCE_MAX: Final = 600
 #: Runs that are named in one row of the matrix.
 EXAMPLES_MAX: Final = 5
 #: Outcome that each column of the matrix counts; examples in this order.
@@ -101,52 +106,89 @@ def run_fingerprints(verdicts: DataFrame, runs: DataFrame) -> DataFrame:
     An invalid run without an invalid checker counts as a finding of ``run``, as at the gate.
     """
     invalid = verdicts.where(sql.col("verdict") == Verdict.INVALID.value).select(
-        "run_id", "checker", "violations"
+        "run_id", "checker", "reason", "figures", "violations"
     )
     unexplained = (
         runs.where(sql.col("outcome") == "invalid")
         .join(invalid.select("run_id"), "run_id", "left_anti")
-        .select("run_id", sql.lit("run").alias("checker"), sql.lit("[]").alias("violations"))
+        .select(
+            "run_id",
+            sql.lit("run").alias("checker"),
+            sql.lit("").alias("reason"),
+            sql.lit("{}").alias("figures"),
+            sql.lit("[]").alias("violations"),
+        )
     )
     with arrow_functions():
-        found = invalid.unionByName(unexplained).mapInArrow(
-            _fingerprinted, struct_type(table_of(RunFingerprint))
+        fields = struct_type(table_of(RunFingerprint)).add(_BEFORE_NAMES, "string")
+        found = invalid.unionByName(unexplained).mapInArrow(_fingerprinted, fields)
+    return _with_present_names(found).distinct()
+
+
+#: Column of the fingerprint that a named failure had before.
+_BEFORE_NAMES: Final = "before_names"
+
+
+def _with_present_names(found: DataFrame) -> DataFrame:
+    """Give failures of earlier versions the fingerprint that they would have now, if it is one."""
+    named = (
+        found.where(sql.col(_BEFORE_NAMES).isNotNull())
+        .groupBy(sql.col(_BEFORE_NAMES).alias("earlier"))
+        .agg(
+            sql.count_distinct("fingerprint").alias("names"),
+            sql.min(sql.struct("fingerprint", "kind")).alias("present"),
         )
-    return found.distinct()
+        .where(sql.col("names") == 1)
+    )
+    joined = found.join(sql.broadcast(named), sql.col("fingerprint") == sql.col("earlier"), "left")
+    return conform(
+        joined.withColumn("kind", sql.coalesce("present.kind", "kind")).withColumn(
+            "fingerprint", sql.coalesce("present.fingerprint", "fingerprint")
+        ),
+        table_of(RunFingerprint),
+    )
 
 
 def _fingerprinted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     # The worker's schema must not carry the declared metadata.
-    schema = table_of(RunFingerprint).schema.remove_metadata()
+    declared = table_of(RunFingerprint).schema.remove_metadata()
+    schema = declared.append(pa.field(_BEFORE_NAMES, pa.string()))
     for batch in batches:
         rows: list[dict[str, Any]] = []
         for row in batch.to_pylist():
-            fingerprint = fingerprint_of_row(row["checker"], row["violations"])
+            result = _result_of(row)
+            fingerprint = fingerprint_of(result)
+            assert fingerprint is not None, "an invalid result always has a fingerprint"
             rows.append(
                 {
                     "run_id": row["run_id"],
                     "checker": fingerprint.checker,
                     "fingerprint": fingerprint.text,
-                    "kind": fingerprint.kind,
+                    "kind": fingerprint.anomaly or fingerprint.kind,
                     "shape": fingerprint.shape,
+                    "sentence": headline_of(result)[:SENTENCE_MAX],
+                    _BEFORE_NAMES: fingerprint.before_names,
                 }
             )
         yield pa.RecordBatch.from_pylist(rows, schema)
 
 
-def fingerprint_of_row(checker: str, violations: str) -> Fingerprint:
-    """Return the fingerprint of an invalid row of ``VERDICTS``."""
-    decoded = msgspec.json.decode(violations, type=list[dict[str, Any]])
-    found = fingerprint_of(CheckResult(checker, Verdict.INVALID, "", violations=tuple(decoded)))
-    assert found is not None, "an invalid result always has a fingerprint"
-    return found
+def _result_of(row: dict[str, Any]) -> CheckResult:
+    """Return the invalid row of ``VERDICTS`` as the checker's result."""
+    return CheckResult(
+        row["checker"],
+        Verdict.INVALID,
+        row["reason"],
+        figures=msgspec.json.decode(row["figures"] or "{}", type=dict[str, Any]),
+        violations=tuple(msgspec.json.decode(row["violations"], type=list[dict[str, Any]])),
+    )
 
 
 def failures_since(fingerprints: DataFrame, runs: DataFrame, since: dt.datetime) -> DataFrame:
     """Return a ``Failure`` of each fingerprint, by a moment with a time zone."""
     started = sql.col("started_at")
     is_since = sql.coalesce(started >= sql.lit(since), sql.expr("false"))
-    latest = sql.struct(started, sql.col("run_id"), sql.col("reproduce"))
+    latest = sql.struct(started, *map(sql.col, ("run_id", "sentence", "reproduce")))
     grouped = (
         fingerprints.join(runs.select("run_id", "started_at", "bugs", "reproduce"), "run_id")
         .groupBy("fingerprint", "checker", "kind", "shape")
@@ -157,6 +199,7 @@ def failures_since(fingerprints: DataFrame, runs: DataFrame, since: dt.datetime)
             sql.min("started_at").alias("first_at"),
             sql.max("started_at").alias("last_at"),
             sql.max(latest)["run_id"].alias("example"),
+            sql.max(latest)["sentence"].alias("sentence"),
             sql.max(latest)["reproduce"].alias("reproduce"),
         )
     )

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from splitbrain.checker.fingerprints import fingerprint_of
+from splitbrain.checker.anomalies.account import headline_of
+from splitbrain.checker.fingerprints import Fingerprint, fingerprint_of
 from splitbrain.checker.verdict import CheckResult, Verdict
 from tests.spark.reference import MS, Run, fault_windows, quantile
 
@@ -36,7 +37,7 @@ def _cell(members: list[Row]) -> Row:
 
 
 def fingerprints(runs: Iterable[Row], findings: Mapping[str, Sequence[CheckResult]]) -> set[Any]:
-    found: set[Any] = set()
+    met: list[tuple[str, Fingerprint, str]] = []
     for run in runs:
         results = [one for one in findings.get(run["run_id"], ()) if one.verdict is Verdict.INVALID]
         if not results and run["outcome"] == "invalid":
@@ -44,15 +45,28 @@ def fingerprints(runs: Iterable[Row], findings: Mapping[str, Sequence[CheckResul
         for result in results:
             one = fingerprint_of(result)
             assert one is not None
-            found.add((run["run_id"], one.checker, one.text, one.kind, one.shape))
+            met.append((run["run_id"], one, headline_of(result)))
+    names: dict[str, set[Fingerprint]] = defaultdict(set)
+    for _, one, _ in met:
+        if one.anomaly:
+            names[Fingerprint(one.checker, one.kind, one.shape).text].add(one)
+    found: set[Any] = set()
+    for run_id, one, sentence in met:
+        candidates = names[one.text]
+        now = next(iter(candidates)) if len(candidates) == 1 else one
+        kind = now.anomaly or now.kind
+        found.add((run_id, now.checker, now.text, kind, now.shape, sentence))
     return found
 
 
 def failures_since(runs: Sequence[Row], found: set[Any], since: Any) -> dict[str, Row]:
     by_id = {run["run_id"]: run for run in runs}
     met: dict[str, list[Row]] = defaultdict(list)
-    for run_id, _, fingerprint, _, _ in found:
-        met[fingerprint].append(by_id[run_id])
+    sentences: dict[tuple[str, str], str] = {}
+    for run_id, _, fingerprint, _, _, sentence in found:
+        if (fingerprint, run_id) not in sentences:
+            met[fingerprint].append(by_id[run_id])
+        sentences[fingerprint, run_id] = max(sentence, sentences.get((fingerprint, run_id), ""))
     result: dict[str, Row] = {}
     for fingerprint, members in met.items():
         now = [run for run in members if run["started_at"] and run["started_at"] >= since]
@@ -68,6 +82,7 @@ def failures_since(runs: Sequence[Row], found: set[Any], since: Any) -> dict[str
             "first_at": min(starts),
             "last_at": max(starts),
             "example": last["run_id"],
+            "sentence": sentences[fingerprint, last["run_id"]],
             "reproduce": last["reproduce"],
         }
     return result

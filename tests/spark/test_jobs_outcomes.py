@@ -43,15 +43,21 @@ OUTCOMES = ("valid", "valid", "invalid", "invalid", "unknown", "vacuous", "faile
 
 
 def finding(draws: random.Random, number: int) -> CheckResult:
-    """One of four failures, with numbers of its own."""
+    """One of four failures, with numbers of its own; half of them judged before they had names.
+
+    One of the four has one of two names, so that nobody can say which the unnamed ones are.
+    """
     kind = draws.choice(["read", "cas"])
     core = [
         {"index": number, "f": "write", "type": "ok", "start": number, "end": number + 1},
         {"index": number + 5, "f": kind, "type": "ok", "start": number + 5, "end": number + 9},
     ]
     checker = draws.choice(["linearizability:cas-register", "set-full"])
-    violations = ({"kind": "not-linearizable", "core": core},)
-    return CheckResult(checker, Verdict.INVALID, "", violations=violations)
+    found: dict[str, Any] = {"kind": "not-linearizable", "core": core}
+    if draws.random() < 0.5:
+        names = ["stale read"] if kind == "read" else ["wrong refusal", "lost update"]
+        found |= {"anomaly": draws.choice(names), "account": f"It happened at {number}."}
+    return CheckResult(checker, Verdict.INVALID, f"bad {number}", violations=(found,))
 
 
 class Drawn:
@@ -96,11 +102,14 @@ class Drawn:
             "run_id string, kind string, invoked_ns bigint",
         )
         told = [
-            (run_id, one.checker, one.verdict.value, json.dumps(one.violations))
+            (run_id, one.checker, one.verdict.value, one.reason, "{}", json.dumps(one.violations))
             for run_id, results in self.findings.items()
             for one in (*results, CheckResult("lost-commits", Verdict.VALID, "All held."))
         ]
-        columns = "run_id string, checker string, verdict string, violations string"
+        columns = (
+            "run_id string, checker string, verdict string, reason string, figures string, "
+            "violations string"
+        )
         return runs, faults, session.createDataFrame(told, columns)
 
 

@@ -14,6 +14,7 @@ NEVER: Final = np.iinfo(np.int64).max
 #: A time before all, and the value of a register then.
 BEFORE_ALL: Final = np.iinfo(np.int64).min
 INITIAL: Final = -1
+_FEW_PROCESSES: Final = np.iinfo(np.uint16).max
 
 
 class PartColumns(NamedTuple):
@@ -55,3 +56,14 @@ def columns_of(operations: Sequence[PairedOperation], calls: Sequence[int]) -> P
     array = np.array(table, dtype=np.int64).reshape(len(table), 4)
     starts, ends, processes, numbers = (np.ascontiguousarray(array[:, n]) for n in range(4))
     return PartColumns(starts, ends, processes, numbers)
+
+
+def goes_on_at_once(columns: PartColumns | RegisterColumns) -> bool:
+    """Return whether a process invoked an operation at the very moment of its last return."""
+    # Numbers of 16 bits are sorted five times as fast.
+    few = int(columns.processes.max(initial=0)) <= _FEW_PROCESSES
+    numbers = columns.processes.astype(np.uint16) if few else columns.processes
+    order = np.argsort(numbers, kind="stable")
+    processes = columns.processes[order]
+    same = processes[1:] == processes[:-1]
+    return bool((same & (columns.ends[order][:-1] == columns.starts[order][1:])).any())

@@ -17,7 +17,7 @@ Source: Gibbons and Korach 1997, "Testing shared memories", section 4.
 """
 
 import sys
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,10 +26,9 @@ from splitbrain.checker.linearizability.kernel.columns import (
     INITIAL,
     NEVER,
     RegisterColumns,
+    goes_on_at_once,
 )
 from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
-
-_FEW_PROCESSES: Final = np.iinfo(np.uint16).max
 
 
 class ZoneVerdict(NamedTuple):
@@ -54,7 +53,7 @@ def judge_zones_plainly(columns: RegisterColumns) -> ZoneVerdict | None:
     written = values[is_write]
     count = int(values.max(initial=INITIAL)) + 1
     times_written = np.bincount(written, minlength=count) if _plain(written) else None
-    if times_written is None or (times_written > 1).any() or _goes_on_at_once(columns):
+    if times_written is None or (times_written > 1).any() or goes_on_at_once(columns):
         return None
     # From here on a value has one write or none; the last entry is the initial value's.
     reads = ~is_write & (ends != NEVER)
@@ -124,14 +123,3 @@ def _numbers(first: int, second: int, count: int) -> tuple[int, ...]:
 
 def _plain(written: Integers) -> bool:
     return not len(written) or int(written.min()) != INITIAL
-
-
-def _goes_on_at_once(columns: RegisterColumns) -> bool:
-    """Return whether a process invoked an operation at the very moment of its last return."""
-    # Numbers of 16 bits are sorted five times as fast.
-    few = int(columns.processes.max(initial=0)) <= _FEW_PROCESSES
-    numbers = columns.processes.astype(np.uint16) if few else columns.processes
-    order = np.argsort(numbers, kind="stable")
-    processes = columns.processes[order]
-    same = processes[1:] == processes[:-1]
-    return bool((same & (columns.ends[order][:-1] == columns.starts[order][1:])).any())

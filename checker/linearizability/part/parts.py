@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from splitbrain.checker.anomalies.names import rank_of
 from splitbrain.checker.findings import of_key
 from splitbrain.checker.linearizability.part.outcome import EXACT, PRECONDITIONS
 from splitbrain.checker.models.model import Model
@@ -27,6 +28,8 @@ class Part(msgspec.Struct, frozen=True):
     #: Key, None where the history is one part.
     key: str | None
     operations: tuple[PairedOperation, ...]
+    #: Changes that certainly did not happen: for the name of a violation alone.
+    failed: tuple[PairedOperation, ...] = ()
 
 
 class PartResult(msgspec.Struct, frozen=True):
@@ -70,11 +73,14 @@ def split(operations: Iterable[PairedOperation], model: Model) -> list[Part]:
         UsageError: an operation is of a kind that the model does not know, or makes no sense to it.
     """
     by_key: dict[str | None, list[PairedOperation]] = {}
-    judged = [
-        operation
-        for operation in operations
-        if operation.type != "fail" and operation.f not in model.unjudged_functions
-    ]
+    judged: list[PairedOperation] = []
+    failed: dict[str | None, list[PairedOperation]] = {}
+    for operation in operations:
+        if operation.type == "fail":
+            if is_failed_change(operation, model):
+                failed.setdefault(model.partition(operation), []).append(operation)
+        elif operation.f not in model.unjudged_functions:
+            judged.append(operation)
     for operation in judged:
         if operation.f not in model.functions:
             raise UsageError(
@@ -91,9 +97,16 @@ def split(operations: Iterable[PairedOperation], model: Model) -> list[Part]:
             )
         by_key.setdefault(model.partition(operation), []).append(operation)
     parts = [
-        Part(key, tuple(sorted(members, key=_invocation_order))) for key, members in by_key.items()
+        Part(key, tuple(sorted(members, key=_invocation_order)), tuple(failed.get(key, ())))
+        for key, members in by_key.items()
     ]
     return sorted(parts, key=lambda part: -len(part.operations))
+
+
+def is_failed_change(operation: PairedOperation, model: Model) -> bool:
+    """Return whether a failed operation asked for a change that makes sense to the model."""
+    is_change = operation.f in model.functions - model.pure_functions
+    return is_change and model.problem_with(operation) is None
 
 
 def _fitting_models(functions: AbstractSet[str]) -> str:
@@ -117,8 +130,11 @@ def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
     undecided = None
     if unknown:
         undecided = _of_parts(len(unknown), len(results)) + f" undecided: {unknown[0].reason}"
+    # Those that are described; among them the name decides which one speaks for all.
+    named = sorted(invalid, key=lambda result: result.operations)[:PARTS_NAMED_MAX]
+    named.sort(key=_telling)
     if invalid:
-        first = min(invalid, key=lambda result: result.operations)
+        first = named[0]
         reason = _of_parts(len(invalid), len(results)) + f" cannot be ordered: {first.reason}"
     elif undecided is not None:
         reason = undecided
@@ -147,17 +163,18 @@ def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
                 if name in PRECONDITIONS and name != EXACT
             ],
         },
-        violations=tuple(
-            result.violation
-            for result in sorted(invalid, key=lambda result: result.operations)[:PARTS_NAMED_MAX]
-            if result.violation is not None
-        ),
+        violations=tuple(result.violation for result in named if result.violation is not None),
         observations=tuple(
             {"kind": "undecided-part", "key": result.key, "sentence": result.reason}
             for result in unknown[:PARTS_NAMED_MAX]
         ),
         undecided=undecided,
     )
+
+
+def _telling(result: PartResult) -> int:
+    name = "" if result.violation is None else str(result.violation.get("anomaly", ""))
+    return rank_of(name)
 
 
 def _parts(count: int) -> str:

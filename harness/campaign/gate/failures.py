@@ -88,11 +88,15 @@ def find_failures(
     by_fingerprint = {quarantine.fingerprint: quarantine for quarantine in quarantines}
     failures: list[Failure] = []
     for fingerprint, members in cases.items():
-        quarantine = by_fingerprint.get(fingerprint.text)
+        # A quarantine may be older than the names of anomalies.
+        quarantine = by_fingerprint.get(fingerprint.text) or by_fingerprint.get(
+            fingerprint.before_names or ""
+        )
         is_expired = quarantine is not None and quarantine.until < today
-        is_new = None if reference is None else fingerprint.text not in reference
+        is_new = None if reference is None else not fingerprint.is_among(reference)
         failures.append(Failure(fingerprint, tuple(members), quarantine, is_expired, is_new))
     met = {failure.text for failure in failures}
+    met.update(before for f in failures if (before := f.fingerprint.before_names) is not None)
     return Failures(
         all=tuple(sorted(failures, key=_urgency)),
         resolved=tuple(sorted((reference or frozenset()) - met)),

@@ -7,6 +7,7 @@ was valid in a replay or a later try. A planted bug of a suite that was found pa
 
 from typing import Final
 
+from splitbrain.checker.anomalies.account import headline_of
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.harness.campaign.gate.failures import Failures
 from splitbrain.harness.campaign.gate.gated_run import GatedRun
@@ -100,13 +101,13 @@ def _judge(
     if failure.is_spared:
         assert failure.quarantine is not None
         why = f"Quarantined until {failure.quarantine.until}: {failure.quarantine.reason}"
-        case.add("flakyFailure", failure.text, result.reason, f"{why}\n{body}")
+        case.add("flakyFailure", failure.text, headline_of(result), f"{why}\n{body}")
         return
     if failure.quarantine is not None:
         body = f"Its quarantine ended on {failure.quarantine.until}.\n{body}"
     if is_flaky:
         body = f"It was violated, though a replay did not show it again.\n{body}"
-    case.add("failure", failure.text, result.reason, body)
+    case.add("failure", failure.text, headline_of(result), body)
 
 
 def _judge_whole(case: JunitCase, run: GatedRun, *, is_flaky: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final, get_args
 
 import msgspec
 
+from splitbrain.checker.anomalies.account import headline_of
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
 from splitbrain.harness.folder.results import FaultResult
@@ -122,7 +123,7 @@ def _sentence(
 ) -> str:
     verdicts = {"valid": None, "invalid": Verdict.INVALID}
     wanted = verdicts.get(outcome, Verdict.UNKNOWN)
-    reasons = [result.reason for result in checkers if result.verdict is wanted]
+    reasons = [headline_of(result) for result in checkers if result.verdict is wanted]
     return (*reasons, *problems, f"It is {outcome}.")[0]
 
 

@@ -8,6 +8,7 @@ import datetime as dt
 
 import msgspec
 
+from splitbrain.checker.anomalies.account import headline_of
 from splitbrain.contracts.figure import Measured
 from splitbrain.harness.campaign.gate.evaluation import Judged, State, Verdict
 from splitbrain.harness.campaign.gate.failures import Failure
@@ -37,6 +38,8 @@ class FailureRecord(msgspec.Struct, frozen=True, kw_only=True):
     checker: str
     kind: str
     shape: str
+    #: Name of the anomaly; empty in records of earlier versions.
+    name: str = ""
     #: Null without a baseline.
     new: bool | None
     runs: int
@@ -105,11 +108,12 @@ class GateRecord(msgspec.Struct, frozen=True, kw_only=True):
 def failure_record(failure: Failure) -> FailureRecord:
     """Return one failure for the record."""
     fingerprint, quarantine = failure.fingerprint, failure.quarantine
-    named = [(case.run, case.result.reason) for case in failure.cases[:_CASES_MAX]]
+    named = [(case.run, headline_of(case.result)) for case in failure.cases[:_CASES_MAX]]
     return FailureRecord(
         fingerprint=failure.text,
         checker=fingerprint.checker,
         kind=fingerprint.kind,
+        name=fingerprint.name,
         shape=fingerprint.shape,
         new=failure.is_new,
         runs=len(failure.cases),

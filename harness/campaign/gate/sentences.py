@@ -104,4 +104,4 @@ def failure_state(failure: FailureRecord) -> str:
 def failure_title(failure: FailureRecord) -> str:
     """Return the failure in a few words."""
     shape = f": {failure.shape}" if failure.shape else ""
-    return f"{failure.checker}, {failure.kind}{shape}"
+    return f"{failure.checker}, {failure.name or failure.kind}{shape}"

@@ -78,8 +78,11 @@ class Steps:
         """Do one step in the time that is left; raise HarnessError if there can be no folder."""
         self._say(f"Step {STEPS.index(step) + 1} of {len(STEPS)}: {step}")
         used_s = sum(done.took_s for done in record.steps.values())
+        # A suite that was done early leaves its time.
+        spent_s = sum(run.took_s for run in self._tally.runs)
+        left_s = max(self._file.analysis_s, self._file.budget_s - spent_s) - used_s
         began_s = time.monotonic()
-        code, sentence = self._doers[step](record, self._file.analysis_s - used_s)
+        code, sentence = self._doers[step](record, left_s)
         if sentence is not None:
             self._say(f"{step}: {sentence}")
         return StepEnded(code, round(time.monotonic() - began_s, 3), sentence)

@@ -13,6 +13,7 @@ from splitbrain.harness.report.across.words import (
     change_text,
     failure_title,
     flake_text,
+    flake_title,
     headline,
     met_rows,
     moment,
@@ -44,7 +45,7 @@ def to_markdown(findings: Findings) -> str:
             (
                 (
                     f"{failure.state}{', planted bug' if failure.planted else ''}",
-                    failure_title(failure),
+                    " - ".join(filter(None, (failure_title(failure), failure.sentence))),
                     failure.runs_since,
                     failure.runs_before,
                     moment(failure.first_at),
@@ -81,7 +82,7 @@ def to_markdown(findings: Findings) -> str:
             ("failure", "of the same plan", "system", "workload", "runtime", "example"),
             (
                 (
-                    f"{flake.checker}, {flake.kind} ({flake.fingerprint})",
+                    f"{flake_title(flake)} ({flake.fingerprint})",
                     flake_text(flake),
                     flake.system,
                     flake.workload,

@@ -28,6 +28,7 @@ from splitbrain.harness.report.across.words import (
     change_text,
     failure_title,
     flake_text,
+    flake_title,
     headline,
     met_rows,
     moment,
@@ -115,6 +116,7 @@ def across_page(findings: Findings, *, vendor: Path = VENDOR) -> str:
         "change_text": change_text,
         "failure_title": failure_title,
         "flake_text": flake_text,
+        "flake_title": flake_title,
         "shown_id": shown_id,
         "counted": counted,
     }

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
+from splitbrain.checker.anomalies.names import name_of_kind
 from splitbrain.contracts.analysis.across import Change, Failure, Findings, Flake, Met
 from splitbrain.harness.folder.coverage_cells import PHASES, ROLES, CoverageCell
 from splitbrain.harness.folder.results import counted
@@ -52,7 +53,12 @@ def change_text(change: Change) -> str:
 def failure_title(failure: Failure) -> str:
     """Return the failure in a few words."""
     shape = f": {failure.shape}" if failure.shape else ""
-    return f"{failure.checker}, {failure.kind}{shape}"
+    return f"{failure.checker}, {name_of_kind(failure.checker, failure.kind)}{shape}"
+
+
+def flake_title(flake: Flake) -> str:
+    """Return the checker and the name of what it found."""
+    return f"{flake.checker}, {name_of_kind(flake.checker, flake.kind)}"
 
 
 def flake_text(flake: Flake) -> str:

@@ -5,6 +5,7 @@ The tables come from the models and the registry themselves; a test holds page a
 
 from pathlib import Path
 
+from splitbrain.checker.anomalies.names import MEANINGS, NAMES
 from splitbrain.checker.models.model import Model
 from splitbrain.checker.models.registry import MODELS
 from splitbrain.checker.names import KINDS, PROMISES, evidence_needed
@@ -118,12 +119,41 @@ linearizability the kind is `not-linearizable`. A checker of a package respects 
 """
 
 
+_NAMES = """
+## Names of anomalies
+
+A violation has the name of what was observed, never of why. One of linearizability gets it from the
+operations that contradict each other (`checker/anomalies`): a rule must prove the name from what
+was acknowledged, answered and certainly failed, by real time alone. A read that was open together
+with the write is no stale read, a write of unknown outcome that is read later is no dirty read, and
+a write counts as lost only where more than one replica, a final read or a later change lacks it.
+Where no rule proves one, or where the model is a user's own, it stays "not linearizable".
+
+| name | what was observed |
+|---|---|
+"""
+
+_NAMES_BY_KIND = """
+The kinds of the other checkers have these names:
+
+| checker | kind | name |
+|---|---|---|
+"""
+
+
 def page() -> str:
     """The whole page."""
     models = [_model_row(model) for model in MODELS.values()]
     checkers = [_checker_row(name) for name in PROMISES]
     between = _BETWEEN.replace("@OWN@", OWN_MODEL.read_text(encoding="utf-8"))
-    return _HEAD + "\n".join(models) + "\n" + between + "\n".join(checkers) + "\n"
+    names = [f"| {name} | {meaning} |" for name, meaning in MEANINGS.items()]
+    kinds = [
+        f"| `{checker}` | `{kind}` | {name} |"
+        for checker, known in NAMES.items()
+        for kind, name in known.items()
+    ]
+    rows = (models, between), (checkers, _NAMES), (names, _NAMES_BY_KIND), (kinds, "")
+    return _HEAD + "".join("\n".join(table) + "\n" + following for table, following in rows)
 
 
 def _model_row(model: Model) -> str:

@@ -65,19 +65,47 @@ def history_of_unique_values(
         size_max: operations at most.
         twice: share of writes of a value that was written before.
     """
-    skeleton = _skeleton(random, "register", random.randint(2, size_max))
+    return _of_unique_values(random, "register", ("write", "read"), size_max, twice)
+
+
+def queue_of_unique_elements(
+    random: Random, size_max: int = 9, *, twice: float = 0.0
+) -> list[PairedOperation]:
+    """The same of a FIFO queue and its elements; processes hardly ever go on at once."""
+    functions = ("enqueue", "dequeue")
+    history = _of_unique_values(random, "fifo-queue", functions, size_max, twice)
+    return history if random.random() < 0.1 else _with_pauses(history)
+
+
+def _of_unique_values(
+    random: Random, model: str, functions: tuple[str, str], size_max: int, twice: float
+) -> list[PairedOperation]:
+    put, get = functions
+    skeleton = _skeleton(random, model, random.randint(2, size_max))
     written: list[int] = []
     for place, operation in enumerate(skeleton):
-        if operation.f == "write":
+        if operation.f == put:
             again = written and random.random() < twice
             written.append(random.choice(written) if again else place)
             skeleton[place] = msgspec.structs.replace(operation, argument=written[-1])
-    history = _answered(random, skeleton, "register")
-    reads = [n for n, o in enumerate(history) if o.f == "read" and o.type == "ok"]
+    history = _answered(random, skeleton, model)
+    reads = [n for n, o in enumerate(history) if o.f == get and o.type == "ok"]
     for place in reads[: random.choice((0, 1, 2, 2))]:
         value = random.choice([None, 99, *written])
         history[place] = msgspec.structs.replace(history[place], result=value)
     return history
+
+
+def _with_pauses(history: list[PairedOperation]) -> list[PairedOperation]:
+    """The same times in finer units, and a moment between any two operations of one process."""
+    last: dict[int, int] = {}
+    spread: list[PairedOperation] = []
+    for operation in history:
+        start = max(100 * operation.start, last.get(operation.process, -1) + 1)
+        end = None if operation.end is None else max(100 * operation.end, start)
+        last[operation.process] = start if end is None else end
+        spread.append(msgspec.structs.replace(operation, start=start, end=end))
+    return sorted(spread, key=lambda operation: (operation.start, operation.index))
 
 
 def _skeleton(random: Random, model: str, size: int) -> list[PairedOperation]:

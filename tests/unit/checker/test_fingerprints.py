@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from splitbrain.checker.evidence import Evidence
-from splitbrain.checker.fingerprints import VERSION, Fingerprint, fingerprint_of, is_fingerprint
+from splitbrain.checker.fingerprints import (
+    VERSION,
+    VERSION_OF_NAMES,
+    Fingerprint,
+    fingerprint_of,
+    is_fingerprint,
+)
 from splitbrain.checker.linearizability.check import check
 from splitbrain.checker.lost_commits import check as check_lost_commits
 from splitbrain.checker.set_full import check as check_set_full
@@ -89,6 +95,51 @@ def test_another_order_another_outcome_and_another_kind_are_other_failures() -> 
         operation("cas", [1, 2], [1, 2, False], start=2, end=3),
     )
     assert len({one.text for one in (stale, going_back, from_nowhere, refused)}) == 4
+
+
+def older(result: CheckResult) -> CheckResult:
+    """The result as a version of before the names had it."""
+    names = ("anomaly", "steps", "account")
+    stripped = tuple(
+        {name: value for name, value in found.items() if name not in names}
+        for found in result.violations
+    )
+    return CheckResult(result.checker, result.verdict, result.reason, violations=stripped)
+
+
+def test_the_name_of_an_anomaly_is_part_of_it_and_older_results_are_met_again() -> None:
+    read = operation("read", None, 2, start=4, end=5)
+    failed = operation("write", 2, start=0, end=1, outcome="fail")
+    dirty = check([failed, read], "cas-register", Unlimited())
+    phantom = check([read], "cas-register", Unlimited())
+    assert named(dirty).shape == named(phantom).shape
+    assert named(dirty).text != named(phantom).text
+    assert named(dirty).sentence == "linearizability:cas-register, dirty read: read:ok"
+    assert named(dirty).text.startswith(f"f{VERSION_OF_NAMES}-")
+    assert is_fingerprint(named(dirty).text)
+    before = named(older(dirty))
+    assert before == named(older(phantom)), "they had one fingerprint"
+    assert before.text.startswith(f"f{VERSION}-")
+    assert before.before_names is None
+    assert named(dirty).before_names == before.text
+    assert named(dirty).is_among({before.text})
+    assert named(dirty).is_among({named(dirty).text})
+    assert not named(dirty).is_among({named(phantom).text})
+
+
+def test_what_has_no_name_of_its_own_keeps_its_fingerprint() -> None:
+    found = {"kind": "not-linearizable", "core": [{"f": "read", "type": "ok", "index": 1}]}
+    unnamed = invalid("linearizability:kv", **found, anomaly="not linearizable")
+    assert unnamed == invalid("linearizability:kv", **found)
+    assert unnamed.name == "not linearizable"
+    lost = named(check_set_full(
+        (
+            operation("add", 1, start=0, end=1),
+            operation("read", None, [], start=2, end=3),
+        ),
+        Unlimited(),
+    ))  # fmt: skip
+    assert (lost.text, lost.name) == ("f1-5f245c331dbe", "lost write")
 
 
 def planted() -> dict[str, Fingerprint]:

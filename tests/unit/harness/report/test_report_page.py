@@ -332,10 +332,31 @@ def test_an_empty_graph_is_no_picture() -> None:
     assert draw_graph({**GRAPH, "nodes": [], "edges": []}, "v0") == ""
 
 
+def test_an_overlap_of_leaders_that_is_part_of_a_violation_is_not_harmless(run: Path) -> None:
+    older = {"node": "n9", "epoch": 1, "incarnation": 0, "start": 0, "end": None}
+    newer = {"node": "n8", "epoch": 2, "incarnation": 0, "start": 5, "end": None}
+    seen = {"kind": "leader-overlap", "first": older, "second": newer, "sentence": "Both led."}
+    other = {**seen, "second": {**newer, "epoch": 3}, "sentence": "Others led."}
+    logs = CheckResult("split-brain", Verdict.VALID, "Fine.", observations=(seen, other))
+    core = operation(3, 1, 2)
+    account = "Stale read. n9, still acting as leader of epoch 1, answered a read."
+    found = violation(core, anomaly="stale read", account=account)
+    told = CheckResult("linearizability:kv", Verdict.INVALID, "Bad.", violations=(found,))
+    unjoined = page_of(run, (told, logs))
+    assert "Both led." in unjoined
+    assert unjoined.count(account) == 1, "the headline has it, and each sentence stands once"
+    explained = msgspec.structs.replace(told, violations=({**found, "overlap": [older, newer]},))
+    page = page_of(run, (explained, logs))
+    assert "of n9 in epoch 1 and n8 in epoch 2, the violation above happened" in page
+    assert "Both led." not in page
+    assert "Others led." in page
+    assert ">stale read</span> found by linearizability:kv" in page
+
+
 def test_a_violation_of_unknown_shape_is_shown_by_its_sentence() -> None:
     odd = CheckResult("c", Verdict.INVALID, "r", violations=({"kind": "odd", "core": "x"},))
     (shown,) = show_violations([], [odd])
-    assert (shown.kind, shown.picture, shown.graph) == ("odd", None, "")
+    assert (shown.name, shown.picture, shown.graph) == ("odd", None, "")
     assert core_operations({"operation": 4, "core": [{"index": "no"}]}) == []
 
 

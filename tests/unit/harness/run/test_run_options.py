@@ -12,7 +12,7 @@ from splitbrain.contracts.fault import Awaited
 from splitbrain.contracts.names import RunId
 from splitbrain.harness.campaign.replaying.recorded import replay_options
 from splitbrain.harness.folder.tool_version import this_tool
-from splitbrain.harness.judge.judge import defaults_of
+from splitbrain.harness.judge.reproduction import defaults_of
 from splitbrain.harness.run.options import prepare
 from splitbrain.harness.run.plan_record import plan_of
 from splitbrain.history.plan import Plan, decode_plan, reproduce_command

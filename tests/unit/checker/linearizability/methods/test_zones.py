@@ -122,7 +122,7 @@ MUTANTS = {
     "open writes happened by their start": ("= ends[is_write]", "= columns.starts[is_write]"),
     "values may be written twice": ("(times_written > 1).any()", "(times_written > 2).any()"),
     "open reads answer": ("reads = ~is_write & (ends != NEVER)", "reads = ~is_write"),
-    "process order in ties forgotten": ("or _goes_on_at_once(columns)", ""),
+    "process order in ties forgotten": ("or goes_on_at_once(columns)", ""),
 }
 
 

@@ -253,6 +253,30 @@ def name_of(result: CheckResult) -> str:
     return fingerprint.text
 
 
+def named_stale_read() -> CheckResult:
+    """``stale_read`` as it is judged since anomalies have names."""
+    result = stale_read()
+    return msgspec.structs.replace(
+        result, violations=tuple({**one, "anomaly": "stale read"} for one in result.violations)
+    )
+
+
+def test_quarantines_and_baselines_of_before_the_names_hold_for_what_they_meant() -> None:
+    bad = run("x", outcome="invalid", checkers=(named_stale_read(),))
+    before = name_of(stale_read())
+    spare = (Quarantine(before, TODAY, "known"),)
+    held = failures_of((bad,), quarantines=spare, known=frozenset({before}))
+    (failure,) = held.all
+    assert failure.text != before
+    assert failure.is_spared
+    assert failure.is_new is False
+    assert (held.resolved, held.idle) == ((), ())
+    other = Quarantine(name_of(lost(None)), TODAY, "another")
+    (failure,) = failures_of((bad,), quarantines=(other,), known=frozenset({other.fingerprint})).all
+    assert not failure.is_spared
+    assert failure.is_new
+
+
 def test_a_quarantine_spares_its_own_failure_until_its_last_day() -> None:
     bad = (invalid("x", seed=3), run("y", outcome="invalid", checkers=(lost(2),)))
     for until, spared in ((TODAY, True), (TODAY - dt.timedelta(days=1), False)):

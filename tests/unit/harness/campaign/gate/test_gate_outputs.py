@@ -100,7 +100,7 @@ def test_junit_keeps_the_schema_and_says_it_all(held: Held) -> None:
     assert properties["seed"] == "3"
     assert properties["reproduce"] == "splitbrain test --seed 3"
     (failure,) = bad.iter("failure")
-    assert failure.get("message") == "read of 3 has no place"
+    assert failure.get("message") == "Not linearizable. read of 3 has no place"
     assert "splitbrain test --seed 3" in (failure.text or "")
     names = [case.get("name") for case in root.iter("testcase")]
     assert len(names) == len(set(names)), "a server merges cases of one name"

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.campaign.nightly import definition
 from splitbrain.harness.campaign.nightly.definition import read_nightly
 from splitbrain.harness.campaign.nightly.record import STEPS, NightlyRecord, Nights, StepEnded
 from splitbrain.harness.campaign.nightly.steps import Steps
@@ -122,11 +123,19 @@ def test_a_violation_counts_where_the_gate_did_not_answer(nightly: Nightly) -> N
     assert nightly.run() == 1
 
 
-def test_a_step_ends_when_its_time_is_up(nightly: Nightly) -> None:
-    nightly.write(analysis_budget="8s")
+def test_a_step_ends_when_its_time_is_up(nightly: Nightly, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The suite itself is not hurried.
+    monkeypatch.setattr(definition.Nightly, "suite_s", property(lambda _: 3600.0))
+    nightly.write(time_budget="9s", analysis_budget="8s")
     nightly.takes("gate", 60)
     assert nightly.run() == 2
     assert "gate: it was stopped after" in nightly.output
+
+
+def test_what_follows_the_suite_has_the_time_that_it_left(nightly: Nightly) -> None:
+    nightly.write(time_budget="10m", analysis_budget="0.5s")
+    nightly.takes("gate", 3)
+    assert nightly.run() == 0, nightly.output
 
 
 def test_a_night_that_dies_anywhere_goes_on(

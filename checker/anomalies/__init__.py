@@ -1,0 +1,1 @@
+"""Names of what checkers find, and the sentences that tell it."""

@@ -1,0 +1,106 @@
+"""Names of anomalies, and the one table from a checker's kinds to them; pure.
+
+A name says what was observed, never why. A violation of linearizability gets its name from its
+operations (``checker.anomalies.naming``), every other one from its kind. Sources: Adya 1999 (dirty
+read, lost update); Jepsen's catalogue of anomalies; Sovran 2011 (long fork).
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+NOT_LINEARIZABLE: Final = "not linearizable"
+DIRTY_READ: Final = "dirty read"
+DOUBLE_CAS: Final = "double success of a compare-and-set"
+DOUBLE_GRANT: Final = "double grant of a lock"
+DOUBLE_SUCCESS: Final = "double success"
+DUPLICATE: Final = "duplicate"
+FORK: Final = "fork"
+LOST_UPDATE: Final = "lost update"
+LOST_WRITE: Final = "lost write"
+PHANTOM_VALUE: Final = "phantom value"
+REORDER: Final = "reorder"
+SPLIT_BRAIN: Final = "split-brain"
+STALE_READ: Final = "stale read"
+STALE_TOKEN: Final = "stale token accepted"  # noqa: S105 - a name
+WRONG_REFUSAL: Final = "wrong refusal"
+
+#: Names of violations of linearizability, most telling first, and what each says.
+MEANINGS: Final[Mapping[str, str]] = {
+    DIRTY_READ: "an answer shows the value of a write that certainly failed",
+    PHANTOM_VALUE: "an answer shows a value that nobody had asked to write by then",
+    FORK: "two lines of history exist side by side, each with something that the other lacks",
+    LOST_WRITE: "an acknowledged write is in no later answer, and not in the state that later "
+    "operations changed",
+    LOST_UPDATE: "the same of an acknowledged compare-and-set, or of a number added",
+    DOUBLE_CAS: "two compare-and-sets from one value succeeded, and the value was set once",
+    DOUBLE_GRANT: "a lock was granted while it was held",
+    DOUBLE_SUCCESS: "two operations succeeded of which each rules out the other",
+    DUPLICATE: "what was asked for once is there twice",
+    REORDER: "what was acknowledged first came out last",
+    STALE_TOKEN: "a write with a lower token was accepted after one with a higher token",
+    WRONG_REFUSAL: "an operation was refused although its condition held",
+    STALE_READ: "an answer shows less than had been acknowledged, or seen, before it was asked for",
+    NOT_LINEARIZABLE: "no order of the operations explains their answers; none of the names fits",
+}
+_RANK: Final = {name: place for place, name in enumerate(MEANINGS)}
+
+#: Names of the kinds of all other checkers; a kind that stands here for none is its own name.
+NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "set-full": {
+        "lost": LOST_WRITE,
+        "phantom": PHANTOM_VALUE,
+        "duplicated": DUPLICATE,
+        "missing-at-member": "lost write at one member",
+        "stale": STALE_READ,
+    },
+    "counter-bounds": {"too-low": "count too low", "too-high": "count too high"},
+    "bank": {
+        "wrong-total": "wrong total",
+        "no-balance": "missing balance",
+        "negative-balance": "negative balance",
+    },
+    "queue-totals": {"lost": LOST_WRITE, "phantom": PHANTOM_VALUE, "duplicated": DUPLICATE},
+    "unique-ids": {"duplicated": DUPLICATE},
+    "sessions": {
+        "monotonic-reads": "read that went back",
+        "read-your-writes": "own write not seen",
+    },
+    "fencing": {"lower-token-accepted": STALE_TOKEN},
+    "split-brain": {
+        "two-leaders-in-one-epoch": SPLIT_BRAIN,
+        "different-committed-records": FORK,
+        "committed-record-missing": "missing record",
+        "epoch-goes-back": "epoch that went back",
+        "success-without-record": LOST_WRITE,
+    },
+    "lost-commits": {
+        "lost": LOST_WRITE,
+        "different-committed-records": FORK,
+        "committed-record-missing": "missing record",
+    },
+    "member-digests": {"digests-differ": FORK},
+    "broker-views": {
+        "view-went-back": "view that went back",
+        "view-not-as-committed": "view of something never committed",
+    },
+}
+
+
+def name_of_kind(checker: str, kind: str) -> str:
+    """Return the name of a kind of violation of a checker, named as in verdicts."""
+    if kind == "not-linearizable":
+        return NOT_LINEARIZABLE
+    return NAMES.get(checker.partition(":")[0], {}).get(kind, kind)
+
+
+def name_of(checker: str, violation: Mapping[str, Any]) -> str:
+    """Return the name of a violation; results of earlier versions have that of their kind."""
+    anomaly = violation.get("anomaly")
+    if isinstance(anomaly, str):
+        return anomaly
+    return name_of_kind(checker, str(violation.get("kind", "undescribed")))
+
+
+def rank_of(name: str) -> int:
+    """Return the place of a name among those of ``MEANINGS``, the most telling one first."""
+    return _RANK.get(name, len(_RANK))
