@@ -1,7 +1,7 @@
 """The commands that make many runs, and those around the runs, as they stand on the command line.
 
 ``sim``, ``shrink``, ``suite``, ``nightly``, ``gate``, ``clean``, ``systems``,
-``new-system`` and ``doctor``.
+``new-system``, ``explain`` and ``doctor``.
 Everything heavy is imported by the command that needs it. Source: design, section 6.
 """
 
@@ -213,6 +213,22 @@ def new_system_command(name: str, *, folder: Path = Path()) -> int:
     from splitbrain.harness.cli.new_system import write_system
 
     return write_system(name, folder, standard_output())
+
+
+@app.command(name="explain")
+def explain_command(*name: Annotated[str, Parameter(negative="")]) -> int:
+    """Explain an invariant, checker, fault, anomaly, exit code, verdict or planted bug by its name.
+
+    Tells what it says, why it matters, how it breaks, what to do next, and its source. Without a
+    name it lists what can be explained.
+
+    Args:
+        name: Such as INV-09, lost-commits, isolate-leader-8s, 64, or stale read; or a group, such
+            as invariants.
+    """
+    from splitbrain.harness.cli.explain import explain
+
+    return explain(name, standard_output())
 
 
 @app.command(name="doctor")
