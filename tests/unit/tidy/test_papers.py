@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from splitbrain.checker.models.registry import MODELS
-from splitbrain.harness.cli.explain import explained
+from splitbrain.harness.report.explanations import explained
 from splitbrain.simulation.kraft.all_invariants import INVARIANTS
 from splitbrain.systems.registry import system
 from tidy.tree import project_files

@@ -13,11 +13,11 @@ from splitbrain.checker.names import checker_names
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.explanation import PICTURE_COLUMNS_MAX, Explanation
 from splitbrain.harness.cli import command_end
-from splitbrain.harness.cli.explain import GROUPS, explained, find
 from splitbrain.harness.cli.main import run
 from splitbrain.harness.folder import results
 from splitbrain.harness.folder.simulation_record import INVARIANTS as INVARIANTS_CHECKER
 from splitbrain.harness.judge.node_health import AGREEMENT_CHECKER
+from splitbrain.harness.report.explanations import GROUPS, explained, find
 from splitbrain.harness.run.world.recovery import LIVENESS
 from splitbrain.nemesis.kinds import kind_names
 from splitbrain.nemesis.scripted import REVEALS, SCRIPTED

@@ -5,8 +5,8 @@ Invariants of any simulated system are checked by the world and the harness, so 
 
 from typing import Final
 
+from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.explanation import Explanation
-from splitbrain.harness.cli.command_end import EXIT_BAD_USAGE
 from splitbrain.harness.folder.results import (
     EXIT_HARNESS_FAILED,
     EXIT_INVALID,
@@ -62,7 +62,7 @@ EXIT_CODES: Final = (
         "`splitbrain check RUN`.",
     ),
     Explanation(
-        name=str(EXIT_BAD_USAGE),
+        name=str(UsageError.exit_code),
         says="The request cannot be understood or carried out: a wrong option, name or file. "
         "Nothing was started and nothing changed.",
         why="It is told apart from a failure, so that a typing error in a script is never taken "
@@ -98,7 +98,7 @@ VERDICTS: Final = (
         says="No checker complains, but the run proves nothing: fewer than half of the faults took "
         "effect, none hit an operation in flight, nothing was acknowledged after the last heal, a "
         "kind of operation has too few successes, or the nodes told nothing of their states.",
-        why="A green run in which nothing was tested is worse than a red one: it is believed.",
+        why="A green run in which nothing was tested is worse than a red one: it is trusted.",
         breaks="faults        |== partition ==|   |== kill ==|\n"
         "operations                                         |-- all here --|",
         next_step='The lines under "Vacuous, because" say which of these it was. Run longer, '
