@@ -5,6 +5,7 @@ Invariants of any simulated system are checked by the world and the harness, so 
 
 from typing import Final
 
+from splitbrain.checker.verdict import ALLOWED
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.explanation import Explanation
 from splitbrain.harness.folder.results import (
@@ -92,6 +93,22 @@ VERDICTS: Final = (
         "damaged, or it crashed.",
         why="It is never taken for valid.",
         next_step="The checker's sentence says what was missing.",
+    ),
+    Explanation(
+        name=ALLOWED,
+        says="A checker found only kinds of violations that the system documents, by its adapter.",
+        why="A queue that delivers at least once has duplicates: an alarm for each would hide the "
+        "losses. They are counted and shown, and the run stays valid.",
+        next_step="The summary counts each kind, and plan.json names them as documented; "
+        "docs/adapters.md says how an adapter declares it.",
+    ),
+    Explanation(
+        name="void",
+        says="A night in which a planted bug, which must be found, was not.",
+        why="What hid an expected violation would have hidden others as well, so the valid runs of "
+        "that night prove nothing.",
+        next_step="Look at the runs of that bug first: too short, too few faults, or a checker "
+        "that became blind. docs/suite.md tells more.",
     ),
     Explanation(
         name="vacuous",

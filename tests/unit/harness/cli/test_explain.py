@@ -10,6 +10,7 @@ import pytest
 from splitbrain.checker.anomalies.names import MEANINGS, NAMES
 from splitbrain.checker.models import registry as models
 from splitbrain.checker.names import checker_names
+from splitbrain.checker.verdict import ALLOWED, Verdict
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.explanation import PICTURE_COLUMNS_MAX, Explanation
 from splitbrain.harness.cli import command_end
@@ -48,6 +49,7 @@ KNOWN = {
     "fault": set(kind_names()),
     "scripted plan": set(SCRIPTED),
     "anomaly": {*MEANINGS, *(name for kinds in NAMES.values() for name in kinds.values())},
+    "verdict": {*(verdict.value for verdict in Verdict), ALLOWED, "vacuous", "void"},
     "exit code": {
         str(code)
         for module in (results, command_end, exit_codes)
