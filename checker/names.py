@@ -22,18 +22,19 @@ PROMISES: Final[dict[str, str]] = {
     "that; nothing is shown twice, nor that nobody had asked to add. What one member's final reads "
     "miss and another's show is missing at that member, in whatever order they came. Elements that "
     "no read was invoked for are `unknown`.",
-    "set-full:stale-reads-allowed": "The same, but an element may be missing for a while, until "
-    "the final reads.",
+    "set-full:stale-reads-allowed": "As `set-full`, but an element may be missing for a while, "
+    "until the final reads.",
     "counter-bounds": "Every read of a counter lies between what was surely and what was possibly "
     "added by then.",
     "bank": "Every read of all balances (`read` answers `{account: balance}`) shows one total: "
     "that of `bank:total=100`, else the one that most reads show. No balance is below zero.",
-    "bank:negative-balances-allowed": "The same, but for the last sentence.",
+    "bank:negative-balances-allowed": "As `bank`, but balances may be below zero.",
     "queue-totals": "What was acknowledged is dequeued before the queue is found empty, nothing "
     "more often than it was enqueued, and nothing that nobody enqueued. What nobody looked for is "
     "`unknown`. Where the workload drains its queues at the end, the queue must have been found "
     "empty there, three times in a row.",
-    "queue-totals:duplicates-allowed": "The same for queues that deliver at least once.",
+    "queue-totals:duplicates-allowed": "As `queue-totals`, for queues that deliver at least once: "
+    "duplicates are counted and allowed.",
     "unique-ids": "No two `generate` answer the same id.",
     "sessions": "Each process reads what it read or wrote before, or something newer (monotonic "
     "reads, read your writes): of growing sets, and of registers whose changes have positions, or "

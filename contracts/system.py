@@ -10,6 +10,7 @@ import msgspec
 from splitbrain.contracts.committed import CommittedLog, RecordForm
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.experiment import Experiment
+from splitbrain.contracts.explanation import Explanation
 from splitbrain.contracts.log_pattern import LogPattern
 from splitbrain.contracts.member_digest import MemberDigest
 from splitbrain.contracts.names import NodeName, RunId
@@ -118,6 +119,11 @@ class System(ABC):
     @property
     def planted_bugs(self) -> Mapping[str, str]:
         """Planted bugs of this build, kebab-case, each with what it does in one sentence."""
+        return {}
+
+    @property
+    def explanations(self) -> Mapping[str, Sequence[Explanation]]:
+        """Words on things of its own, by their group: "invariant", "planted bug", "exit code"."""
         return {}
 
     def planted_patches(self, options: Experiment) -> Mapping[str, str]:

@@ -130,6 +130,10 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     #: Its effect, one sentence.
     summary: str
+    #: Defects that it brings out, and why they matter, in sentences.
+    reveals: str = ""
+    #: Picture of a breaking case in plain text, at most 76 columns; empty for none.
+    picture: str = ""
     #: Its page: ``docs/faults/<page>.md``; a package's kind has none.
     page: str = ""
     #: Capabilities that the runtime must have.

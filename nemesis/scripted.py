@@ -131,6 +131,31 @@ SCRIPTED: Final[dict[str, Callable[[Milliseconds], PlanFile]]] = {
 }
 
 
+#: Defects that each brings out, and why they matter; to that its docstring says what it does.
+REVEALS: Final[dict[str, str]] = {
+    "isolate-leader": "The old leader's clients still reach it while the others elect a new one: "
+    "the surest way to a stale read or a lost write, if there is one.",
+    "isolate-leader-8s": "As isolate-leader, for systems that take seconds to elect another one.",
+    "isolate-leader-again": "Each round deposes another leader, so that records of several epochs "
+    "meet when the nodes come together.",
+    "leader-kill": "Every kill is a failover: acknowledged writes must survive it, and the killed "
+    "leader must come back as a follower.",
+    "leader-pause": "A leader that slept wakes up believing that it leads, and must not act on it.",
+    "raft-figure-8": "A record of an old epoch can be on a majority and still be overwritten. A "
+    "leader that counts its copies loses an acknowledged write.",
+    "stale-leader": "Nobody has told the leader that it is deposed: only a check with a majority "
+    "keeps it from answering reads from its own memory.",
+    "partial-partition": "Leader and follower disagree on who lives, and the third node hears "
+    "both: elections may never come to rest.",
+    "power-loss-of-all": "No node can learn from another one what it lost. Only what was synced "
+    "before it was acknowledged is left.",
+    "rolling-restart-with-a-laggard": "With one voter behind, the next restart may take the last "
+    "majority that has a record.",
+    "leader-cut-then-killed": "It comes back from its disk alone with records that were never "
+    "committed, and must give them up.",
+}
+
+
 def least_time_limit_ms(name: str) -> Milliseconds:
     """The shortest time limit into which a fault of the named plan fits."""
     plan = SCRIPTED[name]

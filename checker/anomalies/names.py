@@ -31,7 +31,8 @@ MEANINGS: Final[Mapping[str, str]] = {
     FORK: "two lines of history exist side by side, each with something that the other lacks",
     LOST_WRITE: "an acknowledged write is in no later answer, and not in the state that later "
     "operations changed",
-    LOST_UPDATE: "the same of an acknowledged compare-and-set, or of a number added",
+    LOST_UPDATE: "an acknowledged compare-and-set, or a number that was added, is in no later "
+    "answer, and not in the state that later operations changed",
     DOUBLE_CAS: "two compare-and-sets from one value succeeded, and the value was set once",
     DOUBLE_GRANT: "a lock was granted while it was held",
     DOUBLE_SUCCESS: "two operations succeeded of which each rules out the other",

@@ -1,7 +1,7 @@
 """The commands that make many runs, and those around the runs, as they stand on the command line.
 
-``sim``, ``shrink``, ``suite``, ``nightly``, ``gate``, ``clean``, ``systems``,
-``new-system`` and ``doctor``.
+``sim``, ``shrink``, ``suite``, ``nightly``, ``gate``, ``clean``, ``systems``, ``new-system``,
+``help``, ``explain`` and ``doctor``.
 Everything heavy is imported by the command that needs it. Source: design, section 6.
 """
 
@@ -282,6 +282,29 @@ def help_command(name: Annotated[str | None, Parameter(name="command")] = None) 
         raise UsageError(f"there is no command {name!r}", or_nearest(name, names, "commands"))
     app.help_print([] if name is None else [name])
     return 0
+
+
+@command(
+    "explain",
+    SETUP,
+    "explain INV-09",
+    "explain stale read",
+    "explain 64",
+)
+def explain_command(*name: Annotated[str, Parameter(negative="")], json: Json = False) -> int:
+    """Explain an invariant, checker, fault, anomaly, exit code, verdict or planted bug by its name.
+
+    Tells what it says, why it matters, how it breaks, what to do next, and its source. Without a
+    name it lists what can be explained.
+
+    Args:
+        name: Such as INV-09, lost-commits, isolate-leader-8s, 64, or stale read; or a group, such
+            as invariants.
+        json: Print the answer as one line of JSON; everything else goes to standard error.
+    """
+    from splitbrain.harness.cli.explain import explain
+
+    return explain(name, standard_output(as_json=json))
 
 
 @command(

@@ -12,9 +12,12 @@ from typing import Any
 
 import msgspec
 
+from splitbrain.checker.anomalies.names import name_of
 from splitbrain.contracts.analysis.run import RunAnalysis
+from splitbrain.contracts.explanation import Explanation
 from splitbrain.harness.console.plain_text import printable, value_text
 from splitbrain.harness.folder.results import Results, leading_sentence
+from splitbrain.harness.folder.simulation_record import INVARIANTS
 from splitbrain.harness.judge.evidence_loader import RunRecord
 from splitbrain.harness.report.chart_data import (
     ChartData,
@@ -95,6 +98,7 @@ def report_page(
         fault_note=LEADER_NOTE if hit_a_leader(results.faults) else None,
         coverage=_coverage(results),
         violations=show_violations(record.operations, results.checkers),
+        explanations=_explanations(results),
         observations=_observations(results),
         analysis=analysis_tables(
             analysis, has_logs=record.plan is None or record.plan.declares_committed_logs
@@ -107,6 +111,22 @@ def report_page(
         outcomes=outcome_table(results),
         failures=list(failures(results)),
     )
+
+
+def _explanations(results: Results) -> dict[str, Explanation]:
+    """Return the words on each invariant that was violated, by its id."""
+    violated = {
+        name_of(result.checker, violation)
+        for result in results.checkers
+        if result.checker == INVARIANTS
+        for violation in result.violations
+    }
+    if not violated:
+        return {}
+    # Loads every system, which most pages need not.
+    from splitbrain.harness.report.explanations import explained
+
+    return {text.name: text for text in explained()["invariant"] if text.name in violated}
 
 
 def _messages(record: RunRecord, results: Results) -> MessageTimeline | None:

@@ -119,8 +119,18 @@ def _ending(results: Results) -> list[tuple[str, str]]:
     return [
         (_place_label(results), results.run_folder),
         *([("Report", str(report))] if report.is_file() else []),
+        *(("Explain", command) for command in _explaining_commands(results)),
         ("Reproduce", results.reproduce),
     ]
+
+
+def _explaining_commands(results: Results) -> list[str]:
+    if not any(result.violations for result in results.checkers):
+        return []
+    # A history without a violation is judged before this would be loaded.
+    from splitbrain.harness.report.explaining_commands import explaining_commands
+
+    return explaining_commands(results.checkers)
 
 
 def to_markdown(results: Results, analysis: RunAnalysis | None = None) -> str:
@@ -132,6 +142,7 @@ def to_markdown(results: Results, analysis: RunAnalysis | None = None) -> str:
         "",
         f"- {_place_label(results)}: `{_code(results.run_folder)}`",
         f"- Reproduce: `{_code(results.reproduce)}`",
+        *(f"- Explain: `{_code(command)}`" for command in _explaining_commands(results)),
         f"- Exit code: {results.exit_code}",
     ]
     lines += [f"- {name}: {value}" for name, value in _cluster_rows(results)]

@@ -224,45 +224,85 @@ KINDS: Final = (
     _kind(
         "loss", "loss", "Loses a share of the packets between the target and the others.",
         course=_shaped(lambda options: Shape(loss=options.loss), _lossy), options=LossOptions,
+        reveals=(
+            "Requests and answers are lost one by one and sent again. What is carried out twice, "
+            "or counted twice, shows here."
+        ),
     ),
     _kind(
         "delay", "delay", "Delays every packet between the target and the others, with jitter.",
         course=_shaped(_late_shape, _late), options=DelayOptions,
+        reveals=(
+            "Answers arrive after their question was given up. Elections start that nobody needs, "
+            "and late answers must not count for a newer request."
+        ),
     ),
     _kind(
         "reorder", "delay", "Lets a share of the packets overtake those before them.",
         needs=frozenset({"delay", "reorder"}),
         course=_shaped(_overtaking_shape, _overtaken), options=ReorderOptions, page="delay",
+        reveals=(
+            "Protocols that rely on the order in which packets arrive show it here; TCP repairs "
+            "the order and pays with time."
+        ),
     ),
     _kind(
         "duplicate", "duplicate", "Delivers a share of the packets twice.",
         course=_shaped(lambda options: Shape(duplicate=options.duplicate), _doubled),
         options=DuplicateOptions, page="delay",
+        reveals=(
+            "What arrives twice must be carried out once. TCP removes duplicates, so this is for "
+            "protocols of their own over datagrams."
+        ),
     ),
     _kind(
         "rate", "rate", "Lets few kilobits a second through between the target and the others.",
         course=_shaped(lambda options: Shape(rate_kbit=options.rate_kbit), _slow),
         options=RateOptions,
+        reveals=(
+            "Large messages, such as snapshots and catch-up, take so long that heartbeats wait "
+            "behind them and healthy leaders are given up."
+        ),
     ),
     _kind(
         "black-hole", "black-hole", "Lets small packets pass and large ones vanish.",
         course=_shaped(lambda options: Shape(bytes_max=options.bytes_max), _swallowed),
         options=BlackHoleOptions,
+        reveals=(
+            "Heartbeats arrive, records do not: a leader that looks alive and can commit nothing. "
+            "Wrongly set MTUs do this in production."
+        ),
+        picture=(
+            'n1 (leader)  -- heartbeat, 80 bytes ----->  n2   arrives: "the leader lives"\n'
+            "n1 (leader)  -- records, 1,400 bytes --x    n2   never: nothing is committed"
+        ),
     ),
     _kind(
         "reset", "reset", "Resets the connections between the target and the others.",
         course=_reset, options=ResetOptions,
+        reveals=(
+            "A connection ends in the midst of a request, and nobody knows whether it was carried "
+            "out. Who calls that failed, or sends it again unasked, errs."
+        ),
     ),
     _kind(
         "slow-link", "delay", "Delays what the target and one other node send to each other, much.",
         course=_slow_link, options=SlowLinkOptions, page="delay", joined=other_of_a_pair,
         links=to_and_fro, other_targets=(FOLLOWER, random_target(1)),
         refused_targets=frozenset({ALL, HALVES}), nodes_min=3,
+        reveals=(
+            "One pair is slow and all others are fast: old messages overtake nothing and still "
+            "arrive, in a later epoch."
+        ),
     ),
     _kind(
         "disconnect", "disconnect", "Breaks every connection of the target once.",
         course=_disconnect, page="reset", links=None, is_instant=True, needs_up=True,
         other_targets=(FOLLOWER, random_target(1), ALL), refused_targets=frozenset({HALVES}),
         leaves_one=False,
+        reveals=(
+            "Every client and peer connects again at once. State that was tied to a connection "
+            "must not be lost, nor outlive it."
+        ),
     ),
 )  # fmt: skip

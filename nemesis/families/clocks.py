@@ -79,13 +79,30 @@ KINDS: Final = (
     _kind(
         "clock-jump", "Sets the target's wall clock wrong.",
         course=_jump, options=ClockJumpOptions,
+        reveals=(
+            "Leases, timeouts and tokens that trust the wall clock are wrong for as long as it "
+            "is: a leader may believe in a lease that is over."
+        ),
+        picture=(
+            "n1 (leader)  lease until 12:00:10; its clock is set back by 60 s\n"
+            "n2           sees the lease end, is elected, acknowledges write 4\n"
+            "n1           11:59:30 by its own clock: still answers reads with 3"
+        ),
     ),
     _kind(
         "clock-drift", "Lets the target's wall clock go too fast or too slow.",
         needs=frozenset({"clock", "clock-drift"}), course=_drift, options=ClockDriftOptions,
+        reveals=(
+            "Two nodes measure the same lease and do not agree on when it is over. A margin that "
+            "is too small shows."
+        ),
     ),
     _kind(
         "clock-strobe", "Lets the target's wall clock jump to and fro.",
         course=_strobe, options=ClockStrobeOptions,
+        reveals=(
+            "Time goes back and forth: differences of two readings become negative, and timers "
+            "never fire or all at once."
+        ),
     ),
 )  # fmt: skip

@@ -152,41 +152,83 @@ KINDS: Final = (
         "power", "Cuts the target's power: what was not flushed is gone.",
         needs=frozenset({"power"}), course=_power, traits=AT_ONCE, exclusive=None,
         other_targets=(FOLLOWER, random_target(1), ALL),
+        reveals=(
+            "An acknowledged write must be on the disks of a majority, not in the kernel's "
+            "memory. A missing or a too late fsync shows here, and only here."
+        ),
+        picture=(
+            "client --- write 4 ---> n1   written to the file, not synced\n"
+            "client <--- ok -------- n1\n"
+            "                        power is cut: the file ends before write 4"
+        ),
     ),
     _kind(
         "full-disk", "Leaves the target's disk no room.",
         needs=frozenset({"full-disk"}), course=_full, options=FullDiskOptions,
         exact_options=frozenset({"spare_bytes"}),
         traits=FaultTraits(reasons=("disk full", "disk is full", "no space", "enospc")),
+        reveals=(
+            "A write that fails in its middle leaves half a record. Whoever goes on as if it were "
+            "whole, or acknowledges it, loses it."
+        ),
     ),
     _kind(
         "disk-stall", "Lets no write on the target's disk come to an end.",
         needs=frozenset({"disk-stall"}), course=_stall,
+        reveals=(
+            "A node whose disk hangs still answers heartbeats. A leader that cannot write "
+            "anything must give way."
+        ),
     ),
     _kind(
         "disk-error", "Makes the target's file system report an error and go read-only.",
         needs=frozenset({"disk-error", "kill"}), course=_error,
         traits=FaultTraits("later", (*FAILED, "read-only", "erofs")),
+        reveals=(
+            "After a failed fsync the kernel may have dropped the pages, and a second one "
+            "succeeds without them. A node must not go on as if nothing was."
+        ),
     ),
     _kind(
         "flip", "Flips bits in a file of the stopped target, which then starts.",
         page=_FILES_PAGE, needs=frozenset({"file-change", "kill"}), course=_changed("flip"),
         options=FileOptions, traits=_CHANGED, rule="forgets", needs_up=False,
+        reveals=(
+            "Bits rot. Whoever does not compare checksums hands out a wrong value; whoever takes "
+            "rot for a torn tail cuts off what was committed."
+        ),
     ),
     _kind(
         "truncate", "Cuts off the end of a file of the stopped target, which then starts.",
         page=_FILES_PAGE, needs=frozenset({"file-change", "truncate", "kill"}),
         course=_changed("truncate"), options=FileOptions, traits=_CHANGED, rule="forgets",
         needs_up=False,
+        reveals=(
+            "A file that ends too early looks like a torn write. It may have held records that "
+            "this node had said to have."
+        ),
     ),
     _kind(
         "restore", "Puts a file of the stopped target back to an older state.",
         page=_FILES_PAGE, needs=frozenset({"file-change", "kill"}), course=_put_back,
         options=RestoreOptions, traits=FaultTraits("later", CORRUPT), rule="lies",
+        reveals=(
+            "A backup that is put back makes a node forget what it promised, its votes among "
+            "that, and nothing on the disk says so."
+        ),
     ),
     _kind(
         "wipe", "Empties the data folder of the stopped target, which comes back without a past.",
         needs=frozenset({"wipe", "kill"}), course=_wipe, traits=AT_ONCE, rule="forgets",
         needs_up=False,
+        reveals=(
+            "A voter without a past must not vote as if it had one: with its help a node can be "
+            "elected that lacks committed records."
+        ),
+        picture=(
+            "n1   a b c      down            c is committed: it is on n1 and n2\n"
+            'n2   a b c      wiped, empty    grants n3 its vote: "your log is not behind"\n'
+            "n3   a b        is elected      leads without c"
+        ),
     ),
 )  # fmt: skip

@@ -142,37 +142,87 @@ KINDS: Final = (
     _kind(
         "slow-disk", "Has each job of the target's disk take many times as long.",
         course=_slow, options=SlowDiskOptions, needs_up=False,
+        reveals=(
+            "Each flush is late, so all that must wait for one is out of order with all that does "
+            "not: an answer that leaves too early shows."
+        ),
     ),
     _failing_kind(
         "fsync-fails", "Lets the next syncs fail, which forget what they should have written.",
         course=_syncs_fail, options=SyncOptions,
+        reveals=(
+            "A sync that failed has forgotten what it should have written, and the next one "
+            "succeeds. A node that tries again and goes on has lost records that it counts as "
+            "flushed."
+        ),
+        picture=(
+            "write a | fsync -> error (the kernel drops a) | fsync -> ok | power cut\n"
+            "                                                  a is not on the disk"
+        ),
     ),
-    _failing_kind("read-errors", "Lets every read of the target's log fail.", course=_reads_fail),
+    _failing_kind(
+        "read-errors", "Lets every read of the target's log fail.", course=_reads_fail,
+        reveals="A node that cannot read its log must end, not answer with what it could read.",
+    ),
     _failing_kind(
         "write-fails", "Lets the next write fail, or all of them.",
         course=_calls_fail("write"), options=CallOptions, traits=_MEETS,
+        reveals=(
+            "A write that failed may be on the disk in part. What follows it in the file must not "
+            "be taken for good."
+        ),
     ),
     _failing_kind(
         "rename-fails", "Lets the next rename fail, or all of them.",
         course=_calls_fail("rename"), options=CallOptions, traits=_MEETS,
+        reveals=(
+            "Files are replaced by a rename. If it fails, the old content is still in force, "
+            "whatever the node believes that it has written."
+        ),
     ),
-    _kind_of_rot("rot-log", "Flips bits of flushed records.", "log"),
+    _kind_of_rot(
+        "rot-log", "Flips bits of flushed records.", "log",
+        reveals=(
+            "Flushed records rot. The node must notice by the checksum, and must not take that "
+            "for a torn tail, which may be cut off."
+        ),
+    ),
     # An epoch's entry precedes its first batch, which may be flushed but not yet marked.
     _kind_of_rot(
         "rot-checkpoint", "Flips bits of the file that tells where epochs begin.", "checkpoint",
         course=_rot("checkpoint", restarts=True),
+        reveals=(
+            "Where epochs begin is what logs are compared by. A wrong one makes a follower "
+            "truncate at the wrong place."
+        ),
     ),
     _kind_of_rot(
         "rot-mark", "Flips bits of the file that tells how much was flushed.", "mark",
         hides_rot=True,
+        reveals=(
+            "The mark says how far the log was flushed, and so whether an invalid end is a torn "
+            "tail or rot. A wrong one confuses the two."
+        ),
     ),
-    _kind_of_rot("rot-identity", "Flips bits of the file that tells whose disk it is.", "identity"),
     _kind_of_rot(
-        "rot-state", "Flips bits of the file that holds epoch and vote.", "state", rule="lies"
+        "rot-identity", "Flips bits of the file that tells whose disk it is.", "identity",
+        reveals="A node that does not know whose disk it has could vote in another one's name.",
+    ),
+    _kind_of_rot(
+        "rot-state", "Flips bits of the file that holds epoch and vote.", "state", rule="lies",
+        reveals=(
+            "Epoch and vote have no checksum in Kafka's form. A node that reads a wrong one may "
+            "vote twice in an epoch; no format can detect it."
+        ),
     ),
     _kind(
         "roll-back", "Puts the whole disk of the target back to what it held at the injection.",
         course=_roll_back, needs=frozenset({"exact-disk", "file-change", "kill"}), rule="lies",
         traits=LATER,
+        reveals=(
+            "The whole disk is older than what its node has promised, as after a snapshot of a "
+            "virtual machine was restored. Raft does not survive it; what is left is to see what "
+            "breaks."
+        ),
     ),
 )  # fmt: skip

@@ -202,6 +202,15 @@ KINDS: Final = (
         refused_targets=frozenset({ALL}), needs_up=False,
         is_silent=True,
         summary="Cuts the target off from all other nodes, in both directions.",
+        reveals=(
+            "An isolated leader must neither acknowledge writes nor answer reads, and those who "
+            "elect another one must not lose what was committed before. Both are where consensus "
+            "breaks most often."
+        ),
+        picture=(
+            "clients ---> n1 (leader) --x-- n2 (elected meanwhile) <--- clients\n"
+            "                       \\--x-- n3"
+        ),
     ),
     FaultKind(
         name="majorities-ring", page=PAGE, needs=_CUTS, course=_cut_course, links=_ring,
@@ -209,12 +218,31 @@ KINDS: Final = (
         needs_up=False,
         is_silent=True,
         summary="Every node reaches a majority, and no two the same one.",
+        reveals=(
+            "Everybody reaches a majority, so everybody can elect or be elected, while no two "
+            "agree on who is there: leaders may change for ever."
+        ),
+        picture=(
+            "n1 --- n2     each node reaches its two neighbours on either side of\n"
+            " |       |    a drawn ring, and none of the others\n"
+            "n5       n3\n"
+            "  \\-- n4 -/"
+        ),
     ),
     FaultKind(
         name="bridge", page=PAGE, needs=_CUTS, course=_cut_course, links=_halves_beside,
         other_targets=_ONE, refused_targets=frozenset({ALL, HALVES}), nodes_min=3, needs_up=False,
         is_silent=True,
         summary="Two halves that reach each other through the target alone.",
+        reveals=(
+            "Two halves that share one voter: each half has a majority with it. A voter that "
+            "serves both, or forgets whom it follows, lets both halves lead."
+        ),
+        picture=(
+            "n1 \\       / n4\n"
+            "    > n3 <         n1, n2 and n4, n5 do not reach each other\n"
+            "n2 /       \\ n5"
+        ),
     ),
     FaultKind(
         name="minority-third", page=PAGE, needs=_CUTS, course=_cut_course,
@@ -222,6 +250,10 @@ KINDS: Final = (
         refused_targets=frozenset({ALL, HALVES}), needs_up=False,
         is_silent=True,
         summary="Cuts off fewer than a third of the nodes, the target among them.",
+        reveals=(
+            "The majority must go on without those that are cut off, and they must stand still, "
+            "then catch up, or truncate what only they hold."
+        ),
     ),
     FaultKind(
         name="one-way-in", page=PAGE, needs=_CUTS, course=_one_way_course,
@@ -229,6 +261,14 @@ KINDS: Final = (
         needs_up=False,
         is_silent=True,
         summary="The target hears nothing from the other nodes, and they hear it.",
+        reveals=(
+            "The target still sends heartbeats or requests for votes, and hears no answer. "
+            "Whoever counts what it sent, instead of what was answered, leads without a majority."
+        ),
+        picture=(
+            "n1  ---------> n2      n1 is heard\n"
+            "n1  x--------- n2      and hears nothing"
+        ),
     ),
     FaultKind(
         name="one-way-out", page=PAGE, needs=_CUTS, course=_one_way_course,
@@ -236,6 +276,14 @@ KINDS: Final = (
         needs_up=False,
         is_silent=True,
         summary="The target hears the other nodes, and they hear nothing from it.",
+        reveals=(
+            "The target follows all that happens and is heard by nobody. Its elections raise "
+            "epochs that nobody else asked for, which pre-vote is to prevent."
+        ),
+        picture=(
+            "n1  x--------> n2      n1 is not heard\n"
+            "n1  <--------- n2      and hears all"
+        ),
     ),
     FaultKind(
         name="partial", page=PAGE, needs=_CUTS, course=_cut_course, joined=_pair,
@@ -243,6 +291,17 @@ KINDS: Final = (
         needs_up=False,
         is_silent=True,
         summary="The target and one other node lose each other; all others reach both.",
+        reveals=(
+            "Leader and follower disagree on whether the leader lives, and the third node hears "
+            "both. Without pre-vote and check-quorum leaders are elected over and over, as in "
+            "Cloudflare's outage of November 2020."
+        ),
+        picture=(
+            "n1 --x-- n2\n"
+            "  \\     /\n"
+            "   \\   /\n"
+            "    n3         reaches both"
+        ),
     ),
     FaultKind(
         name="cut-then-kill", page=PAGE, needs=frozenset({"partition", "kill"}),
@@ -251,11 +310,25 @@ KINDS: Final = (
         traits=LATER,
         is_silent=True,
         summary="Cuts the target off, kills it a while later, and brings it back connected.",
+        reveals=(
+            "The target wrote records that nobody else has, and comes back with them after others "
+            "have committed something else. It must give them up, and must not count them as "
+            "committed."
+        ),
+        picture=(
+            "n1 (leader)  a b c x y   cut off, killed\n"
+            "n2 (next)    a b c d e   commits d and e\n"
+            "n1           a b c ...   is back: must drop x and y"
+        ),
     ),
     FaultKind(
         name="flap", page=PAGE, needs=_CUTS, course=_flap_course, links=_between,
         options=FlapOptions, other_targets=_GROUPS, leaves_one=True,
         refused_targets=frozenset({ALL}), needs_up=False,
         summary="Cuts the target off and lets it back, again and again.",
+        reveals=(
+            "Connections come and go faster than timeouts. Elections, retries and half-sent "
+            "answers overlap, and bugs of stale answers and leaked connections show."
+        ),
     ),
 )  # fmt: skip

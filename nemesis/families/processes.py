@@ -161,39 +161,77 @@ KINDS: Final = (
     _kind(
         "kill", "Ends the target's processes at once (SIGKILL) and starts them again when healed.",
         needs=frozenset({"kill"}), course=_kill, traits=AT_ONCE,
+        reveals=(
+            "What was acknowledged must be there after the process is gone. Memory that was taken "
+            "for durable shows here, though not a missing fsync: the kernel keeps its pages."
+        ),
     ),
     _kind(
         "terminate", "Asks the target to end (SIGTERM) and starts it again when healed.",
         needs=frozenset({"terminate"}), course=_terminate, options=TerminateOptions,
         traits=AT_ONCE,
+        reveals=(
+            "A clean stop takes other paths than a crash: handing over the lead, draining "
+            "requests, notes on the disk. An answer that is given on the way out may promise too "
+            "much."
+        ),
     ),
     _kind(
         "restart", "Asks the target to end (SIGTERM) and starts it at once.",
         needs=frozenset({"terminate"}), course=_restart, options=TerminateOptions,
         traits=AT_ONCE,
+        reveals=(
+            "The node is back before others have noticed that it was away, with a new process and "
+            "old connections and requests around it."
+        ),
     ),
     _kind(
         "pause", "Freezes every process of the target; it wakes up believing what it believed.",
         needs=frozenset({"pause"}), course=_pause, is_silent=True,
+        reveals=(
+            "The target wakes up seconds later and believes that it still leads, as after a long "
+            "garbage collection or a moved virtual machine. What it answers then is stale unless "
+            "it asks first."
+        ),
+        picture=(
+            "n1  leads epoch 1 | frozen ............. | answers a read as if nothing was\n"
+            "n2                |   leads epoch 2, acknowledges writes"
+        ),
     ),
     _kind(
         "rolling-restart", "Restarts the target's nodes one after the other, the leader last.",
         needs=frozenset({"terminate"}), course=_rolling_restart, options=TerminateOptions,
         first_target=ALL, other_targets=(ALL,), traits=LATER,
+        reveals=(
+            "It is what every upgrade does. Each node must have caught up before the next one "
+            "goes, or the last majority that holds a record goes with it."
+        ),
     ),
     _kind(
         "crash-loop", "Kills the target again as soon as it has come back, several times.",
         needs=frozenset({"kill"}), course=_crash_loop, options=CrashLoopOptions,
         traits=AT_ONCE,
+        reveals=(
+            "Recovery itself is interrupted. What it removes, truncates or rewrites half must "
+            "still be right when the next recovery begins."
+        ),
     ),
     _kind(
         "cpu", "Lets the target have a small share of one processor.",
         needs=frozenset({"cpu"}), course=_throttle, options=CpuOptions,
         other_targets=(FOLLOWER, random_target(1), ALL),
+        reveals=(
+            "A node that is slow, not dead: it answers after others have given it up, and its "
+            "timers fire late."
+        ),
     ),
     _kind(
         "memory", "Lets the target have little memory; what needs more is killed by the kernel.",
         needs=frozenset({"memory"}), course=_limit_memory, options=MemoryOptions,
         traits=FaultTraits(reasons=("memory",), starves=True), exclusive="memory",
+        reveals=(
+            "The kernel kills a process in the midst of anything, again after its restart, or "
+            "lets it crawl. Nothing may be half done then."
+        ),
     ),
 )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Final
 
 from splitbrain.contracts.committed import CommittedLog
 from splitbrain.contracts.experiment import Experiment
+from splitbrain.contracts.explanation import Explanation
 from splitbrain.contracts.member_digest import MemberDigest
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import DeploymentSpec
@@ -30,6 +31,7 @@ from splitbrain.patched.loading import installed_patches
 from splitbrain.systems.kraft import committed_log as committed
 from splitbrain.systems.kraft import deployment as deploy
 from splitbrain.systems.kraft.client import KraftClient
+from splitbrain.systems.kraft.explanations import explanations
 from splitbrain.systems.kraft.planted_bugs import patches_of, planted_bugs
 from splitbrain.systems.kraft.state_machines import (
     WORKLOADS,
@@ -66,6 +68,11 @@ class KraftSystem(System):
     def planted_bugs(self) -> Mapping[str, str]:
         """Each with its sentence."""
         return {name: bug.mechanism for name, bug in planted_bugs().items()}
+
+    @property
+    def explanations(self) -> Mapping[str, Sequence[Explanation]]:
+        """Words on its invariants, its planted bugs, and the exit codes of its nodes."""
+        return explanations()
 
     def planted_patches(self, options: Experiment) -> Mapping[str, str]:
         """Texts of the bugs' patches."""

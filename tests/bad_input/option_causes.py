@@ -99,6 +99,16 @@ no-suite-file | a suite without its file | suite
   no suite file is named. Name one, such as bench/suites/nightly.toml
 missing-nightly-file | a nightly file that is not there | nightly missing.toml
   the nightly file missing.toml cannot be read: No such file or directory. Name a file that exists
+misspelt-thing | a misspelt name to be explained | explain lost-comits | process
+  nothing that can be explained is called 'lost-comits'. Did you mean 'lost-commits'?
+misspelt-anomaly | the same in several words | explain stail read
+  nothing that can be explained is called 'stail read'. Did you mean 'stale read'?
+outlandish-thing | a name like no other | explain xyzzy
+  nothing that can be explained is called 'xyzzy'. `splitbrain explain` lists what there is
+no-such-invariant | an invariant that there is not | explain INV-99
+  nothing that can be explained is called 'INV-99'. `splitbrain explain invariants` lists them
+explained-option | an option of a command that has none | explain --all
+  `splitbrain explain` has no option --all. `splitbrain explain --help` shows what there is
 """
     ),
 )

@@ -13,7 +13,7 @@ ROOMS = (
     *("checker", "contracts", "harness", "history", "nemesis", "patched", "plugins", "runtimes"),
     *("simulation", "spark_analysis", "systems", "workloads"),
 )
-#: What is not said, and what is said instead.
+#: Words that are not said, each with what is said instead.
 INSTEAD = {
     r"\bbit(ten)?\b(?!s| flip)": "took effect",
     r"of which refused": "mismatches",

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.cli.main import run
 from splitbrain.harness.console.plain_text import markdown, printable, value_text
 from splitbrain.harness.folder.results import FaultResult, OutcomeCounts, Results
 from splitbrain.harness.report.junit import to_junit
@@ -79,6 +80,42 @@ def test_everything_that_the_table_promises_is_there() -> None:
 def test_no_line_but_those_to_be_copied_is_wider_than_the_terminal(width: int) -> None:
     long = [line for line in shown(results(), width).split("\n") if len(line.rstrip()) > width]
     assert [line.split()[0] for line in long] in ([], ["Reproduce"])
+
+
+def found(checker: str, *kinds: str) -> CheckResult:
+    violations = tuple({"kind": kind, "sentence": "It is wrong."} for kind in kinds)
+    return CheckResult(checker, Verdict.INVALID, "It is wrong.", violations=violations)
+
+
+@pytest.mark.parametrize(
+    ("checkers", "names"),
+    [
+        ([VALID], []),
+        ([STALE, VALID], ["not-linearizable"]),
+        ([found("invariants", "INV-10")], ["INV-10"]),
+        ([found("set-full", "stale", "lost"), found("queue-totals", "lost")],
+         ["stale-read", "lost-write"]),
+        # The same thing of two checkers is explained once.
+        ([found("set-full", "lost"), found("lost-commits", "lost")], ["lost-write"]),
+        # A kind without words of its own: those of its checker.
+        ([found("node-health", "node-exited")], ["node-health"]),
+        # Of a package that is not installed here.
+        ([found("few", "many")], []),
+    ],
+)  # fmt: skip
+def test_the_end_names_the_commands_that_explain_what_was_violated(
+    checkers: list[CheckResult], names: list[str]
+) -> None:
+    given = results(checkers=tuple(checkers))
+    commands = [f"splitbrain explain {name}" for name in names]
+    lines = shown(given).splitlines()
+    assert [line for line in lines if line.startswith("Explain")] == [
+        f"Explain     {command}" for command in commands
+    ]
+    told = [line for line in to_markdown(given).splitlines() if line.startswith("- Explain")]
+    assert told == [f"- Explain: `{command}`" for command in commands]
+    for command in commands:
+        assert run(command.split()[1:]) == 0
 
 
 def test_a_copied_line_is_never_broken() -> None:

@@ -1,0 +1,127 @@
+"""Words on each checker and each model, those of packages among them; pure.
+
+Promises of checkers are ``checker.names.PROMISES``, the sentence on a model is its docstring.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from splitbrain.checker.models.registry import model_named, model_names
+from splitbrain.checker.names import KINDS, OFFERS, PROMISES, evidence_needed
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.explanation import Explanation
+
+_LINEARIZABILITY: Final = Explanation(
+    name="linearizability",
+    says="Every operation seems to take effect at one instant between its call and its answer: "
+    "there is one order of all of them that is true to real time and that the model allows.",
+    why="It is what lets a client treat a cluster as one machine. `valid` and `invalid` are both "
+    "proofs; what the search could not decide in its time is `unknown`.",
+    breaks="process 1   |-- write 4 --| ok\n"
+    "process 2                      |-- read --| 3     no order of the two\n"
+    "            time ----------------------------->  makes 3 the answer",
+    next_step="`splitbrain check FILE --model cas-register` judges any history; "
+    "docs/models-and-checkers.md lists the models. A violation has a name: `splitbrain explain "
+    "stale-read`.",
+    source="Herlihy and Wing 1990; Wing and Gong 1993; Lowe 2017",
+)
+
+_WHY: Final = {
+    "set-full": "Each element is its own witness, so a lost or a phantom one is named, with the "
+    "time from its acknowledgement to its loss, in histories that are too long for a search.",
+    "set-full:stale-reads-allowed": "Many stores promise no more than that nothing is lost in the "
+    "end; a read that lags is no fault of theirs.",
+    "counter-bounds": "Counters lose steps when two nodes add to the same old value, and count "
+    "twice when a retry is carried out again.",
+    "bank": "Transfers keep the sum. A read that shows another one saw a transfer by half, or a "
+    "transfer was carried out by half.",
+    "bank:negative-balances-allowed": "For stores that let a transfer go through without looking "
+    "at the balance.",
+    "queue-totals": "A queue that loses a message loses work; one that delivers twice does it "
+    "again.",
+    "queue-totals:duplicates-allowed": "Most queues promise delivery at least once: a duplicate is "
+    "documented there, a loss is not.",
+    "unique-ids": "Ids are handed out to tell things apart. Two equal ones overwrite each other.",
+    "sessions": "They are what a single user notices: something that was seen is undone, or one's "
+    "own change is gone.",
+    "fencing": "A lock alone cannot keep out a holder that slept through its loss; the token can, "
+    "if the store compares it.",
+    "split-brain": "Two leaders of one epoch, or two committed records at one offset, are wrong "
+    "whether a client has noticed or not. It sees in the nodes' own records what answers do not "
+    "show yet.",
+    "lost-commits": "Reads may be answered from memory. Only the logs on disk at the end say "
+    "whether what was acknowledged is still there, and on how many nodes.",
+    "member-digests": "Replicas that went different ways answer alike for a long time. Their "
+    "digests differ at once, also where no client ever reads.",
+    "broker-views": "Clients ask a broker, not the quorum. A broker that goes back in time sends "
+    "them to leaders that are no more.",
+}
+_SOURCES: Final = {
+    "sessions": "Terry and others 1994 (session guarantees)",
+    "fencing": "Kleppmann 2016 (how to do distributed locking)",
+    "split-brain": "Ongaro and Ousterhout 2014 (Raft), section 5",
+    "lost-commits": "Ongaro and Ousterhout 2014 (Raft), section 5.4",
+    "broker-views": "KIP-631",
+}
+_MODEL_WHY: Final = (
+    "A model is the object as it would be on one machine; linearizability holds answers to it."
+)
+
+
+def checkers() -> Iterator[Explanation]:
+    """Yield the words on every checker; of a package's those that it declares."""
+    yield _LINEARIZABILITY
+    for name, promise in PROMISES.items():
+        kinds = ", ".join(f"`{kind}`" for kind in KINDS.get(name, ()))
+        yield Explanation(
+            name=name,
+            says=promise,
+            why=_WHY.get(name, ""),
+            next_step=_next_step(name, kinds),
+            source=_SOURCES.get(name, ""),
+        )
+    yield from _each(sorted(OFFERS.names()), _checker_of_a_package)
+
+
+def models() -> Iterator[Explanation]:
+    """Yield the words on every model."""
+    yield from _each(model_names(), _model)
+
+
+def _next_step(name: str, kinds: str) -> str:
+    seen = f"It tells of {kinds}. " if kinds else ""
+    if evidence_needed(name):
+        return f"{seen}A run judges with it where the system gives that evidence."
+    return f"{seen}`splitbrain check FILE --model {name}` judges any history with it."
+
+
+def _each(names: Iterable[str], explain: Callable[[str], Explanation]) -> Iterator[Explanation]:
+    """Yield words on each; of what a package offers and cannot be used, why it cannot."""
+    for name in names:
+        try:
+            yield explain(name)
+        except UsageError as error:
+            yield Explanation(name=name, says=f"{error.problem}.", next_step=f"{error.next_step}.")
+
+
+def _checker_of_a_package(name: str) -> Explanation:
+    checker = OFFERS.offered(name)
+    assert checker is not None
+    return Explanation(name=name, says=checker.promise or _documented(type(checker), "checker"))
+
+
+def _model(name: str) -> Explanation:
+    return Explanation(
+        name=name,
+        says=_documented(type(model_named(name)), "model"),
+        why=_MODEL_WHY,
+        next_step=f"`splitbrain check FILE --model {name}` judges a history against it.",
+    )
+
+
+def _documented(kind: type, noun: str) -> str:
+    """Return the first paragraph of a class's own docstring."""
+    text = inspect.cleandoc(kind.__dict__.get("__doc__") or "")
+    first = " ".join(text.partition("\n\n")[0].split())
+    return first or f"A {noun} of an installed package, which says nothing about itself."
