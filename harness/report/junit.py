@@ -65,7 +65,8 @@ def violation_text(result: CheckResult, reproduce: str) -> str:
     ]
     headline = headline_of(result)
     first = [headline] if result.reason in headline else [headline, result.reason]
-    return "\n".join([*first, *sentences[:_SENTENCES_MAX], reproduce])
+    others = [sentence for sentence in sentences if sentence not in headline]
+    return "\n".join([*first, *others[:_SENTENCES_MAX], reproduce])
 
 
 #: Characters that XML 1.0 cannot hold, not even escaped.

@@ -14,6 +14,7 @@ from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.sweep import Sweep, SweepOrder
 from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay, replay_command
+from splitbrain.harness.campaign.sweep.sweep_output import make_output_folder, write_output
 from splitbrain.harness.campaign.sweep.sweep_summary import show_summary, sweep_answer
 from splitbrain.harness.campaign.sweep.trial import run, try_seed
 from splitbrain.harness.console.console_lines import say, write_lines
@@ -88,6 +89,7 @@ def order_of(options: SimOptions) -> SweepOrder:
     check_bugs(options.bugs, adapter)
     chosen_state_machine(options.state_machine, adapter)
     check_simulated(adapter)
+    make_output_folder(options)
     options = msgspec.structs.replace(options, runs_folder=options.runs_folder.absolute())
     return SweepOrder(options=options, seeds=seeds, try_seed=partial(try_seed, options))
 
@@ -100,8 +102,19 @@ def run_sweep(sweep: Sweep, console: Console) -> int:
         with SweepDisplay(console, title_of(order), count, sweep.tally, keep) as display:
             sweep.carry_out(display.took)
         elapsed_s = display.elapsed_s
+    found = sweep_answer(sweep.tally, order, is_whole=not sweep.is_cut_short)
+    if order.options.output is not None:
+        write_output(
+            order.options.output,
+            sweep.tally,
+            order,
+            found,
+            elapsed_s=elapsed_s,
+            interrupted=stop.is_set(),
+            during=Waiting(console).during,
+        )
     show_summary(sweep.tally, order, console, elapsed_s, interrupted=stop.is_set())
-    answer(console, sweep_answer(sweep.tally, order, is_whole=not sweep.is_cut_short))
+    answer(console, found)
     if order.options.trace_hash:
         # By seed; nothing comes after them.
         hashes = sorted(sweep.tally.hashes.items())

@@ -123,6 +123,15 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
             group="Results",
         ),
     ] = Path("runs")
+    output: Annotated[
+        Path | None,
+        Option(
+            "Folder that gets sweep.json, junit.xml and summary.md, also of a clean sweep; each "
+            "failure that is kept is judged, and gets its report.",
+            only=_SEEDS,
+            group="Results",
+        ),
+    ] = None
     check_share: Annotated[
         float,
         Option(

@@ -126,11 +126,18 @@ def show_summary(
     if console.is_terminal:
         _render(tally, order, console, elapsed_s, interrupted=interrupted)
         return
-    # Read by programs and in files: neither wrapped nor filled up with blanks.
+    text = summary_text(tally, order, elapsed_s, interrupted=interrupted)
+    write_lines(console, text.splitlines())
+
+
+def summary_text(
+    tally: SweepTally, order: SweepOrder, elapsed_s: float, *, interrupted: bool
+) -> str:
+    """Return the summary for programs and files: neither wrapped nor filled up with blanks."""
     drawn = io.StringIO()
     plain = Console(file=drawn, width=_PLAIN_WIDTH, color_system=None)
     _render(tally, order, plain, elapsed_s, interrupted=interrupted)
-    write_lines(console, [line.rstrip() for line in drawn.getvalue().splitlines()])
+    return "\n".join(line.rstrip() for line in drawn.getvalue().splitlines())
 
 
 def verdict_words(tally: SweepTally, order: SweepOrder, *, interrupted: bool) -> tuple[str, str]:

@@ -138,7 +138,7 @@ def test_the_linter_sees_a_wrong_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_a_template_calls_commands_and_options_that_exist(name: str) -> None:
     found = commands(name)
-    assert {words[0] for words in found} == {"gate", "test", "suite"}
+    assert {words[0] for words in found} == {"gate", "test", "sim", "suite"}
     read = read_policy(ROOT / "gate.toml")
     for words in found:
         known = {flag for argument in app[words[0]].assemble_argument_collection()

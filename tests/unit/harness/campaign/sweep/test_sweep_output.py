@@ -1,0 +1,116 @@
+"""Files of a sweep: a clean one leaves them too, and a failed one what its CI server shows."""
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from splitbrain.harness.campaign.sweep import sweep_output
+from splitbrain.harness.cli.main import run
+from splitbrain.harness.folder.tool_version import this_tool
+from tests.unit.harness.campaign.sweep.test_sweep import order, swept
+
+
+@pytest.fixture
+def judged_folders(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Folders that were judged; none of them is there."""
+    folders: list[Path] = []
+
+    def judge(root: Path, *, analyze: bool) -> None:
+        assert not analyze
+        folders.append(root)
+
+    monkeypatch.setattr(sweep_output, "judge_and_publish", judge)
+    return folders
+
+
+def files_of(folder: Path) -> tuple[dict[str, Any], ET.Element, str]:
+    answer = json.loads((folder / "sweep.json").read_bytes())
+    return answer, ET.parse(folder / "junit.xml").getroot(), (folder / "summary.md").read_text()
+
+
+def cases(suite: ET.Element) -> dict[str, str]:
+    """Names of the cases, each with the tag of its trouble; empty where it passes."""
+    return {
+        str(case.get("name")): next((trouble.tag for trouble in case), "")
+        for case in suite.iter("testcase")
+    }
+
+
+def test_a_clean_sweep_leaves_its_files(tmp_path: Path, judged_folders: list[Path]) -> None:
+    code, said = swept(order(50, output=tmp_path))
+    assert code == 0
+    answer, suite, summary = files_of(tmp_path)
+    assert (answer["exit_code"], answer["done"], answer["failures"]) == (0, 50, [])
+    assert cases(suite) == {"seeds without a failure": "", "harness": ""}
+    assert summary.startswith("# CLEAN: no alarm in 50 seeds")
+    # The same words as on the terminal.
+    assert "50 of 50" in said
+    assert "50 of 50" in summary
+    assert judged_folders == []
+
+
+def test_each_kind_of_failure_is_a_case_with_the_lines_that_make_it_again(
+    tmp_path: Path, judged_folders: list[Path]
+) -> None:
+    ways = {2: "fails", 4: "strays", 7: "fails", 8: "puzzles"}
+    code, said = swept(order(9, ways, keep=2, bugs=("some-bug",), output=tmp_path))
+    assert code == 1
+    answer, suite, summary = files_of(tmp_path)
+    assert [failed["seed"] for failed in answer["failures"]] == [2, 4, 7]
+    found = cases(suite)
+    assert found.pop("seeds without a failure") == found.pop("harness") == ""
+    assert found == {"INV-01, seed 2": "failure", "INV-01, seed 4": "failure"}
+    (failure, _) = suite.iter("failure")
+    assert failure.get("message") == "Two leaders."
+    assert failure.text is not None
+    assert failure.text.startswith("Seeds 2, 7\n")
+    assert f"splitbrain sim --seed 7 --bug some-bug  # {this_tool()}" in failure.text
+    assert "FAILED" in summary.splitlines()[0]
+    # What was kept has its report.
+    assert judged_folders == [Path("/runs/2"), Path("/runs/4")]
+    assert said.index("judging the failures") < said.index("Summary")
+
+
+@pytest.mark.parametrize(
+    ("ways", "case", "code"),
+    [
+        ({3: "puzzles"}, "seeds without a failure", 2),
+        ({3: "crashes"}, "harness", 3),
+        (dict.fromkeys(range(9), "changes"), "harness", 3),
+    ],
+)
+@pytest.mark.usefixtures("judged_folders")
+def test_a_sweep_that_proves_nothing_is_no_passed_one(
+    ways: dict[int, str], case: str, code: int, tmp_path: Path
+) -> None:
+    assert swept(order(9, ways, check_share=1.0, output=tmp_path))[0] == code
+    answer, suite, _ = files_of(tmp_path)
+    assert answer["exit_code"] == code
+    assert [name for name, trouble in cases(suite).items() if trouble] == [case]
+
+
+def test_a_folder_that_cannot_be_is_told_before_anything_is_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    words = ["sim", "--seeds", "0:1000000", "--output", str(tmp_path / "file" / "x")]
+    assert run(words) == 3
+    said = capsys.readouterr()
+    assert "could not make the folder of --output" in said.err
+    assert "choose another folder with --output" in said.err
+    assert said.out == ""
+
+
+def test_a_folder_of_earlier_files_gets_the_new_ones(
+    tmp_path: Path, judged_folders: list[Path]
+) -> None:
+    swept(order(9, {4: "fails"}, output=tmp_path))
+    swept(order(9, output=tmp_path))
+    answer, suite, summary = files_of(tmp_path)
+    assert answer["failures"] == []
+    assert list(suite.iter("failure")) == []
+    assert summary.startswith("# CLEAN")
+    assert judged_folders == [Path("/runs/4")]
