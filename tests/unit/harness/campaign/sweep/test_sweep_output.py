@@ -69,7 +69,7 @@ def test_each_kind_of_failure_is_a_case_with_the_lines_that_make_it_again(
     assert failure.text.startswith("Seeds 2, 7\n")
     assert f"splitbrain sim --seed 7 --bug some-bug  # {this_tool()}" in failure.text
     assert "FAILED" in summary.splitlines()[0]
-    # What was kept has its report.
+    # A failure that was kept has its report.
     assert judged_folders == [Path("/runs/2"), Path("/runs/4")]
     assert said.index("judging the failures") < said.index("Summary")
 
