@@ -29,6 +29,8 @@ class Option(msgspec.Struct, frozen=True):
     unit: str = ""
     #: Ways of the command that it fits, by the command's own names; empty: all.
     only: tuple[str, ...] = ()
+    #: Heading below which help texts list it.
+    group: str = ""
     #: A word of the command line without the option's name.
     is_positional: bool = False
 
@@ -36,18 +38,28 @@ class Option(msgspec.Struct, frozen=True):
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a run: system, load, faults, runtime, seed."""
 
-    system: Annotated[str, Option("System under test; 'splitbrain systems' lists them.")]
+    system: Annotated[
+        str,
+        Option(
+            "System under test; 'splitbrain systems' lists them.",
+            group="System",
+        ),
+    ]
     #: None: the system's usual one.
     state_machine: Annotated[
         str | None,
-        Option("What stands above the system's log, where it has a choice: registers or metadata."),
+        Option(
+            "What stands above the system's log, where it has a choice: registers or metadata.",
+            group="System",
+        ),
     ] = None
     #: None: the usual one of the system and its state machine; never in a plan.
     workload: Annotated[
         str | None,
         Option(
             "What clients do: queue, register, set or topics; by default what is usual for the "
-            "system."
+            "system.",
+            group="Load",
         ),
     ] = None
     nemesis: Annotated[
@@ -65,43 +77,96 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             "halves, all, or a node's name. Scripted plans: isolate-leader, isolate-leader-8s, "
             "isolate-leader-again, leader-kill, leader-pause, raft-figure-8, stale-leader, "
             "partial-partition, power-loss-of-all, rolling-restart-with-a-laggard, "
-            "leader-cut-then-killed."
+            "leader-cut-then-killed.",
+            group="Faults",
         ),
     ] = "partition,pause,kill"
     runtime: Annotated[
         str,
         Option(
             "Where nodes live: docker, local (processes of this machine, no engine needed), or "
-            "simulated (a virtual clock in one thread; exact, and over in seconds)."
+            "simulated (a virtual clock in one thread; exact, and over in seconds).",
+            group="System",
         ),
     ] = "docker"
     #: Those that vote.
-    nodes: Annotated[int, Option("Number of nodes.", 1, NODES_MAX)] = 3
-    time_limit_s: Annotated[float, Option("Seconds of load.", above=0, most=TIME_LIMIT_S_MAX)] = (
-        60.0
-    )
-    seed: Annotated[int, Option("Master seed; drawn and printed if not given.", 0, SEED_MAX)] = 1
+    nodes: Annotated[
+        int,
+        Option(
+            "Number of nodes.",
+            1,
+            NODES_MAX,
+            group="System",
+        ),
+    ] = 3
+    time_limit_s: Annotated[
+        float,
+        Option(
+            "How long the load lasts: 60, 500ms, 1m or 1h30m; a number is of seconds.",
+            above=0,
+            most=TIME_LIMIT_S_MAX,
+            unit="of seconds",
+            group="Load",
+        ),
+    ] = 60.0
+    seed: Annotated[
+        int,
+        Option(
+            "Master seed; drawn and printed if not given.",
+            0,
+            SEED_MAX,
+            group="Load",
+        ),
+    ] = 1
     concurrency: Annotated[
-        int, Option("Worker slots, about half of them pinned to one node each.", 1, CONCURRENCY_MAX)
+        int,
+        Option(
+            "Worker slots, about half of them pinned to one node each.",
+            1,
+            CONCURRENCY_MAX,
+            group="Load",
+        ),
     ] = 10
     rate: Annotated[
-        float, Option("Operations per second over all slots.", above=0, most=RATE_MAX)
+        float,
+        Option(
+            "Operations per second over all slots.",
+            above=0,
+            most=RATE_MAX,
+            group="Load",
+        ),
     ] = 200.0
     operation_timeout_s: Annotated[
         float,
         Option(
-            "Seconds after which an operation's outcome is unknown.",
+            "Time after which an operation's outcome is unknown, such as 1 or 500ms.",
             above=0,
             most=OPERATION_TIMEOUT_S_MAX,
+            unit="of seconds",
+            group="Load",
         ),
     ] = 1.0
     #: Kebab-case.
-    bugs: Annotated[tuple[str, ...], Option("Planted bug to switch on; repeatable.")] = ()
+    bugs: Annotated[
+        tuple[str, ...],
+        Option(
+            "Planted bug to switch on; repeatable.",
+            group="System",
+        ),
+    ] = ()
     #: By the system's own names.
     settings: Annotated[
-        dict[str, str], Option("NAME=VALUE, a setting of the system by its own name; repeatable.")
+        dict[str, str],
+        Option(
+            "NAME=VALUE, a setting of the system by its own name; repeatable.",
+            group="System",
+        ),
     ] = {}
     #: In a plan those in force, defaults included.
     workload_options: Annotated[
-        dict[str, Any], Option("NAME=VALUE, an option of the workload; repeatable.")
+        dict[str, Any],
+        Option(
+            "NAME=VALUE, an option of the workload; repeatable.",
+            group="Load",
+        ),
     ] = {}

@@ -12,6 +12,7 @@ import msgspec
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Option
+from splitbrain.history.seeds import seeds_text
 
 
 class OptionField(msgspec.Struct, frozen=True):
@@ -28,6 +29,11 @@ class OptionField(msgspec.Struct, frozen=True):
     def is_repeatable(self) -> bool:
         """Whether it is given once for each of its values."""
         return get_origin(self.type) in (tuple, dict)
+
+    @property
+    def is_duration(self) -> bool:
+        """Whether it is a time, which the command line and files take with units."""
+        return self.name.endswith("_s") and float in (self.type, *get_args(self.type))
 
     @property
     def key(self) -> str:
@@ -48,6 +54,8 @@ class OptionField(msgspec.Struct, frozen=True):
             return [word for part in cast("Iterable[str]", value) for word in (self.flag, part)]
         if isinstance(value, bool):
             return [self.flag if value else self.flag.replace("--", "--no-", 1)]
+        if isinstance(value, range):
+            return [self.flag, seeds_text(value)]
         shown = _number(value) if isinstance(value, float) else str(value)
         return [] if value is None else [self.flag, shown]
 

@@ -9,7 +9,8 @@ random stream of another one.
 """
 
 import hashlib
-import shlex
+from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Any, Final, cast
 
 import msgspec
@@ -19,8 +20,10 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.log_pattern import LogPattern
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.system import AllowedAnomaly, ReadsSpeakFor
+from splitbrain.history.blobs import Blob, pack
 from splitbrain.history.functions import Function
 from splitbrain.history.options import options_of
+from splitbrain.history.reproduce_line import line_of, tool_words
 from splitbrain.history.run_folder import RUN_FOLDER_SCHEMA, is_plain_name
 
 #: Fields of the experiment that are named whatever is usual.
@@ -69,6 +72,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     experiment: Experiment
     #: ``/path/to/file.py:Class`` where the system came from a file.
     system_file: str | None = None
+    #: Content of the plan file that ``nemesis`` names, or that a pinned replay would take.
+    plan_file: str | None = None
     system_versions: dict[str, str] = {}
     #: In the order of their application.
     patches: tuple[AppliedPatch, ...] = ()
@@ -173,10 +178,11 @@ def decode_plan(data: bytes) -> Plan:
 
 
 def reproduce_command(plan: Plan, usual: Experiment | None = None) -> str:
-    """Return the command line that runs the plan again, fit for a shell.
+    """Return the command line that runs the plan again on any machine, fit for a shell.
 
-    A pinned replay hit nodes that no option of a test can name, so it is replayed again; a run that
-    a test of the user's own has driven is made again by that test.
+    A plan file travels within the line. A pinned replay of before hit nodes that no option of a
+    test can name, so it is replayed again; a run that a test of the user's own has driven is made
+    again by that test.
 
     Args:
         plan: what to run again.
@@ -185,11 +191,14 @@ def reproduce_command(plan: Plan, usual: Experiment | None = None) -> str:
     """
     experiment = plan.experiment
     if plan.driven_by is not None:
-        return shlex.join(["pytest", plan.driven_by, "--splitbrain-seed", str(experiment.seed)])
-    if plan.pinned and plan.replay_of is not None:
+        return reproduce_line(
+            plan, ["pytest", plan.driven_by, "--splitbrain-seed", str(experiment.seed)]
+        )
+    if plan.pinned and plan.replay_of is not None and plan.plan_file is None:
         # The replay may have had another runtime than the run that it replayed.
-        words = ["splitbrain", "replay", plan.replay_of, "--pinned"]
-        return shlex.join([*words, "--runtime", experiment.runtime, *code_words(plan)])
+        replayed = "/".join(PurePath(plan.replay_of).parts[-2:])
+        words = ["splitbrain", "replay", replayed, "--pinned", "--runtime", experiment.runtime]
+        return reproduce_line(plan, [*words, *code_words(plan)])
     words = ["splitbrain", "test"]
     fields = {field.name: field for field in options_of(Experiment)}
     for name in dict.fromkeys((*ALWAYS_SAID, *fields)):
@@ -201,8 +210,29 @@ def reproduce_command(plan: Plan, usual: Experiment | None = None) -> str:
             continue
         if name == "system":
             value = plan.system_file or value
+        if name == "nemesis":
+            value = _travelling(plan) or value
         words += fields[name].words(value)
-    return shlex.join([*words, *_patch_words(plan)])
+    return reproduce_line(plan, [*words, *_patch_words(plan)])
+
+
+def reproduce_line(plan: Plan, words: Sequence[str]) -> str:
+    """Return a command line that makes the plan's run again, with the version that made it."""
+    files = [patch.name for patch in plan.patches if not patch.is_planted]
+    is_file = PurePath(plan.experiment.nemesis).suffix in PLAN_FILE_ENDINGS
+    if is_file and plan.experiment.nemesis in words:
+        files.append(PurePath(plan.experiment.nemesis).name)
+    return line_of(words, tool_words(plan.tool_version, plan.tool_commit), files)
+
+
+def _travelling(plan: Plan) -> str | None:
+    """Return the plan's file as a word; None without one, or where that would be too long."""
+    if plan.plan_file is None:
+        return None
+    name = PurePath(plan.experiment.nemesis).name
+    name = name if name.endswith(PLAN_FILE_ENDINGS) else "plan.toml"
+    made_by = tool_words(plan.tool_version, plan.tool_commit)
+    return pack(Blob(name, plan.plan_file, made_by))
 
 
 def code_words(plan: Plan) -> list[str]:

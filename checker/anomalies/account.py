@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, cast
 import msgspec
 
 from splitbrain.checker.allowing import count_of
-from splitbrain.checker.anomalies.names import name_of
+from splitbrain.checker.anomalies.names import name_of, rank_of
 from splitbrain.checker.findings import counted
 from splitbrain.checker.models.model import is_list_of, text_of
 from splitbrain.checker.verdict import CheckResult, Verdict
@@ -193,6 +193,13 @@ def account_of(result: CheckResult) -> str | None:
             else (f" There are {count:,} of this kind.")
         )
     return account
+
+
+def rank_of_result(result: CheckResult) -> int:
+    """Return the place of a result's first violation among the names, the most telling first."""
+    return (
+        rank_of(name_of(result.checker, result.violations[0])) if result.violations else rank_of("")
+    )
 
 
 def headline_of(result: CheckResult) -> str:

@@ -120,14 +120,31 @@ def _out_of_date(cell: Cell, sight: Testimony, core: Collection[int], _twice: st
     """Name an answer with a value that another one had certainly replaced."""
     answer, value = sight
     setters = cell.possible_setters(value, answer)
+    either: Testimony | None = None
     for later in _candidates([*cell.effects, *cell.sights], answer, core):
         if later.value == value or not cell.is_replaced(value, later, setters):
             continue
-        if not cell.changed_by(answer, value):
+        if cell.changed_by(answer, value):
+            if (named := _of_a_change(cell, sight, later)) is not None:
+                return named
+        elif cell.is_effect(later) or cell.is_older(setters, value, later.value):
             return _of_a_read(cell, sight, later)
-        if (named := _of_a_change(cell, sight, later)) is not None:
-            return named
-    return None
+        else:
+            either = either or later
+    return None if either is None else _of_either(cell, sight, either)
+
+
+def _of_either(cell: Cell, sight: Testimony, earlier: Testimony) -> Named:
+    """Name two answers of which one is stale: nothing set the second's value after the first."""
+    answer, value = sight
+    found, seen = earlier
+    setters = cell.possible_setters(seen, found)
+    effects = [effect for effect in cell.effects if effect.value == value]
+    for effect in _candidates(effects, found, ()):
+        if not cell.changed_by(found, seen) and cell.is_replaced(seen, effect, setters):
+            return _of_a_read(cell, earlier, effect)
+    second = step_of(answer, f"{cell.shown(answer, value)}, which nothing had set since")
+    return Named(STALE_READ, (step_of(found, cell.shown(found, seen)), second))
 
 
 def _of_a_read(cell: Cell, sight: Testimony, later: Testimony) -> Named:

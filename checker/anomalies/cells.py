@@ -209,6 +209,15 @@ class Cell:
         is_alone = len(self.setters[value]) == 1 and value != self.initial
         return is_alone and any(precedes(o, moment) for o in self.sights_of.get(value, ()))
 
+    def is_older(
+        self, setters: Sequence[PairedOperation], value: Hashable, other: Hashable
+    ) -> bool:
+        """Return whether setters of a value took effect before anything set another value."""
+        others = [] if other == self.initial else self.setters.get(other, [])
+        return bool(others) and all(
+            self.is_over(setter, value, later) for setter in setters for later in others
+        )
+
     def is_replaced(
         self, value: Hashable, by: Testimony, setters: Sequence[PairedOperation]
     ) -> bool:

@@ -92,6 +92,8 @@ class Failure(RowAcross, frozen=True):
     #: Id of the last of them, and the account of the failure in it.
     example: str
     sentence: str
+    #: The line that makes that run again; None where an older version put it into the lake.
+    reproduce: str | None
 
 
 class Flake(RowAcross, frozen=True):

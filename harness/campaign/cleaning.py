@@ -16,6 +16,7 @@ from rich.text import Text
 
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.folder.store import is_alive
 from splitbrain.harness.run.log_collection import dump_logs
 from splitbrain.history.border import DATA_FOLDER, refuse_foreign_entries
@@ -41,7 +42,8 @@ def clean(console: Console) -> int:
     await_orphans(_ORPHAN_PATIENCE_S)
     lines: list[str] = []
     is_whole = True
-    for sweep in sweep_all():
+    sweeps = sweep_all()
+    for sweep in sweeps:
         if sweep.skipped is not None:
             lines.append(f"The runtime {sweep.runtime} was not looked at: {sweep.skipped}")
         for run in sweep.runs:
@@ -52,10 +54,13 @@ def clean(console: Console) -> int:
                 lines.append(f"{run.run_id}: {run.problem}")
             if _is_mine(run.lock.parent):
                 dump_missing_logs(RunFolder(run.lock.parent))
-    lines += [f"{folder}: removed" for folder in remove_dead(before=kill_users)]
+    folders = remove_dead(before=kill_users)
+    lines += [f"{folder}: removed" for folder in folders]
     for line in lines or ["Dead runs left nothing."]:
         console.print(Text(line), soft_wrap=True)
-    return 0 if is_whole else HarnessError.exit_code
+    code = 0 if is_whole else HarnessError.exit_code
+    answer(console, {"exit_code": code, "runtimes": sweeps, "folders": folders})
+    return code
 
 
 def salvage(folder: RunFolder) -> None:

@@ -14,11 +14,12 @@ from rich.console import Console
 from rich.text import Text
 
 from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.store import is_alive
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.lake.compaction import compact
-from splitbrain.spark_analysis.lake.ingest import Report, ingest_runs
+from splitbrain.spark_analysis.lake.ingest import ReadRun, Report, ingest_runs
 from splitbrain.spark_analysis.lake.opening import open_store
 from splitbrain.spark_analysis.lake.snapshot import clean
 from splitbrain.spark_analysis.lake.sources import find_runs
@@ -54,22 +55,26 @@ def ingest(work: LakeWork, console: Console) -> int:
     check_lake(work.lake)
     runs = [run for folder in work.folders for run in _runs_of(folder)]
     lines: list[str] = []
+    told: dict[str, object] = {"lake": work.lake}
     code = 0
     with _one_sentence(work.lake), open_store(work.lake) as store:
         if work.folders:
             report = _ingest(store, runs)
             code = HarnessError.exit_code if report.refused else 0
             lines += _lines(report, work.lake)
+            told["ingested"] = _as_data(report)
         elif next(iter(store.files("commits")), None) is None:
             next_step = "Name the one that is meant, or ingest runs first"
             raise UsageError(f"there is no lake in {work.lake}", next_step)
         if work.compact:
             made = compact(store)
+            told["compacted"] = made
             files = f"{counted(made.files_before, 'file')} are now {made.files_after:,}"
             done = f"Compacted {counted(made.runs, 'run')}: {files}."
             lines.append(done if made.runs else "Nothing to compact.")
         if work.clean:
             removed = clean(store)
+            told["removed"] = removed
             lines.append(
                 f"Removed {counted(removed.files, 'file')} ({removed.size_bytes:,} bytes) and "
                 f"{counted(removed.commits, 'commit')} that count for nothing any more; "
@@ -77,7 +82,23 @@ def ingest(work: LakeWork, console: Console) -> int:
             )
     for line in lines:
         console.print(Text(line), soft_wrap=True)
+    answer(console, {"exit_code": code, **told})
     return code
+
+
+def _as_data(report: Report) -> dict[str, object]:
+    def folders(runs: Sequence[ReadRun]) -> list[dict[str, object]]:
+        return [
+            {"folder": run.folder, "state": run.state, "damage": list(run.damage)} for run in runs
+        ]
+
+    return {
+        "new": folders(report.new),
+        "changed": folders(report.changed),
+        "unchanged": report.unchanged,
+        "copies": report.copies,
+        "refused": report.refused,
+    }
 
 
 def ingest_after(runs: Sequence[Path], lake: str, console: Console) -> None:

@@ -1,5 +1,5 @@
 """Starts the command line: ``python -m splitbrain.harness.cli``."""
 
-from splitbrain.harness.cli.main import main
+from splitbrain.harness.cli.entry import start
 
-main()
+start()

@@ -11,9 +11,18 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.harness.campaign.shrinking.options import ShrinkOptions
 from splitbrain.harness.campaign.sweep.options import SimOptions
-from splitbrain.harness.cli.command_app import Repeatable, Whole, app
+from splitbrain.harness.cli.command_app import (
+    MANY_RUNS,
+    SETUP,
+    Json,
+    Repeatable,
+    Whole,
+    app,
+    command,
+)
 from splitbrain.harness.cli.record_options import (
     PatchFiles,
     pairs_of,
@@ -24,19 +33,32 @@ from splitbrain.harness.console.standard_streams import output as standard_outpu
 from splitbrain.history.spark_extra import require_spark
 
 
-@app.command(name="sim")
+@command(
+    "sim",
+    MANY_RUNS,
+    "sim --seeds 0:1000 --jobs 2",
+    "sim --seed 1 --bug prior-epoch-commit",
+    "sim --scenario edited.json",
+    "sim --like runs/latest",
+)
 @with_records()
-def sim_command(options: SimOptions, *, patch: PatchFiles = None) -> int:
+def sim_command(options: SimOptions, *, json: Json = False, patch: PatchFiles = None) -> int:
     """Sweep seeds through an exact simulation: each draws its own world, load and faults."""
     start_patched(patch)
     from splitbrain.harness.campaign.sweep.command import run_sim
 
-    return run_sim(options, standard_output())
+    return run_sim(options, standard_output(as_json=json))
 
 
-@app.command(name="shrink")
+@command(
+    "shrink",
+    MANY_RUNS,
+    "shrink runs/latest",
+    "shrink runs/latest --save-test tests/regressions/test_found.py",
+    "shrink runs/latest --tries 6 --at-least 2 --time-limit 30m",
+)
 @with_records()
-def shrink_command(options: ShrinkOptions, *, patch: PatchFiles = None) -> int:
+def shrink_command(options: ShrinkOptions, *, json: Json = False, patch: PatchFiles = None) -> int:
     """Make a run that failed as small as it can be while it fails in the same way.
 
     A simulated run is shrunk exactly. In containers smaller plans are run, several times each; what
@@ -45,10 +67,15 @@ def shrink_command(options: ShrinkOptions, *, patch: PatchFiles = None) -> int:
     start_patched(patch)
     from splitbrain.harness.campaign.shrinking.command import shrink
 
-    return shrink(options, standard_output())
+    return shrink(options, standard_output(as_json=json))
 
 
-@app.command(name="suite")
+@command(
+    "suite",
+    MANY_RUNS,
+    "suite bench/suites/nightly.toml --time-budget 45m",
+    "suite bench/suites/nightly.toml --report-only",
+)
 def suite_command(
     file: Path | None = None,
     *,
@@ -59,18 +86,20 @@ def suite_command(
     report_only: bool = False,
     runs_folder: Path = Path("runs"),
     ledger: Path | None = None,
+    json: Json = False,
 ) -> int:
     """Run a matrix of tests, one night at a time; goes on with a night that was cut short.
 
     Args:
         file: Suite file (.toml); with --report-only it may be left out.
-        time_budget: What the night may take: 90, 90s, 45m or 8h; by default what the file says.
+        time_budget: What the night may take, such as 45m or 1h30m; by default what the file says.
         jobs: Runs at the same time; by default what the file says.
         night_seed: Draw fresh seeds from this, to repeat a night; drawn and printed if not given.
         fresh: Begin a new night although the last one is not over.
         report_only: Print what the ledger says of the last night and of all; run nothing.
         runs_folder: Where the nights' folders are made, below suites/.
         ledger: The ledger; by default ledger.jsonl in the folder of runs.
+        json: Print the answer as one line of JSON; everything else goes to standard error.
     """
     from splitbrain.harness.campaign.suite.command import SuiteOptions, report, run_suite
 
@@ -83,19 +112,24 @@ def suite_command(
         fresh=fresh,
     )
     if report_only:
-        return report(file, options, standard_output())
+        return report(file, options, standard_output(as_json=json))
     if file is None:
         raise UsageError("no suite file is named", "Name one, such as bench/suites/nightly.toml")
-    return run_suite(file, options, standard_output())
+    return run_suite(file, options, standard_output(as_json=json))
 
 
-@app.command(name="nightly")
+@command(
+    "nightly",
+    MANY_RUNS,
+    "nightly nightly.toml --time-budget 8h",
+)
 def nightly_command(
     file: Path,
     *,
     time_budget: str | None = None,
     fresh: bool = False,
     runs_folder: Path = Path("runs"),
+    json: Json = False,
 ) -> int:
     """Run a suite's night, put its runs into a lake and hold them against a policy: one answer.
 
@@ -103,18 +137,25 @@ def nightly_command(
 
     Args:
         file: Nightly file (.toml); docs/nightly.md says what may stand in it.
-        time_budget: What all of it may take: 90, 90s, 45m or 8h; by default what the file says.
+        time_budget: What all of it may take, such as 45m or 8h; by default what the file says.
         fresh: Begin a new night although the last one is not over.
         runs_folder: Where the nights' folders are made, below suites/ and nightly/.
+        json: Print the answer as one line of JSON; everything else goes to standard error.
     """
     require_spark("A night's lake")
     from splitbrain.harness.campaign.nightly.command import NightlyOptions, run_nightly
 
     options = NightlyOptions(runs_folder=runs_folder, time_budget=time_budget, fresh=fresh)
-    return run_nightly(file, options, standard_output())
+    return run_nightly(file, options, standard_output(as_json=json))
 
 
-@app.command(name="gate")
+@command(
+    "gate",
+    MANY_RUNS,
+    "gate runs --policy policy.toml --tier pull-request --output gate",
+    "gate runs/ledger.jsonl --policy policy.toml --baseline main:gate.json",
+    "gate --policy policy.toml --self-test",
+)
 def gate_command(
     *runs: str,
     policy: Path,
@@ -149,15 +190,24 @@ def gate_command(
     return run_gate(runs, options, standard_output())
 
 
-@app.command(name="clean")
-def clean_command() -> int:
+@command(
+    "clean",
+    SETUP,
+    "clean",
+)
+def clean_command(*, json: Json = False) -> int:
     """Remove what dead runs left behind: containers, networks, volumes. Living runs are spared."""
     from splitbrain.harness.campaign.cleaning import clean
 
-    return clean(standard_output())
+    return clean(standard_output(as_json=json))
 
 
-@app.command(name="systems")
+@command(
+    "systems",
+    SETUP,
+    "systems",
+    "systems check my_store.py:Store --runtime local",
+)
 def systems_command(
     action: str | None = None,
     name: str | None = None,
@@ -202,21 +252,32 @@ def systems_command(
     )
 
 
-@app.command(name="new-system")
-def new_system_command(name: str, *, folder: Path = Path()) -> int:
+@command(
+    "new-system",
+    SETUP,
+    "new-system my-store --folder systems",
+)
+def new_system_command(name: str, *, folder: Path = Path(), json: Json = False) -> int:
     """Write a folder with a system of one's own that runs as it is, to be changed part by part.
 
     Args:
         name: Name of the system, such as my-store.
         folder: Where the folder of that name is made.
+        json: Print the answer as one line of JSON; everything else goes to standard error.
     """
     from splitbrain.harness.cli.new_system import write_system
 
-    return write_system(name, folder, standard_output())
+    return write_system(name, folder, standard_output(as_json=json))
 
 
-@app.command(name="explain")
-def explain_command(*name: Annotated[str, Parameter(negative="")]) -> int:
+@command(
+    "explain",
+    SETUP,
+    "explain INV-09",
+    "explain stale read",
+    "explain faults",
+)
+def explain_command(*name: Annotated[str, Parameter(negative="")], json: Json = False) -> int:
     """Explain an invariant, checker, fault, anomaly, exit code, verdict or planted bug by its name.
 
     Tells what it says, why it matters, how it breaks, what to do next, and its source. Without a
@@ -225,13 +286,33 @@ def explain_command(*name: Annotated[str, Parameter(negative="")]) -> int:
     Args:
         name: Such as INV-09, lost-commits, isolate-leader-8s, 64, or stale read; or a group, such
             as invariants.
+        json: Print the answer as one line of JSON; everything else goes to standard error.
     """
     from splitbrain.harness.cli.explain import explain
 
-    return explain(name, standard_output())
+    return explain(name, standard_output(as_json=json))
 
 
-@app.command(name="doctor")
+@command("help", SETUP, "help", "help sim")
+def help_command(name: Annotated[str | None, Parameter(name="command")] = None) -> int:
+    """Show what there is, or what one command takes.
+
+    Args:
+        name: Command to be shown; without one, all of them.
+    """
+    names = [each for each in app if not each.startswith("-")]
+    if name is not None and name not in names:
+        raise UsageError(f"there is no command {name!r}", or_nearest(name, names, "commands"))
+    app.help_print([] if name is None else [name])
+    return 0
+
+
+@command(
+    "doctor",
+    SETUP,
+    "doctor",
+    "doctor --json",
+)
 def doctor_command(
     *, json: bool = False, spark: bool = False, runs_folder: Path = Path("runs")
 ) -> int:

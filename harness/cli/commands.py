@@ -7,7 +7,7 @@ and the clients' operations, not the kernel's timing, so a failure may not come 
 
 import shlex
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +30,20 @@ from splitbrain.harness.campaign.replaying.verdicts import (
     INTERRUPTED,
     ReplayVerdict,
     recorded_verdict,
+    replay_answer,
     replay_lines,
     verdict_of,
 )
 from splitbrain.harness.cli.session import Session, judging_session
 from splitbrain.harness.console.console_lines import say
+from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.console.waiting import During, Waiting, unseen
 from splitbrain.harness.folder.results import (
     EXIT_HARNESS_FAILED,
     EXIT_UNKNOWN,
     EXIT_VALID,
     Results,
+    counted,
     worst,
 )
 from splitbrain.harness.folder.store import drop_data, find_run
@@ -61,6 +64,8 @@ class Judged(msgspec.Struct, frozen=True):
     interrupted: bool = False
     #: Verdict by which a replay is compared.
     verdict: ReplayVerdict = INTERRUPTED
+    #: None: it was not judged.
+    results: Results | None = None
 
 
 def run_once(options: TestOptions, console: Console, *, analyze: bool | None) -> Judged:
@@ -100,7 +105,54 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
             results = judge_outcome(outcome, session, analyze=with_spark)
     if results.exit_code == EXIT_VALID and not options.keep_data:
         drop_data(outcome.folder)
-    return Judged(results.exit_code, results.interrupted, verdict_of(results))
+    return Judged(results.exit_code, results.interrupted, verdict_of(results), results)
+
+
+def run_seeds(options: TestOptions, seeds: range, console: Console, *, analyze: bool | None) -> int:
+    """Run a test with each of some seeds, one after the other; return the worst exit code.
+
+    An interrupted run is the last one. As JSON the answer has the results of each.
+
+    Raises:
+        HarnessError: as ``run_once``; what the runs before it came to has been told by then.
+    """
+    if len(seeds) == 1:
+        only = run_once(options, console, analyze=analyze)
+        answer(console, {"exit_code": only.exit_code, "runs": _results([only])})
+        return only.exit_code
+    judged: dict[int, Judged] = {}
+    try:
+        for seed in seeds:
+            say(console, f"seed {seed}, {len(judged) + 1} of {len(seeds):,}", "bold")
+            experiment = msgspec.structs.replace(options.experiment, seed=seed)
+            one = msgspec.structs.replace(options, experiment=experiment)
+            judged[seed] = run_once(one, console, analyze=analyze)
+            if judged[seed].interrupted:
+                break
+    finally:
+        if judged:
+            say(console, _seeds_line(judged, len(seeds)), "bold")
+    code = worst([each.exit_code for each in judged.values()])
+    answer(console, {"exit_code": code, "runs": _results(judged.values())})
+    return code
+
+
+def _results(judged: Iterable[Judged]) -> list[Results]:
+    return [each.results for each in judged if each.results is not None]
+
+
+def _seeds_line(judged: Mapping[int, Judged], wanted: int) -> str:
+    """Return how many seeds came to each verdict, and which of them are not valid."""
+    by_verdict: dict[str, list[str]] = {}
+    for seed, each in judged.items():
+        by_verdict.setdefault(each.verdict.text, []).append(str(seed))
+    left = wanted - len(judged)
+    parts = [
+        f"{len(found):,} {verdict}" + ("" if verdict == "valid" else f": {', '.join(found)}")
+        for verdict, found in sorted(by_verdict.items())
+    ]
+    parts += [f"{left:,} not run"] if left else []
+    return f"{counted(wanted, 'seed')}: {'; '.join(parts)}."
 
 
 def ready_run(
@@ -217,13 +269,14 @@ def analyze(runs: Sequence[Path], console: Console) -> int:
     """
     # All are looked at before the first is worked on, which takes a while.
     folders = [find_run(run) for run in runs]
-    codes: list[int] = []
+    made: list[Results] = []
     for folder in folders:
-        results = _analyze(folder, console)
-        codes.append(results.exit_code)
-        if results.interrupted:
+        made.append(_analyze(folder, console))
+        if made[-1].interrupted:
             break
-    return worst(codes)
+    code = worst([results.exit_code for results in made])
+    answer(console, {"exit_code": code, "runs": made})
+    return code
 
 
 def _analyze(folder: RunFolder, console: Console) -> Results:
@@ -281,4 +334,5 @@ def _by_plan(folder: RunFolder, console: Console, options: ReplayOptions) -> int
             break
     for line in replay_lines(recorded, verdicts, options.times):
         say(console, line)
+    answer(console, replay_answer(recorded, verdicts, codes))
     return worst(codes)

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from splitbrain.contracts.explanation import Explanation
 from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.report.explanations import (
     GROUPS,
     PARTS,
@@ -26,21 +27,27 @@ _DEEP: Final = "    "
 def explain(words: Sequence[str], console: Console) -> int:
     """Explain what is named so, or list what can be explained; returns the exit code.
 
+    The answer in JSON is the explanations by their groups, whichever was asked for.
+
     Raises:
         UsageError: nothing has this name.
     """
     name = " ".join(words)
     catalogue = explained()
+    found: Catalogue = {}
     if not name:
-        _print_list(catalogue, console)
-        return 0
-    if group := group_named(name):
-        _print_group(catalogue[group], console)
-        return 0
-    for number, (found_in, thing) in enumerate(find(name, catalogue)):
-        if number:
-            console.print()
-        _print_thing(found_in, thing, console)
+        found = catalogue
+        _print_list(found, console)
+    elif group := group_named(name):
+        found = {group: catalogue[group]}
+        _print_group(found[group], console)
+    else:
+        for group, thing in find(name, catalogue):
+            if found:
+                console.print()
+            _print_thing(group, thing, console)
+            found = {**found, group: [*found.get(group, ()), thing]}
+    answer(console, found)
     return 0
 
 

@@ -9,14 +9,19 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.harness.cli.command_app import app
+from splitbrain.harness.cli.command_app import TABLES, Json, command
 from splitbrain.harness.console.standard_streams import output
 from splitbrain.history.spark_extra import require_spark
 
 _LAKE = "runs/lake"
 
 
-@app.command(name="analyze")
+@command(
+    "analyze",
+    TABLES,
+    "analyze runs/latest",
+    "analyze --lake runs/lake --report across --since 2026-11-21",
+)
 def analyze_command(
     run: Path | None = None,
     *more: Annotated[Path, Parameter(negative="")],
@@ -24,6 +29,7 @@ def analyze_command(
     report: Path | None = None,
     since: str | None = None,
     parts: Annotated[bool, Parameter(negative="")] = False,
+    json: Json = False,
 ) -> int:
     """Run the Spark analysis of run folders again, or look at all runs of a lake together.
 
@@ -39,8 +45,10 @@ def analyze_command(
         parts: For histories that no longer fit one process: have Spark's workers judge
             linearizability part by part, key after key, and nothing else. Ends with 0 valid, 1
             invalid, 2 unknown.
+        json: Print the answer as one line of JSON; everything else goes to standard error.
     """
     require_spark("An analysis")
+    console = output(as_json=json)
     from splitbrain.harness.campaign.lake import check_lake, ingest_after
     from splitbrain.harness.cli.commands import analyze
 
@@ -55,7 +63,7 @@ def analyze_command(
             raise UsageError(
                 "--parts judges run folders, and nothing else", "Name run folders, without a lake"
             )
-        return judge_parts((run, *more), output())
+        return judge_parts((run, *more), console)
     if report is None and since is not None:
         raise UsageError("--since says nothing without --report", "Name a folder with --report")
     if report is not None and lake is None:
@@ -64,23 +72,29 @@ def analyze_command(
         check_lake(lake)
     code = 0
     if run is not None:
-        code = analyze((run, *more), output())
+        code = analyze((run, *more), console)
         if lake is not None:
-            ingest_after((run, *more), lake, output())
+            ingest_after((run, *more), lake, console)
     if report is not None and lake is not None:
         from splitbrain.harness.report.across.command import look_across
 
-        look_across(lake, since, report, output())
+        look_across(lake, since, report, console)
     return code
 
 
-@app.command(name="ingest")
+@command(
+    "ingest",
+    TABLES,
+    "ingest runs --lake runs/lake",
+    "ingest --compact --clean",
+)
 def ingest_command(
     folder: Path | None = None,
     *more: Annotated[Path, Parameter(negative="")],
     lake: str = _LAKE,
     compact: Annotated[bool, Parameter(negative="")] = False,
     clean: Annotated[bool, Parameter(negative="")] = False,
+    json: Json = False,
 ) -> int:
     """Put runs into a lake: Parquet tables of any number of runs, for Spark and others.
 
@@ -95,11 +109,13 @@ def ingest_command(
             s3a://bucket/lake.
         compact: Then merge small files into large ones, so that queries over many runs are fast.
         clean: Then remove what aborted ingests and superseded runs left, if it is older than a day.
+        json: Print the answer as one line of JSON; everything else goes to standard error.
     """
     require_spark("A lake")
+    console = output(as_json=json)
     from splitbrain.harness.campaign.lake import LakeWork, ingest
 
     folders = () if folder is None else (folder, *more)
     if not (folders or compact or clean):
         raise UsageError("no folder is named", "Name a run folder, or a folder with runs below it")
-    return ingest(LakeWork(folders, lake, compact=compact, clean=clean), output())
+    return ingest(LakeWork(folders, lake, compact=compact, clean=clean), console)

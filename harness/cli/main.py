@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from splitbrain.harness.cli import campaign_commands, lake_commands, run_commands
 from splitbrain.harness.cli.command_app import app
 from splitbrain.harness.cli.command_end import exit_code_of
-from splitbrain.harness.console.standard_streams import finish_output, prepare_streams
+from splitbrain.harness.console.console_lines import say
+from splitbrain.harness.console.standard_streams import errors, finish_output, prepare_streams
+from splitbrain.harness.folder.tool_version import other_tool
+from splitbrain.history.reproduce_line import without_comment
 
 #: Importing them has added their commands.
 COMMAND_MODULES = (run_commands, campaign_commands, lake_commands)
@@ -24,7 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code; prints one sentence for any error."""
+    """Run one command line and return its exit code; prints one sentence for any error.
+
+    A line that reproduces a failure may end in a comment, which not every shell takes away; another
+    splitbrain in it than this one is told.
+    """
+    arguments, made_by = without_comment(arguments)
+    for line in other_tool(made_by):
+        say(errors(), line)
     return exit_code_of(
         lambda: app(
             list(arguments), exit_on_error=False, print_error=False, result_action="return_value"

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.console.console_lines import say
+from splitbrain.harness.console.standard_streams import answer
 from splitbrain.plugins.files import hides_module
 from splitbrain.systems.registry import names
 
@@ -68,4 +69,5 @@ def write_system(name: str, folder: Path, console: Console) -> int:
         "docs/your-system.md says what an adapter must and can do.",
     ):
         say(console, line)
+    answer(console, {"folder": place, "files": list(files), "system": system})
     return 0

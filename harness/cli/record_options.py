@@ -21,9 +21,18 @@ from cyclopts import Parameter
 
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import UsageError
-from splitbrain.harness.cli.command_app import Number, Repeatable, Whole
+from splitbrain.harness.cli.command_app import (
+    Number,
+    Repeatable,
+    Seconds,
+    Seeds,
+    Whole,
+    heading_of_options,
+)
 from splitbrain.history.options import OptionField, check_numbers, options_of
 
+#: Fields that are one seed, or some.
+_SEEDS = ("seed", "seeds")
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
@@ -32,16 +41,21 @@ def with_records(**usual: Any) -> Callable[[Callable[..., int]], Callable[..., i
     """Have a command take the fields of its records as options.
 
     ``usual`` are values of fields that their record gives none, or none that a command takes; a
-    function is called where the option is not given, and its value is not shown before.
+    function is called where the option is not given, and its value is not shown before. A parameter
+    of type ``range`` is no option: it gets all the seeds that the command line names, the first of
+    which is the record's.
     """
 
     def decorated(command: Callable[..., int]) -> Callable[..., int]:
         hints = get_type_hints(command, include_extras=True)
         records: dict[str, dict[str, OptionField]] = {}
         shown: list[inspect.Parameter] = []
+        seeds: str | None = None
         for parameter in inspect.signature(command).parameters.values():
             hint = hints[parameter.name]
-            if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+            if hint is range:
+                seeds = parameter.name
+            elif isinstance(hint, type) and issubclass(hint, msgspec.Struct):
                 records[parameter.name] = {field.name: field for field in options_of(hint)}
                 shown += [_parameter(field, usual) for field in options_of(hint)]
             else:
@@ -50,6 +64,7 @@ def with_records(**usual: Any) -> Callable[[Callable[..., int]], Callable[..., i
         @functools.wraps(command)
         def parsed(*arguments: Any, **options: Any) -> int:
             given = signature.bind(*arguments, **options).arguments
+            named = given.get("seed")
             for name, fields in records.items():
                 values = {
                     field.name: _read(field, given.pop(field.name))
@@ -60,6 +75,9 @@ def with_records(**usual: Any) -> Callable[[Callable[..., int]], Callable[..., i
                     values[field] = usual[field]() if callable(usual[field]) else usual[field]
                 given[name] = hints[name](**values)
                 check_numbers(given[name])
+                if seeds is not None and "seed" in fields:
+                    first = given[name].seed
+                    given[seeds] = named or range(first, first + 1)
             return command(**given)
 
         # Those that are given by their place come first.
@@ -76,18 +94,29 @@ def with_records(**usual: Any) -> Callable[[Callable[..., int]], Callable[..., i
 def _parameter(field: OptionField, usual: dict[str, Any]) -> inspect.Parameter:
     """Return the field as the parser is to see it."""
     default, hint, how = usual.get(field.name, field.default), field.type, None
+    names: tuple[str, ...] | None = (field.flag,)
     if field.is_repeatable:
         default, hint, how = None, list[str] | None, Repeatable
+    elif field.name in _SEEDS:
+        hint, how, names = range | None, Seeds, ("--seed", "--seeds")
+    elif field.is_duration:
+        how = Seconds
     elif (number := {int, float} & {hint, *get_args(hint)}) and bool not in number:
         how = Whole if int in number else Number
-    flag = None if field.option.is_positional else field.flag
-    names = Parameter(name=flag, help=field.option.help)
+    if field.option.is_positional:
+        names = None
     if default is msgspec.NODEFAULT:
         default = inspect.Parameter.empty
     elif callable(default):
         default = None
     kind = _POSITIONAL if field.option.is_positional else _KEYWORD
-    annotation = Annotated[(hint, names, *([how] if how else []))]
+    more: dict[str, Any] = {}
+    if field.option.group:
+        more["group"] = heading_of_options(field.option.group)
+    if get_origin(field.type) is dict:
+        more["metavar"] = "NAME=VALUE"
+    shown = Parameter(name=names, help=field.option.help, **more)
+    annotation = Annotated[(hint, shown, *([how] if how else []))]
     return inspect.Parameter(field.name, kind, default=default, annotation=annotation)
 
 
@@ -97,6 +126,8 @@ def _read(field: OptionField, value: Any) -> Any:
         from splitbrain.systems.registry import admitted
 
         return admitted(value)
+    if field.name == "seed" and isinstance(value, range):
+        return value.start
     if not field.is_repeatable:
         return value
     return tuple(value or ()) if get_origin(field.type) is tuple else pairs_of(field.flag, value)
@@ -122,6 +153,8 @@ PatchFiles = Annotated[
         name="--patch",
         negative="",
         consume_multiple=False,
+        group=heading_of_options("System"),
+        metavar="FILE",
         help="Unified diff of splitbrain's own source, applied in memory to this command and its "
         "nodes: a bug or a mend to try; repeatable.",
     ),

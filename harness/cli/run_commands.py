@@ -6,20 +6,24 @@ needs it, so that a wrong option is answered at once. Source: design, section 6.
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+from rich.console import Console
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.contracts.trial import TrialOptions
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
-from splitbrain.harness.cli.command_app import Whole, app
+from splitbrain.harness.cli.command_app import ONE_RUN, Json, OfHistories, OfResults, Whole, command
 from splitbrain.harness.cli.command_end import EXIT_BAD_USAGE
 from splitbrain.harness.cli.record_options import PatchFiles, start_patched, with_records
 from splitbrain.harness.console.standard_streams import output
 from splitbrain.history.errors import HistoryError
+
+if TYPE_CHECKING:
+    from splitbrain.harness.run.options import TestOptions
 
 _MODEL = "cas-register"
 
@@ -31,14 +35,24 @@ def _drawn_seed() -> int:
     return secrets.randbelow(1_000_000)
 
 
-@app.command(name="test")
+@command(
+    "test",
+    ONE_RUN,
+    "test --runtime simulated --seed 1",
+    "test --nemesis partition:leader,kill --time-limit 1m --seeds 0:3",
+    "test --nemesis isolate-leader --bug stale-leader-reads --runtime local",
+    "test --nemesis plan.toml --dry-run",
+)
 @with_records(system=DEFAULT_SYSTEM, seed=_drawn_seed)
 def run_test_command(  # noqa: D417 - the fields of records describe themselves
     experiment: Experiment,
+    seeds: range,
     *,
-    runs_folder: Path = Path("runs"),
-    keep_data: bool = False,
-    analyze: bool | None = None,
+    runs_folder: Annotated[Path, OfResults] = Path("runs"),
+    keep_data: Annotated[bool, OfResults] = False,
+    analyze: Annotated[bool | None, OfResults] = None,
+    dry_run: Annotated[bool, OfResults, Parameter(negative="")] = False,
+    json: Json = False,
     patch: PatchFiles = None,
 ) -> int:
     """Run a system under load and faults, and judge what clients saw.
@@ -47,23 +61,44 @@ def run_test_command(  # noqa: D417 - the fields of records describe themselves
         runs_folder: Where run folders are made.
         keep_data: Keep the nodes' data folders also when the verdict is valid.
         analyze: Run the Spark analysis after the run; by default unless it is a simulated one.
+        dry_run: Show the schedule that would be run, and end; needs no engine.
     """
     start_patched(patch)
-    from splitbrain.harness.cli.commands import run_once
     from splitbrain.harness.run.options import TestOptions
 
     options = TestOptions(experiment=experiment, runs_folder=runs_folder, keep_data=keep_data)
-    return run_once(options, output(), analyze=analyze).exit_code
+    console = output(as_json=json)
+    return _run_seeds(options, seeds, console, analyze=analyze, dry_run=dry_run)
 
 
-@app.command(name="try")
+def _run_seeds(
+    options: "TestOptions", seeds: range, console: Console, *, analyze: bool | None, dry_run: bool
+) -> int:
+    if dry_run:
+        from splitbrain.harness.cli.dry_run import show_schedules
+
+        return show_schedules(options, seeds, console)
+    from splitbrain.harness.cli.commands import run_seeds
+
+    return run_seeds(options, seeds, console, analyze=analyze)
+
+
+@command(
+    "try",
+    ONE_RUN,
+    "try compose.yaml --port store:6379 --driver redis",
+    "try compose.yaml --port web:8080 --driver http --nemesis kill:web --time-limit 45s",
+)
 @with_records(seed=_drawn_seed)
 def try_command(  # noqa: D417 - the fields of records describe themselves
     options: TrialOptions,
+    seeds: range,
     *,
-    runs_folder: Path = Path("runs"),
-    keep_data: bool = False,
-    analyze: bool | None = None,
+    runs_folder: Annotated[Path, OfResults] = Path("runs"),
+    keep_data: Annotated[bool, OfResults] = False,
+    analyze: Annotated[bool | None, OfResults] = None,
+    dry_run: Annotated[bool, OfResults, Parameter(negative="")] = False,
+    json: Json = False,
 ) -> int:
     """Run the services of a compose file under load and faults, without an adapter of your own.
 
@@ -71,31 +106,36 @@ def try_command(  # noqa: D417 - the fields of records describe themselves
         runs_folder: Where run folders are made.
         keep_data: Keep the nodes' data folders also when the verdict is valid.
         analyze: Run the Spark analysis after the run.
+        dry_run: Show the schedule that would be run, and end; needs no engine.
     """
-    from splitbrain.harness.cli.commands import run_once
     from splitbrain.harness.console.console_lines import say
     from splitbrain.harness.run.options import TestOptions
     from splitbrain.systems.trial import tried
 
     experiment, sentences = tried(options)
-    console = output()
+    console = output(as_json=json)
     for sentence in sentences:
         say(console, sentence)
     test = TestOptions(experiment=experiment, runs_folder=runs_folder, keep_data=keep_data)
-    return run_once(test, console, analyze=analyze).exit_code
+    return _run_seeds(test, seeds, console, analyze=analyze, dry_run=dry_run)
 
 
-@app.command(name="check")
+@command(
+    "check",
+    ONE_RUN,
+    "check runs/latest",
+    "check history.edn --model cas-register --report page.html",
+)
 def check_command(
     path: Path,
     *,
-    model: str | None = None,
-    history_format: Annotated[str | None, Parameter(name="--format")] = None,
-    skip_broken: bool = False,
-    report: Path | None = None,
-    jobs: Annotated[int | None, Whole] = None,
-    json: bool = False,
-    analyze: bool | None = None,
+    model: Annotated[str | None, OfHistories] = None,
+    history_format: Annotated[str | None, OfHistories, Parameter(name="--format")] = None,
+    skip_broken: Annotated[bool, OfHistories] = False,
+    report: Annotated[Path | None, OfHistories] = None,
+    jobs: Annotated[int | None, OfHistories, Whole] = None,
+    json: Annotated[bool, OfResults] = False,
+    analyze: Annotated[bool | None, OfResults] = None,
 ) -> int:
     """Judge a run folder, finished or dead, or a bare history of any origin.
 
@@ -170,9 +210,15 @@ def _require_model(model: str) -> None:
     history_checker(model)
 
 
-@app.command(name="replay")
+@command(
+    "replay",
+    ONE_RUN,
+    "replay runs/latest --times 5",
+    "replay runs/latest --trace --from-step 900 --until-step 950",
+    "replay --scenario scenario.json",
+)
 @with_records()
-def replay_command(options: ReplayOptions, *, patch: PatchFiles = None) -> int:
+def replay_command(options: ReplayOptions, *, json: Json = False, patch: PatchFiles = None) -> int:
     """Run a recorded plan again: the same operations and the same schedule.
 
     A simulated run is replayed exactly, step by step, and must come to the same.
@@ -180,4 +226,4 @@ def replay_command(options: ReplayOptions, *, patch: PatchFiles = None) -> int:
     start_patched(patch)
     from splitbrain.harness.cli.commands import replay
 
-    return replay(options, output())
+    return replay(options, output(as_json=json))

@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 from typing import TextIO
 
+import msgspec
 from rich.console import Console
 
 _DESCRIPTORS = 3
@@ -17,15 +18,33 @@ _DESCRIPTORS = 3
 class LastingConsole(Console):
     """A console that falls silent when its reader has gone; the command goes on to its end."""
 
+    #: Whether the answer goes out as JSON, and this console's words beside it.
+    is_beside_json = False
+
     def on_broken_pipe(self) -> None:
         """Say nothing more; the library would end the process with the code of a violation."""
         self.quiet = True
         forget_output()
 
 
-def output() -> Console:
-    """Where a command tells what it does."""
-    return LastingConsole()
+def output(*, as_json: bool = False) -> Console:
+    """Where a command tells what it does; beside JSON nothing may stand on standard output."""
+    console = LastingConsole(stderr=as_json)
+    console.is_beside_json = as_json
+    return console
+
+
+def answer(console: Console, record: object) -> None:
+    """Write the answer of a command as one line of JSON, where its user asked for that."""
+    from splitbrain.history.identity import stand_in
+
+    if isinstance(console, LastingConsole) and console.is_beside_json:
+        write_bytes(msgspec.json.encode(record, enc_hook=stand_in) + b"\n")
+
+
+def errors() -> Console:
+    """Where a command tells what belongs to no result."""
+    return Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
 
 
 def prepare_streams() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from splitbrain.checker.anomalies.account import account_of, headline_of
+from splitbrain.checker.anomalies.account import account_of, headline_of, rank_of_result
 from splitbrain.checker.findings import counted
 from splitbrain.checker.verdict import ALLOWED, CheckResult, Verdict
 from splitbrain.harness.folder.atomic_file import write_atomically
@@ -235,6 +235,9 @@ def leading_sentence(results: Results) -> str:
         if headline == "UNKNOWN":
             # A gap in the record is why the others are unknown, or tells more than they do.
             found.sort(key=lambda result: result.checker != RECORD_CHECKER)
+        else:
+            # A lost write explains the stale reads that another checker found first.
+            found.sort(key=rank_of_result)
         if found and found[0].checker == NODE_CHECKER:
             # Its last words, and where they stand, are at the end.
             return found[0].reason

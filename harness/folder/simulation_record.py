@@ -13,6 +13,7 @@ from splitbrain.contracts.scenario import Violation
 from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
 from splitbrain.harness.folder.tool_version import tool_commit, tool_version
 from splitbrain.history.json_problems import in_words
+from splitbrain.history.reproduce_line import tool_words
 from splitbrain.history.run_folder import RunFolder
 
 #: Version of the file's form.
@@ -49,6 +50,8 @@ class SimulationRecord(msgspec.Struct, frozen=True, kw_only=True):
     shrunk_from: str | None = None
     #: The run in containers to which its schedule is near, as ``test/run``.
     like: str | None = None
+    #: Words of `splitbrain` that draw the same world; empty: only its scenario says all of it.
+    drawn_by: tuple[str, ...] = ()
     #: Whether no invariant watched.
     unwatched: bool = False
     python: str = ""
@@ -63,6 +66,7 @@ def record_of(
     *,
     untold: str | None = None,
     like: str | None = None,
+    drawn_by: tuple[str, ...] = (),
 ) -> SimulationRecord:
     """Return the record of an outcome, which may have been ``judged`` already."""
     return msgspec.structs.replace(
@@ -72,11 +76,17 @@ def record_of(
         untold=untold,
         shrunk_from=shrunk_from,
         like=like,
+        drawn_by=drawn_by,
         unwatched=outcome.scenario.unwatched,
         python=platform.python_version(),
         tool_version=tool_version(),
         tool_commit=tool_commit(),
     )
+
+
+def made_by(record: SimulationRecord) -> str:
+    """Return the splitbrain that made the run, as ``this_tool`` returned it there."""
+    return tool_words(record.tool_version, record.tool_commit)
 
 
 def encode_record(record: SimulationRecord) -> bytes:

@@ -1,8 +1,11 @@
 """This splitbrain's version, and the commit of the work tree it runs from."""
 
+import functools
 import subprocess
 from importlib import metadata
 from pathlib import Path
+
+from splitbrain.history.reproduce_line import is_other, tool_words
 
 _ROOT = Path(__file__).resolve().parents[2]
 _GIT_TIMEOUT_S = 5.0
@@ -31,3 +34,19 @@ def tool_commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return finished.stdout.strip() or None
+
+
+@functools.cache
+def this_tool() -> str:
+    """Return version and commit as one reads them, ``splitbrain 0.2.0, 4795ac6``."""
+    return tool_words(tool_version(), tool_commit())
+
+
+def other_tool(made_by: str | None) -> list[str]:
+    """Return a line where a run, a command line or a file was made by another splitbrain.
+
+    ``made_by`` is as ``this_tool`` returned it there; None: nobody says.
+    """
+    if made_by is None or not is_other(made_by, this_tool()):
+        return []
+    return [f"made by {made_by}; this is {this_tool()}, with which it may come out otherwise"]

@@ -1,6 +1,5 @@
 """Judgement of a bare history of any origin: events and a model, no run around them."""
 
-import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from splitbrain.harness.folder.results import (
     counted,
     exit_code,
 )
+from splitbrain.harness.folder.tool_version import this_tool
 from splitbrain.harness.judge.bare_judging import (
     JudgedHistory,
     is_large,
@@ -26,6 +26,7 @@ from splitbrain.history import importers
 from splitbrain.history.importers import LoadedHistory
 from splitbrain.history.opening import reading_within
 from splitbrain.history.records import PairedOperation
+from splitbrain.history.reproduce_line import line_of
 
 #: Broken lines listed in the reason.
 _LISTED_MAX = 5
@@ -154,6 +155,7 @@ def _left_out(loaded: LoadedHistory, provisional: Verdict) -> CheckResult:
 
 
 def _reproduce(path: Path, model: str, history_format: str | None, *, skip_broken: bool) -> str:
-    named = f" --format {history_format}" if history_format else ""
-    skipping = " --skip-broken" if skip_broken else ""
-    return f"splitbrain check {shlex.quote(str(path))} --model {model}{named}{skipping}"
+    words = ["splitbrain", "check", str(path.absolute()), "--model", model]
+    words += ["--format", history_format] if history_format else []
+    words += ["--skip-broken"] if skip_broken else []
+    return line_of(words, this_tool(), files=(path.name,))

@@ -16,8 +16,6 @@ import msgspec
 
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.verdict import CheckResult, Verdict, merge
-from splitbrain.contracts.errors import UsageError
-from splitbrain.contracts.experiment import Experiment
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.console.waiting import ANALYSING, JUDGING, During, unseen
 from splitbrain.harness.folder.ballast import Ballast
@@ -31,7 +29,6 @@ from splitbrain.harness.folder.results import (
     Results,
 )
 from splitbrain.harness.folder.simulation_record import INVARIANTS, invariants_result
-from splitbrain.harness.folder.tool_version import tool_version
 from splitbrain.harness.judge import node_health, record_health
 from splitbrain.harness.judge.analysis_process import AnalysisProcess
 from splitbrain.harness.judge.checking import check_all
@@ -42,6 +39,7 @@ from splitbrain.harness.judge.fault_notice import too_short
 from splitbrain.harness.judge.fault_results import fault_results, with_failovers, with_notices
 from splitbrain.harness.judge.judging_lock import exclusive
 from splitbrain.harness.judge.outcome_counts import acknowledged_epochs, outcome_counts
+from splitbrain.harness.judge.reproduction import line_of_run
 from splitbrain.harness.judge.simulated_outcomes import (
     how_the_world_ended,
     with_reasons_of_a_cut_run,
@@ -50,9 +48,8 @@ from splitbrain.harness.judge.vacuity import vacuous_reasons
 from splitbrain.harness.pool.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from splitbrain.history.course import LAST_PHASE
 from splitbrain.history.fault_windows import longest_unavailability_ns
-from splitbrain.history.plan import PLAN_FILE_ENDINGS, Plan, code_words, reproduce_command
-from splitbrain.systems.registry import system
-from splitbrain.workloads.workload import checkers_fitting, workload
+from splitbrain.history.plan import Plan
+from splitbrain.workloads.workload import checkers_fitting
 
 _NS_PER_MS = 1_000_000
 _INTERRUPTED = "interrupted"
@@ -222,48 +219,6 @@ def _own_checkers(record: RunRecord) -> Iterator[tuple[str, Callable[[RunRecord]
     yield RECORD_CHECKER, record_health.judge_record
 
 
-def _reproduce(record: RunRecord) -> str:
-    """Return the command that repeats the run.
-
-    A drawn world has no plan but its scenario. A simulated run of a plan file or a replay is
-    repeated from its own folder too: the file or the replayed run may be changed or gone.
-    """
-    root = shlex.quote(str(record.folder.root))
-    if record.plan is None:
-        return f"splitbrain check {root}"
-    plan = record.plan
-    leans = plan.replay_of is not None or Path(plan.experiment.nemesis).suffix in PLAN_FILE_ENDINGS
-    if record.is_drawn or (record.is_simulated and leans):
-        return shlex.join(["splitbrain", "replay", str(record.folder.root), *code_words(plan)])
-    return reproduce_command(plan, defaults_of(plan))
-
-
-def defaults_of(plan: Plan) -> Experiment | None:
-    """Return the defaults of ``splitbrain test``; another version may have had others: None."""
-    if plan.tool_version != tool_version():
-        return None
-    name = plan.experiment.system
-    return Experiment(
-        system=name,
-        workload_options=_workload_options(plan.workload),
-        state_machine=_state_machine(name),
-    )
-
-
-def _state_machine(name: str) -> str | None:
-    try:
-        return next(iter(system(name).state_machines), None)
-    except UsageError:
-        return None
-
-
-def _workload_options(name: str) -> dict[str, object]:
-    try:
-        return workload(name, seed=0, slots=1, readers=frozenset(), options={}).options()
-    except UsageError:
-        return {}  # a plan of another origin names all its options
-
-
 def _undecided(name: str) -> CheckResult:
     return CheckResult(name, Verdict.UNKNOWN, "Not decided: the judging of it crashed.")
 
@@ -309,7 +264,7 @@ def _assemble(
         epochs=tuple(sorted(epochs)),
         longest_unavailability_ms=None if gap is None else gap // _NS_PER_MS,
         run_folder=str(root),
-        reproduce=_reproduce(record),
+        reproduce=line_of_run(record),
         coverage=coverage,
         not_run={} if plan is None else plan.checkers_not_run,
         too_short=made("The lengths of the faults", lambda: too_short(record), dict[str, str]()),

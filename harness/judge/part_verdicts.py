@@ -19,6 +19,7 @@ from splitbrain.contracts.analysis.parts import PartCount, PartsAnswer, PartsReq
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.console.standard_streams import answer as tell
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.console.waiting import Waiting
 from splitbrain.harness.folder.manifest import damage
@@ -50,15 +51,19 @@ def judge_parts(runs: Sequence[Path], console: Console) -> int:
                 "Judge what is left of it with splitbrain check",
             )
     worst = Verdict.VALID
+    answers: dict[str, PartsAnswer] = {}
     waiting = Waiting(console)
     for folder, plan, named in zip(folders, plans, models, strict=True):
         with exclusive(folder.root, waiting.during, Stop()), waiting.during(JUDGING_PARTS):
             answer = _ask(folder, named)
+            answers[str(folder.root)] = answer
         allowed = _allowed(plan)
         for line in answer_lines(answer, allowed):
             console.print(Text(printable(line)), soft_wrap=True)
         worst = merge([worst, verdict_of(answer, allowed)])
-    return exit_code(worst, vacuous=False, harness_failed=False)
+    code = exit_code(worst, vacuous=False, harness_failed=False)
+    tell(console, {"exit_code": code, "runs": answers})
+    return code
 
 
 def verdict_of(answer: PartsAnswer, allowed: Mapping[str, str] | None = None) -> Verdict:

@@ -28,6 +28,7 @@ from splitbrain.harness.run.plan_choice import (
     notices_ms,
     noticing_of,
     plan_faults,
+    plan_file_of,
 )
 from splitbrain.history.options import check_numbers
 from splitbrain.history.plan import Noticing, sub_seeds, voters
@@ -57,6 +58,8 @@ class TestOptions(msgspec.Struct, frozen=True, kw_only=True):
     replay_of: str | None = None
     pinned: bool = False
     schedule: tuple[Fault, ...] | None = None
+    #: Content of the plan file that stands for the schedule; None: of the one that is named.
+    plan_file: str | None = None
 
 
 class PlannedTest(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,8 +159,10 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
     check_bugs(experiment.bugs, system)
     nodes = voters(experiment.nodes)
     seeds = sub_seeds(experiment.seed)
-    faults, draw = options.schedule, None
+    faults, draw, plan_file = options.schedule, None, options.plan_file
     if faults is None:
+        nemesis, plan_file = plan_file_of(experiment.nemesis)
+        experiment = msgspec.structs.replace(experiment, nemesis=nemesis)
         plan = partial(
             plan_faults,
             experiment.nemesis,
@@ -168,6 +173,7 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
             observers=tuple(system.observers(experiment)),
             notices_ms=notices_ms(system),
             names_leaders=system.names_leaders,
+            plan_file=plan_file,
         )
         faults, settings = plan(round(experiment.time_limit_s * 1000))
         draw = _faults_of(plan)
@@ -180,7 +186,7 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
     allowed_anomalies(system)
     observers = tuple(system.observers(experiment))
     return PlannedTest(
-        options=msgspec.structs.replace(options, experiment=experiment),
+        options=msgspec.structs.replace(options, experiment=experiment, plan_file=plan_file),
         system=system,
         workload=workload(
             experiment.workload or "",

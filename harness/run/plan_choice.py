@@ -14,6 +14,8 @@ from splitbrain.contracts.fault import US_PER_MS, Fault
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.system import System
+from splitbrain.harness.folder.scenario_text import SCENARIO_FILE
+from splitbrain.history.blobs import is_blob, unpack
 from splitbrain.history.plan import PLAN_FILE_ENDINGS, Noticing
 from splitbrain.nemesis.kinds import fault_kind, kind_names, silent_kind_names
 from splitbrain.nemesis.plan import NONE, Pace, WantedFault, check_pace, parse, schedule
@@ -42,6 +44,7 @@ def plan_faults(
     observers: tuple[NodeName, ...] = (),
     notices_ms: int = 0,
     names_leaders: bool = True,
+    plan_file: str | None = None,
 ) -> tuple[tuple[Fault, ...], dict[str, dict[str, str]]]:
     """Return the schedule that ``--nemesis`` names, and what the plan sets, by system.
 
@@ -49,6 +52,7 @@ def plan_faults(
     time that a failover takes are together the shortest interval of a plan file. Faults that are
     drawn without one last long enough for the system to notice them, every other one at least; and
     where nobody can say who leads, those that would be aimed at the leader hit one node by chance.
+    ``plan_file`` is the content of the plan file, where it has been read already.
 
     Raises:
         UsageError: it is none of these, or does not fit.
@@ -67,7 +71,9 @@ def plan_faults(
             )
         return _written(ReadPlan(plan), nodes, observers, time_limit_ms), plan.settings
     if path.suffix in PLAN_FILE_ENDINGS:
-        read = _read_plan_file(path)
+        if plan_file is None:
+            nemesis, plan_file = plan_file_of(nemesis)
+        read = parse_plan_file((plan_file or "").encode(errors="surrogateescape"), nemesis)
         plan = read.plan
         if plan.nemesis is None:
             return _written(read, nodes, observers, time_limit_ms), plan.settings
@@ -191,12 +197,32 @@ def _refuse_other_plans(nemesis: str) -> None:
     )
 
 
-def _read_plan_file(path: Path) -> ReadPlan:
+def plan_file_of(nemesis: str) -> tuple[str, str | None]:
+    """Return the name of a plan file and its content, of a path or of what stands for the file.
+
+    Anything else is returned as it is, without a content. Bytes that are no text stay as they are.
+
+    Raises:
+        UsageError: there is no such file, or it was cut or changed on its way.
+    """
+    if is_blob(nemesis):
+        blob = unpack(nemesis)
+        if blob.name == SCENARIO_FILE or not blob.name.endswith(PLAN_FILE_ENDINGS):
+            raise UsageError(
+                f"--nemesis is given the file {blob.name}, which is no plan file",
+                "Give it to the command and the option that its line names",
+            )
+        return blob.name, blob.text
+    if not nemesis.endswith(PLAN_FILE_ENDINGS):
+        return nemesis, None
+    return nemesis, _read_plan_file(Path(nemesis)).decode(errors="surrogateescape")
+
+
+def _read_plan_file(path: Path) -> bytes:
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise UsageError(
             f"the plan file {path} cannot be read: {error.strerror or error}",
             "Name a file that exists, or fault kinds such as partition,kill",
         ) from error
-    return parse_plan_file(content, str(path))

@@ -41,6 +41,7 @@ def plan_of(test: PlannedTest, name: str, run_id: RunId) -> Plan:
         noticing=test.noticing,
         replay_of=test.options.replay_of,
         pinned=test.options.pinned,
+        plan_file=test.options.plan_file,
     )
 
 

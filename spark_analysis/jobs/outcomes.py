@@ -188,9 +188,9 @@ def failures_since(fingerprints: DataFrame, runs: DataFrame, since: dt.datetime)
     """Return a ``Failure`` of each fingerprint, by a moment with a time zone."""
     started = sql.col("started_at")
     is_since = sql.coalesce(started >= sql.lit(since), sql.expr("false"))
-    latest = sql.struct(started, sql.col("run_id"), sql.col("sentence"))
+    latest = sql.struct(started, *map(sql.col, ("run_id", "sentence", "reproduce")))
     grouped = (
-        fingerprints.join(runs.select("run_id", "started_at", "bugs"), "run_id")
+        fingerprints.join(runs.select("run_id", "started_at", "bugs", "reproduce"), "run_id")
         .groupBy("fingerprint", "checker", "kind", "shape")
         .agg(
             sql.min(sql.size("bugs") > 0).alias("planted"),
@@ -200,6 +200,7 @@ def failures_since(fingerprints: DataFrame, runs: DataFrame, since: dt.datetime)
             sql.max("started_at").alias("last_at"),
             sql.max(latest)["run_id"].alias("example"),
             sql.max(latest)["sentence"].alias("sentence"),
+            sql.max(latest)["reproduce"].alias("reproduce"),
         )
     )
     state = (

@@ -1,6 +1,10 @@
 """Wrong commands, options and combinations of them."""
 
+from splitbrain.contracts.scenario import SEED_MAX
 from splitbrain.harness.cli.main import app
+from splitbrain.history.blobs import Blob, pack
+from splitbrain.history.durations import EXAMPLES
+from splitbrain.history.seeds import WRITE_SEEDS
 from splitbrain.nodes.server.start import quorum_settings
 from splitbrain.runtimes.registry import runtime_names
 from splitbrain.systems import registry
@@ -8,6 +12,7 @@ from tests.bad_input.cause import Arrange, Chapter, Scene, causes
 
 COMMAND_NAMES = ", ".join(sorted(name for name in app if not name.startswith("-")))
 KNOWN_SETTINGS = ", ".join(sorted(quorum_settings._OURS | set(quorum_settings._KAFKA)))
+SCENARIO_BLOB = pack(Blob("scenario.json", "{}", "splitbrain 0.1.0"))
 RUNTIMES = ", ".join(runtime_names())
 
 OWN_SYSTEM = """
@@ -70,6 +75,8 @@ unknown-command | no such command | tset | process
   there is no command 'tset'. Did you mean 'test'?
 empty-command | an empty command | ''
   there is no command ''. The commands are: {COMMAND_NAMES}
+help-of-no-command | help of a command that there is not | help tset
+  there is no command 'tset'. Did you mean 'test'?
 option-without-command | an option without a command | --verbose
   the option --verbose stands where a command is expected. `splitbrain --help` shows what there is
 unknown-option | a misspelt option | test --sed 3 | process
@@ -109,7 +116,7 @@ explained-option | an option of a command that has none | explain --all
 NUMBERS = Chapter(
     "Numbers",
     causes(
-        """
+        f"""
 nodes-word | a word for a number | test --nodes three
   --nodes cannot be 'three'. Choose a whole number
 nodes-fraction | half a node | test --nodes 2.5
@@ -118,24 +125,42 @@ nodes-zero | no node | test --nodes 0
   --nodes cannot be 0. Choose a number between 1 and 9
 nodes-ten | more nodes than names | test --nodes 10
   --nodes cannot be 10. Choose a number between 1 and 9
-time-limit-unit | a time with a unit | test --time-limit 10m
-  --time-limit cannot be '10m'. Choose a number without a unit, such as 60 or 0.5
+time-limit-unit | a time with a unit that there is not | test --time-limit 2weeks
+  --time-limit cannot be '2weeks'. Write a time such as {EXAMPLES}
+time-limit-order | a time whose units go up | test --time-limit 30s1h
+  --time-limit cannot be '30s1h'. Write a time such as {EXAMPLES}
+timeout-word | a patience in words | test --operation-timeout long
+  --operation-timeout cannot be 'long'. Write a time such as {EXAMPLES}
+search-time | a time of a search that is none | shrink runs/latest --time-limit soon
+  --time-limit cannot be 'soon'. Write a time such as {EXAMPLES}
 time-limit-zero | no time at all | test --time-limit 0
-  --time-limit cannot be 0. Choose a number above 0 and at most 604,800
+  --time-limit cannot be 0. Choose a number of seconds above 0 and at most 604,800
 time-limit-negative | a time before it began | test --time-limit -5
-  --time-limit cannot be -5. Choose a number above 0 and at most 604,800
+  --time-limit cannot be -5. Choose a number of seconds above 0 and at most 604,800
 time-limit-nan | a time that is no number | test --time-limit nan
-  --time-limit cannot be nan. Choose a number above 0 and at most 604,800
+  --time-limit cannot be nan. Choose a number of seconds above 0 and at most 604,800
 time-limit-infinite | a time without end | test --time-limit inf
-  --time-limit cannot be inf. Choose a number above 0 and at most 604,800
+  --time-limit cannot be inf. Choose a number of seconds above 0 and at most 604,800
 time-limit-huge | thirty years | test --time-limit 1e9
-  --time-limit cannot be 1e+09. Choose a number above 0 and at most 604,800
+  --time-limit cannot be 1e+09. Choose a number of seconds above 0 and at most 604,800
 seed-word | a seed that is no number | test --seed lucky
-  --seed cannot be 'lucky'. Choose a whole number
+  --seed cannot be 'lucky'. {WRITE_SEEDS}
 seed-negative | a seed below 0 | test --seed -1
-  --seed cannot be -1. Choose a number between 0 and 9,223,372,036,854,775,807
+  --seed -1 names a seed outside of 0 to {SEED_MAX:,}. {WRITE_SEEDS}
 seed-huge | a seed beyond 64 bits | test --seed 99999999999999999999
-  --seed cannot be 99999999999999999999. Choose a number between 0 and 9,223,372,036,854,775,807
+  --seed 99999999999999999999 names a seed outside of 0 to {SEED_MAX:,}. {WRITE_SEEDS}
+seeds-of-a-test | no seed for a test | test --seeds 5:5
+  --seeds 5:5 is empty: 5 does not come after 5. {WRITE_SEEDS}
+seeds-of-a-try | seeds in words for a try | try compose.yaml --seeds some
+  --seeds cannot be 'some'. {WRITE_SEEDS}
+plan-cut | a plan file that was cut on its way | test --nemesis blob:eNolzUE
+  'blob:eNolzUE' is not whole: it was cut or changed on its way. Copy the line again, all that
+  begins with blob: up to the next blank
+plan-of-a-world | a world where a plan file belongs | test --nemesis {SCENARIO_BLOB}
+  --nemesis is given the file scenario.json, which is no plan file. Give it to the command and the
+  option that its line names
+dry-run-unknown-runtime | a dry run on a runtime that there is not | test --dry-run --runtime doker
+  there is no runtime 'doker'. Did you mean 'docker'?
 concurrency-zero | nobody to work | test --concurrency 0
   --concurrency cannot be 0. Choose a number between 1 and 10,000
 concurrency-huge | too many to work | test --concurrency 1000000
@@ -149,9 +174,9 @@ rate-nan | a rate that is no number | test --rate nan
 rate-infinite | a rate without end | test --rate inf
   --rate cannot be inf. Choose a number above 0 and at most 10,000,000
 timeout-zero | no patience | test --operation-timeout 0
-  --operation-timeout cannot be 0. Choose a number above 0 and at most 3,600
+  --operation-timeout cannot be 0. Choose a number of seconds above 0 and at most 3,600
 timeout-infinite | endless patience | test --operation-timeout inf
-  --operation-timeout cannot be inf. Choose a number above 0 and at most 3,600
+  --operation-timeout cannot be inf. Choose a number of seconds above 0 and at most 3,600
 times-zero | no replay | replay runs/latest --times 0
   --times cannot be 0. Choose a number of at least 1
 times-word | replays in words | replay runs/latest --times twice

@@ -99,10 +99,10 @@ run-broken-schedule | a schedule with a broken line | replay runs/test/one
   whose schedule is whole
 run-of-a-test | a replay of what a test of one's own has made | replay runs/test/one
   {{folder}}/runs/test/one was made by the steps of the test test_it.py::test_it, which stand in no
-  plan. Run the test again: pytest test_it.py::test_it --splitbrain-seed 7
+  plan. Run the test again: pytest test_it.py::test_it --splitbrain-seed 7  # splitbrain 0.1.0
 run-of-a-test-small | a smaller one | shrink runs/test/one
   {{folder}}/runs/test/one was made by the steps of the test test_it.py::test_it, which stand in no
-  plan. Run the test again: pytest test_it.py::test_it --splitbrain-seed 7
+  plan. Run the test again: pytest test_it.py::test_it --splitbrain-seed 7  # splitbrain 0.1.0
 run-other-runtime | a replay in no known runtime | replay runs/test/one --runtime moon
   there is no runtime 'moon'. Choose one of: {RUNTIMES}
 run-with-model | another model for a run | check runs/test/one --model register

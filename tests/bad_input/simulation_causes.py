@@ -12,14 +12,16 @@ from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.contracts.scenario import SEED_MAX, Scenario
 from splitbrain.harness.folder.simulation_record import DRAWN, SimulationRecord, encode_record
+from splitbrain.history.blobs import Blob, pack
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.seeds import WRITE_SEEDS
 from splitbrain.systems.registry import names as system_names
 from tests.bad_input.cause import Arrange, Chapter, causes, file
 from tests.bad_input.run_causes import run
 from tests.synthetic_runs import seal
 
 SYSTEMS = ", ".join(system_names())
-WRITE_RANGE = "Write --seeds FIRST:END, such as 0:1000; END itself is not run"
+WRITE_RANGE = WRITE_SEEDS
 READ_AGAIN = "Replay a run made by this version"
 SCENARIO = "{folder}/runs/sim/one/scenario.json"
 NO_SCENARIO = f"{SCENARIO} is no scenario that can be run"
@@ -55,20 +57,28 @@ def waiting_for(happening: str) -> list[object]:
     return [msgspec.to_builtins(fault)]
 
 
+PLAN_BLOB = pack(Blob("cut.toml", "nemesis = 'kill'", "splitbrain 0.1.0"))
+
 SWEEPS = Chapter(
     "Sweeps",
     causes(
         f"""
 sim-no-seeds | a sweep of nothing | sim
-  --seeds is missing. Write --seeds FIRST:END, such as --seeds 0:1000, or name one world with
-  --scenario FILE
+  --seeds is missing. Write --seed 7 or --seeds 0:1000, or name one world with --scenario FILE
 sim-seeds-and-scenario | seeds and a world beside them | sim --seeds 0:5 --scenario scenario.json
   --seeds does not fit --scenario, which is one world and says all of it. Leave one of them out
+sim-cut-blob | a world that was cut on its way | sim --scenario blob:eNotj9EOgjAMRX
+  'blob:eNotj9EOgjAMRX' is not whole: it was cut or changed on its way. Copy the line again, all
+  that begins with blob: up to the next blank
+sim-blob-of-a-plan | a plan file where a world belongs | sim --scenario {PLAN_BLOB}
+  --scenario is given the file cut.toml, which is no scenario. Give it to the command and the option
+  that its line names
+replay-cut-blob | a world of a replay that was changed | replay --scenario blob:AAAA
+  'blob:AAAA' is not whole: it was cut or changed on its way. Copy the line again, all that begins
+  with blob: up to the next blank
 sim-no-scenario | a world that is not there | sim --scenario gone.json
   there is no file gone.json. Name the scenario.json of a run, as it is or edited
-sim-one-number | a seed for a range | sim --seeds 5 | process
-  --seeds cannot be '5'. {WRITE_RANGE}
-sim-words | a range in words | sim --seeds all:none
+sim-words | a range in words | sim --seeds all:none | process
   --seeds cannot be 'all:none'. {WRITE_RANGE}
 sim-backwards | a range that goes back | sim --seeds 9:3
   --seeds 9:3 is empty: 3 does not come after 9. {WRITE_RANGE}
@@ -78,6 +88,8 @@ sim-negative | a range that begins below 0 | sim --seeds -3:5
   --seeds -3:5 names a seed outside of 0 to {SEED_MAX:,}. {WRITE_RANGE}
 sim-huge | a range beyond 64 bits | sim --seeds 0:9223372036854775808
   --seeds 0:9223372036854775808 names a seed outside of 0 to {SEED_MAX:,}. {WRITE_RANGE}
+sim-seed-and-seeds | a seed and a range | sim --seed 7 --seeds 5:9
+  --seeds is given twice. Give it once
 sim-seeds-twice | two ranges | sim --seeds 0:5 --seeds 5:9
   --seeds is given twice. Give it once
 sim-jobs-zero | a sweep by nobody | sim --seeds 0:5 --jobs 0

@@ -83,6 +83,7 @@ def failures_since(runs: Sequence[Row], found: set[Any], since: Any) -> dict[str
             "last_at": max(starts),
             "example": last["run_id"],
             "sentence": sentences[fingerprint, last["run_id"]],
+            "reproduce": last["reproduce"],
         }
     return result
 

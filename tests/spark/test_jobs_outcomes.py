@@ -36,7 +36,8 @@ Row = dict[str, Any]
 NIGHT = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
 RUN_COLUMNS = (
     "run_id string, system string, system_version string, workload string, runtime string, "
-    "bugs array<string>, outcome string, started_at timestamp, plan_digest string"
+    "bugs array<string>, outcome string, started_at timestamp, plan_digest string, "
+    "reproduce string"
 )
 OUTCOMES = ("valid", "valid", "invalid", "invalid", "unknown", "vacuous", "failed", "none")
 
@@ -78,6 +79,7 @@ class Drawn:
                 "bugs": draws.choice([[], [], ["stale-leader-reads"]]),
                 "outcome": draws.choice(OUTCOMES),
                 "started_at": NIGHT + dt.timedelta(minutes=draws.randint(-300, 300)),
+                "reproduce": f"splitbrain test --seed {number}",
                 "plan_digest": draws.choice(
                     [None, *(f"plan-{plan}" for plan in range(count // 4))]
                 ),

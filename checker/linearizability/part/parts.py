@@ -172,9 +172,12 @@ def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
     )
 
 
-def _telling(result: PartResult) -> int:
-    name = "" if result.violation is None else str(result.violation.get("anomaly", ""))
-    return rank_of(name)
+def _telling(result: PartResult) -> tuple[int, bool, int]:
+    """Return the rank of a violation: its name, whether anything was acknowledged, its size."""
+    violation = result.violation or {}
+    acknowledged = any(step["verb"] == "acknowledged" for step in violation.get("steps", ()))
+    size = int(violation.get("core_size", 0))
+    return rank_of(str(violation.get("anomaly", ""))), not acknowledged, size
 
 
 def _parts(count: int) -> str:

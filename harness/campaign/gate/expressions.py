@@ -3,7 +3,7 @@
     THRESHOLD  = SUBJECT OP NUMBER  |  regression(SUBJECT) OP NUMBER
     SUBJECT    = FIGURE  |  FIGURE{DIMENSION=VALUE, DIMENSION!=VALUE, ...}
     OP         = ==  !=  <  <=  >  >=
-    NUMBER     = 0.95  |  95%  |  1000  |  1000 ms  |  1 s
+    NUMBER     = 0.95  |  95%  |  1000  |  500ms  |  1m30s
 
 Errors are refused: a threshold that means something else than its author thought is worse than
 none. So is one that demands the worse (``availability_min < 0.9``).
@@ -21,6 +21,7 @@ from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.figure import Condition, Figure, Subject
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.harness.campaign.gate.catalogue import figure_named
+from splitbrain.history.durations import seconds_of
 
 Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
 
@@ -36,7 +37,7 @@ _THRESHOLD = re.compile(r"^(?P<left>.*?)\s*(?P<comparison>==|!=|<=|>=|<|>)\s*(?P
 _REGRESSION = re.compile(r"^regression\s*\(\s*(?P<subject>.*?)\s*\)$")
 _SUBJECT = re.compile(r"^(?P<figure>\w+)\s*(?:\{(?P<conditions>.*)\})?$")
 _CONDITION = re.compile(r"^(?P<dimension>\w+)\s*(?P<comparison>!?=)\s*(?P<value>[^\s\"'{}=!]+)$")
-_NUMBER = re.compile(r"^(?P<number>[+-]?(?:\d+(?:_\d+)*)(?:\.\d+)?)\s*(?P<unit>%|ms|s)?$")
+_NUMBER = re.compile(r"^(?P<number>[+-]?(?:\d+(?:_\d+)*)(?:\.\d+)?)\s*(?P<unit>%)?$")
 _FORM = "Write it as in 'violations == 0' or 'latency_p99_ms{workload=register} < 1000'"
 
 
@@ -116,18 +117,24 @@ def _condition(text: str, figure: Figure, whole: str) -> Condition:
 def _bound(text: str, whole: str, figure: Figure, *, is_regression: bool) -> float:
     match = _NUMBER.match(text.strip())
     if match is None:
-        raise UsageError(f"{whole!r}: {text.strip()!r} is no number", _FORM)
+        return _milliseconds(text.strip(), whole, figure, is_regression=is_regression)
     number, unit = float(match["number"]), match["unit"]
     takes_percent = is_regression or figure.unit == "share"
     if unit == "%" and takes_percent:
         return number / 100
     if unit == "%":
         raise UsageError(f"{whole!r}: {figure.name} is no share, so 10% of it is no bound", _FORM)
-    if unit is None:
-        return number
-    if is_regression or figure.unit != "ms":
-        raise UsageError(f"{whole!r}: this is no time, so it has no {unit}", _FORM)
-    return number * 1000 if unit == "s" else number
+    return number
+
+
+def _milliseconds(text: str, whole: str, figure: Figure, *, is_regression: bool) -> float:
+    try:
+        milliseconds = 1000 * seconds_of(text.replace("_", ""))
+    except ValueError as error:
+        raise UsageError(f"{whole!r}: {text!r} is no number", _FORM) from error
+    if is_regression or figure.unit != "ms" or not math.isfinite(milliseconds):
+        raise UsageError(f"{whole!r}: this is no time, so {text!r} is no bound of it", _FORM)
+    return milliseconds
 
 
 def _refuse_wrong_way(threshold: Threshold, figure: Figure) -> None:

@@ -4,7 +4,6 @@ A run that an older version ingested has no elections, no unavailability and no 
 line is made from the plan's columns. Source: docs/lake.md.
 """
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -15,6 +14,7 @@ from splitbrain.checker.anomalies.account import headline_of
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
 from splitbrain.harness.folder.results import FaultResult
+from splitbrain.history.reproduce_line import line_of, tool_words
 from splitbrain.history.spark_extra import require_spark
 from splitbrain.spark_analysis.lake.commits import COMMITS, TABLES, Row
 
@@ -137,4 +137,4 @@ def _reproduce(system: str, row: Row) -> str:
     command += ["--nodes", str(len(row["nodes"]))]
     for bug in row["bugs"]:
         command += ["--bug", bug]
-    return shlex.join(command)
+    return line_of(command, tool_words(row["tool_version"] or "unknown", row["tool_commit"]))

@@ -23,8 +23,10 @@ from splitbrain.harness.campaign.suite.tally import NightTally, nights_of
 from splitbrain.harness.folder.manifest import damage
 from splitbrain.harness.folder.results import leading_sentence
 from splitbrain.harness.folder.results import read as read_results
+from splitbrain.harness.folder.tool_version import this_tool
 from splitbrain.history.border import foreign_entry
-from splitbrain.history.plan import Plan, decode_plan
+from splitbrain.history.plan import Plan, decode_plan, reproduce_command
+from splitbrain.history.reproduce_line import line_of
 from splitbrain.history.run_folder import RunFolder
 
 _UNKNOWN = "unknown"
@@ -140,6 +142,7 @@ def _name_of(folder: RunFolder) -> str:
 
 def _unjudged(folder: RunFolder, plan: Plan | None, why: str) -> GatedRun:
     command = f"splitbrain check {shlex.quote(str(folder.root))}"
+    again = line_of(["splitbrain", "check", _name_of(folder)], this_tool())
     return GatedRun(
         name=_name_of(folder),
         folder=folder.root,
@@ -151,7 +154,7 @@ def _unjudged(folder: RunFolder, plan: Plan | None, why: str) -> GatedRun:
         seed=None if plan is None else plan.experiment.seed,
         outcome="unjudged",
         sentence=f"{why}: {command} does.",
-        reproduce=command,
+        reproduce=again if plan is None else reproduce_command(plan),
         replay_of=_replayed(plan),
     )
 

@@ -21,6 +21,7 @@ from splitbrain.harness.campaign.suite.command import SUITES, SuiteOptions, ledg
 from splitbrain.harness.campaign.suite.conductor import TOOL
 from splitbrain.harness.campaign.suite.ledger import Ledger
 from splitbrain.harness.campaign.suite.tally import NightTally, nights_of
+from splitbrain.harness.console.standard_streams import answer as answer_user
 from splitbrain.harness.folder.results import (
     EXIT_HARNESS_FAILED,
     EXIT_INVALID,
@@ -85,7 +86,9 @@ class _Command:
             code, record = self._with_suite(record)
         night = record.night
         if night is None:
-            self._say("The night is not over: the same command goes on with it.")
+            sentence = "The night is not over: the same command goes on with it."
+            self._say(sentence)
+            answer_user(self._console, {"sentence": sentence, "folder": None, "record": record})
             return code if code != EXIT_VALID else EXIT_UNKNOWN
         tally = self._tally(night)
         if tally is None:
@@ -108,8 +111,10 @@ class _Command:
                 self._nights.write(record)
         code, sentence = answer(record)
         at = suite_nights.now().isoformat()
-        self._nights.write(msgspec.structs.replace(record, ended=at, exit_code=code))
+        record = msgspec.structs.replace(record, ended=at, exit_code=code)
+        self._nights.write(record)
         folder = self._nights.folder(night)
+        answer_user(self._console, {"sentence": sentence, "folder": folder, "record": record})
         self._say(f"Night {night}: {sentence} Exit code {code}; answers in {folder}")
         return code
 

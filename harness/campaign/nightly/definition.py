@@ -12,8 +12,8 @@ import msgspec
 from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.campaign.gate.policy import read_policy
 from splitbrain.harness.campaign.gate.toml_file import TomlFile
-from splitbrain.harness.campaign.suite.definition import seconds_of
 from splitbrain.harness.campaign.suite.reading import SuiteFile, plan, read_suite
+from splitbrain.history.durations import EXAMPLES, positive_seconds_of
 
 NIGHTLY_SCHEMA: Final = 1
 #: The baseline that is the last night of this file which was not void.
@@ -104,9 +104,10 @@ class _Reading(TomlFile):
                 self._refuse("it names no time_budget", "Write time_budget = '8h'")
         else:
             try:
-                budget_s = seconds_of(time_budget)
+                budget_s = positive_seconds_of(time_budget)
             except ValueError as error:
-                raise UsageError(f"--time-budget: {error}", "Write 90, 90s, 45m or 8h") from error
+                next_step = "Correct it, or leave it out"
+                raise UsageError(f"--time-budget: {error}", next_step) from error
         analysis_s = self._seconds("analysis_budget") or budget_s * _ANALYSIS_SHARE
         if analysis_s >= budget_s:
             self._refuse_value("analysis_budget", "leaves the suite no time")
@@ -117,9 +118,9 @@ class _Reading(TomlFile):
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            self._refuse_value(key, "is no time; write 90, '90s', '45m' or '8h'")
+            self._refuse_value(key, f"is no time; write {EXAMPLES}")
         try:
-            return seconds_of(value)
+            return positive_seconds_of(value)
         except ValueError as error:
             self._refuse(str(error), _NEXT, self._lines.key("", key))
 

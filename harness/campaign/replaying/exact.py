@@ -6,7 +6,6 @@ and never passed off as a verdict. Makes no run folder. Source: design, section 
 """
 
 import platform
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -18,6 +17,7 @@ from splitbrain.harness.campaign.replaying.verdicts import exact_line
 from splitbrain.harness.campaign.sweep.trial import simulated_system
 from splitbrain.harness.console.console_lines import say, write_lines
 from splitbrain.harness.console.interrupts import Interrupts
+from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.folder.results import (
     EXIT_HARNESS_FAILED,
     EXIT_INVALID,
@@ -26,11 +26,12 @@ from splitbrain.harness.folder.results import (
 )
 from splitbrain.harness.folder.scenario_file import read_named_scenario, read_recorded, said_of
 from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
-from splitbrain.harness.folder.simulation_record import SimulationRecord, record_of
-from splitbrain.harness.folder.tool_version import tool_commit, tool_version
+from splitbrain.harness.folder.simulation_record import SimulationRecord, made_by, record_of
+from splitbrain.harness.folder.tool_version import other_tool, this_tool
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.harness.report.story_lines import heading, story_lines
 from splitbrain.harness.run.options import check_bugs
+from splitbrain.history.reproduce_line import is_other
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.simulation.world.world import SimulatedWorld
 
@@ -48,11 +49,13 @@ def replay_scenario(
     """
     options.check_steps()
     scenario, record = read_recorded(folder)
+    for line in other_tool(made_by(record)):
+        say(console, line)
     with said_of(folder.scenario):
         return _replay(scenario, None if is_changed else record, console, options)
 
 
-def replay_file(path: Path, console: Console, options: ReplayOptions) -> int:
+def replay_file(word: str, console: Console, options: ReplayOptions) -> int:
     """Run a scenario without a run folder and report; return the exit code.
 
     Further runs are compared with the first one.
@@ -61,9 +64,11 @@ def replay_file(path: Path, console: Console, options: ReplayOptions) -> int:
         UsageError: the file holds no scenario that this version can run.
     """
     options.check_steps()
-    scenario = read_named_scenario(path)
-    with said_of(path):
-        return _replay(scenario, None, console, options)
+    named = read_named_scenario(word)
+    for line in other_tool(named.made_by):
+        say(console, line)
+    with said_of(named.source):
+        return _replay(named.scenario, None, console, options)
 
 
 def _replay(
@@ -75,6 +80,7 @@ def _replay(
     check_bugs(scenario.bugs, system(scenario.system))
     simulation = simulated_system(scenario.system)
     codes: list[int] = []
+    replays: list[dict[str, Any]] = []
     with Interrupts(lambda sentence: say(console, sentence)):
         try:
             for _ in range(options.times):
@@ -88,6 +94,7 @@ def _replay(
                 sentence, code = first_outcome(again) if record is None else compare(record, again)
                 say(console, sentence)
                 codes.append(code)
+                replays.append(_as_data(again, sentence, code))
                 # Without a recorded run the first one is the reference.
                 record = record or record_of(outcome, again)
         except KeyboardInterrupt:
@@ -97,7 +104,21 @@ def _replay(
             return seen[0] if seen else EXIT_UNKNOWN
     if len(codes) > 1:
         say(console, exact_line(codes, options.times))
-    return EXIT_HARNESS_FAILED if EXIT_HARNESS_FAILED in codes else codes[0]
+    code = EXIT_HARNESS_FAILED if EXIT_HARNESS_FAILED in codes else codes[0]
+    answer(console, {"exit_code": code, "replays": replays})
+    return code
+
+
+def _as_data(again: JudgedOutcome, sentence: str, code: int) -> dict[str, Any]:
+    outcome = again.outcome
+    return {
+        "exit_code": code,
+        "sentence": sentence,
+        "failed_by": again.failed_by,
+        "trace_hash": outcome.trace_hash,
+        "steps": outcome.steps,
+        "violation": outcome.violation,
+    }
 
 
 def _is_stopped(
@@ -190,17 +211,12 @@ def _end(violated: bool, steps: int, trace_hash: str) -> str:
 
 
 def _versions(record: SimulationRecord) -> str:
-    made_by = _version(record.tool_version, record.tool_commit)
-    this = _version(tool_version(), tool_commit())
-    if made_by != this:
-        return f"The run was made by splitbrain {made_by}, this is {this}."
+    made, this = made_by(record), this_tool()
+    if is_other(made, this):
+        return "Another version made the run, so nothing is proven by that."
     if this.endswith("-dirty"):
-        return f"Both are splitbrain {this}: compare what was changed in the work tree."
+        return f"Both are {this}: compare what was changed in the work tree."
     return (
-        f"Both are splitbrain {this} (Python {record.python} then, {platform.python_version()} "
+        f"Both are {this} (Python {record.python} then, {platform.python_version()} "
         "now): this is a defect of splitbrain; please report it with the run folder."
     )
-
-
-def _version(version: str, commit: str | None) -> str:
-    return version if commit is None else f"{version} of commit {commit}"

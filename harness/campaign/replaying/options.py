@@ -14,36 +14,79 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     run: Annotated[Path | None, Option("Run folder, or runs/latest.", is_positional=True)] = None
     scenario: Annotated[
-        Path | None,
+        str | None,
         Option(
-            "Instead of a run, a simulated world that is run as it is, such as an edited "
-            "scenario.json."
+            "Instead of a run, a simulated world that is run as it is: an edited scenario.json, "
+            "or the blob:... of a line that reproduces a failure.",
+            group="Replays",
         ),
     ] = None
     system: Annotated[
         str | None,
-        Option("The run's system, where it is one of a file: path/to/file.py:Class."),
+        Option(
+            "The run's system, where it is one of a file: path/to/file.py:Class.",
+            group="System",
+        ),
     ] = None
     pinned: Annotated[
-        bool, Option("Hit the nodes that were hit, instead of whoever leads this time.")
+        bool,
+        Option(
+            "Hit the nodes that were hit, instead of whoever leads this time.",
+            group="Replays",
+        ),
     ] = False
     times: Annotated[
-        int, Option("How often; the number that failed with the same verdict is reported.", 1)
+        int,
+        Option(
+            "How often; the number that failed with the same verdict is reported.",
+            1,
+            group="Replays",
+        ),
     ] = 1
-    runtime: Annotated[str | None, Option("Another runtime than the recorded one.")] = None
+    runtime: Annotated[
+        str | None,
+        Option(
+            "Another runtime than the recorded one.",
+            group="Replays",
+        ),
+    ] = None
     runs_folder: Annotated[
         Path | None,
-        Option("Where the new run folders are made; by default beside the recorded one."),
+        Option(
+            "Where the new run folders are made; by default beside the recorded one.",
+            group="Results",
+        ),
     ] = None
     analyze: Annotated[
         bool,
-        Option("Run the Spark analysis after each run; replays are compared by verdicts alone."),
+        Option(
+            "Run the Spark analysis after each run; replays are compared by verdicts alone.",
+            group="Results",
+        ),
     ] = False
     trace: Annotated[
-        bool, Option("Print what happened inside of a simulated run, one line each.")
+        bool,
+        Option(
+            "Print what happened inside of a simulated run, one line each.",
+            group="Steps of a simulated run",
+        ),
     ] = False
-    from_step: Annotated[int | None, Option("First step of the trace.", 1)] = None
-    until_step: Annotated[int | None, Option("End a simulated run after this step.", 1)] = None
+    from_step: Annotated[
+        int | None,
+        Option(
+            "First step of the trace.",
+            1,
+            group="Steps of a simulated run",
+        ),
+    ] = None
+    until_step: Annotated[
+        int | None,
+        Option(
+            "End a simulated run after this step.",
+            1,
+            group="Steps of a simulated run",
+        ),
+    ] = None
 
     @property
     def is_debugging(self) -> bool:

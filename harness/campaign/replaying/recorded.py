@@ -12,11 +12,14 @@ from splitbrain.harness.campaign.replaying.options import ReplayOptions
 from splitbrain.harness.folder.manifest import is_changed
 from splitbrain.harness.folder.simulation_record import DRAWN
 from splitbrain.harness.folder.store import find_run
+from splitbrain.harness.folder.tool_version import other_tool
 from splitbrain.harness.run.options import TestOptions
 from splitbrain.history.json_problems import in_words
 from splitbrain.history.plan import Plan, decode_plan, reproduce_command
+from splitbrain.history.reproduce_line import tool_words
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.schedule_lines import decode_schedule, pin
+from splitbrain.nemesis.plan_text import plan_toml
 from splitbrain.patched.loading import file_name, installed_patches
 from splitbrain.systems.registry import names as system_names
 from splitbrain.systems.registry import versions_of
@@ -49,6 +52,8 @@ def replay_options(
             problem = f"{path} was changed since the run, so it is the plan of another run"
             next_step = "Replay a run that is as it was; a plan of one's own is for test --nemesis"
             raise UsageError(problem, next_step)
+    if pinned:
+        schedule = pin(schedule, actual)
     experiment = plan.experiment
     if runtime is not None:
         experiment = msgspec.structs.replace(experiment, runtime=runtime)
@@ -57,7 +62,8 @@ def replay_options(
         runs_folder=runs_folder or folder.root.parent.parent,
         replay_of=str(folder.root),
         pinned=pinned,
-        schedule=pin(schedule, actual) if pinned else schedule,
+        schedule=schedule,
+        plan_file=plan_toml(schedule) if pinned and schedule else plan.plan_file,
     )
 
 
@@ -129,16 +135,17 @@ def check_code(folder: RunFolder, command: str, system: str | None = None) -> li
 
 
 def changed_versions(plan: Plan, system: System) -> list[str]:
-    """Return a line where what is under test now is not what was under test in the run.
+    """Return a line each where splitbrain, or what is under test, is not what it was in the run.
 
     ``system`` has the options of the run.
     """
     then, now = plan.system_versions, versions_of(system)
+    lines = other_tool(tool_words(plan.tool_version, plan.tool_commit))
     changed = [name for name in then if now.get(name, then[name]) != then[name]]
-    if not changed:
-        return []
-    words = "; ".join(f"{name} was {then[name]}, now {now[name]}" for name in changed)
-    return [f"changed since the run: {words}"]
+    if changed:
+        words = "; ".join(f"{name} was {then[name]}, now {now[name]}" for name in changed)
+        lines.append(f"changed since the run: {words}")
+    return lines
 
 
 def read_plan(folder: RunFolder) -> Plan:

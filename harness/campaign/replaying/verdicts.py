@@ -13,7 +13,14 @@ import msgspec
 
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import UNREADABLE
-from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, Results, counted, read
+from splitbrain.harness.folder.results import (
+    EXIT_HARNESS_FAILED,
+    EXIT_INVALID,
+    Results,
+    counted,
+    read,
+    worst,
+)
 from splitbrain.history.run_folder import RunFolder
 
 
@@ -59,29 +66,54 @@ def recorded_verdict(folder: RunFolder) -> ReplayVerdict | None:
 def replay_lines(
     recorded: ReplayVerdict | None, replays: Sequence[ReplayVerdict], times: int
 ) -> list[str]:
-    """Return lines on some replays: the rate first, then each verdict with its count.
+    """Return lines on some replays: how many failed, how alike, then each verdict with its count.
 
     ``recorded`` is the run's own verdict, if known; at least one replay of ``times`` has ended.
     """
-    if recorded is not None and recorded.is_invalid:
+    failed = sum(replay.is_invalid for replay in replays)
+    alike = ""
+    if failed and recorded is not None and recorded.is_invalid:
         same = sum(replay.repeats(recorded) for replay in replays)
-        how = f"failed with the same verdict: {', '.join(recorded.violated)}"
-    else:
-        same = sum(replay.is_invalid for replay in replays)
-        how = "came out invalid"
+        alike = f", {same} of them as the run did: {', '.join(recorded.violated)}"
     counts = Counter(replays)
     # Violations first; among equals the most frequent.
     order = sorted(
         counts, key=lambda verdict: (not verdict.is_invalid, -counts[verdict], verdict.text)
     )
     lines = [f"{counts[verdict]:>4} {verdict.text}" for verdict in order]
-    return [_rate(same, len(replays), times, how), *lines]
+    return [_rate(failed, len(replays), times, f"failed{alike}"), *lines]
+
+
+class ReplayAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `splitbrain replay --json` where a run is replayed by its plan."""
+
+    exit_code: int
+    #: Verdict of the run that was replayed; None where nobody has judged it.
+    recorded: ReplayVerdict | None
+    replays: tuple[ReplayVerdict, ...]
+    failed: int
+    #: Those that failed as the run did.
+    alike: int
+
+
+def replay_answer(
+    recorded: ReplayVerdict | None, replays: Sequence[ReplayVerdict], codes: Sequence[int]
+) -> ReplayAnswer:
+    """Return the same as ``replay_lines`` as data; ``codes`` are the exit codes of the replays."""
+    return ReplayAnswer(
+        exit_code=worst(codes),
+        recorded=recorded,
+        replays=tuple(replays),
+        failed=sum(replay.is_invalid for replay in replays),
+        alike=sum(replay.repeats(recorded) for replay in replays if recorded is not None),
+    )
 
 
 def exact_line(codes: Sequence[int], times: int) -> str:
-    """Return how often ``times`` exact replays came to the same, by their exit codes."""
+    """Return how many of ``times`` exact replays failed and how alike they were, by exit codes."""
+    failed = sum(code == EXIT_INVALID for code in codes)
     same = sum(code != EXIT_HARNESS_FAILED for code in codes)
-    return _rate(same, len(codes), times, "had the same trace")
+    return _rate(failed, len(codes), times, f"failed; {same} had the same trace")
 
 
 def _rate(same: int, count: int, times: int, how: str) -> str:

@@ -27,6 +27,7 @@ from splitbrain.harness.campaign.shrinking.rehearsal import Rehearse, rehearsed
 from splitbrain.harness.campaign.shrinking.run_search import RunSearch
 from splitbrain.harness.console.console_lines import say
 from splitbrain.harness.console.interrupts import stopped_in_order
+from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, EXIT_VALID, counted
 from splitbrain.harness.folder.store import find_run
@@ -86,10 +87,13 @@ def shrink(
     _show(kept, cut_short, console, options.system)
     if kept.last is not None:
         kept.last()
+    code = EXIT_UNKNOWN if cut_short == INTERRUPTED else EXIT_VALID
     if budget.broken is not None:
         say(console, f"the search ended early: {budget.broken}")
-        return EXIT_HARNESS_FAILED
-    return EXIT_UNKNOWN if cut_short == INTERRUPTED else EXIT_VALID
+        code = EXIT_HARNESS_FAILED
+    where = {"folder": kept.run.root, "reproduce": kept.reproduce, **kept.more}
+    answer(console, {"exit_code": code, "cut_short": cut_short, "result": result, **where})
+    return code
 
 
 def _show(kept: Kept, cut_short: str | None, console: Console, system: str | None) -> None:
@@ -101,7 +105,8 @@ def _show(kept: Kept, cut_short: str | None, console: Console, system: str | Non
         "report": str(kept.run.report),
         "folder": str(kept.run.root),
         "replay": f"splitbrain replay {again}{times}",
+        "reproduce": kept.reproduce,
     }
-    places_lines = [f"{f'{what}:':8} {where}" for what, where in places.items()]
+    places_lines = [f"{f'{what}:':10} {where}" for what, where in places.items()]
     for line in (*([] if continued is None else [continued]), *kept.story, *places_lines):
         say(console, line)

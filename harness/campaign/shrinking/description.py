@@ -66,6 +66,8 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """The small run, and its report."""
 
     run: RunFolder
+    #: The line that makes it again on any machine.
+    reproduce: str
     story: list[str]
     #: Further files, by their kind.
     more: dict[str, str] = {}

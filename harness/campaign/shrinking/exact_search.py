@@ -27,11 +27,14 @@ from splitbrain.harness.campaign.shrinking.saved_test import (
     save_test,
 )
 from splitbrain.harness.campaign.sweep.trial import run
+from splitbrain.harness.console.console_lines import say
 from splitbrain.harness.console.interrupts import Interrupts
 from splitbrain.harness.console.waiting import Waiting
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.scenario_file import read_recorded, said_of
 from splitbrain.harness.folder.simulation_outcome import JudgedOutcome
+from splitbrain.harness.folder.simulation_record import made_by
+from splitbrain.harness.folder.tool_version import other_tool
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.harness.report import publishing
 from splitbrain.harness.run.options import check_bugs
@@ -74,6 +77,8 @@ class ExactSearch:
             UsageError: the run was never judged, and nothing is wrong with it.
             HarnessError: it does not fail again.
         """
+        for line in other_tool(made_by(self._record)):
+            say(console, line)
         with SearchDisplay(console, budget, "replaying it once") as display:
             first = judged(run(self.start))
             self._failure = self._failure_of(first)
@@ -109,7 +114,7 @@ class ExactSearch:
         runs_folder = self._options.runs_folder or self._folder.root.parent.parent
         root = keep_sweep_run(small, runs_folder, kind="shrunk", shrunk_from=self._name)
         # The search's own interruption must not leave the small run unjudged.
-        publishing.judge_and_publish(root, analyze=False, during=Waiting(console).during)
+        results = publishing.judge_and_publish(root, analyze=False, during=Waiting(console).during)
 
         def save(path: Path) -> None:
             # Names no folder: a path of this machine means nothing where the test goes.
@@ -118,6 +123,7 @@ class ExactSearch:
 
         return description.Kept(
             run=RunFolder(root),
+            reproduce=results.reproduce,
             story=description.story(small, len(finding.happened.performed)),
             more={} if path is None else {"test": str(path)},
             last=None if path is None else partial(save, path),

@@ -26,18 +26,35 @@ class ShrinkOptions(msgspec.Struct, frozen=True, kw_only=True):
     ]
     system: Annotated[
         str | None,
-        Option("The run's system, where it is one of a file: path/to/file.py:Class."),
+        Option(
+            "The run's system, where it is one of a file: path/to/file.py:Class.",
+            group="System",
+        ),
     ] = None
-    any_failure: Annotated[bool, Option("Take any failure for the same one.")] = False
+    any_failure: Annotated[
+        bool,
+        Option(
+            "Take any failure for the same one.",
+            group="Search",
+        ),
+    ] = False
     replays: Annotated[
         int | None,
         Option(
-            "Smaller simulated runs that are tried, at most; 5000 if not given.", 1, only=_EXACT
+            "Smaller simulated runs that are tried, at most; 5000 if not given.",
+            1,
+            only=_EXACT,
+            group="Search",
         ),
     ] = None
     tries: Annotated[
         int | None,
-        Option("How often a plan is run in containers; 3 if not given.", 1, only=_BY_RUNS),
+        Option(
+            "How often a plan is run in containers; 3 if not given.",
+            1,
+            only=_BY_RUNS,
+            group="Search",
+        ),
     ] = None
     at_least: Annotated[
         int | None,
@@ -45,17 +62,25 @@ class ShrinkOptions(msgspec.Struct, frozen=True, kw_only=True):
             "How many of these runs must fail with the same verdict; 2 if not given.",
             1,
             only=_BY_RUNS,
+            group="Search",
         ),
     ] = None
     runs: Annotated[
-        int | None, Option("Runs in containers, at most; 60 if not given.", 1, only=_BY_RUNS)
+        int | None,
+        Option(
+            "Runs in containers, at most; 60 if not given.",
+            1,
+            only=_BY_RUNS,
+            group="Search",
+        ),
     ] = None
-    time_limit: Annotated[
+    time_limit_s: Annotated[
         float | None,
         Option(
-            "Seconds that the search may take; 600 if not given, in containers 3600.",
+            "How long the search may take; 10m if not given, in containers 1h.",
             above=0,
             unit="of seconds",
+            group="Search",
         ),
     ] = None
     pinned: Annotated[
@@ -63,6 +88,7 @@ class ShrinkOptions(msgspec.Struct, frozen=True, kw_only=True):
         Option(
             "In containers, hit the nodes that were hit, instead of whoever leads this time.",
             only=_BY_RUNS,
+            group="Search",
         ),
     ] = False
     simulate: Annotated[
@@ -70,18 +96,31 @@ class ShrinkOptions(msgspec.Struct, frozen=True, kw_only=True):
         Option(
             "Begin in simulation with a run in containers; by default where that can be.",
             only=_BY_RUNS,
+            group="Search",
         ),
     ] = None
     keep_tries: Annotated[
-        bool, Option("Keep the run folder of every run in containers.", only=_BY_RUNS)
+        bool,
+        Option(
+            "Keep the run folder of every run in containers.",
+            only=_BY_RUNS,
+            group="Results",
+        ),
     ] = False
     runs_folder: Annotated[
         Path | None,
-        Option("Where the folder of the small run is made; by default beside the recorded one."),
+        Option(
+            "Where the folder of the small run is made; by default beside the recorded one.",
+            group="Results",
+        ),
     ] = None
     save_test: Annotated[
         Path | None,
-        Option("Write the small simulated run as a test to this file, test_*.py.", only=_EXACT),
+        Option(
+            "Write the small simulated run as a test to this file, test_*.py.",
+            only=_EXACT,
+            group="Results",
+        ),
     ] = None
 
 
@@ -123,7 +162,7 @@ def search_limits(options: ShrinkOptions, tries: int | None, usual: Limits) -> L
     check_numbers(options)
     limits = Limits(
         usual.tries if tries is None else tries,
-        usual.seconds if options.time_limit is None else options.time_limit,
+        usual.seconds if options.time_limit_s is None else options.time_limit_s,
         usual.called,
     )
     if options.runs_folder is not None:

@@ -7,11 +7,9 @@ failed. Must never show a plan that did not fail often enough. Source: issue 6, 
 section 2.
 """
 
-import shlex
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -143,8 +141,9 @@ class RunSearch:
         plan = {"plan": str(folder.plan)} if best.plan.faults else {}
         return description.Kept(
             run=RunFolder(run),
+            reproduce=read_results(RunFolder(run).results).reproduce,
             story=description.fault_lines(best.plan),
-            more={**plan, "test": _command_of(best, run, folder)},
+            more=plan,
             times=self._asking.tries,
         )
 
@@ -245,14 +244,6 @@ class _Watcher(Watcher):
     def answered(self, answer: Answer) -> None:
         self._folder.answered(answer, self._comment(answer))
         self._display.say(description.answer_text(answer))
-
-
-def _command_of(best: Answer, run: Path, folder: SearchFolder) -> str:
-    command = read_results(RunFolder(run).results).reproduce
-    if not best.plan.faults:
-        return command
-    tried = folder.plan_file(best.plan, best.number)
-    return command.replace(shlex.quote(str(tried)), shlex.quote(str(folder.plan)))
 
 
 def _run_limits(options: ShrinkOptions) -> tuple[Limits, Repetition]:

@@ -11,18 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
-import msgspec
-
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.folder.refusals import tell_refusal
+from splitbrain.harness.folder.scenario_text import changed_fields
 
 #: The line length of most projects' linters, this one's too.
 _WIDTH: Final = 100
 _NAME: Final = re.compile(r"test_[A-Za-z0-9_]+\.py")
-#: Written even where equal to the default: needed to read the text back.
-_ALWAYS: Final = ("schema", "system", "seed")
 
 
 def check_test_file(path: Path) -> None:
@@ -89,16 +86,7 @@ def content_of_test(
 
 def as_text(scenario: Scenario) -> str:
     """Return the scenario as JSON in few lines, without defaults."""
-    whole: dict[str, Any] = msgspec.to_builtins(scenario)
-    plain: dict[str, Any] = msgspec.to_builtins(Scenario(system="", seed=0))
-    changed = {
-        name: value for name, value in whole.items() if name in _ALWAYS or value != plain[name]
-    }
-    for fault in whole["faults"]:
-        for name in ("options", "when"):
-            if not fault.get(name, True):
-                del fault[name]
-    return _broken(changed, "")
+    return _broken(changed_fields(scenario), "")
 
 
 def _broken(value: Any, indent: str, name: str = "") -> str:

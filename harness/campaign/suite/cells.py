@@ -24,9 +24,10 @@ from splitbrain.harness.campaign.suite.definition import (
     Seeds,
     Suite,
     choice_of,
-    seconds_of,
 )
+from splitbrain.history.durations import positive_seconds_of, seconds_of
 from splitbrain.history.plan import sub_seed
+from splitbrain.history.seeds import WRITE_SEEDS, read_seeds
 
 #: Fresh seeds lie below it: easy to read aloud.
 _FRESH_SEED_END = 1_000_000
@@ -93,10 +94,10 @@ def seeds_of(seeds: Seeds, night_seed: int, purpose: str) -> list[int]:
     if isinstance(seeds, FreshSeeds):
         return _fresh(seeds.count, night_seed, purpose)
     if isinstance(seeds, str):
-        start, colon, end = seeds.partition(":")
-        if not colon or not start.strip().isdigit() or not end.strip().isdigit():
-            raise ValueError(f"seeds {seeds!r} is no range; write the half-open '0:40'")
-        numbers = range(int(start), int(end))
+        try:
+            numbers = read_seeds(seeds)
+        except ValueError as error:
+            raise ValueError(f"seeds {error}. {WRITE_SEEDS}") from error
     else:
         numbers = (seeds,) if isinstance(seeds, int) else seeds
     count = len(numbers)
@@ -160,7 +161,7 @@ def _lanes(suite: Suite, matrix: Matrix, night_seed: int) -> list[list[PlannedRu
 def _repeat(suite: Suite, program: Program, night_seed: int) -> list[PlannedRun]:
     if not program.command:
         raise ValueError("command is empty; name the program and its arguments")
-    timeout_s = seconds_of(program.timeout)
+    timeout_s = positive_seconds_of(program.timeout)
     return [
         PlannedRun(
             number=0,
@@ -200,6 +201,9 @@ def _value(name: str, written: Any) -> Any:
         return {key: _text(value) for key, value in pairs.items()}
     if AXES[name].is_repeatable:
         return [written] if isinstance(written, str) else list(written)
+    if AXES[name].is_duration:
+        with _naming(name):
+            return seconds_of(written)
     return written
 
 
@@ -217,7 +221,7 @@ def _matches(cell: Cell, pattern: CellPattern) -> bool:
 
 def _seconds(field: str, duration: Any) -> float | None:
     with _naming(field):
-        return None if duration is None else seconds_of(duration)
+        return None if duration is None else positive_seconds_of(duration)
 
 
 @contextmanager

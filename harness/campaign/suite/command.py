@@ -15,7 +15,6 @@ from rich.text import Text
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.harness.campaign.suite import night as nights
 from splitbrain.harness.campaign.suite.conductor import TOOL, Conductor, Settings
-from splitbrain.harness.campaign.suite.definition import seconds_of
 from splitbrain.harness.campaign.suite.display import Display
 from splitbrain.harness.campaign.suite.ledger import Ledger
 from splitbrain.harness.campaign.suite.night import Night, NightFolder, OpenNight
@@ -28,8 +27,10 @@ from splitbrain.harness.campaign.suite.summary import (
     to_text,
 )
 from splitbrain.harness.campaign.suite.tally import NightTally, nights_of, tally_night
+from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.results import EXIT_INVALID, counted
+from splitbrain.history.durations import positive_seconds_of
 
 SUITES = "suites"
 LEDGER_NAME = "ledger.jsonl"
@@ -84,6 +85,7 @@ def report(path: Path | None, options: SuiteOptions, console: Console) -> int:
     if path is None:
         all_nights = nights_of(lines)
         _print(console, f"{sums_text(all_nights)}\n\n{coverage_text(all_nights)}")
+        answer(console, {"nights": [night_answer(night, night.exit_code) for night in all_nights]})
         return 0
     suite = read_suite(path).suite.name
     own_nights = nights_of(lines, suite)
@@ -91,7 +93,13 @@ def report(path: Path | None, options: SuiteOptions, console: Console) -> int:
         problem = f"the ledger {ledger.path} holds no night of the suite {suite!r}"
         raise UsageError(problem, "Run it first, or name another ledger with --ledger")
     _print(console, to_text(own_nights[-1], own_nights, with_coverage=True))
+    answer(console, night_answer(own_nights[-1], own_nights[-1].exit_code))
     return own_nights[-1].exit_code
+
+
+def night_answer(night: NightTally, code: int) -> dict[str, object]:
+    """Return a night as data: as the ledger has it, and what came of it."""
+    return {"exit_code": code, "is_void": night.is_void, **msgspec.structs.asdict(night)}
 
 
 def ledger_path(options: SuiteOptions) -> Path:
@@ -107,10 +115,10 @@ def _settings(file: SuiteFile, options: SuiteOptions) -> Settings:
         raise UsageError(f"--night-seed cannot be {options.night_seed}", "Choose a number from 0")
     budget = suite.time_budget if options.time_budget is None else options.time_budget
     try:
-        budget_s = None if budget is None else seconds_of(budget)
+        budget_s = None if budget is None else positive_seconds_of(budget)
     except ValueError as error:
         place = f"the suite file {file.path}" if options.time_budget is None else "--time-budget"
-        raise UsageError(f"{place}: {error}", "Write 90, '90s', '45m' or '8h'") from error
+        raise UsageError(f"{place}: {error}", "Correct it, or leave it out") from error
     keep_valid = suite.keep_valid or options.keep_valid
     return Settings(options.jobs or suite.jobs, budget_s, keep_valid, options.tool)
 
@@ -231,6 +239,7 @@ class _Command:
         if code != tally.exit_code:
             why = "the night before it holds a violation" if self._inherited else "as said above"
             self._print(f"Exit code {code} all the same: {why}.")
+        answer(self._console, night_answer(tally, code))
         return code
 
     def _publish(self, opened: OpenNight, tally: NightTally, all_nights: list[NightTally]) -> None:

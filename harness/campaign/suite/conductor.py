@@ -8,7 +8,6 @@ children to end in order, the second urges them; the night can be gone on with a
 
 import datetime as dt
 import queue
-import shlex
 import signal
 import sys
 import threading
@@ -38,6 +37,7 @@ from splitbrain.harness.campaign.suite.night import OpenNight
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.tool_version import tool_commit, tool_version
 from splitbrain.harness.pool.child_environment import child_environment
+from splitbrain.history.reproduce_line import line_of, tool_words
 from splitbrain.history.run_folder import RunFolder
 
 TOOL: tuple[str, ...] = (sys.executable, "-P", "-m", f"{PACKAGE}.harness.cli")
@@ -260,7 +260,7 @@ class Conductor:
             violated=conclusion.violated,
             sentence=conclusion.sentence,
             run_folder=conclusion.run_folder,
-            reproduce=conclusion.reproduce or _reproduce(run, conclusion.run_folder),
+            reproduce=conclusion.reproduce or _reproduce(run, tool_words(self._version, commit)),
             expect=run.expect,
             as_expected=conclusions.as_expected(run, conclusion),
             attempt=attempt,
@@ -272,10 +272,10 @@ class Conductor:
         return attempts.attempts_at(self._folder.attempts(run))
 
 
-def _reproduce(run: PlannedRun, folder: str | None) -> str:
+def _reproduce(run: PlannedRun, made_by: str) -> str:
     if run.is_program:
-        return shlex.join(_program_command(run, "python", folder or "."))
-    return shlex.join(["splitbrain", "test", *run.arguments])
+        return line_of(_program_command(run, "python", "."), made_by)
+    return line_of(["splitbrain", "test", *run.arguments], made_by)
 
 
 def _program_command(run: PlannedRun, python: str, folder: str) -> list[str]:

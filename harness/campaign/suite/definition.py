@@ -13,20 +13,16 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin
 import msgspec
 
 from splitbrain.contracts.experiment import Experiment
+from splitbrain.history.durations import Duration
 from splitbrain.history.options import OptionField, options_of
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}$")]
 #: Settings by name; a number or a truth value is handed on as text.
 Pairs = dict[str, str | int | float | bool]
-#: Seconds, or a text such as ``90s``, ``45m``, ``8h``.
-Duration = str | int | float
 Expectation = Literal["valid", "invalid"]
 
 #: Seconds of a run beyond its time limit: deploying, healing, judging.
 RUN_OVERHEAD_S = 600.0
-
-_UNIT_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"^(\d+(?:\.\d+)?)\s*([smh]?)$")
 
 
 class FreshSeeds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,7 +31,7 @@ class FreshSeeds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     count: Annotated[int, msgspec.Meta(ge=1)]
 
 
-#: One seed, a list, a half-open range ``"0:40"``, or ``{ count = 20 }``.
+#: One seed, ``7`` or ``"7"``, a list, a half-open range ``"0:40"``, or ``{ count = 20 }``.
 Seeds = int | str | tuple[int, ...] | FreshSeeds
 
 
@@ -49,6 +45,8 @@ def _value_type(axis: OptionField) -> Any:
         return Pairs
     if axis.is_repeatable:
         return str | tuple[str, ...]
+    if axis.is_duration:
+        return Duration
     return next(type_ for type_ in get_args(axis.type) or (axis.type,) if type_ is not NoneType)
 
 
@@ -153,21 +151,3 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
         """Return the folder of its attempts below the night's; unique in the night."""
         slug = re.sub(r"[^a-z0-9]+", "-", self.matrix.lower()).strip("-")[:40]
         return f"{self.number:04d}-{slug}-{self.seed}"
-
-
-def seconds_of(duration: Duration) -> float:
-    """Return the seconds of ``90``, ``"90s"``, ``"45m"`` or ``"8h"``.
-
-    Raises:
-        ValueError: it is none of these, or not above 0.
-    """
-    if isinstance(duration, str):
-        match = _DURATION.match(duration.strip())
-        if match is None:
-            raise ValueError(f"{duration!r} is no time; write 90, '90s', '45m' or '8h'")
-        seconds = float(match[1]) * _UNIT_S[match[2] or "s"]
-    else:
-        seconds = float(duration)
-    if not 0 < seconds < float("inf"):
-        raise ValueError(f"{duration!r} is no time above 0")
-    return seconds

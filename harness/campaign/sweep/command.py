@@ -3,7 +3,6 @@
 Source: design, sections 6 and 9.
 """
 
-import re
 from functools import partial
 from pathlib import Path
 
@@ -12,19 +11,21 @@ from rich.console import Console
 from rich.text import Text
 
 from splitbrain.contracts.errors import HarnessError, UsageError
-from splitbrain.contracts.scenario import SEED_MAX
 from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.sweep import Sweep, SweepOrder
 from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay, replay_command
-from splitbrain.harness.campaign.sweep.sweep_summary import show_summary
+from splitbrain.harness.campaign.sweep.sweep_summary import show_summary, sweep_answer
 from splitbrain.harness.campaign.sweep.trial import run, try_seed
 from splitbrain.harness.console.console_lines import say, write_lines
 from splitbrain.harness.console.interrupts import Interrupts, stopped_in_order
+from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.console.waiting import Waiting
 from splitbrain.harness.folder.results import EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID
 from splitbrain.harness.folder.scenario_file import read_named_scenario, said_of
+from splitbrain.harness.folder.scenario_text import scenario_words
 from splitbrain.harness.folder.simulation_outcome import JudgedOutcome
+from splitbrain.harness.folder.tool_version import other_tool, this_tool
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.harness.run.options import (
     check_bugs,
@@ -34,9 +35,9 @@ from splitbrain.harness.run.options import (
 )
 from splitbrain.harness.run.world.folder import keep_sweep_run
 from splitbrain.history.options import refuse_unfit
-
-_RANGE = re.compile(r"(-?\d+):(-?\d+)")
-_WRITE_RANGE = "Write --seeds FIRST:END, such as 0:1000; END itself is not run"
+from splitbrain.history.reproduce_line import line_of
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.seeds import seeds_named
 
 
 def run_sim(options: SimOptions, console: Console) -> int:
@@ -63,7 +64,7 @@ def _run_like(options: SimOptions, run: Path, console: Console) -> int:
 
     mismatch = "--like, which has all of it from the run and keeps the first seed that fails alike"
     refuse_unfit(options, "like", mismatch, "Leave one of them out")
-    seeds = like_command.SEEDS if options.seeds is None else seed_range(options.seeds)
+    seeds = options.seeds or like_command.SEEDS
     usual = SimOptions().runs_folder
     runs_folder = None if options.runs_folder == usual else options.runs_folder
     if runs_folder is not None:
@@ -72,33 +73,16 @@ def _run_like(options: SimOptions, run: Path, console: Console) -> int:
     return like_command.run_like(run, console, seeds, options.jobs, runs_folder, system)
 
 
-def seed_range(text: str | None) -> range:
-    """Read ``A:B`` as the seeds from A up to B, without B; raise UsageError if it is none."""
-    if text is None:
-        raise UsageError(
-            "--seeds is missing",
-            "Write --seeds FIRST:END, such as --seeds 0:1000, or name one world with --scenario "
-            "FILE",
-        )
-    match = _RANGE.fullmatch(text.strip())
-    if match is None:
-        raise UsageError(f"--seeds cannot be {text!r}", _WRITE_RANGE)
-    first, end = int(match[1]), int(match[2])
-    problem = None
-    if first < 0 or end > SEED_MAX:
-        problem = f"names a seed outside of 0 to {SEED_MAX:,}"
-    elif end <= first:
-        problem = f"is empty: {end} does not come after {first}"
-    if problem is not None:
-        raise UsageError(f"--seeds {text} {problem}", _WRITE_RANGE)
-    return range(first, end)
-
-
 def order_of(options: SimOptions) -> SweepOrder:
     """Return the sweep's order; raise UsageError if something does not exist or fit."""
     from splitbrain.systems.registry import system
 
-    seeds = seed_range(options.seeds)
+    seeds = options.seeds
+    if seeds is None:
+        raise UsageError(
+            "--seeds is missing",
+            "Write --seed 7 or --seeds 0:1000, or name one world with --scenario FILE",
+        )
     check_runs_folder(options.runs_folder)
     adapter = system(options.system)
     check_bugs(options.bugs, adapter)
@@ -117,6 +101,7 @@ def run_sweep(sweep: Sweep, console: Console) -> int:
             sweep.carry_out(display.took)
         elapsed_s = display.elapsed_s
     show_summary(sweep.tally, order, console, elapsed_s, interrupted=stop.is_set())
+    answer(console, sweep_answer(sweep.tally, order, is_whole=not sweep.is_cut_short))
     if order.options.trace_hash:
         # By seed; nothing comes after them.
         hashes = sorted(sweep.tally.hashes.items())
@@ -132,13 +117,12 @@ def title_of(order: SweepOrder) -> str:
     promise = ", beyond the promise" if options.beyond_promise else ""
     jobs = "1 process" if options.jobs == 1 else f"{options.jobs} processes"
     return (
-        f"splitbrain sim {options.system}, seeds {order.seeds.start} to {order.seeds.stop - 1}"
-        f"{above}{bugs}{promise}, {jobs}"
+        f"splitbrain sim {options.system}, {seeds_named(order.seeds)}{above}{bugs}{promise}, {jobs}"
     )
 
 
 def run_world(
-    path: Path, console: Console, runs_folder: Path | None, *, with_hash: bool = False
+    word: str, console: Console, runs_folder: Path | None, *, with_hash: bool = False
 ) -> int:
     """Run a scenario that is given as data, judge and keep it, and return the exit code.
 
@@ -152,9 +136,12 @@ def run_world(
     """
     from splitbrain.systems.registry import system
 
-    scenario = read_named_scenario(path)
-    say(console, f"splitbrain sim {scenario.system}, the world of {path}", "bold")
-    with said_of(path), Interrupts(lambda sentence: say(console, sentence)):
+    named = read_named_scenario(word)
+    scenario = named.scenario
+    say(console, f"splitbrain sim {scenario.system}, the world of {named.source}", "bold")
+    for line in other_tool(named.made_by):
+        say(console, line)
+    with said_of(named.source), Interrupts(lambda sentence: say(console, sentence)):
         check_bugs(scenario.bugs, system(scenario.system))
         try:
             with Waiting(console).during(f"simulating {scenario.load_us / 1_000_000:g} s, twice"):
@@ -166,15 +153,22 @@ def run_world(
     if first.outcome.trace_hash != second.outcome.trace_hash:
         raise HarnessError(
             "run the scenario twice",
-            str(path),
+            named.source,
             f"it had trace hash {first.outcome.trace_hash} and then {second.outcome.trace_hash}",
             "This is a defect of splitbrain; please report it with the file",
         )
+    path, folder = word, None
     if runs_folder is not None:
-        folder = str(keep_sweep_run(second, runs_folder))
-        say(console, f"folder:  {folder}")
-        say(console, f"replay:  {replay_command(folder)}")
+        folder = keep_sweep_run(second, runs_folder)
+        path = str(RunFolder(folder.absolute()).scenario)
+        say(console, f"folder:    {folder}")
+        say(console, f"replay:    {replay_command(str(folder))}")
+    line = line_of(scenario_words(scenario, this_tool(), path), this_tool())
+    say(console, f"reproduce: {line}")
     code = _show(second, console)
+    made = {"exit_code": code, "folder": folder}
+    found = {"failed_by": second.failed_by, "sentence": second.sentence}
+    answer(console, {**made, **found, "unknown": second.undecided, "reproduce": line})
     if with_hash:
         write_lines(console, [f"{scenario.seed} {second.outcome.trace_hash}"])
     return code

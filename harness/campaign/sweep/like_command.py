@@ -26,13 +26,19 @@ from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay
 from splitbrain.harness.campaign.sweep.trial import Purpose, SeedResult, tried
 from splitbrain.harness.console.console_lines import say
 from splitbrain.harness.console.interrupts import stopped_in_order
+from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.plan_checkers import checkers_of
 from splitbrain.harness.folder.results import counted
+from splitbrain.harness.folder.scenario_file import read_scenario
+from splitbrain.harness.folder.scenario_text import scenario_words
 from splitbrain.harness.folder.store import find_run
+from splitbrain.harness.folder.tool_version import this_tool
 from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.harness.run.options import check_bugs, check_simulated
+from splitbrain.history.reproduce_line import line_of
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.seeds import seeds_named
 
 SEEDS: Final = range(200)
 #: Figure of a seed that failed with another verdict.
@@ -142,6 +148,7 @@ def run_like(
         result = search(order, console, seeds, jobs=jobs, stop=stop)
     for line in lines_of(result, order, seeds):
         say(console, line)
+    answer(console, result)
     return result.exit_code
 
 
@@ -155,7 +162,7 @@ def search(
     sweep = Sweep(wanted, stop)
     title = (
         f"splitbrain sim, worlds like {likeness.run}: {counted(len(likeness.faults), 'fault')}, "
-        f"{', '.join(order.wanted)} wanted, seeds {seeds.start} to {seeds.stop - 1}"
+        f"{', '.join(order.wanted)} wanted, {seeds_named(seeds)}"
     )
     failures: list[SeedResult] = []
     otherwise = 0
@@ -200,9 +207,12 @@ def lines_of(result: LikeResult, order: LikeOrder, seeds: range) -> list[str]:
     lines = [f"seed {result.seed} fails with the same verdict ({wanted}); {took}."]
     if result.folder is not None:
         quoted = shlex.quote(str(result.folder))
+        path = RunFolder(result.folder.absolute()).scenario
+        words = scenario_words(read_scenario(path), this_tool(), str(path))
         lines += [
-            f"folder:  {result.folder}",
-            f"replay:  splitbrain replay {quoted}",
-            f"shrink:  splitbrain shrink {quoted}",
+            f"folder:    {result.folder}",
+            f"replay:    splitbrain replay {quoted}",
+            f"shrink:    splitbrain shrink {quoted}",
+            f"reproduce: {line_of(words, this_tool())}",
         ]
     return lines

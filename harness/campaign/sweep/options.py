@@ -10,6 +10,7 @@ import msgspec
 
 from splitbrain.contracts.experiment import Option
 from splitbrain.contracts.names import DEFAULT_SYSTEM
+from splitbrain.history.options import given
 
 #: More worker processes than any machine has use for.
 JOBS_MAX = 256
@@ -22,11 +23,21 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of ``splitbrain sim``; pickles."""
 
     seeds: Annotated[
-        str | None, Option("FIRST:END, such as 0:1000; END itself is not run.", only=_SEARCHES)
+        range | None,
+        Option(
+            "One seed, or FIRST:END, such as 0:1000; END itself is not run.",
+            only=_SEARCHES,
+            group="Worlds",
+        ),
     ] = None
     scenario: Annotated[
-        Path | None,
-        Option("Instead of seeds, one world: a scenario.json, as it is or edited.", only=_SCENARIO),
+        str | None,
+        Option(
+            "Instead of seeds, one world: a scenario.json, as it is or edited, or the blob:... "
+            "of a line that reproduces a failure.",
+            only=_SCENARIO,
+            group="Worlds",
+        ),
     ] = None
     like: Annotated[
         Path | None,
@@ -34,21 +45,59 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
             "Folder of a failed run in containers: worlds near its schedule are tried until one "
             "fails with the same verdict; --seeds is 0:200 if not given.",
             only=_LIKE,
+            group="Worlds",
         ),
     ] = None
-    jobs: Annotated[int, Option("Worker processes.", 1, JOBS_MAX, only=_SEARCHES)] = 1
-    system: Annotated[str, Option("System to be simulated.", only=_SEARCHES)] = DEFAULT_SYSTEM
+    jobs: Annotated[
+        int,
+        Option(
+            "Worker processes.",
+            1,
+            JOBS_MAX,
+            only=_SEARCHES,
+            group="Results",
+        ),
+    ] = 1
+    system: Annotated[
+        str,
+        Option(
+            "System to be simulated.",
+            only=_SEARCHES,
+            group="System",
+        ),
+    ] = DEFAULT_SYSTEM
     bugs: Annotated[
-        tuple[str, ...], Option("Planted bug to switch on; repeatable.", only=_SEEDS)
+        tuple[str, ...],
+        Option(
+            "Planted bug to switch on; repeatable.",
+            only=_SEEDS,
+            group="System",
+        ),
     ] = ()
     #: None: the usual one of the system.
     state_machine: Annotated[
         str | None,
-        Option("What stands above the nodes' log, as splitbrain systems lists it.", only=_SEEDS),
+        Option(
+            "What stands above the nodes' log, as splitbrain systems lists it.",
+            only=_SEEDS,
+            group="System",
+        ),
     ] = None
-    fail_fast: Annotated[bool, Option("End with the first seed that fails.", only=_SEEDS)] = False
+    fail_fast: Annotated[
+        bool,
+        Option(
+            "End with the first seed that fails.",
+            only=_SEEDS,
+            group="Results",
+        ),
+    ] = False
     trace_hash: Annotated[
-        bool, Option("Print one line a seed at the end, seed and trace hash.", only=_WORLDS)
+        bool,
+        Option(
+            "Print one line a seed at the end, seed and trace hash.",
+            only=_WORLDS,
+            group="Results",
+        ),
     ] = False
     coverage: Annotated[
         bool,
@@ -56,19 +105,57 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
             "Show which faults met nodes of which role, in which phase of the leader epoch, under "
             "which workload, and what was never tried.",
             only=_SEEDS,
+            group="Results",
         ),
     ] = False
     beyond_promise: Annotated[
         bool,
-        Option("Let faults also do what the system does not promise to survive.", only=_SEEDS),
+        Option(
+            "Let faults also do what the system does not promise to survive.",
+            only=_SEEDS,
+            group="Worlds",
+        ),
     ] = False
-    runs_folder: Annotated[Path, Option("Where the run folders of failing seeds are made.")] = Path(
-        "runs"
-    )
+    runs_folder: Annotated[
+        Path,
+        Option(
+            "Where the run folders of failing seeds are made.",
+            group="Results",
+        ),
+    ] = Path("runs")
     check_share: Annotated[
         float,
-        Option("Share of the seeds that are run twice and compared.", 0, 1, only=_SEARCHES),
+        Option(
+            "Share of the seeds that are run twice and compared.",
+            0,
+            1,
+            only=_SEARCHES,
+            group="Results",
+        ),
     ] = 0.05
     keep: Annotated[
-        int, Option("Failures of which a run folder is kept, at most.", 0, only=_WORLDS)
+        int,
+        Option(
+            "Failures of which a run folder is kept, at most.",
+            0,
+            only=_WORLDS,
+            group="Results",
+        ),
     ] = 100
+
+
+#: Options that decide the world of a seed.
+_OF_WORLDS = ("bugs", "state_machine", "beyond_promise")
+
+
+def seed_words(options: SimOptions, seed: int) -> tuple[str, ...]:
+    """Return the words of `splitbrain` that draw the world of one seed of a sweep again."""
+    from splitbrain.systems.registry import file_of
+
+    words = ["sim", "--seed", str(seed)]
+    if options.system != DEFAULT_SYSTEM:
+        words += ["--system", file_of(options.system) or options.system]
+    for field in given(options):
+        if field.name in _OF_WORLDS:
+            words += field.words(getattr(options, field.name))
+    return tuple(words)

@@ -4,15 +4,15 @@ Everything shown comes from the tally; nothing is judged here.
 """
 
 import io
-import shlex
 from collections.abc import Iterable, Iterator
 
+import msgspec
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from splitbrain.harness.campaign.sweep.options import SimOptions
+from splitbrain.harness.campaign.sweep.options import SimOptions, seed_words
 from splitbrain.harness.campaign.sweep.sweep import SweepOrder
 from splitbrain.harness.campaign.sweep.sweep_display import failure_line, replay_command
 from splitbrain.harness.campaign.sweep.sweep_tally import (
@@ -26,6 +26,7 @@ from splitbrain.harness.console.console_lines import write_lines
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.folder.coverage_cells import CoverageCell
 from splitbrain.harness.folder.results import counted
+from splitbrain.harness.folder.tool_version import this_tool
 from splitbrain.harness.report.coverage_tables import (
     HEADER,
     Rows,
@@ -33,10 +34,10 @@ from splitbrain.harness.report.coverage_tables import (
     never_tried,
     workload_rows,
 )
-from splitbrain.history.options import given
+from splitbrain.history.reproduce_line import line_of
+from splitbrain.history.seeds import seeds_text
 from splitbrain.nemesis.sorts import drawn_kinds
-from splitbrain.patched.loading import installed_options
-from splitbrain.systems.registry import file_of
+from splitbrain.patched.loading import file_name, installed_patches
 
 _US_PER_S = 1_000_000
 #: Classes of failures that are listed, and seeds of each; the rest is counted.
@@ -49,18 +50,72 @@ _PLAIN_WIDTH = 100_000
 _STYLES = {"FAILED": "bold white on red", "CLEAN": "bold black on green"}
 
 
-#: Options that decide the world of a seed.
-_OF_WORLDS = ("bugs", "state_machine", "beyond_promise")
+def sim_line(options: SimOptions, seed: int) -> str:
+    """Return the line that runs one seed of a sweep again, on any machine."""
+    files = [file_name(patch) for patch in installed_patches()]
+    patches = [word for name in files for word in ("--patch", name)]
+    return line_of(["splitbrain", *seed_words(options, seed), *patches], this_tool(), files)
 
 
-def sim_command(options: SimOptions, seed: int) -> str:
-    """Return the command line that runs one seed of a sweep again."""
-    command = ["splitbrain", "sim", "--seeds", f"{seed}:{seed + 1}", "--system"]
-    command.append(file_of(options.system) or options.system)
-    for field in given(options):
-        if field.name in _OF_WORLDS:
-            command += field.words(getattr(options, field.name))
-    return shlex.join(command) + installed_options()
+class FailedSeed(msgspec.Struct, frozen=True, kw_only=True):
+    """A seed that failed."""
+
+    seed: int
+    #: Invariant and checkers that found something.
+    failed_by: tuple[str, ...]
+    sentence: str | None
+    #: None: none was kept.
+    folder: str | None
+    #: The line that makes it again on any machine.
+    reproduce: str
+
+
+class SweepAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `splitbrain sim --json` to a sweep."""
+
+    exit_code: int
+    made_by: str
+    system: str
+    #: As on the command line.
+    seeds: str
+    done: int
+    undecided: int
+    not_run: int
+    failures: tuple[FailedSeed, ...]
+    #: Seeds that could not be run, and those that came out differently when they were run twice.
+    crashed: tuple[int, ...]
+    differed: tuple[int, ...]
+    #: Finder, or undecided checker, to its number of seeds.
+    found_by: dict[str, int]
+    unknown_by: dict[str, int]
+
+
+def sweep_answer(tally: SweepTally, order: SweepOrder, *, is_whole: bool) -> SweepAnswer:
+    """Return the summary of a sweep as data."""
+    options = order.options
+    return SweepAnswer(
+        exit_code=tally.exit_code(is_whole=is_whole),
+        made_by=this_tool(),
+        system=options.system,
+        seeds=seeds_text(order.seeds),
+        done=tally.done,
+        undecided=tally.undecided,
+        not_run=len(order.seeds) - tally.tried,
+        failures=tuple(
+            FailedSeed(
+                seed=failure.seed,
+                failed_by=failure.failed_by,
+                sentence=failure.sentence,
+                folder=tally.folders.get(failure.seed),
+                reproduce=sim_line(options, failure.seed),
+            )
+            for failure in sorted(tally.failures, key=lambda failure: failure.seed)
+        ),
+        crashed=tuple(crash.seed for crash in tally.crashes),
+        differed=tuple(mismatch.seed for mismatch in tally.mismatches),
+        found_by=dict(tally.found_by),
+        unknown_by=dict(tally.unknown_by),
+    )
 
 
 def show_summary(
@@ -95,6 +150,11 @@ def verdict_words(tally: SweepTally, order: SweepOrder, *, interrupted: bool) ->
     if tally.undecided:
         return "UNKNOWN", f"No alarm in {seeds}, {tally.undecided:,} of them undecided."
     bound = ""
+    if len(order.seeds) == 1:
+        return (
+            "CLEAN",
+            f"no alarm in {seeds} of {this_tool()}; another version draws another world.",
+        )
     if decided >= _BOUND_SEEDS_MIN:
         bound = f": at {CONFIDENCE:.0%} confidence fewer than 1 in {bound_of(decided):,} seeds"
     return "CLEAN", f"no alarm in {seeds}{bound}."
@@ -138,8 +198,9 @@ def _show_failures(tally: SweepTally, options: SimOptions, console: Console) -> 
     without = [failure.seed for failure in tally.failures if failure.seed not in tally.folders]
     hints: list[str] = []
     if tally.folders and without:
-        again = f"`{sim_command(options, min(without))}` runs the first of them again."
-        hints.append(f"  {counted(len(without), 'failure')} without a run folder (--keep); {again}")
+        count = counted(len(without), "failure")
+        hints.append(f"  {count} without a run folder (--keep), the first of them:")
+        hints.append(f"    {sim_line(options, min(without))}")
     if tally.folders:
         hints.append(
             "  `splitbrain check FOLDER` makes the report, `splitbrain replay FOLDER --trace` "
@@ -163,16 +224,17 @@ def _show_group(
         this = "" if failure is group[0] else f"; this is seed {failure.seed}"
         console.print(Text(f"    seeds {seeds}{others}{this}"), soft_wrap=True)
     folder = tally.folders.get(failure.seed)
-    again = sim_command(options, failure.seed) if folder is None else replay_command(folder)
-    console.print(Text(f"    {printable(again)}", style="dim"), soft_wrap=True)
+    again = [] if folder is None else [replay_command(folder)]
+    for line in (*again, sim_line(options, failure.seed)):
+        console.print(Text(f"    {printable(line)}", style="dim"), soft_wrap=True)
 
 
 def _problems(tally: SweepTally, options: SimOptions) -> list[str]:
     sentences = [mismatch.sentence for mismatch in tally.mismatches]
     # The crashes after the first are most often the same.
     for crash in tally.crashes[:1]:
-        again = sim_command(options, crash.seed)
-        sentences.append(f"Seed {crash.seed} could not be run ({again}):")
+        sentences.append(f"Seed {crash.seed} could not be run:")
+        sentences.append(sim_line(options, crash.seed))
         sentences += (crash.crash or "").rstrip().splitlines()
     if more := ", ".join(str(crash.seed) for crash in tally.crashes[1:]):
         sentences.append(f"Nor could these seeds: {more}.")

@@ -16,7 +16,7 @@ import msgspec
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.scenario import Scenario, Violation
 from splitbrain.contracts.simulation import SimulatedSystem
-from splitbrain.harness.campaign.sweep.options import SimOptions
+from splitbrain.harness.campaign.sweep.options import SimOptions, seed_words
 from splitbrain.harness.folder.coverage_cells import CoverageCell
 
 if TYPE_CHECKING:
@@ -100,7 +100,8 @@ def try_seed(options: SimOptions, seed: int, purpose: Purpose) -> SeedResult:
 
     Never raises: errors are the result's ``crash``.
     """
-    return tried(seed, purpose, lambda: draw(seed, options), options.runs_folder)
+    words = seed_words(options, seed)
+    return tried(seed, purpose, lambda: draw(seed, options), options.runs_folder, drawn_by=words)
 
 
 def tried(

@@ -15,6 +15,7 @@ from rich.text import Text
 from splitbrain.contracts.analysis.across import Findings
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import UNREADABLE, HarnessError, UsageError
+from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.harness.folder.results import EXIT_VALID
@@ -49,6 +50,7 @@ def look_across(lake: str, since: str | None, folder: Path, console: Console) ->
         write_atomically(page, across_page(findings).encode())
     console.print(Text(headline(findings)), soft_wrap=True)
     console.print(Text(f"All runs: {page}"), soft_wrap=True)
+    answer(console, findings)
     return EXIT_VALID
 
 

@@ -32,7 +32,16 @@ def to_markdown(findings: Findings) -> str:
         _scope(findings),
         "## Failures",
         _table(
-            ("state", "failure", "since", "before", "first seen", "example", "fingerprint"),
+            (
+                "state",
+                "failure",
+                "since",
+                "before",
+                "first seen",
+                "example",
+                "fingerprint",
+                "reproduce",
+            ),
             (
                 (
                     f"{failure.state}{', planted bug' if failure.planted else ''}",
@@ -42,6 +51,7 @@ def to_markdown(findings: Findings) -> str:
                     moment(failure.first_at),
                     failure.example,
                     failure.fingerprint,
+                    failure.reproduce,
                 )
                 for failure in findings.failures.rows
             ),

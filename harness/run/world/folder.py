@@ -44,11 +44,13 @@ def keep_sweep_run(
     kind: str = "sim",
     shrunk_from: str | None = None,
     like: str | None = None,
+    drawn_by: tuple[str, ...] = (),
 ) -> Path:
     """Make the run folder of a seed that failed in a sweep, or of a smaller one.
 
     ``kind`` is how the test is called, before the system's name; the run is a smaller one than
-    ``shrunk_from``, and its schedule is near that of the run ``like`` in containers.
+    ``shrunk_from``, its schedule is near that of the run ``like`` in containers, and the words
+    ``drawn_by`` of the command line draw its world again.
 
     Raises:
         HarnessError: the folder cannot be made or written.
@@ -62,7 +64,15 @@ def keep_sweep_run(
         plan = plan_of_scenario(
             scenario, name, living.run_id, system(scenario.system), checkers_not_asked(outcome)
         )
-        write_run(living.folder, plan, outcome, judged=judged, shrunk_from=shrunk_from, like=like)
+        write_run(
+            living.folder,
+            plan,
+            outcome,
+            judged=judged,
+            shrunk_from=shrunk_from,
+            like=like,
+            drawn_by=drawn_by,
+        )
         return living.folder.root
 
 
@@ -116,6 +126,7 @@ def write_run(
     shrunk_from: str | None = None,
     untold: str | None = None,
     like: str | None = None,
+    drawn_by: tuple[str, ...] = (),
 ) -> None:
     """Write everything into a folder that the caller has made and locked, and seal it.
 
@@ -139,7 +150,9 @@ def write_run(
         _write_nodes(folder, outcome)
         if outcome.story:
             _write_lines(folder.timeline, story(outcome))
-        record = record_of(outcome, judged, shrunk_from, untold=untold, like=like)
+        record = record_of(
+            outcome, judged, shrunk_from, untold=untold, like=like, drawn_by=drawn_by
+        )
         write_atomically(folder.simulation, encode_record(record))
     write_manifest(folder)
 

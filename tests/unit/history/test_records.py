@@ -1,5 +1,6 @@
 """The plan record and the lines of a timeline: what they say, and under which names."""
 
+import random
 import shlex
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import RunId
+from splitbrain.history.blobs import Blob, unpack
 from splitbrain.history.plan import decode_plan, encode_plan, reproduce_command, sub_seed
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.timeline_records import (
@@ -53,7 +55,7 @@ def test_sub_seeds_are_the_same_everywhere_and_differ_by_name() -> None:
 
 
 def test_without_known_defaults_the_reproducing_command_names_everything() -> None:
-    words = shlex.split(reproduce_command(PLAN))
+    words = shlex.split(reproduce_command(PLAN), comments=True)
     assert words[:2] == ["splitbrain", "test"]
     assert dict(zip(words[2::2], words[3::2], strict=True)) == {
         "--system": "kraft",
@@ -76,17 +78,51 @@ def test_the_reproducing_command_leaves_out_what_is_usual() -> None:
     assert reproduce_command(PLAN, DEFAULTS) == (
         "splitbrain test --system kraft --workload register --nemesis partition:leader,kill "
         "--nodes 3 --time-limit 60 --seed 7 --runtime docker "
-        "--bug stale-leader-reads --setting fetch.timeout.ms=500"
+        "--bug stale-leader-reads --setting fetch.timeout.ms=500  # splitbrain 0.1.0"
     )
 
 
-def test_a_pinned_replay_is_reproduced_by_a_pinned_replay() -> None:
+def test_a_pinned_replay_without_a_plan_file_is_reproduced_by_a_pinned_replay() -> None:
     replayed = changed(PLAN, replay_of="runs/kraft register/1", pinned=True)
     assert reproduce_command(replayed, DEFAULTS) == (
-        "splitbrain replay 'runs/kraft register/1' --pinned --runtime docker"
+        "splitbrain replay 'kraft register/1' --pinned --runtime docker  # splitbrain 0.1.0"
     )
     loose = changed(replayed, pinned=False)
     assert reproduce_command(loose, DEFAULTS) == reproduce_command(PLAN, DEFAULTS)
+
+
+def test_a_plan_file_travels_within_the_line_and_an_old_one_by_its_name() -> None:
+    text = "[[faults]]\nkind = 'kill'\n"
+    named = changed(PLAN, nemesis="/srv/mine/plans/cut.toml", tool_commit="4795ac6" + 33 * "0")
+    words = shlex.split(reproduce_command(changed(named, plan_file=text), DEFAULTS), comments=True)
+    blob = unpack(words[words.index("--nemesis") + 1])
+    assert blob == Blob("cut.toml", text, "splitbrain 0.1.0, 4795ac6")
+    old = reproduce_command(named, DEFAULTS)
+    assert " --nemesis cut.toml " in old
+    assert old.endswith("  # splitbrain 0.1.0, 4795ac6; takes the file cut.toml")
+    relative = reproduce_command(changed(named, nemesis="plans/cut.toml"), DEFAULTS)
+    assert relative.endswith("; takes the file cut.toml")
+    pinned = changed(PLAN, plan_file=text, pinned=True, replay_of="/runs/kraft/1")
+    words = shlex.split(reproduce_command(pinned, DEFAULTS), comments=True)
+    assert unpack(words[words.index("--nemesis") + 1]).name == "plan.toml"
+
+
+def test_a_plan_file_that_is_too_long_for_a_line_is_named() -> None:
+    noise = "".join(map(chr, random.Random(1).choices(range(33, 127), k=9_000)))
+    long = changed(PLAN, nemesis="/srv/mine/cut.toml", plan_file=noise)
+    line = reproduce_command(long, DEFAULTS)
+    assert " --nemesis cut.toml " in line
+    assert line.endswith("; takes the file cut.toml")
+
+
+def test_files_of_the_users_own_are_named_without_their_folders() -> None:
+    own = changed(PLAN, settings={"file": "/srv/mine/compose.yaml", "driver": "/d/my.py:Mine"})
+    line = reproduce_command(changed(own, system_file="/srv/mine/store.py:Store"), DEFAULTS)
+    assert "/srv" not in line
+    assert "/d/" not in line
+    assert " --system store.py:Store " in line
+    assert " --setting file=compose.yaml" in line
+    assert line.endswith("; takes the files store.py, my.py, compose.yaml")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +139,7 @@ def test_the_reproducing_command_names_what_was_chosen(
     changes: dict[str, object], named: str
 ) -> None:
     usual = set(shlex.split(reproduce_command(PLAN, DEFAULTS)))
-    words = shlex.split(reproduce_command(changed(PLAN, **changes), DEFAULTS))
+    words = shlex.split(reproduce_command(changed(PLAN, **changes), DEFAULTS), comments=True)
     assert [word for word in words if word not in usual] == named.split()
 
 

@@ -298,3 +298,39 @@ def test_the_most_telling_name_speaks_for_a_history() -> None:
     result = check([*stale, *dirty], "cas-register", Unlimited())
     assert [one["anomaly"] for one in result.violations] == ["dirty read", "stale read"]
     assert result.reason.startswith("2 of 2 parts cannot be ordered: read -> 2")
+
+
+@pytest.mark.parametrize(
+    ("history", "told"),
+    [
+        # The first answer is the stale one: what it shows had been replaced.
+        (
+            [write(5, 0, 1), write(1, 2, 3), read(5, 4, 5), read(1, 6, 7)],
+            ["write 1", "a read", " with 5, an older state"],
+        ),
+        # Nobody can say which, since the second write lasted all the time.
+        (
+            [write(1, 0, 1), write(5, 0, 10, index=20, process=20), read(5, 4, 5), read(1, 6, 7)],
+            ["a read", " with 5", "a read", " with 1, which nothing had set since"],
+        ),
+        # The second one: the write of what it shows was over before the other began.
+        (
+            [write(1, 0, 1), write(5, 2, None, index=20, process=20), read(5, 4, 5), read(1, 6, 7)],
+            ["a read", " with 5", "a read", " with 1, an older state"],
+        ),
+    ],
+)
+def test_of_two_answers_the_stale_one_is_told_where_that_is_certain(
+    history: list[PairedOperation], told: list[str]
+) -> None:
+    core = [history[3].index, history[2].index]
+    found = name_of_core(core, history, [], MODELS["register"])
+    assert found is not None
+    assert found.name == "stale read"
+    words = [
+        word.removesuffix(" of key a").removesuffix(" to key a")
+        for step in found.steps
+        for word in (step.request, step.rest)
+        if word
+    ]
+    assert words == told

@@ -1,5 +1,6 @@
 """``splitbrain clean`` when some of it cannot be done."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -43,6 +44,11 @@ def test_a_runtime_that_cannot_look_does_not_keep_the_others_leftovers(
     said = capsys.readouterr().out
     assert "docker was not looked at: could not talk to the engine" in said
     assert "r-7: removed processes 3\n" in said
+    assert cli.run(["clean", "--json"]) == 0
+    answered = json.loads(capsys.readouterr().out)
+    docker, local = answered["runtimes"]
+    assert docker["skipped"].startswith("could not talk to the engine")
+    assert local["runs"][0]["removed"] == {"processes": 3, "mounts": 0}
 
 
 def test_what_is_still_there_is_told_and_is_a_failure(

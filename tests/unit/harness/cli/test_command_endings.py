@@ -123,4 +123,4 @@ def test_interrupted_replays_are_not_gone_on_with(
     monkeypatch.setattr(commands, "run_once", run_once)
     assert cli.run(["replay", str(run), "--times", "5"]) == 2
     printed = capsys.readouterr().out
-    assert "0 of 1 replay came out invalid. 4 were left out." in printed
+    assert "0 of 1 replay failed. 4 were left out." in printed

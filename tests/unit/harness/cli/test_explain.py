@@ -1,5 +1,6 @@
 """``splitbrain explain``: everything that a user meets by a name has words, and is found by it."""
 
+import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -150,6 +151,24 @@ def test_an_invariant_is_told_in_full(
     assert places == sorted(places)
     assert "    n5   1          1 3 <-     1 3 x      1 3 <-\n" in told
     assert "figure 8" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["split-brain"], {"checker": ["split-brain"], "anomaly": ["split-brain"]}),
+        (["verdicts"], {"verdict": [text.name for text in CATALOGUE["verdict"]]}),
+        ([], {group: [text.name for text in texts] for group, texts in CATALOGUE.items()}),
+    ],
+)
+def test_the_answer_in_json_is_by_group(
+    words: list[str], told: dict[str, list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["explain", *words, "--json"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    answered = json.loads(line)
+    assert {group: [text["name"] for text in texts] for group, texts in answered.items()} == told
+    assert all(text["says"] for texts in answered.values() for text in texts)
 
 
 def test_words_need_no_quotes(capsys: pytest.CaptureFixture[str]) -> None:

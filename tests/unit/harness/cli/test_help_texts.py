@@ -1,10 +1,15 @@
-"""The static texts of ``--help`` name exactly what the registries hold."""
+"""Help texts: they name exactly what the registries hold, and their examples can be typed."""
+
+import shlex
+import subprocess
+import sys
 
 import pytest
 
 from splitbrain.checker.names import history_models
 from splitbrain.contracts.experiment import Experiment
-from splitbrain.harness.cli.main import run
+from splitbrain.harness.cli.command_app import EXAMPLE_LINES
+from splitbrain.harness.cli.main import app, run
 from splitbrain.harness.cli.run_commands import check_command
 from splitbrain.history.options import options_of
 from splitbrain.nemesis.kinds import kind_names, machine_kind_names
@@ -53,3 +58,62 @@ def test_the_help_that_is_printed_has_those_texts(
 ) -> None:
     run([command, "--help"])
     assert told in words(capsys.readouterr().out)
+
+
+COMMANDS = [name for name in app if not name.startswith("-")]
+
+
+def test_every_command_has_examples() -> None:
+    assert set(EXAMPLE_LINES) == set(COMMANDS)
+    assert all(EXAMPLE_LINES.values())
+
+
+@pytest.mark.parametrize("line", [line for lines in EXAMPLE_LINES.values() for line in lines])
+def test_an_example_is_a_command_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    typed = shlex.split(line)
+    app.parse_args(typed, exit_on_error=False, print_error=False)
+    assert run(["help", typed[0]]) == 0
+    assert f"splitbrain {line}" in words(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_is_its_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["help", command]) == 0
+    told = capsys.readouterr().out
+    assert run([command, "--help"]) == 0
+    assert told == capsys.readouterr().out
+    assert told.startswith(f"Usage: splitbrain {command}")
+    assert "[default: False]" not in told
+    assert "[default: None]" not in told
+
+
+def test_help_alone_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["help"]) == 0
+    told = capsys.readouterr().out
+    assert all(f" {command} " in told for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", ["test", "try", "sim", "shrink", "replay", "check"])
+def test_options_stand_below_headings(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run([command, "--help"])
+    told = capsys.readouterr().out
+    assert "Results \u2500" in told
+    # A word that is given by its place stands alone above the headings.
+    alone = told.partition(" Options \u2500")[2].partition("\u256f")[0]
+    assert "--no-" not in alone
+
+
+@pytest.mark.parametrize("flag", ["-V", "--version"])
+def test_a_version_is_told_before_the_command_line_is_loaded(
+    flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = (
+        "import sys; from splitbrain.harness.cli.entry import start; start(); "
+        "sys.exit(bool({'cyclopts', 'rich', 'msgspec', 'subprocess'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, flag], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert run([flag]) == 0
+    assert done.stdout == capsys.readouterr().out

@@ -15,6 +15,7 @@ from splitbrain.harness.campaign import cleaning
 from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict
 from splitbrain.harness.cli import commands, systems_list
 from splitbrain.harness.cli import main as cli
+from splitbrain.harness.folder import tool_version
 from splitbrain.harness.folder.store import create_run
 from splitbrain.harness.run.options import TestOptions
 from splitbrain.history.run_folder import RunFolder
@@ -143,13 +144,20 @@ def test_replays_report_how_many_came_out_invalid_and_the_worst_code(
     monkeypatch.setattr(commands, "run_once", run_once)
     assert cli.run(["replay", str(tmp_path / "latest"), "--times", "3"]) == 1
     printed = capsys.readouterr().out
-    assert "1 of 3 replays came out invalid." in printed
+    assert "1 of 3 replays failed." in printed
     assert "changed" not in printed
+    made_by = tool_version.this_tool()
     # The same system as it is by now.
     run.system.versions = lambda: {"fake": "1.3", "more": "1"}
     codes += [0]
     assert cli.run(["replay", str(tmp_path / "latest")]) == 0
-    assert "changed since the run: fake was 1.2, now 1.3\n" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "changed since the run: fake was 1.2, now 1.3\n" in said
+    assert "made by" not in said
+    monkeypatch.setattr(tool_version, "this_tool", lambda: "splitbrain 9.9.9")
+    codes += [0]
+    assert cli.run(["replay", str(tmp_path / "latest")]) == 0
+    assert f"made by {made_by}; this is splitbrain 9.9.9, with " in capsys.readouterr().out
 
 
 def test_a_dead_run_gets_the_dumps_that_it_lacks(

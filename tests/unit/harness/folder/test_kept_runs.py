@@ -1,14 +1,18 @@
 """Run folders that earlier versions wrote: judged, replayed and read as they were then."""
 
+import re
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from splitbrain.harness.campaign.replaying.recorded import replay_options
 from splitbrain.harness.cli import main as cli
 from splitbrain.harness.folder.scenario_file import decode_scenario, encode_scenario, read_recorded
 from splitbrain.harness.judge.evidence_loader import load_run
+from splitbrain.harness.run.plan_choice import plan_faults
+from splitbrain.history.plan import voters
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.in_process import judge_in_process
 
@@ -68,7 +72,8 @@ def test_an_old_simulated_run_is_replayed_and_told_to_be_another_world(
     told = " ".join("".join(capsys.readouterr()).split())
     assert code == 3, told
     assert "came out differently: it" in told
-    assert "The run was made by splitbrain 0.1.0 of commit" in told
+    assert re.match(r"made by splitbrain 0\.1\.0, [0-9a-f]{7}; this is splitbrain ", told)
+    assert "Another version made the run" in told
 
 
 @pytest.mark.parametrize("folder", PLANNED, indirect=True, ids=str)
@@ -79,6 +84,16 @@ def test_the_plan_of_an_old_run_can_be_run_again(folder: RunFolder) -> None:
     assert [(when.on, when.delay_us, when.timeout_us) for when in waiting] == [
         ("commits", 1_000, 1_500_000)
     ]
-    pinned = replay_options(folder.root, pinned=True).schedule
+    options = replay_options(folder.root, pinned=True)
+    pinned = options.schedule
     assert pinned is not None
     assert all(fault.options["nodes"] for fault in pinned)
+    # As a plan file, which travels, it is the same: it hits the same nodes.
+    nodes, limit_ms = (
+        voters(options.experiment.nodes),
+        round(options.experiment.time_limit_s * 1000),
+    )
+    read, _ = plan_faults("plan.toml", nodes, 1, limit_ms, plan_file=options.plan_file)
+    assert [msgspec.structs.replace(fault, index=0) for fault in read] == [
+        msgspec.structs.replace(fault, index=0) for fault in pinned
+    ]

@@ -18,6 +18,7 @@ from splitbrain.harness.folder.scenario_file import (
     encode_scenario,
     read_named_scenario,
 )
+from splitbrain.harness.folder.tool_version import other_tool
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.small_worlds import QUICK_BUG, broken, calm, scenario
@@ -87,8 +88,23 @@ def test_what_cannot_be_is_refused_with_file_field_and_what_is_allowed(
 ) -> None:
     path = written(tmp_path, scenario(), **msgspec.to_builtins(fields))
     with pytest.raises(UsageError) as refused:
-        read_named_scenario(path)
+        read_named_scenario(str(path))
     assert str(refused.value).startswith(f"{path} is no scenario that can be run: {says}")
+
+
+@pytest.mark.parametrize("made_by", ["me", 5, None, "splitbrain"])
+def test_anything_may_stand_for_who_made_it(tmp_path: Path, made_by: object) -> None:
+    path = written(tmp_path, scenario(), made_by=made_by)
+    assert read_named_scenario(str(path)).scenario == scenario()
+    assert other_tool(read_named_scenario(str(path)).made_by) == []
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"system": ', "\x00"])
+def test_a_file_that_is_none_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "scenario.json"
+    path.write_text(content)
+    with pytest.raises(UsageError, match="is no scenario that can be run"):
+        read_named_scenario(str(path))
 
 
 def test_an_edited_scenario_is_run_kept_and_judged(
@@ -106,7 +122,7 @@ def test_an_edited_scenario_is_run_kept_and_judged(
     assert lines[-2].startswith(f" FAILED  {seen.invariant}: ")
     (folder,) = (RunFolder(place) for place in (tmp_path / "runs").glob("sim-*/*-5"))
     assert folder.timeline.is_file()
-    assert f"replay:  splitbrain replay {folder.root}" in lines
+    assert f"replay:    splitbrain replay {folder.root}" in lines
     assert cli.run(["replay", str(folder.root)]) == 1
 
 
@@ -131,7 +147,7 @@ def test_a_scenario_of_no_run_is_replayed_and_compared_with_itself(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"failed in step {seen.step:,}, trace {broken().trace_hash}: ")
     assert lines[1].startswith(f"failed again in step {seen.step:,}, same trace")
-    assert lines[2] == "2 of 2 replays had the same trace."
+    assert lines[2] == "2 of 2 replays failed; 2 had the same trace."
     stopped = ["replay", "--scenario", str(path), "--trace", "--until-step", "3"]
     assert cli.run(stopped) == 2
     assert "stopped after step 3," in capsys.readouterr().out

@@ -11,7 +11,8 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.fault import Awaited
 from splitbrain.contracts.names import RunId
 from splitbrain.harness.campaign.replaying.recorded import replay_options
-from splitbrain.harness.judge.judge import defaults_of
+from splitbrain.harness.folder.tool_version import this_tool
+from splitbrain.harness.judge.reproduction import defaults_of
 from splitbrain.harness.run.options import prepare
 from splitbrain.harness.run.plan_record import plan_of
 from splitbrain.history.plan import Plan, decode_plan, reproduce_command
@@ -161,11 +162,11 @@ def test_a_plan_of_usual_choices_gives_a_short_command(tmp_path: Path) -> None:
     usual = plan(tmp_path)
     assert reproduce_command(usual, defaults_of(usual)) == (
         "splitbrain test --system fake --workload register --nemesis none --nodes 3 "
-        "--time-limit 1.2 --seed 1 --runtime fake"
+        f"--time-limit 1.2 --seed 1 --runtime fake  # {this_tool()}"
     )
     chosen = plan(tmp_path, concurrency=4, workload_options={"values": "unique"})
     assert reproduce_command(chosen, defaults_of(chosen)).endswith(
-        " --runtime fake --concurrency 4 --workload-option values=unique"
+        f" --runtime fake --concurrency 4 --workload-option values=unique  # {this_tool()}"
     )
 
 

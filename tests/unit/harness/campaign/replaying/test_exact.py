@@ -19,6 +19,7 @@ from splitbrain.harness.campaign.replaying.verdicts import (
     INTERRUPTED,
     ReplayVerdict,
     recorded_verdict,
+    replay_answer,
     replay_lines,
     verdict_of,
 )
@@ -26,7 +27,7 @@ from splitbrain.harness.cli import commands
 from splitbrain.harness.cli import main as cli
 from splitbrain.harness.folder.results import EXIT_INVALID, read
 from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
-from splitbrain.harness.folder.simulation_record import record_of
+from splitbrain.harness.folder.simulation_record import made_by, record_of
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.harness.report.publishing import judge_and_publish as judge
 from splitbrain.harness.run.options import TestOptions
@@ -58,7 +59,7 @@ def test_a_failing_run_fails_again_in_the_same_step_every_time(tmp_path: Path) -
     assert len(set(lines[:3])) == 1
     assert lines[0].startswith(f"failed again in step {seen.step:,}, same trace")
     assert seen.invariant in lines[0]
-    assert lines[3] == "3 of 3 replays had the same trace."
+    assert lines[3] == "3 of 3 replays failed; 3 had the same trace."
 
 
 def test_a_run_that_held_holds_again(tmp_path: Path) -> None:
@@ -106,8 +107,8 @@ def test_a_different_trace_of_another_version_says_which(monkeypatch: pytest.Mon
     record = record_of(outcome(), None)
     older = msgspec.structs.replace(record, tool_version="0.0.1", tool_commit="abc")
     sentence, _ = compare(older, judged(outcome(trace_hash="1" * 32)))
-    assert "made by splitbrain 0.0.1 of commit abc, this is" in sentence
-    monkeypatch.setattr(exact, "tool_commit", lambda: None)
+    assert sentence.endswith("Another version made the run, so nothing is proven by that.")
+    monkeypatch.setattr(exact, "this_tool", lambda: made_by(same))
     same = msgspec.structs.replace(record, tool_commit=None)
     sentence, _ = compare(same, judged(outcome(trace_hash="1" * 32)))
     assert "this is a defect of splitbrain" in sentence
@@ -162,12 +163,12 @@ def test_an_interrupted_replay_tells_what_was_seen_so_far(
 
     code, lines = interrupted_at(2, broken())
     assert code == 1, "what has failed again has failed again"
-    assert lines[-1] == "interrupted: 2 of 2 replays had the same trace. 3 were left out."
+    assert lines[-1] == "interrupted: 2 of 2 replays failed; 2 had the same trace. 3 were left out."
     code, lines = interrupted_at(1, calm())
-    last = "interrupted: 1 of 1 replay had the same trace. 4 were left out."
+    last = "interrupted: 0 of 1 replay failed; 1 had the same trace. 4 were left out."
     assert (code, lines[-1]) == (2, last)
     code, lines = interrupted_at(0, calm())
-    none = "interrupted: 0 of 0 replays had the same trace. 5 were left out."
+    none = "interrupted: 0 of 0 replays failed; 0 had the same trace. 5 were left out."
     assert (code, lines) == (2, [none])
 
 
@@ -181,13 +182,17 @@ def test_same_verdict_means_that_the_same_checkers_found_something_and_violation
 ):
     replays = [*[STALE] * 7, BRAIN, VALID, VALID]
     assert replay_lines(STALE, replays, 10) == [
-        "8 of 10 replays failed with the same verdict: linearizability:cas-register.",
+        "8 of 10 replays failed, 8 of them as the run did: linearizability:cas-register.",
         "   7 invalid (linearizability:cas-register)",
         "   1 invalid (linearizability:cas-register, split-brain)",
         "   2 valid",
     ]
+    told = replay_answer(STALE, replays, [1, 1, 0])
+    assert (told.exit_code, told.failed, told.alike) == (1, 8, 8)
+    assert replay_answer(BRAIN, [VALID, STALE], [0, 1]).alike == 0
+    assert replay_answer(None, [STALE], [1]).failed == 1
     lines = replay_lines(BRAIN, [VALID, VALID, STALE], 3)
-    assert lines[0].startswith("0 of 3 replays failed with the same verdict: ")
+    assert lines[0].startswith("1 of 3 replays failed, 0 of them as the run did: ")
     assert lines[1:] == ["   1 invalid (linearizability:cas-register)", "   2 valid"]
 
 
@@ -195,10 +200,10 @@ def test_same_verdict_means_that_the_same_checkers_found_something_and_violation
 def test_replays_of_a_run_that_did_not_fail_are_counted_by_violations_alone(
     recorded: ReplayVerdict | None,
 ) -> None:
-    assert replay_lines(recorded, [VALID, STALE], 2)[0] == "1 of 2 replays came out invalid."
-    assert replay_lines(recorded, [VALID], 2)[0].endswith("invalid. 1 was left out.")
+    assert replay_lines(recorded, [VALID, STALE], 2)[0] == "1 of 2 replays failed."
+    assert replay_lines(recorded, [VALID], 2)[0].endswith("failed. 1 was left out.")
     ended = replay_lines(recorded, [INTERRUPTED], 5)
-    assert ended == ["0 of 1 replay came out invalid. 4 were left out.", "   1 interrupted"]
+    assert ended == ["0 of 1 replay failed. 4 were left out.", "   1 interrupted"]
 
 
 def test_a_verdict_is_made_of_the_headline_and_the_checkers_that_convict(tmp_path: Path) -> None:
@@ -226,5 +231,5 @@ def test_the_command_tells_the_rate_of_the_recorded_verdict_and_ends_with_the_wo
     monkeypatch.setattr(commands, "run_once", run_once)
     assert cli.run(["replay", str(folder.root), "--times", "3"]) == EXIT_INVALID
     printed = capsys.readouterr().out
-    assert "2 of 3 replays failed with the same verdict: linearizability:cas-register." in printed
+    assert "2 of 3 replays failed, 2 of them as the run did: linearizability:cas" in printed
     assert "   1 valid" in printed

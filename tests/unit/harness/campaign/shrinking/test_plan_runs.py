@@ -1,13 +1,16 @@
 """Smaller plans on a runtime: the whole command against the quorum in memory, and its signals."""
 
 import json
+import re
 import threading
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from splitbrain.harness.campaign.shrinking.plan_runs import LoudInterrupts
 from splitbrain.harness.cli import main as cli
+from splitbrain.history.blobs import unpack
 from splitbrain.history.plan import decode_plan
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.in_process import judge_in_process
@@ -73,7 +76,10 @@ def test_a_run_is_shrunk_by_running_smaller_plans_of_it(
     assert "  fault 1: partition of leader, at 600 ms for 900 ms" in told
     left = RunFolder((runs / "latest").resolve())
     assert left.root.parent.parent == runs / "shrinking" / failed.name
-    assert f"--nemesis {runs}/shrinking/{failed.name}/plan.toml" in told
+    assert f"plan:      {runs}/shrinking/{failed.name}/plan.toml" in told
+    (word,) = re.findall(r"--nemesis (blob:\S+) ", told)
+    kept = (runs / "shrinking" / failed.name / "plan.toml").read_text()
+    assert tomllib.loads(unpack(word).text) == tomllib.loads(kept)
     plan = decode_plan(left.plan.read_bytes())
     assert (plan.planned_faults, plan.experiment.bugs, plan.experiment.seed) == (
         1,

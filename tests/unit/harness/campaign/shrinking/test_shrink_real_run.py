@@ -137,8 +137,11 @@ def test_a_run_is_shrunk_to_the_fault_that_it_takes(search: Search, failed: RunF
     # The last folders are those of the plan that is left; all others went.
     kept = kept_runs(searched.root)
     assert len(kept) == 2
-    assert f"folder:  {searched.root}/kraft-register/{kept[-1]}" in searched.told
-    assert f"replay:  splitbrain replay {searched.root}/kraft-register/{kept[-1]}" in searched.told
+    assert f"folder:    {searched.root}/kraft-register/{kept[-1]}" in searched.told
+    assert (
+        f"replay:    splitbrain replay {searched.root}/kraft-register/{kept[-1]}" in searched.told
+    )
+    assert "reproduce: splitbrain test --system kraft" in searched.told
     latest = searched.root.parent.parent / "latest"
     assert latest.resolve() == searched.root / "kraft-register" / kept[-1]
     assert {path: path.read_bytes() for path in before} == before
@@ -248,7 +251,7 @@ def test_a_budget_too_small_for_one_plan_says_that_nothing_is_known(
 def test_a_search_that_is_ended_in_simulation_runs_nothing(
     search: Search,
 ) -> None:
-    searched = search(needs(1), time_limit=1e-9)
+    searched = search(needs(1), time_limit_s=1e-9)
     assert searched.code == 2
     assert "s are over: nothing was run, and nothing became smaller." in searched.told
     assert searched.asked == []
@@ -317,8 +320,8 @@ def test_a_failure_without_faults_needs_no_plan_file(search: Search) -> None:
         ({"at_least": 0}, "--at-least cannot be 0"),
         ({"runs": 0}, "--runs cannot be 0"),
         ({"at_least": 4}, "--at-least 4 of --tries 3 can never fail"),
-        ({"time_limit": 0.0}, "--time-limit cannot be 0"),
-        ({"time_limit": float("nan")}, "--time-limit cannot be nan"),
+        ({"time_limit_s": 0.0}, "--time-limit cannot be 0"),
+        ({"time_limit_s": float("nan")}, "--time-limit cannot be nan"),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(

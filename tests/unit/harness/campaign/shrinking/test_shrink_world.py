@@ -22,6 +22,7 @@ from splitbrain.harness.folder.simulation_record import SimulationRecord
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.harness.run.world.folder import keep_sweep_run
 from splitbrain.history.run_folder import RunFolder
+from tests.unit.harness.small_results import results_with
 
 SCENARIO = Scenario(
     system="kraft",
@@ -46,7 +47,9 @@ def failed(tmp_path: Path) -> RunFolder:
 @pytest.fixture
 def unjudged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Judging takes processes of its own; one test has them."""
-    monkeypatch.setattr(exact_search.publishing, "judge_and_publish", lambda *_, **__: None)
+    monkeypatch.setattr(
+        exact_search.publishing, "judge_and_publish", lambda *_, **__: results_with()
+    )
 
 
 def small_run(folder: RunFolder) -> Path:

@@ -13,6 +13,7 @@ from splitbrain.harness.campaign.suite.command import run_suite
 from splitbrain.harness.campaign.suite.ledger import Ledger
 from splitbrain.harness.campaign.suite.summary import coverage_text
 from splitbrain.harness.campaign.suite.tally import nights_of
+from splitbrain.harness.cli import main as cli
 from tests.unit.harness.campaign.suite.fake_nights import Suites, does, matrix, program
 
 PLANTED = matrix("planted", setting=does("invalid"), expect="invalid", seeds=[90])
@@ -201,7 +202,7 @@ def test_a_program_counts_by_its_exit_code_with_its_last_line(suites: Suites) ->
     }
     assert runs["ok"].output == [4]
     assert runs["violates"].sentence == "It ended with exit code 1, not with 0: found"
-    assert runs["breaks"].reproduce == "sh -c 'exit 9'"
+    assert runs["breaks"].reproduce.startswith("sh -c 'exit 9'  # splitbrain ")
     assert "could not start the program" in str(runs["missing"].sentence)
     assert runs["slow"].sentence == "It took more than 0.3 s."
 
@@ -340,3 +341,16 @@ def test_a_run_line_is_plain_json(suites: Suites) -> None:
     suites.run()
     kinds = [json.loads(line)["kind"] for line in suites.ledger.path.read_text().splitlines()]
     assert kinds == ["night-began", "run", "run", "night-ended"]
+
+
+def test_a_night_is_told_as_data(suites: Suites, capsys: pytest.CaptureFixture[str]) -> None:
+    suites.write(matrix("good", seeds=[1, 2]), program("breaks", "sh", "-c", "exit 9", seeds=3))
+    suites.run()
+    told = ["--report-only", "--ledger", str(suites.ledger.path), "--json"]
+    code = cli.run(["suite", str(suites.file), *told])
+    answered = json.loads(capsys.readouterr().out)
+    assert code == answered["exit_code"] == 3
+    assert [run["verdict"] for run in answered["runs"]] == ["valid", "failed", "valid"]
+    assert answered["runs"][1]["reproduce"].startswith("sh -c 'exit 9'  # splitbrain ")
+    assert cli.run(["suite", *told]) == 0
+    assert len(json.loads(capsys.readouterr().out)["nights"]) == 1

@@ -13,9 +13,8 @@ from splitbrain.harness.campaign.suite.definition import (
     PlannedRun,
     Program,
     Suite,
-    seconds_of,
 )
-from splitbrain.harness.campaign.suite.reading import check_cells, plan, read_suite
+from splitbrain.harness.campaign.suite.reading import check_cells, experiment_of, plan, read_suite
 from splitbrain.harness.cli import main as cli
 from tests.unit.harness.campaign.suite.fake_nights import Suites, does, matrix, program
 
@@ -175,10 +174,19 @@ def test_plan_files_are_named_relative_to_the_suite(suites: Suites) -> None:
 
 
 @pytest.mark.parametrize(
-    ("duration", "seconds"), [(90, 90), ("90", 90), ("90s", 90), ("1.5m", 90), ("8h", 28800)]
+    ("written", "seconds"), [("45", 45), ("'45'", 45), ("'1m30s'", 90), ("'500ms'", 0.5)]
 )
-def test_times_have_units(duration: str | int, seconds: float) -> None:
-    assert seconds_of(duration) == seconds
+def test_times_of_cells_have_units(suites: Suites, written: str, seconds: float) -> None:
+    text = f"[[matrix]]\nname = 'm'\ntime_limit = {written}\noperation_timeout = ['2s']"
+    (run,) = planned(suites, text)
+    experiment = experiment_of(run)
+    assert (experiment.time_limit_s, experiment.operation_timeout_s) == (seconds, 2)
+
+
+@pytest.mark.parametrize(("written", "seeds"), [("7", [7]), ("'7'", [7]), ("'3:5'", [3, 4])])
+def test_seeds_are_one_or_a_range(suites: Suites, written: str, seeds: list[int]) -> None:
+    runs = planned(suites, f"[[matrix]]\nname = 'm'\nseeds = {written}")
+    assert [run.seed for run in runs] == seeds
 
 
 REFUSED = [
@@ -187,7 +195,7 @@ REFUSED = [
     ("jobs = 0\n" + GOOD, "jobs: expected `int` >= 1"),
     ("nights = 3\n" + GOOD, "there is no field 'nights'"),
     ("time_budgett = 3\n" + GOOD, "Did you mean 'time_budget'?"),
-    ("time_budget = '8 hours'\n" + GOOD, "'8 hours' is no time; write 90, '90s', '45m' or '8h'"),
+    ("time_budget = '8 hours'\n" + GOOD, "'8 hours' is no time; write 60, 500ms, 45s, 1m or 1h30m"),
     (f"{GOOD}\n{GOOD}", "has two parts named 'good'"),
     (GOOD + "\nsytem = 'kraft'", "matrix 1 ('good'): there is no field 'sytem'"),
     (GOOD + "\nnodes = 'three'", "matrix 1 ('good'), nodes: expected `int | array | null`"),
@@ -200,8 +208,8 @@ REFUSED = [
     (GOOD + "\nat_least = 1", "at_least and caught_by belong to expect = 'invalid'"),
     (GOOD + "\nexpect = 'invalid'\nat_least = 3", "at_least is 3, but each cell has 2 seeds"),
     (GOOD + "\nrun_timeout = 0", "run_timeout: 0 is no time above 0"),
-    (matrix("m", seeds="5"), "matrix 'm': seeds '5' is no range; write the half-open '0:40'"),
-    (matrix("m", seeds="5:5"), "seeds names no seed"),
+    (matrix("m", seeds="some"), "matrix 'm': seeds cannot be 'some'. Write one seed or FIRST:END"),
+    (matrix("m", seeds="5:5"), "seeds 5:5 is empty: 5 does not come after 5"),
     (matrix("m", seeds=[]), "seeds names no seed"),
     (matrix("m", seeds=[1, 1]), "seeds must be distinct numbers from 0 up"),
     (matrix("m", seeds=[-1]), "seeds must be distinct numbers from 0 up"),

@@ -22,13 +22,14 @@ from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay
 from splitbrain.harness.campaign.sweep.sweep_tally import SweepTally, failure_class
 from splitbrain.harness.campaign.sweep.trial import SeedResult
 from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.folder.tool_version import this_tool
 from splitbrain.harness.pool import workers
 from splitbrain.harness.pool.worker_process import resolve
 from tests.unit.harness.campaign.sweep.tried_seeds import tried
 
 
 def order(count: int, ways: dict[int, str] | None = None, **fields: Any) -> SweepOrder:
-    options = SimOptions(seeds=f"0:{count}", **fields)
+    options = SimOptions(seeds=range(count), **fields)
     return SweepOrder(options=options, seeds=range(count), try_seed=partial(tried, ways or {}))
 
 
@@ -191,7 +192,7 @@ def test_a_failing_sweep_tells_seed_finder_sentence_and_replay() -> None:
     assert code == 1
     assert "FAILED seed 4, INV-01: Two leaders." in said
     assert "splitbrain replay /runs/4" in said
-    assert "splitbrain sim --seeds 7:8 --system kraft --bug some-bug" in said
+    assert f"splitbrain sim --seed 7 --bug some-bug  # {this_tool()}" in said
     assert said.splitlines()[-1] == " FAILED  2 of 9 seeds failed."
     assert re.search(r"INV-01 +2 of 2", said)
 
@@ -205,7 +206,8 @@ def test_failures_that_say_the_same_are_one_in_the_summary() -> None:
     assert "  FAILED 21 seeds, INV-01: Two leaders." in summary
     assert "    seeds 2, 10, 11, 12, 13, 14, 15, 16 and 13 more\n" in summary
     assert "  FAILED seed 4, INV-01: n2 forgot 4 votes" in summary
-    assert "20 failures without a run folder (--keep); `splitbrain sim --seeds 10:11" in summary
+    assert "20 failures without a run folder (--keep), the first of them:\n" in summary
+    assert "    splitbrain sim --seed 10  # splitbrain " in summary
     live = said[: said.index("Swept")]
     assert live.count("FAILED") == 4
     assert "further failures like this one (INV-01) are only counted" in live
@@ -277,7 +279,7 @@ def test_ctrl_c_sums_up_what_was_done_so_far(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(SweepDisplay, "took", interrupt)
     code, said = swept(order(10_000_000, {7: "fails"}, keep=0))
     assert code == 1, "what has failed has failed"
-    assert "splitbrain sim --seeds 7:8 --system kraft" in said
+    assert "splitbrain sim --seed 7  # splitbrain " in said
     code, said = swept(order(10_000_000))
     assert code == 2
     assert "INTERRUPTED" in said.splitlines()[-1]

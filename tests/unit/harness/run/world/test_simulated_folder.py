@@ -1,5 +1,6 @@
 """The run folder of a simulated run is judged as any other."""
 
+import shlex
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,11 @@ from splitbrain.harness.campaign.sweep.trial import result_of, simulated_system
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.manifest import damage, write_manifest
 from splitbrain.harness.folder.results import Results
-from splitbrain.harness.folder.scenario_file import read_scenario, read_simulation
+from splitbrain.harness.folder.scenario_file import (
+    read_named_scenario,
+    read_scenario,
+    read_simulation,
+)
 from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
 from splitbrain.harness.folder.simulation_record import INVARIANTS, invariants_result
 from splitbrain.harness.judge.evidence_loader import load_run
@@ -91,7 +96,9 @@ def test_a_violation_makes_the_run_invalid_and_its_replay_reproduces_it(tmp_path
     assert seen is not None
     assert found.violations[0]["step"] == seen.step
     assert seen.invariant in found.reason
-    assert results.reproduce == f"splitbrain replay {folder.root}"
+    words = shlex.split(results.reproduce, comments=True)
+    assert words[:3] == ["splitbrain", "replay", "--scenario"]
+    assert read_named_scenario(words[3]).scenario == broken().scenario
     assert not results.harness_failed, "a violation is the system's failure"
 
 
