@@ -105,7 +105,7 @@ OUTCOME_FIGURES: Final = tuple(
     )
     for name, meaning in (
         ("operations_failed", "share of the operations that failed"),
-        ("operations_open", "share of the operations of which nobody knows how they ended"),
+        ("operations_open", "share of the operations of unknown outcome"),
     )
 )
 

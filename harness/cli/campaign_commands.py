@@ -1,7 +1,7 @@
 """The commands that make many runs, and those around the runs, as they stand on the command line.
 
-``sim``, ``shrink``, ``suite``, ``nightly``, ``gate``, ``clean``, ``systems``,
-``new-system``, ``explain`` and ``doctor``.
+``sim``, ``shrink``, ``suite``, ``nightly``, ``gate``, ``clean``, ``systems``, ``new-system``,
+``help``, ``explain`` and ``doctor``.
 Everything heavy is imported by the command that needs it. Source: design, section 6.
 """
 
@@ -270,12 +270,26 @@ def new_system_command(name: str, *, folder: Path = Path(), json: Json = False) 
     return write_system(name, folder, standard_output(as_json=json))
 
 
+@command("help", SETUP, "help", "help sim")
+def help_command(name: Annotated[str | None, Parameter(name="command")] = None) -> int:
+    """Show what there is, or what one command takes.
+
+    Args:
+        name: Command to be shown; without one, all of them.
+    """
+    names = [each for each in app if not each.startswith("-")]
+    if name is not None and name not in names:
+        raise UsageError(f"there is no command {name!r}", or_nearest(name, names, "commands"))
+    app.help_print([] if name is None else [name])
+    return 0
+
+
 @command(
     "explain",
     SETUP,
     "explain INV-09",
     "explain stale read",
-    "explain faults",
+    "explain 64",
 )
 def explain_command(*name: Annotated[str, Parameter(negative="")], json: Json = False) -> int:
     """Explain an invariant, checker, fault, anomaly, exit code, verdict or planted bug by its name.
@@ -291,20 +305,6 @@ def explain_command(*name: Annotated[str, Parameter(negative="")], json: Json = 
     from splitbrain.harness.cli.explain import explain
 
     return explain(name, standard_output(as_json=json))
-
-
-@command("help", SETUP, "help", "help sim")
-def help_command(name: Annotated[str | None, Parameter(name="command")] = None) -> int:
-    """Show what there is, or what one command takes.
-
-    Args:
-        name: Command to be shown; without one, all of them.
-    """
-    names = [each for each in app if not each.startswith("-")]
-    if name is not None and name not in names:
-        raise UsageError(f"there is no command {name!r}", or_nearest(name, names, "commands"))
-    app.help_print([] if name is None else [name])
-    return 0
 
 
 @command(

@@ -253,7 +253,7 @@ def _successes(operations: Sequence[PairedOperation], run: _Run) -> Finding:
     elif best < 1 - _CALM_FAILURES_MAX:
         problem = f"of no client did more than {best:.1%} succeed ({named or 'none was asked'})"
     elif unknown > _CALM_FAILURES_MAX:
-        problem = f"of {unknown:.1%} nobody knows what became of them ({named})"
+        problem = f"of {unknown:.1%} the outcome is unknown ({named})"
     detail = f"{best:.1%} of a client that reads and writes" + (f"; {named}" if named else "")
     return Finding.tried("calm: successes", problem, detail, "Without a fault nearly all must")
 

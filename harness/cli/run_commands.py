@@ -86,7 +86,7 @@ def _run_seeds(
 @command(
     "try",
     ONE_RUN,
-    "try compose.yaml --port store:6379 --driver redis",
+    "try compose.yaml --port api:8000 --driver http",
     "try compose.yaml --port web:8080 --driver http --nemesis kill:web --time-limit 45s",
 )
 @with_records(seed=_drawn_seed)

@@ -281,8 +281,8 @@ KINDS: Final = (
         "reset", "reset", "Resets the connections between the target and the others.",
         course=_reset, options=ResetOptions,
         reveals=(
-            "A connection ends in the midst of a request, and nobody knows whether it was carried "
-            "out. Who calls that failed, or sends it again unasked, errs."
+            "A connection ends in the midst of a request, whose outcome is unknown. Who calls it "
+            "failed, or sends it again unasked, errs."
         ),
     ),
     _kind(

@@ -33,7 +33,7 @@ _WHY_VOID = (
     "The valid runs of this night prove nothing: the cause that hid an expected violation would "
     "have hidden others as well. Find out why it was not seen before believing anything else here."
 )
-_COVERAGE = "What the faults of all nights have met"
+_COVERAGE = "Fault coverage of all nights"
 _PROGRAMS = "Programs of all nights"
 _CODES = {
     0: "all as expected",

@@ -102,7 +102,7 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     coverage: Annotated[
         bool,
         Option(
-            "Show which faults met nodes of which role, in which phase of the leader epoch, under "
+            "Show which faults hit nodes of which role, in which phase of the leader epoch, under "
             "which workload, and what was never tried.",
             only=_SEEDS,
             group="Results",

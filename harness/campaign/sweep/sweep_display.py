@@ -85,9 +85,12 @@ class SweepDisplay(LiveArea):
     def _figures(self) -> str:
         tally, elapsed_s = self._tally, max(1e-3, self.elapsed_s)
         simulated_s = tally.virtual_us / _US_PER_S
+        left = ""
+        if 0 < tally.done < self._total:
+            left = f", {elapsed_s * (self._total - tally.done) / tally.done:,.0f} s left"
         return (
             f"{tally.done:,} of {counted(self._total, 'seed')}, {tally.done / elapsed_s:,.1f} a "
-            f"second, {simulated_s / elapsed_s:,.0f} simulated seconds a second, "
+            f"second{left}, {simulated_s / elapsed_s:,.0f}x real time, "
             f"{tally.failed:,} failed, {tally.undecided:,} unknown"
         )
 

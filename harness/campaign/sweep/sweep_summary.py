@@ -5,6 +5,7 @@ Everything shown comes from the tally; nothing is judged here.
 
 import io
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 from rich.console import Console
@@ -165,7 +166,7 @@ def _render(
 ) -> None:
     console.print()
     for name, table in (
-        ("Swept", _figures(tally, order, elapsed_s)),
+        ("Summary", _figures(tally, order, elapsed_s)),
         ("Found by", _table(_found_rows(tally))),
         ("Undecided by", _table(_undecided_rows(tally))),
     ):
@@ -246,6 +247,17 @@ def _problems(tally: SweepTally, options: SimOptions) -> list[str]:
     return sentences
 
 
+#: Words for figures whose names tell too little.
+_WORDS: Final = {
+    "believed_lies": "undetectable disk damage",
+    "cuts": "log prefixes removed",
+    "installed": "snapshots installed",
+    "lives": "process starts",
+    "resets": "connections reset",
+    "votes": "votes granted",
+}
+
+
 def _figures(tally: SweepTally, order: SweepOrder, elapsed_s: float) -> Table:
     simulated_s = tally.virtual_us / _US_PER_S
     elapsed_s = max(elapsed_s, 1e-3)
@@ -253,14 +265,15 @@ def _figures(tally: SweepTally, order: SweepOrder, elapsed_s: float) -> Table:
     rows = [
         ("seeds", f"{tally.done:,} of {len(order.seeds):,}, {tally.checked:,} run twice and equal"),
         ("wall time", f"{elapsed_s:,.1f} s, {60 * tally.done / elapsed_s:,.0f} seeds a minute"),
-        ("simulated time", f"{simulated_s:,.0f} s, {speed:,.0f} times as fast as it would pass"),
+        ("simulated time", f"{simulated_s:,.0f} s, {speed:,.0f}x real time"),
         ("steps", f"{tally.steps:,}, {tally.steps / elapsed_s:,.0f} a second"),
     ]
     if faults := sum(cell.faults for cell in tally.coverage):
         bitten = sum(cell.bitten for cell in tally.coverage)
         counts = f"{faults:,}, once for each role that one met; {bitten:,} took effect (--coverage)"
         rows.append(("faults", counts))
-    rows += [(name.replace("_", " "), f"{count:,}") for name, count in tally.figures.items()]
+    figures = tally.figures.items()
+    rows += [(_WORDS.get(name, name.replace("_", " ")), f"{count:,}") for name, count in figures]
     return _table(rows)
 
 
@@ -293,7 +306,7 @@ def _coverage_blocks(
 ) -> list[Text | Padding]:
     """Return a title, the gaps, and two tables; see ``docs/faults/coverage.md``."""
     untried = never_tried(cells, drawn_kinds(beyond_promise=beyond_promise))
-    blocks: list[Text | Padding] = [Text("What the faults met", style="bold")]
+    blocks: list[Text | Padding] = [Text("Fault coverage", style="bold")]
     blocks += [Text(printable(f"  Never tried {line}")) for line in untried]
     if cells:
         by_role = _coverage_table([HEADER, *coverage_rows(cells, ())], 2)

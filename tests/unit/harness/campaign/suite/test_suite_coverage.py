@@ -28,10 +28,10 @@ def test_the_ledger_keeps_and_adds_up_what_faults_have_met(suites: Suites) -> No
 def test_the_report_shows_first_what_was_never_tried(suites: Suites) -> None:
     suites.write(TOLD)
     suites.run()
-    assert "What the faults of all nights have met" not in suites.output
+    assert "Fault coverage of all nights" not in suites.output
     for with_file in (True, False):
         suites.report(with_file=with_file)
-        told = suites.output.split("What the faults of all nights have met")[1].splitlines()
+        told = suites.output.split("Fault coverage of all nights")[1].splitlines()
         assert told[1] == "  Counted over 2 runs that should be valid."
         assert told[2].startswith("  Never tried at all: ")
         assert "pause, " in told[2]
@@ -42,7 +42,7 @@ def test_the_report_shows_first_what_was_never_tried(suites: Suites) -> None:
         assert ["kill", "follower", "0", "0", "0", "0"] in rows
         assert ["fault", "w"] in rows
     summary = next(suites.folder.glob("suites/unit/*/summary.md")).read_text()
-    assert "## What the faults of all nights have met" in summary
+    assert "## Fault coverage of all nights" in summary
     assert "| kill | leader | 0 | 0 | 4 (2 took effect) | 0 |" in summary
 
 

@@ -208,7 +208,7 @@ def test_failures_that_say_the_same_are_one_in_the_summary() -> None:
     assert "  FAILED seed 4, INV-01: n2 forgot 4 votes" in summary
     assert "20 failures without a run folder (--keep), the first of them:\n" in summary
     assert "    splitbrain sim --seed 10  # splitbrain " in summary
-    live = said[: said.index("Swept")]
+    live = said[: said.index("Summary")]
     assert live.count("FAILED") == 4
     assert "further failures like this one (INV-01) are only counted" in live
 
