@@ -214,6 +214,11 @@ def _show_failures(tally: SweepTally, options: SimOptions, console: Console) -> 
             "  `splitbrain check FOLDER` makes the report, `splitbrain replay FOLDER --trace` "
             "tells the story, `splitbrain shrink FOLDER` makes the run small."
         )
+    violations = (group[0].violation for group in groups[:_LISTED_MAX])
+    violated = dict.fromkeys(found.invariant for found in violations if found is not None)
+    if violated:
+        commands = ", ".join(f"`splitbrain explain {name}`" for name in violated)
+        hints.append(f"  {commands}: the rule, why it matters, and how it breaks.")
     for hint in hints:
         console.print(Text(hint, style="dim"), soft_wrap=True)
     console.print()

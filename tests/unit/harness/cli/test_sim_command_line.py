@@ -21,6 +21,10 @@ def test_a_failing_sweep_leaves_folders_that_replay_to_the_same_failure(
     assert list(hashes) == ["2", "3"]
     folders = sorted(set(re.findall(r"splitbrain replay (\S+-[23])$", said, re.MULTILINE)))
     assert len(folders) == 2
+    # Violations of one invariant are explained once.
+    (explaining,) = re.findall(r"`splitbrain (explain INV-\d+)`", said)
+    assert cli.run(explaining.split()) == 0
+    capsys.readouterr()
     for folder in folders:
         assert RunFolder(Path(folder)).timeline.is_file()
         assert cli.run(["replay", folder]) == 1
