@@ -122,8 +122,24 @@ class DelayOptions(msgspec.Struct, frozen=True):
     """Of late packets."""
 
     delay_us: _Delay = 200_000
-    jitter_us: _Jitter = 50_000
+    #: None: a quarter of the delay.
+    jitter_us: _Jitter | None = None
     direction: Direction = "both"
+
+    def __post_init__(self) -> None:
+        if self.jitter_us is None:
+            msgspec.structs.force_setattr(self, "jitter_us", self.delay_us // 4)
+        if self.varies_us > self.delay_us:
+            delay_ms, jitter_ms = in_ms(self.delay_us), in_ms(self.varies_us)
+            raise UsageError(
+                f"a delay of {delay_ms:g} ms cannot vary by {jitter_ms:g} ms",
+                "Give a jitter_ms from 0 to delay_ms",
+            )
+
+    @property
+    def varies_us(self) -> int:
+        """Return by how much the delay varies, in either direction."""
+        return self.jitter_us or 0
 
 
 class ReorderOptions(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ from splitbrain.history.fault_windows import FaultWindow
 from splitbrain.history.records import PairedOperation
 
 _NS_PER_MS: Final = 1_000_000
+_NS_PER_S: Final = 1_000_000_000
 #: Time behind a heal in which effects still show, by a client's timeout or an election.
 MARGIN_NS: Final = 1_000_000_000
 #: Least operations of the quiet time for a comparison.
@@ -53,8 +54,11 @@ class Notice(msgspec.Struct, frozen=True):
 def notices(windows: Sequence[FaultWindow], record: RunRecord) -> dict[int, Notice]:
     """Return how the system noticed each fault that took effect, by the fault's index."""
     spans = [(window.start, window.end + MARGIN_NS) for window in windows]
+    timeout_s = 0.0 if record.plan is None else record.plan.experiment.operation_timeout_s
     requests = _Requests(
-        spans, [operation for operation in record.operations if not operation.final]
+        spans,
+        [operation for operation in record.operations if not operation.final],
+        round(timeout_s * _NS_PER_S),
     )
     logs = {node: _growth(events) for node, events in record.state_events.items()}
     found: dict[int, Notice] = {}
@@ -181,10 +185,17 @@ class _Tally:
 
 
 class _Requests:
-    """Operations of the clients by the spans they overlap, and those of the quiet time."""
+    """Operations of the clients by the spans they overlap, and those of the quiet time.
+
+    One of unknown outcome may take effect at any later time, but its client gave it up after
+    ``timeout_ns`` at most: faults after that did not hurt it.
+    """
 
     def __init__(
-        self, spans: Sequence[tuple[int, int]], operations: Iterable[PairedOperation]
+        self,
+        spans: Sequence[tuple[int, int]],
+        operations: Iterable[PairedOperation],
+        timeout_ns: int,
     ) -> None:
         self._quiet = _Tally()
         self._met = [_Tally() for _ in spans]
@@ -192,7 +203,8 @@ class _Requests:
         latest_ends = list(accumulate((end for _, end in spans), max))
         for operation in operations:
             is_quiet = True
-            last = len(spans) if operation.end is None else bisect_left(starts, operation.end)
+            end = operation.start + timeout_ns if operation.end is None else operation.end
+            last = bisect_left(starts, end)
             for place in range(last - 1, -1, -1):
                 if latest_ends[place] <= operation.start:
                     break

@@ -104,7 +104,7 @@ def _lossy(link: Link, options: LossOptions) -> LinkBehaves:
 
 def _late(link: Link, options: DelayOptions) -> LinkBehaves:
     return LinkBehaves(
-        link, median_ms_min=_LATE_PART * max(1, in_ms(options.delay_us - options.jitter_us))
+        link, median_ms_min=_LATE_PART * max(1, in_ms(options.delay_us - options.varies_us))
     )
 
 
@@ -213,7 +213,7 @@ def _kind(name: str, need: Capability, summary: str, **fields: Any) -> FaultKind
 
 
 def _late_shape(options: DelayOptions) -> Shape:
-    return Shape(delay_us=options.delay_us, jitter_us=options.jitter_us)
+    return Shape(delay_us=options.delay_us, jitter_us=options.varies_us)
 
 
 def _overtaking_shape(options: ReorderOptions) -> Shape:

@@ -216,7 +216,9 @@ def test_every_act_is_used_by_a_kind() -> None:
 
 def test_options_have_defaults_and_wrong_ones_are_named_with_the_nearest() -> None:
     actual, _ = settled("delay", delay_ms=300)
-    assert actual.options == {"delay_us": 300_000, "jitter_us": 50_000, "direction": "both"}
+    assert actual.options == {"delay_us": 300_000, "jitter_us": 75_000, "direction": "both"}
+    with pytest.raises(UsageError, match=r"a delay of 5 ms cannot vary by 7\.5 ms"):
+        settled("delay", delay_ms=5, jitter_ms=7.5)
     with pytest.raises(UsageError, match=r"no option 'delay'\. Did you mean 'delay_ms'"):
         settled("delay", delay=300)
     with pytest.raises(UsageError, match="cannot be 0"):

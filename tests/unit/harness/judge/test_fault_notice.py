@@ -221,16 +221,26 @@ def test_operations_meet_the_faults_that_they_overlap() -> None:
             operation(start, draw.choice([0, 1, 7, None]), type="info", error=str(start))
             for start in draw.choices(range(90), k=30)
         ]
-        found = fault_notice._Requests(spans, made)
+        found = fault_notice._Requests(spans, made, 3)
+        given_up = [o.start + 3 if o.end is None else o.end for o in made]
+        lasted = list(zip(made, given_up, strict=True))
         for place, (start, end) in enumerate(spans):
-            met = [o for o in made if o.start < end and (o.end is None or o.end > start)]
+            met = [o for o, over in lasted if o.start < end and over > start]
             assert found._met[place].count == len(met)
         quiet = [
-            o
-            for o in made
-            if all(o.start >= end or (o.end is not None and o.end <= start) for start, end in spans)
+            o for o, over in lasted if all(o.start >= end or over <= start for start, end in spans)
         ]
         assert found._quiet.count == len(quiet)
+
+
+def test_what_an_earlier_fault_left_unknown_is_no_notice_of_a_later_one() -> None:
+    earlier = msgspec.structs.replace(PAUSE, index=1, start=3 * S, end=4 * S)
+    unknown = [operation(3 * S + n, type="info", error="lost", took=None) for n in range(50)]
+    given = run(operations=[*LOAD, *unknown])
+    found = notices([earlier, PAUSE], given)
+    assert found[1].noticed
+    assert "50 of 70 operations ended info (lost)" in found[1].text
+    assert found[0] == Notice(False, NOTHING_NOTICED)
 
 
 def test_people_are_told() -> None:
