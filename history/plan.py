@@ -9,7 +9,7 @@ random stream of another one.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final, cast
 
@@ -32,6 +32,7 @@ ALWAYS_SAID: Final = ("system", "workload", "nemesis", "nodes", "time_limit_s", 
 _ALWAYS_RECORDED: Final = (*ALWAYS_SAID, "concurrency", "rate", "operation_timeout_s")
 #: Purposes that have a random stream of their own.
 SUB_SEED_NAMES = ("workload", "nemesis")
+_DIGEST_SHOWN: Final = len("sha256:") + 16
 #: How names of plan files end; ``Plan.nemesis`` may be one.
 PLAN_FILE_ENDINGS: Final = (".json", ".toml")
 
@@ -125,6 +126,18 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def workload(self) -> str:
         """Return the workload's name, which is settled once there is a plan."""
         return self.experiment.workload or ""
+
+
+def changed_words(then: Mapping[str, str], now: Mapping[str, str]) -> str | None:
+    """Return how versions differ that both times have, in words; None where they do not."""
+    changed = [name for name in then if now.get(name, then[name]) != then[name]]
+    words = [f"{name} was {_short(then[name])}, now {_short(now[name])}" for name in changed]
+    return f"changed since the run: {'; '.join(words)}" if words else None
+
+
+def _short(version: str) -> str:
+    """Return a version as it is, of a digest so much that it can be told from others."""
+    return version[:_DIGEST_SHOWN] if version.startswith("sha256:") else version
 
 
 def sub_seed(master_seed: int, name: str) -> int:

@@ -55,6 +55,10 @@ _CALM_FAILURES_MAX: Final = 0.02
 _CALM_LATE_MAX: Final = 0.1
 #: An operation that took so much of its time was not refused but not answered.
 _LATE: Final = 0.95
+_MISREAD: Final = (
+    "Without a fault that is the client misreading answers, unless the system gives such answers "
+    "by design: then the adapter declares them as allowed"
+)
 _UNKNOWN_NAME: Final = "no-such-name"
 
 
@@ -207,7 +211,7 @@ def _look_at_clients(run: _Run) -> Iterator[Finding]:
         )
         yield Finding(title, "no", detail, "Say info unless it was never sent")
     elif bad and run.is_calm:
-        yield Finding(title, "no", bad, "Without a fault it is the client that misreads answers")
+        yield Finding(title, "no", bad, _MISREAD)
     elif bad:
         next_step = "Either the system does that, or its client misreads it"
         yield Finding(title, "unknown", bad, next_step)

@@ -10,7 +10,7 @@ says so. Judges nothing. Definitions: ``docs/faults/coverage.md``.
 import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Final
 
@@ -82,17 +82,19 @@ def notices(windows: Sequence[FaultWindow], record: RunRecord) -> dict[int, Noti
     return found
 
 
-def too_short(record: RunRecord) -> dict[str, str]:
+def too_short(record: RunRecord, noticed: Collection[str]) -> dict[str, str]:
     """Return the kinds that took effect and of which none lasted until the system notices one.
 
-    Each comes with a sentence. Empty where nothing says how long the system takes.
+    Each comes with a sentence. Empty where nothing says how long the system takes; kinds that were
+    ``noticed`` lasted long enough, whatever it says.
     """
     plan = record.plan
     if plan is None or plan.noticing is None:
         return {}
     longest: dict[str, int] = {}
     for window in record.windows:
-        if window.verified and not window.spared and window.kind in plan.noticing.kinds:
+        may_be_late = window.kind in plan.noticing.kinds and window.kind not in noticed
+        if window.verified and not window.spared and may_be_late:
             lasted = window.end - window.start
             longest[window.kind] = max(lasted, longest.get(window.kind, 0))
     noticing, system = plan.noticing, plan.experiment.system

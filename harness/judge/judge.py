@@ -267,7 +267,11 @@ def _assemble(
         reproduce=line_of_run(record),
         coverage=coverage,
         not_run={} if plan is None else plan.checkers_not_run,
-        too_short=made("The lengths of the faults", lambda: too_short(record), dict[str, str]()),
+        too_short=made(
+            "The lengths of the faults",
+            lambda: too_short(record, {fault.kind for fault in faults if fault.noticed}),
+            dict[str, str](),
+        ),
     )
 
 

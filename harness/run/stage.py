@@ -10,6 +10,7 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 
 import msgspec
 
@@ -38,7 +39,8 @@ from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.state_tailer import StateEventTailer
 from splitbrain.harness.run.state_watch import StateWatch
 from splitbrain.harness.run.traffic import Traffic
-from splitbrain.history.plan import Plan
+from splitbrain.history.plan import Plan, changed_words, decode_plan
+from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.writer import HistoryWriter, LineWriter
 from splitbrain.nemesis.aim import Patience
 
@@ -139,11 +141,25 @@ class Stage:
         self._is_deployed = True
         self._plan = msgspec.structs.replace(self._plan, runtime_versions=self._runtime.versions())
         write_plan(self.folder, self._plan)
+        self._tell_changes()
         self.progress.reached("deployed")
         convergence.await_ready(self._system, self._runtime, self.timing.ready_s, self.stop)
         if not self.stop.is_set():
             self.progress.reached("ready")
         self._start_onlookers()
+
+    def _tell_changes(self) -> None:
+        """Say what a replay runs on that the replayed run did not: engine, kernel, images."""
+        if self._plan.replay_of is None:
+            return
+        try:
+            replayed = decode_plan(RunFolder(Path(self._plan.replay_of)).plan.read_bytes())
+        # It was there when the replay began; the replay goes on without it.
+        except (OSError, ValueError, RecursionError):
+            return
+        changed = changed_words(replayed.runtime_versions, self._plan.runtime_versions)
+        if changed is not None:
+            self.progress.say(changed)
 
     def _start_tailer(self) -> None:
         raw = {

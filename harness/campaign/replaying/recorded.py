@@ -15,7 +15,7 @@ from splitbrain.harness.folder.store import find_run
 from splitbrain.harness.folder.tool_version import other_tool
 from splitbrain.harness.run.options import TestOptions
 from splitbrain.history.json_problems import in_words
-from splitbrain.history.plan import Plan, decode_plan, reproduce_command
+from splitbrain.history.plan import Plan, changed_words, decode_plan, reproduce_command
 from splitbrain.history.reproduce_line import tool_words
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.schedule_lines import decode_schedule, pin
@@ -139,13 +139,9 @@ def changed_versions(plan: Plan, system: System) -> list[str]:
 
     ``system`` has the options of the run.
     """
-    then, now = plan.system_versions, versions_of(system)
     lines = other_tool(tool_words(plan.tool_version, plan.tool_commit))
-    changed = [name for name in then if now.get(name, then[name]) != then[name]]
-    if changed:
-        words = "; ".join(f"{name} was {then[name]}, now {now[name]}" for name in changed)
-        lines.append(f"changed since the run: {words}")
-    return lines
+    changed = changed_words(plan.system_versions, versions_of(system))
+    return lines if changed is None else [*lines, changed]
 
 
 def read_plan(folder: RunFolder) -> Plan:

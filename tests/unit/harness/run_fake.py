@@ -54,12 +54,13 @@ class FakeRun:
         }
         self.options = options_with(**(defaults | options))
         self.timing = TIMING
+        self.console = Console(quiet=True)
         #: Clients that were opened by the time the run began, and by the run.
         self.clients_before = self.clients_opened = 0
 
     def run(self) -> RunOutcome:
         test = prepare(self.options, self.system, lambda: self.runtime)
-        self.outcome = run_test(test, Console(quiet=True), self.timing)
+        self.outcome = run_test(test, self.console, self.timing)
         return self.outcome
 
     def lines(self, path: Path, type_: type) -> list[Any]:

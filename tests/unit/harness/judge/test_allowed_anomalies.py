@@ -68,7 +68,7 @@ def test_what_is_allowed_alarms_nobody_and_is_told_wherever_the_verdict_is(
     assert lenient.allowed == {"not-linearizable": 1}
     kept = results.read(stale.results)
     assert [result.allowed for result in kept.checkers if result.allowed] == [lenient.allowed]
-    console = Console(record=True, width=200, quiet=False, file=None)
+    console = Console(record=True, width=400, quiet=False, file=None)
     with console.capture() as printed:
         render(found, console)
     terminal = printed.get()

@@ -296,9 +296,17 @@ def faults_of(kind: str, index: int = 0, **times: int) -> list[FaultEvent]:
     ]
 
 
-def short(*events: FaultEvent, noticing: Noticing | None = LATE) -> dict[str, str]:
+def short(
+    *events: FaultEvent, noticing: Noticing | None = LATE, noticed: tuple[str, ...] = ()
+) -> dict[str, str]:
     plan = plan_with(noticing=noticing)
-    return too_short(run(plan=plan, faults=[*events]))
+    return too_short(run(plan=plan, faults=[*events]), noticed)
+
+
+def test_a_kind_that_was_noticed_lasted_long_enough_whatever_the_adapter_says() -> None:
+    events = [*faults_of("partition"), *faults_of("pause", 1)]
+    assert set(short(*events)) == {"partition", "pause"}
+    assert set(short(*events, noticed=("pause", "kill"))) == {"partition"}
 
 
 def test_a_kind_of_fault_that_was_always_over_too_soon_is_said() -> None:

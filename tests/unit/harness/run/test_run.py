@@ -1,10 +1,12 @@
 """Whole runs against the quorum in memory."""
 
 from collections import defaultdict
+from io import StringIO
 from itertools import groupby
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.names import NodeName
@@ -251,3 +253,21 @@ def test_traffic_that_does_not_resume_is_told(tmp_path: Path) -> None:
     assert phases_by_fault(run) == {0: ["invoked", "verified", "healing", "removed", "not-healed"]}
     assert run.outcome.failure is None
     assert "not-converged" in {phase.phase for phase in read_phases(run.outcome.folder.root)}
+
+
+def test_a_replay_says_what_else_it_runs_on(tmp_path: Path) -> None:
+    def run(name: str, image: str, replay_of: str | None = None) -> tuple[str, str]:
+        """The run's folder and what it said."""
+        made, said = FakeRun(tmp_path / name, time_limit_s=0.2, replay_of=replay_of), StringIO()
+        made.console = Console(file=said, width=200)
+        versions = {"engine": "28.1", "image a": f"sha256:{image * 64}"}
+        made.runtime.versions = lambda: versions
+        return str(made.run().folder.root), said.getvalue()
+
+    first, said = run("first", "a")
+    assert "changed" not in said
+    again, said = run("again", "b", first)
+    shown = f"image a was sha256:{'a' * 16}, now sha256:{'b' * 16}\n"
+    assert f"changed since the run: {shown}" in said
+    assert "changed" not in run("same", "b", again)[1]
+    assert "changed" not in run("gone", "b", str(tmp_path / "gone"))[1]
