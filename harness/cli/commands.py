@@ -191,13 +191,12 @@ def judge_outcome(outcome: RunOutcome, session: Session, *, analyze: bool) -> Re
     # A user who has pressed Ctrl-C does not want to wait for tables.
     with_spark = analyze and not outcome.interrupted
     during = Waiting(session.console).during
-    results = _judge(root, session, during, analyze=with_spark, harness_problems=problems)
     if analyze and not with_spark:
         session.say(
             "The Spark analysis was left out after the interruption; "
             f"`splitbrain analyze {root}` makes it."
         )
-    return results
+    return _judge(root, session, during, analyze=with_spark, harness_problems=problems)
 
 
 def check(path: Path, console: Console, *, as_json: bool, analyze: bool | None) -> int:

@@ -12,7 +12,7 @@ from splitbrain.harness.console.interrupts import LEFT_EXIT_CODE, Interrupts
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.results import Results
-from splitbrain.harness.report.summary import show
+from splitbrain.harness.report.summary import show, show_headline
 
 #: Reason of what stays undecided.
 INTERRUPTED = "interrupted"
@@ -51,6 +51,8 @@ class Session:
         for problem in results.problems:
             if problem not in before.problems:
                 self.say(problem)
+        # The verdict stands last, where the eye is when a command ends.
+        show_headline(results, self.console)
 
     def given_up(self) -> str | None:
         """Why what is not decided yet stays so, or None."""

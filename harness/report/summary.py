@@ -7,6 +7,7 @@ Markdown file.
 import io
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -107,11 +108,20 @@ def render(results: Results, console: Console) -> None:
         line = Text.assemble((f"{label:<12}", "dim"), printable(text))
         console.print(line, soft_wrap=True)
     console.print()
+    console.print(_headline(results))
+
+
+def show_headline(results: Results, console: Console) -> None:
+    """Print the line on which the summary ends, once more."""
+    # A reader who stopped reading has seen it.
+    with suppress(OSError, SystemExit):
+        console.print(_headline(results), soft_wrap=not console.is_terminal)
+
+
+def _headline(results: Results) -> Text:
     headline = results.headline
     style = _HEADLINE_STYLE.get(headline, "bold black on yellow")
-    console.print(
-        Text.assemble((f" {headline} ", style), " ", printable(leading_sentence(results)))
-    )
+    return Text.assemble((f" {headline} ", style), " ", printable(leading_sentence(results)))
 
 
 def _ending(results: Results) -> list[tuple[str, str]]:

@@ -1,26 +1,44 @@
 """The archive of Spark's classes, as Java itself takes it."""
 
+import json
 import os
 import subprocess
+import sys
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
-from pyspark.sql import SparkSession
 
 from splitbrain.spark_analysis.class_archive import archive_options, archive_path, make_archive
 from splitbrain.spark_analysis.jdk import find_jdk
-from splitbrain.spark_analysis.session import spark_session
 from tests.spark.run_folders import Shape, World
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-
-def started_with(session: SparkSession) -> tuple[list[str], str]:
-    """Options of a session's JVM, and its class path."""
-    java = cast("Any", session)._jvm.java.lang
+#: In a process of its own, since the session of other tests would be handed out here.
+SESSION = """
+import json
+from splitbrain.spark_analysis.session import spark_session
+with spark_session() as session:
+    java = session._jvm.java.lang
     machine = java.management.ManagementFactory.getRuntimeMXBean()
-    return list(machine.getInputArguments()), str(java.System.getProperty("java.class.path"))
+    options = list(machine.getInputArguments())
+    path = str(java.System.getProperty("java.class.path"))
+    print(json.dumps([options, path, session.range(3).count()]))
+"""
+
+
+def session_started(**environment: str) -> tuple[list[str], str, int]:
+    """Options of a new session's JVM, its class path, and a count of three rows."""
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", SESSION],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    options, class_path, count = json.loads(ended.stdout.splitlines()[-1])
+    return options, class_path, count
 
 
 def test_java_maps_the_archive_that_sessions_name(tmp_path: Path) -> None:
@@ -28,8 +46,8 @@ def test_java_maps_the_archive_that_sessions_name(tmp_path: Path) -> None:
     path = archive_path(jdk, os.environ)
     if not path.is_file():
         make_archive(World(Shape(seed=8)).write(tmp_path / "run"), os.environ)
-    with spark_session() as session:
-        options, class_path = started_with(session)
+    options, class_path, count = session_started()
+    assert count == 3
     named = archive_options(jdk, os.environ)
     assert named
     assert set(named) <= set(options)
@@ -39,13 +57,10 @@ def test_java_maps_the_archive_that_sessions_name(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr + ended.stdout
 
 
-def test_a_session_starts_beside_an_archive_that_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    path = archive_path(find_jdk(os.environ), os.environ)
+def test_a_session_starts_beside_an_archive_that_is_none(tmp_path: Path) -> None:
+    path = archive_path(find_jdk(os.environ), {**os.environ, "XDG_CACHE_HOME": str(tmp_path)})
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"no archive at all")
-    with spark_session() as session:
-        assert f"-XX:SharedArchiveFile={path}" in started_with(session)[0]
-        assert session.range(3).count() == 3
+    options, _, count = session_started(XDG_CACHE_HOME=str(tmp_path))
+    assert f"-XX:SharedArchiveFile={path}" in options
+    assert count == 3

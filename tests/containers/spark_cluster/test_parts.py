@@ -56,10 +56,15 @@ def queue(key: str, *taken: int) -> list[PairedOperation]:
 
 
 def endless(key: str) -> list[PairedOperation]:
-    """Twenty concurrent elements, and takers that agree with no order: no search ends in time."""
-    put = [PairedOperation(n, n, "enqueue", key, n, None, "ok", n, 1000 + n) for n in range(20)]
+    """Ten concurrent elements, each put twice, and takers that agree with no order.
+
+    No search ends in time, and where an element comes twice there is no other way.
+    """
+    put = [
+        PairedOperation(n, n, "enqueue", key, n % 10, None, "ok", n, 1000 + n) for n in range(20)
+    ]
     return put + [
-        PairedOperation(100 + n, 100 + n, "dequeue", key, None, 19 - n % 3, "ok", 10, 2000)
+        PairedOperation(100 + n, 100 + n, "dequeue", key, None, 9 - n % 3, "ok", 10, 2000)
         for n in range(10)
     ]
 
