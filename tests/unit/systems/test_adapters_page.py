@@ -1,6 +1,7 @@
 """The page on adapters names what the contract has, with the defaults that it has."""
 
 import importlib
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -78,3 +79,11 @@ def test_the_index_leads_to_every_page() -> None:
     linked = {(ROOT / "docs" / link).resolve() for link in re.findall(r"\]\(([^)\s]+)\)", index)}
     pages = {path for path in (ROOT / "docs").glob("*.md") if path.name != "index.md"}
     assert pages - linked == set()
+
+
+def test_the_signatures_that_it_shows_are_those_of_the_contract() -> None:
+    shown = re.findall(r"^def (\w+)\((self, runtime[^)]*)\)", PAGE, re.MULTILINE)
+    assert len(shown) == 5
+    for name, parameters in shown:
+        signature = inspect.signature(getattr(System, name))
+        assert ", ".join(signature.parameters) == parameters, name
