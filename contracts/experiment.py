@@ -35,6 +35,54 @@ class Option(msgspec.Struct, frozen=True):
     is_positional: bool = False
 
 
+#: Options that ``splitbrain try`` has in common.
+TimeLimit = Annotated[
+    float,
+    Option(
+        "How long the load lasts: 60, 500ms, 1m or 1h30m; a number is of seconds.",
+        above=0,
+        most=TIME_LIMIT_S_MAX,
+        unit="of seconds",
+        group="Load",
+    ),
+]
+Seed = Annotated[
+    int,
+    Option(
+        "Master seed; drawn and printed if not given.",
+        0,
+        SEED_MAX,
+        group="Load",
+    ),
+]
+Rate = Annotated[
+    float,
+    Option(
+        "Operations per second over all slots.",
+        above=0,
+        most=RATE_MAX,
+        group="Load",
+    ),
+]
+OperationTimeout = Annotated[
+    float,
+    Option(
+        "Time after which an operation's outcome is unknown, such as 1 or 500ms.",
+        above=0,
+        most=OPERATION_TIMEOUT_S_MAX,
+        unit="of seconds",
+        group="Load",
+    ),
+]
+WorkloadOptions = Annotated[
+    dict[str, Any],
+    Option(
+        "NAME=VALUE, an option of the workload; repeatable.",
+        group="Load",
+    ),
+]
+
+
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a run: system, load, faults, runtime, seed."""
 
@@ -99,25 +147,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             group="System",
         ),
     ] = 3
-    time_limit_s: Annotated[
-        float,
-        Option(
-            "How long the load lasts: 60, 500ms, 1m or 1h30m; a number is of seconds.",
-            above=0,
-            most=TIME_LIMIT_S_MAX,
-            unit="of seconds",
-            group="Load",
-        ),
-    ] = 60.0
-    seed: Annotated[
-        int,
-        Option(
-            "Master seed; drawn and printed if not given.",
-            0,
-            SEED_MAX,
-            group="Load",
-        ),
-    ] = 1
+    time_limit_s: TimeLimit = 60.0
+    seed: Seed = 1
     concurrency: Annotated[
         int,
         Option(
@@ -127,25 +158,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             group="Load",
         ),
     ] = 10
-    rate: Annotated[
-        float,
-        Option(
-            "Operations per second over all slots.",
-            above=0,
-            most=RATE_MAX,
-            group="Load",
-        ),
-    ] = 200.0
-    operation_timeout_s: Annotated[
-        float,
-        Option(
-            "Time after which an operation's outcome is unknown, such as 1 or 500ms.",
-            above=0,
-            most=OPERATION_TIMEOUT_S_MAX,
-            unit="of seconds",
-            group="Load",
-        ),
-    ] = 1.0
+    rate: Rate = 200.0
+    operation_timeout_s: OperationTimeout = 1.0
     #: Kebab-case.
     bugs: Annotated[
         tuple[str, ...],
@@ -163,10 +177,4 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = {}
     #: In a plan those in force, defaults included.
-    workload_options: Annotated[
-        dict[str, Any],
-        Option(
-            "NAME=VALUE, an option of the workload; repeatable.",
-            group="Load",
-        ),
-    ] = {}
+    workload_options: WorkloadOptions = {}

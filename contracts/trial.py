@@ -1,18 +1,20 @@
 """The command line of ``splitbrain try``."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
 from splitbrain.contracts.experiment import (
     CONCURRENCY_MAX,
-    OPERATION_TIMEOUT_S_MAX,
-    RATE_MAX,
     TIME_LIMIT_S_MAX,
+    OperationTimeout,
     Option,
+    Rate,
+    Seed,
+    TimeLimit,
+    WorkloadOptions,
 )
-from splitbrain.contracts.scenario import SEED_MAX
 
 
 class TrialOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,16 +50,7 @@ class TrialOptions(msgspec.Struct, frozen=True, kw_only=True):
             group="Faults",
         ),
     ] = None
-    time_limit_s: Annotated[
-        float,
-        Option(
-            "How long the load lasts: 60, 500ms, 1m or 1h30m; a number is of seconds.",
-            above=0,
-            most=TIME_LIMIT_S_MAX,
-            unit="of seconds",
-            group="Load",
-        ),
-    ] = 30.0
+    time_limit_s: TimeLimit = 30.0
     notices_s: Annotated[
         float | None,
         Option(
@@ -69,15 +62,7 @@ class TrialOptions(msgspec.Struct, frozen=True, kw_only=True):
             group="Faults",
         ),
     ] = None
-    seed: Annotated[
-        int,
-        Option(
-            "Master seed; drawn and printed if not given.",
-            0,
-            SEED_MAX,
-            group="Load",
-        ),
-    ] = 1
+    seed: Seed = 1
     workload: Annotated[
         str | None,
         Option(
@@ -94,25 +79,8 @@ class TrialOptions(msgspec.Struct, frozen=True, kw_only=True):
             group="Load",
         ),
     ] = 10
-    rate: Annotated[
-        float,
-        Option(
-            "Operations per second over all slots.",
-            above=0,
-            most=RATE_MAX,
-            group="Load",
-        ),
-    ] = 100.0
-    operation_timeout_s: Annotated[
-        float,
-        Option(
-            "Time after which an operation's outcome is unknown, such as 1 or 500ms.",
-            above=0,
-            most=OPERATION_TIMEOUT_S_MAX,
-            unit="of seconds",
-            group="Load",
-        ),
-    ] = 1.0
+    rate: Rate = 100.0
+    operation_timeout_s: OperationTimeout = 1.0
     settings: Annotated[
         dict[str, str],
         Option(
@@ -120,10 +88,4 @@ class TrialOptions(msgspec.Struct, frozen=True, kw_only=True):
             group="System",
         ),
     ] = {}
-    workload_options: Annotated[
-        dict[str, Any],
-        Option(
-            "NAME=VALUE, an option of the workload; repeatable.",
-            group="Load",
-        ),
-    ] = {}
+    workload_options: WorkloadOptions = {}
