@@ -1,12 +1,12 @@
 """The commands that make many runs, and those around the runs, as they stand on the command line.
 
 ``sim``, ``shrink``, ``suite``, ``nightly``, ``gate``, ``clean``, ``systems``, ``new-system``,
-``help``, ``explain`` and ``doctor``.
+``help``, ``explain``, ``completion`` and ``doctor``.
 Everything heavy is imported by the command that needs it. Source: design, section 6.
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -18,10 +18,12 @@ from splitbrain.harness.cli.command_app import (
     MANY_RUNS,
     SETUP,
     Json,
+    OfRun,
     Repeatable,
     Whole,
     app,
     command,
+    completed,
 )
 from splitbrain.harness.cli.record_options import (
     PatchFiles,
@@ -30,6 +32,7 @@ from splitbrain.harness.cli.record_options import (
     with_records,
 )
 from splitbrain.harness.console.standard_streams import output as standard_output
+from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.history.spark_extra import require_spark
 
 
@@ -157,7 +160,7 @@ def nightly_command(
     "gate --policy policy.toml --self-test",
 )
 def gate_command(
-    *runs: str,
+    *runs: Annotated[str, OfRun],
     policy: Path,
     tier: str | None = None,
     baseline: str | None = None,
@@ -212,7 +215,7 @@ def systems_command(
     action: str | None = None,
     name: str | None = None,
     *,
-    runtime: str = "docker",
+    runtime: Annotated[str, completed("--runtime")] = "docker",
     nodes: Annotated[int | None, Whole] = None,
     setting: Annotated[list[str] | None, Repeatable] = None,
     runs_folder: Path = Path("runs"),
@@ -291,7 +294,9 @@ def help_command(name: Annotated[str | None, Parameter(name="command")] = None) 
     "explain stale read",
     "explain 64",
 )
-def explain_command(*name: Annotated[str, Parameter(negative="")], json: Json = False) -> int:
+def explain_command(
+    *name: Annotated[str, Parameter(negative=""), completed("explain")], json: Json = False
+) -> int:
     """Explain an invariant, checker, fault, anomaly, exit code, verdict or planted bug by its name.
 
     Tells what it says, why it matters, how it breaks, what to do next, and its source. Without a
@@ -305,6 +310,33 @@ def explain_command(*name: Annotated[str, Parameter(negative="")], json: Json = 
     from splitbrain.harness.cli.explain import explain
 
     return explain(name, standard_output(as_json=json))
+
+
+@command(
+    "completion",
+    SETUP,
+    "completion bash > ~/.local/share/bash-completion/completions/splitbrain",
+    "completion zsh --install",
+)
+def completion_command(
+    shell: Literal["bash", "zsh", "fish"],
+    *,
+    install: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Print the script with which a shell completes commands, options, names and run folders.
+
+    Args:
+        shell: Shell that is to load it.
+        install: Write it to the place where the shell looks for it, and have its startup file load
+            it, instead of printing it.
+    """
+    if not install:
+        print(app.generate_completion(prog_name="splitbrain", shell=shell), end="")
+        return 0
+    with tell_refusal("install the completion", f"for {shell}", "Print it, and save it yourself."):
+        place = app.install_completion(shell=shell)
+    print(f"{place} has it; a new {shell} loads it.")
+    return 0
 
 
 @command(

@@ -7,6 +7,7 @@ from typing import Annotated, Final, TypeVar
 from cyclopts import App, Group, Parameter, Token
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.cli.completion import values_of
 from splitbrain.harness.folder.tool_version import tool_version
 from splitbrain.history.durations import EXAMPLES, seconds_of
 from splitbrain.history.seeds import WRITE_SEEDS, read_seeds
@@ -97,6 +98,16 @@ def _read(read: Callable[[str], _Value], token: Token, next_step: str) -> _Value
         raise UsageError(f"{token.keyword} cannot be {token.value!r}", next_step) from error
 
 
+def completed(place: str) -> Parameter:
+    """Return what makes the shell offer values (``harness.cli.completion``) for an option or place.
+
+    A module that takes long to load must not be asked where nobody completes anything.
+    """
+    return Parameter(completer=lambda context: values_of(place, [context.incomplete]))
+
+
+#: Run folder that is given by its place.
+OfRun = completed("check")
 #: An option that may be given several times.
 Repeatable = Parameter(negative="", consume_multiple=False)
 #: An option that counts, and one that measures.
