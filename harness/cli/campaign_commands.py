@@ -18,7 +18,11 @@ from splitbrain.harness.cli.command_app import (
     MANY_RUNS,
     SETUP,
     Json,
+    OfNights,
+    OfPolicies,
+    OfResults,
     OfRun,
+    OfSystems,
     Repeatable,
     Whole,
     app,
@@ -82,13 +86,13 @@ def shrink_command(options: ShrinkOptions, *, json: Json = False, patch: PatchFi
 def suite_command(
     file: Path | None = None,
     *,
-    time_budget: str | None = None,
-    jobs: Annotated[int | None, Whole] = None,
-    night_seed: Annotated[int | None, Whole] = None,
-    fresh: bool = False,
-    report_only: bool = False,
-    runs_folder: Path = Path("runs"),
-    ledger: Path | None = None,
+    time_budget: Annotated[str | None, OfNights] = None,
+    jobs: Annotated[int | None, OfNights, Whole] = None,
+    night_seed: Annotated[int | None, OfNights, Whole] = None,
+    fresh: Annotated[bool, OfNights] = False,
+    report_only: Annotated[bool, OfResults] = False,
+    runs_folder: Annotated[Path, OfResults] = Path("runs"),
+    ledger: Annotated[Path | None, OfResults] = None,
     json: Json = False,
 ) -> int:
     """Run a matrix of tests, one night at a time; goes on with a night that was cut short.
@@ -129,9 +133,9 @@ def suite_command(
 def nightly_command(
     file: Path,
     *,
-    time_budget: str | None = None,
-    fresh: bool = False,
-    runs_folder: Path = Path("runs"),
+    time_budget: Annotated[str | None, OfNights] = None,
+    fresh: Annotated[bool, OfNights] = False,
+    runs_folder: Annotated[Path, OfResults] = Path("runs"),
     json: Json = False,
 ) -> int:
     """Run a suite's night, put its runs into a lake and hold them against a policy: one answer.
@@ -161,12 +165,12 @@ def nightly_command(
 )
 def gate_command(
     *runs: Annotated[str, OfRun],
-    policy: Path,
-    tier: str | None = None,
-    baseline: str | None = None,
-    output: Path | None = None,
-    json: bool = False,
-    self_test: Annotated[bool, Parameter(negative="")] = False,
+    policy: Annotated[Path, OfPolicies],
+    tier: Annotated[str | None, OfPolicies] = None,
+    baseline: Annotated[str | None, OfPolicies] = None,
+    output: Annotated[Path | None, OfResults] = None,
+    json: Annotated[bool, OfResults] = False,
+    self_test: Annotated[bool, OfPolicies, Parameter(negative="")] = False,
 ) -> int:
     """Hold runs against a policy: 0 green, 1 red, 2 nothing can be said, 3 the harness failed.
 
@@ -215,11 +219,11 @@ def systems_command(
     action: str | None = None,
     name: str | None = None,
     *,
-    runtime: Annotated[str, completed("--runtime")] = "docker",
-    nodes: Annotated[int | None, Whole] = None,
-    setting: Annotated[list[str] | None, Repeatable] = None,
-    runs_folder: Path = Path("runs"),
-    json: bool = False,
+    runtime: Annotated[str, OfSystems, completed("--runtime")] = "docker",
+    nodes: Annotated[int | None, OfSystems, Whole] = None,
+    setting: Annotated[list[str] | None, OfSystems, Repeatable] = None,
+    runs_folder: Annotated[Path, OfResults] = Path("runs"),
+    json: Annotated[bool, OfResults] = False,
 ) -> int:
     """List the systems that can be tested; `systems check NAME` tries one's adapter in short runs.
 

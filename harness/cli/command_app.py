@@ -47,6 +47,7 @@ SETUP: Final = Group("Systems and this machine", sort_key=4)
 RESULTS: Final = "Results"
 _OPTION_HEADINGS: Final = (
     *("Worlds", "Replays", "Search", "History", "System", "Load", "Faults"),
+    *("Night", "Policy", "Lake"),
     *("Steps of a simulated run", RESULTS),
 )
 #: Example command lines by the names of the commands.
@@ -116,6 +117,10 @@ Number = Parameter(converter=_number, metavar="NUMBER")
 #: An option about what a command leaves.
 OfResults = Parameter(group=heading_of_options(RESULTS))
 OfHistories = Parameter(group=heading_of_options("History"))
+OfNights = Parameter(group=heading_of_options("Night"))
+OfPolicies = Parameter(group=heading_of_options("Policy"))
+OfLakes = Parameter(group=heading_of_options("Lake"))
+OfSystems = Parameter(group=heading_of_options("System"))
 #: Whether the answer is printed as JSON.
 Json = Annotated[
     bool,

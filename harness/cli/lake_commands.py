@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.harness.cli.command_app import TABLES, Json, OfRun, command
+from splitbrain.harness.cli.command_app import TABLES, Json, OfLakes, OfRun, command
 from splitbrain.harness.console.standard_streams import output
 from splitbrain.history.spark_extra import require_spark
 
@@ -25,9 +25,9 @@ _LAKE = "runs/lake"
 def analyze_command(
     run: Annotated[Path | None, OfRun] = None,
     *more: Annotated[Path, Parameter(negative=""), OfRun],
-    lake: str | None = None,
-    report: Path | None = None,
-    since: str | None = None,
+    lake: Annotated[str | None, OfLakes] = None,
+    report: Annotated[Path | None, OfLakes] = None,
+    since: Annotated[str | None, OfLakes] = None,
     parts: Annotated[bool, Parameter(negative="")] = False,
     json: Json = False,
 ) -> int:
@@ -91,9 +91,9 @@ def analyze_command(
 def ingest_command(
     folder: Path | None = None,
     *more: Annotated[Path, Parameter(negative="")],
-    lake: str = _LAKE,
-    compact: Annotated[bool, Parameter(negative="")] = False,
-    clean: Annotated[bool, Parameter(negative="")] = False,
+    lake: Annotated[str, OfLakes] = _LAKE,
+    compact: Annotated[bool, OfLakes, Parameter(negative="")] = False,
+    clean: Annotated[bool, OfLakes, Parameter(negative="")] = False,
     json: Json = False,
 ) -> int:
     """Put runs into a lake: Parquet tables of any number of runs, for Spark and others.

@@ -33,6 +33,7 @@ from splitbrain.harness.cli.command_app import (
 )
 from splitbrain.harness.cli.completion import has_values
 from splitbrain.history.options import OptionField, check_numbers, options_of
+from splitbrain.history.reproduce_line import without_maker
 
 #: Fields that are one seed, or some.
 _SEEDS = ("seed", "seeds")
@@ -194,5 +195,5 @@ def start_patched(files: list[Path] | None) -> None:
         problem, _, next_step = str(error).removesuffix(".").rpartition(". ")
         raise UsageError(problem, next_step) from error
     command = [sys.executable, "-P", "-m", f"{PACKAGE}.patched", *map(str, files), "--"]
-    command += ["-m", f"{PACKAGE}.harness.cli", *sys.argv[1:]]
+    command += ["-m", f"{PACKAGE}.harness.cli", *without_maker(sys.argv[1:])[0]]
     os.execve(sys.executable, command, child_environment())  # noqa: S606 - no shell is wanted

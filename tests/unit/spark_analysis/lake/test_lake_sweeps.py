@@ -35,7 +35,7 @@ def test_each_seed_is_a_row_with_what_came_of_it(tmp_path: Path, store: LocalSto
     assert failed["failed_by"] == ["INV-01"]
     assert failed["fingerprints"] == [FOUND.fingerprint]
     assert json.loads(failed["found"])[0]["checker"] == "invariants"
-    assert failed["reproduce"].startswith("splitbrain sim --seed 2 --bug some-bug  # splitbrain ")
+    assert failed["reproduce"].startswith("splitbrain sim --seed 2 --bug some-bug --made-by ")
     assert json.loads(rows[4]["undecided"]) == {"lost-commits": "No logs."}
     assert rows[5]["sentence"] == "ZeroDivisionError: here"
     clean_one = rows[3]

@@ -79,7 +79,7 @@ def test_a_failed_seed_is_red_with_its_line(gate: Gate, given: Given) -> None:
     assert code == 1
     assert "seeds_failed == 0 is violated: 2 (seeds: 12)." in said
     assert f"{FOUND.fingerprint}  invariants, INV-01 (2 runs, counts)" in said
-    assert "splitbrain sim --seed 3  # splitbrain" in said
+    assert "splitbrain sim --seed 3 --made-by " in said
 
 
 def test_shares_and_conditions_choose_seeds(gate: Gate, given: Given) -> None:
