@@ -7,6 +7,7 @@ and the clients' operations, not the kernel's timing, so a failure may not come 
 
 import shlex
 import shutil
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from splitbrain.harness.campaign.replaying.verdicts import (
 )
 from splitbrain.harness.cli.session import Session, judging_session
 from splitbrain.harness.console.console_lines import say
+from splitbrain.harness.console.pace import pace_words
 from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.console.waiting import During, Waiting, unseen
 from splitbrain.harness.folder.results import (
@@ -269,7 +271,12 @@ def analyze(runs: Sequence[Path], console: Console) -> int:
     # All are looked at before the first is worked on, which takes a while.
     folders = [find_run(run) for run in runs]
     made: list[Results] = []
+    began_s = time.monotonic()
     for folder in folders:
+        if len(folders) > 1:
+            elapsed_s = time.monotonic() - began_s
+            pace = pace_words(len(made), len(folders), "run", elapsed_s)
+            say(console, f"{pace}; now {folder.root}", "bold")
         made.append(_analyze(folder, console))
         if made[-1].interrupted:
             break

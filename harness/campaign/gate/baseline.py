@@ -16,9 +16,8 @@ from splitbrain.checker.fingerprints import fingerprint_of
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.figure import Measured, Subject
 from splitbrain.harness.campaign.gate.expressions import parse_subject
-from splitbrain.harness.campaign.gate.gated_run import Selection
 from splitbrain.harness.campaign.gate.record import decode_record
-from splitbrain.harness.campaign.gate.selection import is_run_source, select
+from splitbrain.harness.campaign.gate.selection import Selection, is_run_source, select
 from splitbrain.history.json_problems import in_words
 
 NONE: Final = "none"
@@ -60,10 +59,10 @@ def read_baseline(reference: str, measure: Measurer) -> Baseline:
 
 def _of_runs(reference: str, measure: Measurer) -> Baseline:
     selection = select([reference])
-    if not selection.runs:
+    if not selection.runs and not selection.sweeps:
         raise UsageError(f"the baseline {reference} holds no run", _NEXT)
     figures, gaps = measure(selection)
-    violations = [result for run in selection.judged_by_policy for result in run.invalid]
+    violations = [result for run in selection.with_failed_seeds for result in run.invalid]
     fingerprints = frozenset(each.text for each in map(fingerprint_of, violations) if each)
     return Baseline(reference, figures, fingerprints, tuple(f"Baseline: {gap}" for gap in gaps))
 

@@ -119,6 +119,8 @@ def _show(record: GateRecord, console: Console) -> None:
     for threshold in record.thresholds:
         implied = " (implied)" if threshold.implied else ""
         lines.append(f"  {threshold.threshold:<{width}}  {threshold_sentence(threshold)}{implied}")
+    if record.sweeps:
+        lines += ["", "Sweeps", *(f"  {each.sweep}: {each.sentence}" for each in record.sweeps)]
     if record.failures:
         lines += ["", "Failures"]
         for failure in record.failures[:_FAILURES_MAX]:
