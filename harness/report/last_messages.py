@@ -139,10 +139,8 @@ class _Drawing:
         for row, record in enumerate(self._rows):
             if isinstance(record, TimelineMessage):
                 arrows.append(self._arrow(row, record))
-            elif not isinstance(record, TimelineFault):
-                arrows.append(
-                    element("circle", class_="event", cx=self._x[record.node], cy=self._y(row), r=4)
-                )
+            elif (x := self._x.get(getattr(record, "node", ""))) is not None:
+                arrows.append(element("circle", class_="event", cx=x, cy=self._y(row), r=4))
             parts.append(self._words(row, record))
         is_told = violation is not None and violation.time == self._moment
         name = violation.name if is_told and violation is not None else "violation"
@@ -197,11 +195,16 @@ class _Drawing:
         words = "-" if held is None else f"{_cut(held.role or ROLELESS, self._lane_px)}"
         parts.append(element("text", words, class_="soft", x=x, y=28, text_anchor="middle"))
         for row, record in enumerate(self._rows):
-            ends = isinstance(record, TimelineLife) and record.event in ("crashed", "stopped")
-            if not (isinstance(record, TimelineState) or ends) or record.node != node:
+            if getattr(record, "node", "") != node:
+                continue
+            if isinstance(record, TimelineState):
+                following = record
+            elif isinstance(record, TimelineLife) and record.event in ("crashed", "stopped"):
+                following = None
+            else:
                 continue
             parts += self._band(held, x, top, self._y(row))
-            held, top = (None if ends else record), self._y(row)
+            held, top = following, self._y(row)
         return [*parts, *self._band(held, x, top, self._bottom)]
 
     def _band(

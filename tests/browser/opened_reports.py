@@ -31,8 +31,10 @@ _NOTE_TEXTS = """() => {
   kind.clearRect = function (...box) { painted.set(this.canvas, []); clearRect.apply(this, box); };
   kind.fillText = function (text, x, y, ...more) {
     const { a, d, e, f } = this.getTransform(), size = this.measureText(text);
-    const left = a * (x - size.actualBoundingBoxLeft) + e, top = d * (y - size.actualBoundingBoxAscent) + f;
-    const right = a * (x + size.actualBoundingBoxRight) + e, bottom = d * (y + size.actualBoundingBoxDescent) + f;
+    const left = a * (x - size.actualBoundingBoxLeft) + e;
+    const right = a * (x + size.actualBoundingBoxRight) + e;
+    const top = d * (y - size.actualBoundingBoxAscent) + f;
+    const bottom = d * (y + size.actualBoundingBoxDescent) + f;
     if (text.trim()) of(this).push({ text, left, top, right, bottom });
     fillText.call(this, text, x, y, ...more);
   };
@@ -51,7 +53,8 @@ _OVERLAPS = """() => {
       return { text: part.textContent, left, top, right, bottom };
     }).filter((box) => box.right > box.left));
   for (const [canvas, boxes] of globalThis.paintedTexts)
-    if (canvas.isConnected) compare(boxes.filter((box) => box.right > 0 && box.left < canvas.width));
+    if (canvas.isConnected)
+      compare(boxes.filter((box) => box.right > 0 && box.left < canvas.width));
   return found;
 }"""
 #: Parts of the page that are wider than the window, unless a frame around them can be scrolled.
@@ -65,7 +68,8 @@ _WIDE = """() => {
   return [...document.body.querySelectorAll('*')].filter((part) => {
     const box = part.getBoundingClientRect();
     // A link for those who read with the keyboard waits outside.
-    return box.width && !part.matches('.skip') && (box.right > width + 0.5 || box.left < -0.5) && !framed(part);
+    const is_out = box.right > width + 0.5 || box.left < -0.5;
+    return box.width && is_out && !part.matches('.skip') && !framed(part);
   }).map((part) => part.tagName + '.' + part.className + ': ' + part.textContent.slice(0, 40));
 }"""
 
