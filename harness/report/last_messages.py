@@ -21,7 +21,6 @@ from splitbrain.harness.report.svg import element, picture
 from splitbrain.history.timeline_records import (
     Microseconds,
     TimelineDisk,
-    TimelineFault,
     TimelineLife,
     TimelineMessage,
     TimelineRecord,
