@@ -153,7 +153,8 @@ def nightly_command(
     "gate",
     MANY_RUNS,
     "gate runs --policy policy.toml --tier pull-request --output gate",
-    "gate runs/ledger.jsonl --policy policy.toml --baseline main:gate.json",
+    "gate runs/ledger.jsonl --policy policy.toml --baseline last",
+    "gate runs --policy policy.toml --baseline main:gate.json",
     "gate --policy policy.toml --self-test",
 )
 def gate_command(
@@ -171,8 +172,9 @@ def gate_command(
         runs: Run folders, folders of them such as runs/, or ledgers; LEDGER@NIGHT for one night.
         policy: Policy file (.toml); docs/gate.md says what may stand in it.
         tier: Tier of the policy, such as pull-request; by default the one that it names.
-        baseline: What regressions and new failures are told from: runs, a gate.json, or REF:PATH of
-            one in git; none where there is none yet.
+        baseline: What regressions and new failures are told from: last, for the last night or gate
+            that is found beside the runs; runs, a gate.json, or REF:PATH of one in git; none where
+            there is none yet.
         output: Folder for gate.json, gate.xml (JUnit) and gate.md.
         json: Print the answer as JSON.
         self_test: Prove with synthetic figures that every threshold of the policy can fail; no

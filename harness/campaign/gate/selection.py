@@ -58,7 +58,7 @@ def select(sources: Iterable[str]) -> Selection:
 
 def is_run_source(source: str) -> bool:
     """Return whether it names runs or a ledger rather than another file."""
-    return Path(source).is_dir() or is_lake(source) or _ledger_of(source) is not None
+    return Path(source).is_dir() or is_lake(source) or ledger_of(source) is not None
 
 
 def _runs_of(source: str) -> Iterator[tuple[str, GatedRun]]:
@@ -72,7 +72,7 @@ def _runs_of(source: str) -> Iterator[tuple[str, GatedRun]]:
         for folder in _run_folders(path):
             yield str(folder.root), _from_folder(folder)
         return
-    ledger = _ledger_of(source)
+    ledger = ledger_of(source)
     if ledger is None:
         raise UsageError(
             f"there are no runs at {source}",
@@ -178,7 +178,7 @@ def _replayed(plan: Plan | None) -> str | None:
     return None if plan is None or plan.replay_of is None else Path(plan.replay_of).name
 
 
-def _ledger_of(source: str) -> tuple[Path, str | None] | None:
+def ledger_of(source: str) -> tuple[Path, str | None] | None:
     """Return the ledger and the night that a source names; None where it names no ledger."""
     before, _, after = source.rpartition("@")
     for path, night in ((Path(source), None), (Path(before), after)):

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.campaign.gate.baseline import NIGHTS
 from splitbrain.harness.campaign.nightly.definition import Nightly, read_nightly
 from splitbrain.harness.campaign.nightly.record import STEPS, NightlyRecord, Nights
 from splitbrain.harness.campaign.nightly.steps import Steps
@@ -29,7 +30,6 @@ from splitbrain.harness.folder.results import (
     EXIT_VALID,
 )
 
-NIGHTS: Final = "nightly"
 LAKE: Final = "lake"
 _VOID: Final = "VOID: a canary went unseen, so its valid runs prove nothing."
 

@@ -10,14 +10,13 @@ from typing import Final, NoReturn
 import msgspec
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.campaign.gate.baseline import LAST, NONE
 from splitbrain.harness.campaign.gate.policy import read_policy
 from splitbrain.harness.campaign.gate.toml_file import TomlFile
 from splitbrain.harness.campaign.suite.reading import SuiteFile, plan, read_suite
 from splitbrain.history.durations import EXAMPLES, positive_seconds_of
 
 NIGHTLY_SCHEMA: Final = 1
-#: The baseline that is the last night of this file which was not void.
-LAST: Final = "last"
 #: Share of the whole budget for the steps after the suite, where the file names none.
 _ANALYSIS_SHARE: Final = 0.1
 _NEXT: Final = "Correct the file; docs/nightly.md says what may stand in it"
@@ -141,7 +140,7 @@ class _Reading(TomlFile):
     def _reference(self, name: str) -> str:
         """Return a baseline; a file or folder beside this one is named from here."""
         beside = self._beside(name)
-        return str(beside) if name not in (LAST, "none") and beside.exists() else name
+        return str(beside) if name not in (LAST, NONE) and beside.exists() else name
 
     def _refuse_value(self, key: str, why: str) -> NoReturn:
         self._refuse(f"{key} {self.data.get(key)!r} {why}", _NEXT, self._lines.key("", key))

@@ -18,8 +18,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from splitbrain.harness.campaign.gate.baseline import NONE
-from splitbrain.harness.campaign.nightly.definition import LAST, Nightly
+from splitbrain.harness.campaign.nightly.definition import Nightly
 from splitbrain.harness.campaign.nightly.record import (
     ROOM_TO_GO_ON,
     STEPS,
@@ -62,7 +61,7 @@ class Steps:
         console: Console,
         tool: Sequence[str] = TOOL,
     ) -> None:
-        self._file, self._nights, self._tally = file, nights, tally
+        self._file, self._tally = file, tally
         self._night = tally.began.night
         self._answers = nights.folder(self._night)
         self._ledger, self._runs, self._lake = ledger, runs, lake
@@ -108,16 +107,8 @@ class Steps:
         gate = ["gate", f"{self._ledger}@{self._night}", "--policy", str(self._file.policy)]
         if self._file.tier is not None:
             gate += ["--tier", self._file.tier]
-        gate += ["--baseline", self._baseline(), "--output", str(self._answers)]
+        gate += ["--baseline", self._file.baseline, "--output", str(self._answers)]
         return self._command(gate, timeout_s)
-
-    def _baseline(self) -> str:
-        if self._file.baseline != LAST:
-            return self._file.baseline
-        before = self._nights.last_gate(self._night)
-        if before is None:
-            self._say("No earlier night proved anything: this one has no baseline.")
-        return NONE if before is None else str(before)
 
     def _prune(self, record: NightlyRecord, _: float) -> tuple[int, str | None]:
         ingested = record.steps.get("ingest")

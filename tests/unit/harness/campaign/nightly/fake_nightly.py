@@ -80,3 +80,7 @@ class Nightly:
 
     def folders(self) -> list[Path]:
         return sorted((self.folder / "nightly" / "unit").glob("*/"))
+
+    def gates(self) -> list[Path]:
+        """Answers of the gate, the oldest night's first."""
+        return [folder / "gate.json" for folder in self.folders()]

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.campaign.gate.gating import FIRST
+from splitbrain.harness.campaign.gate.record import decode_record
 from splitbrain.harness.campaign.nightly import definition
 from splitbrain.harness.campaign.nightly.definition import read_nightly
 from splitbrain.harness.campaign.nightly.record import STEPS, NightlyRecord, Nights, StepEnded
@@ -57,19 +59,21 @@ def test_a_canary_that_was_not_seen_makes_the_night_void(nightly: Nightly) -> No
     nightly.suites.write(MISSED, matrix("good", seeds=[2], setting=does("valid")))
     assert nightly.run() == 3
     assert "VOID: a canary went unseen" in nightly.output
-    # Its gate is no baseline for the next.
-    nightly.suites.write(CANARY, matrix("good", seeds=[2], setting=does("valid")))
-    assert nightly.run() == 0, nightly.output
-    assert "this one has no baseline" in nightly.output
 
 
-def test_the_last_night_is_the_baseline_of_the_next(nightly: Nightly) -> None:
-    assert nightly.run() == 0
-    assert nightly.run() == 0
-    first, _ = nightly.folders()
-    words = (nightly.folder / "steps").read_text().splitlines()
-    baselines = [line.split("--baseline ")[1].split()[0] for line in words if "gate " in line]
-    assert baselines == ["none", str(first / "gate.json")]
+def test_the_last_night_that_was_not_void_is_the_baseline_of_the_next(
+    nightly: Nightly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Steps, "_analyze", lambda *_: (0, None))
+    good = matrix("good", seeds=[2, 3], setting=nightly.sets("valid"))
+    for canary, code in ((CANARY, 0), (MISSED, 3), (CANARY, 0)):
+        nightly.suites.write(canary, good)
+        assert nightly.run(fake=False) == code, nightly.output
+    first, void, third = (decode_record(path.read_bytes()) for path in nightly.gates())
+    assert [first.baseline, void.baseline] == [None, str(nightly.gates()[0])]
+    assert third.baseline == void.baseline
+    assert FIRST in first.notes
+    assert FIRST not in third.notes
 
 
 def test_a_void_night_is_void_with_the_real_gate_too(
