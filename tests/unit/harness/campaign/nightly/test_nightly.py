@@ -15,7 +15,7 @@ from splitbrain.harness.campaign.nightly.steps import Steps
 from splitbrain.harness.cli.main import run as splitbrain
 from splitbrain.spark_analysis.lake.store import LocalStore
 from tests.lake_runs import rows_of
-from tests.unit.harness.campaign.nightly.fake_nightly import Nightly
+from tests.unit.harness.campaign.nightly.fake_nightly import Nightly, gate_in_process
 from tests.unit.harness.campaign.suite.fake_nights import does, matrix
 
 CANARY = matrix("canary", seeds=[1], setting=does("invalid"), expect="invalid")
@@ -64,11 +64,11 @@ def test_a_canary_that_was_not_seen_makes_the_night_void(nightly: Nightly) -> No
 def test_the_last_night_that_was_not_void_is_the_baseline_of_the_next(
     nightly: Nightly, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Steps, "_analyze", lambda *_: (0, None))
+    monkeypatch.setattr(Steps, "_command", gate_in_process)
     good = matrix("good", seeds=[2, 3], setting=nightly.sets("valid"))
     for canary, code in ((CANARY, 0), (MISSED, 3), (CANARY, 0)):
         nightly.suites.write(canary, good)
-        assert nightly.run(fake=False) == code, nightly.output
+        assert nightly.run() == code, nightly.output
     first, void, third = (decode_record(path.read_bytes()) for path in nightly.gates())
     assert [first.baseline, void.baseline] == [None, str(nightly.gates()[0])]
     assert third.baseline == void.baseline
