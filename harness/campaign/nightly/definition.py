@@ -17,8 +17,11 @@ from splitbrain.harness.campaign.suite.reading import SuiteFile, plan, read_suit
 from splitbrain.history.durations import EXAMPLES, positive_seconds_of
 
 NIGHTLY_SCHEMA: Final = 1
-#: Share of the whole budget for the steps after the suite, where the file names none.
+#: Share of the whole budget for the steps after the suite, where the file names none. They need
+#: minutes even of a small night, as far as that leaves the suite its half.
 _ANALYSIS_SHARE: Final = 0.1
+_ANALYSIS_LEAST_S: Final = 600.0
+_ANALYSIS_SHARE_MAX: Final = 0.5
 _NEXT: Final = "Correct the file; docs/nightly.md says what may stand in it"
 _TEXTS: Final = ("suite", "policy", "tier", "baseline", "lake")
 _KEYS: Final = ("schema", *_TEXTS, "time_budget", "analysis_budget", "keep_valid")
@@ -107,7 +110,9 @@ class _Reading(TomlFile):
             except ValueError as error:
                 next_step = "Correct it, or leave it out"
                 raise UsageError(f"--time-budget: {error}", next_step) from error
-        analysis_s = self._seconds("analysis_budget") or budget_s * _ANALYSIS_SHARE
+        usual_s = max(budget_s * _ANALYSIS_SHARE, _ANALYSIS_LEAST_S)
+        usual_s = min(usual_s, budget_s * _ANALYSIS_SHARE_MAX)
+        analysis_s = self._seconds("analysis_budget") or usual_s
         if analysis_s >= budget_s:
             self._refuse_value("analysis_budget", "leaves the suite no time")
         return budget_s, analysis_s

@@ -235,8 +235,20 @@ def test_paths_are_those_beside_the_file(folder: Path) -> None:
     nightly = read_nightly(path)
     assert nightly.lake == str(folder / "here")
     assert nightly.baseline == str(folder / "gate.toml")
-    assert (nightly.suite_s, nightly.analysis_s) == (3240, 360)
-    assert read_nightly(path, "30m").suite_s == 1620
+
+
+@pytest.mark.parametrize(
+    ("budget", "suite_s", "analysis_s"),
+    [("8h", 25_920, 2_880), ("1h", 3_000, 600), ("30m", 1_200, 600), ("4m", 120, 120)],
+)
+def test_one_budget_divides_itself(
+    folder: Path, budget: str, suite_s: float, analysis_s: float
+) -> None:
+    """Spark needs minutes of a small night too, which a tenth is not."""
+    path = folder / "night.toml"
+    path.write_text(SMALL)
+    nightly = read_nightly(path, budget)
+    assert (nightly.suite_s, nightly.analysis_s) == (suite_s, analysis_s)
 
 
 @pytest.mark.parametrize(
