@@ -108,6 +108,8 @@ def _choose(name: str, folder: Path, runtime: str | None, time_budget: str) -> _
         raise UsageError(f"--time-budget: {error}", "Correct it, or leave it out") from error
     found = system(admitted(name))
     nodes = _nodes(found)
+    if runtime == SIMULATED and found.simulation() is None:
+        raise UsageError(f"{found.name} cannot be simulated", "Choose another --runtime")
     runtime = runtime or _runtime(found)
     own = found.canary
     stand_in = _stand_in(found.name) if own is None else (found.name, own)
@@ -264,6 +266,7 @@ def _policy(chosen: _Chosen) -> str:
         [
             f"# What {chosen.system.name} must show; docs/gate.md says what may stand here.",
             "# `splitbrain gate --policy policy.toml --self-test` proves that each line can fail.",
+            "# A failure that is known may be spared until a day, as a [[quarantine]].",
             "schema = 1",
             "require = [",
             *rows,

@@ -25,6 +25,7 @@ from splitbrain.harness.folder.results import leading_sentence
 from splitbrain.harness.folder.results import read as read_results
 from splitbrain.harness.folder.tool_version import this_tool
 from splitbrain.history.border import foreign_entry
+from splitbrain.history.expectation import expects_violation
 from splitbrain.history.plan import Plan, decode_plan, reproduce_command
 from splitbrain.history.reproduce_line import line_of
 from splitbrain.history.run_folder import RunFolder
@@ -101,6 +102,14 @@ def _run_folders(top: Path) -> Iterator[RunFolder]:
 
 
 def _from_folder(folder: RunFolder) -> GatedRun:
+    run = _read_folder(folder)
+    if not expects_violation(folder.root):
+        return run
+    is_missed = run.outcome != "invalid"
+    return msgspec.structs.replace(run, is_canary=True, canary_missed=is_missed)
+
+
+def _read_folder(folder: RunFolder) -> GatedRun:
     if (foreign := foreign_entry(folder.root)) is not None:
         why = f"It holds {foreign}, which no run makes, so that nothing of it was read."
         return _unread(folder, why)

@@ -51,8 +51,6 @@ _OUTCOMES: Final = (
 #: The gate's verdicts, and the colours of a page's head.
 _COLOURS: Final = {"green": "VALID", "red": "INVALID"}
 _PAGES: Final = ("report.html", "summary.md")
-#: Of a process alone.
-_UNINTERESTING: Final = frozenset({"lock"})
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -275,7 +273,8 @@ def _files(attempts: Iterable[Path], page_folder: Path) -> Iterator[Link]:
         on_the_way = {attempt / folder.parent.name for folder in folders}
         for place in (attempt, *folders):
             for path in sorted(place.iterdir()):
-                if path.name not in _UNINTERESTING and path not in on_the_way:
+                is_lock = (path.suffix or path.name).endswith("lock")
+                if not is_lock and not path.is_symlink() and path not in on_the_way:
                     yield _link(path, page_folder, path.name)
 
 

@@ -37,6 +37,7 @@ from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.lake.sources import find_runs
 
 _END_PATIENCE_S: Final = 10.0
+_MORE: Final = "give the night more as time_budget, or more of it as analysis_budget."
 _OWNED: Final = f"{__package__}.owned_step"
 #: Exit codes that are answers; any other is a failure of the harness.
 _ANSWERS: Final = (0, 1, 2)
@@ -130,7 +131,7 @@ class Steps:
     def _command(self, arguments: Sequence[str], timeout_s: float) -> tuple[int, str | None]:
         """Run a command of this tool; return its exit code and a problem around it."""
         if timeout_s <= 0:
-            return EXIT_UNKNOWN, "there was no time left for it: give more as analysis_budget."
+            return EXIT_UNKNOWN, f"there was no time left for it: {_MORE}"
         self._console.file.flush()
         owned = (sys.executable, "-P", "-m", _OWNED, str(os.getpid()))
         with subprocess.Popen(
@@ -141,7 +142,7 @@ class Steps:
             except subprocess.TimeoutExpired:
                 _end(process)
                 stopped = f"it was stopped after {timeout_s:.0f} s, its time"
-                return EXIT_UNKNOWN, f"{stopped}: give more as analysis_budget."
+                return EXIT_UNKNOWN, f"{stopped}: {_MORE}"
             except BaseException:
                 _end(process)
                 raise

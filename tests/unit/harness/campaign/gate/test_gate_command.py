@@ -388,6 +388,31 @@ def test_a_lake_says_what_its_runs_folders_say(place: Place) -> None:
     assert "no run tells" not in json.dumps(by_lake)
 
 
+def test_folder_and_lake_say_alike_which_violation_was_expected(place: Place) -> None:
+    """A suite says it in the attempt's record; no planted bug says it by itself."""
+    runs = place.root / "runs"
+    write_run(runs / "0002-good-2" / "attempt-1" / "kraft-register" / "good", VALID, seed=2)
+    canary = runs / "0001-canary-1" / "attempt-1"
+    write_run(canary / "kraft-register" / "bad", stale_read(), seed=1)
+
+    def gated(name: str) -> list[tuple[int, int, bool]]:
+        lake = str(place.root / name)
+        assert splitbrain(["ingest", str(runs), "--lake", lake]) == 0
+        answers: list[tuple[int, int, bool]] = []
+        for source in (str(runs), lake):
+            place.gate(source, "--output", str(place.root / "out"))
+            record = json.loads((place.root / "out" / "gate.json").read_text())
+            canaries = sum(run["canary"] for run in record["runs"])
+            answers.append((record["exit_code"], canaries, bool(record["failures"])))
+        return answers
+
+    assert gated("before") == [(1, 0, True)] * 2
+    (canary / "attempt.json").write_text(
+        '{"command": [], "pid": 1, "started": "", "expect": "invalid"}'
+    )
+    assert gated("after") == [(0, 1, False)] * 2
+
+
 def test_a_lake_below_the_runs_is_no_run_and_a_baseline_may_be_one(place: Place) -> None:
     runs = place.runs("good", "bad")
     lake = f"{runs}/lake"
