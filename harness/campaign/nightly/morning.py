@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -38,6 +39,7 @@ from splitbrain.harness.campaign.nightly.record import NightlyRecord
 from splitbrain.harness.campaign.suite.ledger import RunEnded
 from splitbrain.harness.campaign.suite.night import NightFolder
 from splitbrain.harness.campaign.suite.tally import NightTally
+from splitbrain.harness.console import plain_text
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.report.page_assets import render_page
@@ -50,6 +52,8 @@ _OUTCOMES: Final = (
 )
 #: The gate's verdicts, and the colours of a page's head.
 _COLOURS: Final = {"green": "VALID", "red": "INVALID"}
+#: Characters of a sentence; some hold whole states, and the run's own page has all.
+_SENTENCE_MAX: Final = 500
 _PAGES: Final = ("report.html", "summary.md")
 
 
@@ -136,6 +140,7 @@ def morning_page(morning: Morning) -> str:
         "morning.html.j2",
         {
             "printable": printable,
+            "told": partial(plain_text.value_text, length_max=_SENTENCE_MAX),
             "counted": counted,
             "failure_title": failure_title,
             "failure_state": failure_state,
