@@ -50,7 +50,8 @@ def run_gate(sources: Sequence[str], options: GateOptions, console: Console) -> 
     if not sources:
         raise UsageError("no runs are named", "Name run folders, a folder of them, or a ledger")
     now = dt.datetime.now(dt.UTC)
-    held = hold_gate(GateRequest(policy, tier, tuple(sources), options.baseline, now))
+    request = GateRequest(policy, tier, tuple(sources), options.baseline, now, options.output)
+    held = hold_gate(request)
     if options.as_json:
         text = encode_record(held.record).decode().rstrip("\n")
         console.print(Text(text), soft_wrap=True, highlight=False)

@@ -13,8 +13,15 @@ from rich.console import Console
 from rich.text import Text
 
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.campaign.gate.baseline import NIGHTS
 from splitbrain.harness.campaign.nightly.definition import Nightly, read_nightly
-from splitbrain.harness.campaign.nightly.record import STEPS, NightlyRecord, Nights
+from splitbrain.harness.campaign.nightly.morning import PAGE, Morning, morning_page
+from splitbrain.harness.campaign.nightly.record import (
+    ROOM_TO_GO_ON,
+    STEPS,
+    NightlyRecord,
+    Nights,
+)
 from splitbrain.harness.campaign.nightly.steps import Steps
 from splitbrain.harness.campaign.suite import night as suite_nights
 from splitbrain.harness.campaign.suite.command import SUITES, SuiteOptions, ledger_path, run_suite
@@ -22,6 +29,8 @@ from splitbrain.harness.campaign.suite.conductor import TOOL
 from splitbrain.harness.campaign.suite.ledger import Ledger
 from splitbrain.harness.campaign.suite.tally import NightTally, nights_of
 from splitbrain.harness.console.standard_streams import answer as answer_user
+from splitbrain.harness.folder.atomic_file import write_atomically
+from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.harness.folder.results import (
     EXIT_HARNESS_FAILED,
     EXIT_INVALID,
@@ -29,7 +38,6 @@ from splitbrain.harness.folder.results import (
     EXIT_VALID,
 )
 
-NIGHTS: Final = "nightly"
 LAKE: Final = "lake"
 _VOID: Final = "VOID: a canary went unseen, so its valid runs prove nothing."
 
@@ -110,13 +118,34 @@ class _Command:
                 record = msgspec.structs.replace(record, steps={**record.steps, step: done})
                 self._nights.write(record)
         code, sentence = answer(record)
+        page = self._write_page(record, tally, code, sentence)
         at = suite_nights.now().isoformat()
         record = msgspec.structs.replace(record, ended=at, exit_code=code)
         self._nights.write(record)
         folder = self._nights.folder(night)
         answer_user(self._console, {"sentence": sentence, "folder": folder, "record": record})
-        self._say(f"Night {night}: {sentence} Exit code {code}; answers in {folder}")
+        self._say(f"Night {night}: {sentence} Exit code {code}; all of it: {page}")
         return code
+
+    def _write_page(
+        self, record: NightlyRecord, tally: NightTally, code: int, sentence: str
+    ) -> Path:
+        began = tally.began
+        folder = self._nights.folder(began.night)
+        page = folder / PAGE
+        morning = Morning(
+            folder=folder,
+            suite_folder=suite_nights.NightFolder(self._suites / began.suite / began.night),
+            ledger=self._ledger,
+            record=record,
+            tally=tally,
+            exit_code=code,
+            sentence=sentence,
+        )
+        with tell_refusal("write the page of the night", page, ROOM_TO_GO_ON):
+            folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(page, morning_page(morning).encode())
+        return page
 
     def _opened(self) -> NightlyRecord:
         record = None if self._options.fresh else self._nights.read()
