@@ -55,6 +55,8 @@ class RunFolder:
         self.results = root / "results.json"
         #: Verdicts for CI servers.
         self.junit = root / "junit.xml"
+        #: Violations for code scanning, SARIF.
+        self.sarif = root / "results.sarif"
         #: Verdicts for people, Markdown.
         self.summary = root / "summary.md"
         #: Self-contained page.

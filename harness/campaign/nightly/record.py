@@ -15,6 +15,7 @@ from typing import Final, Literal
 import msgspec
 
 from splitbrain.contracts.errors import UNREADABLE, HarnessError
+from splitbrain.harness.campaign.gate.record import GateRecord, decode_record
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.refusals import ELSEWHERE, tell_refusal
 from splitbrain.history.json_problems import in_words
@@ -53,6 +54,8 @@ class NightlyRecord(msgspec.Struct, frozen=True, kw_only=True):
     #: UTC, ISO 8601; None while it is not over.
     ended: str | None = None
     exit_code: int | None = None
+    #: Sentence on what became of the webhook; None: nothing was to be sent.
+    webhook: str | None = None
 
 
 class Nights:
@@ -87,6 +90,12 @@ class Nights:
             if record.ended is not None and record.night is not None:
                 self.folder(record.night).mkdir(exist_ok=True)
                 write_atomically(self.folder(record.night) / _ENDED, content)
+
+    def gate(self, night: str) -> GateRecord | None:
+        """Return the gate's answer on a night; None where there is none."""
+        with suppress(OSError, ValueError, RecursionError):
+            return decode_record((self.folder(night) / "gate.json").read_bytes())
+        return None
 
     def last_gate(self, night: str) -> Path | None:
         """Return the gate's answer of the newest earlier night that proved something."""
