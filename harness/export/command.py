@@ -27,6 +27,7 @@ from splitbrain.harness.export.posting import (
 from splitbrain.harness.export.timeline import Timeline
 from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.harness.folder.store import find_run
+from splitbrain.history.json_problems import in_words
 from splitbrain.history.plan import decode_plan
 
 #: Headers for a collector, as OpenTelemetry's own programs read them: ``name=value,name=value``.
@@ -91,7 +92,8 @@ def export_run(
     try:
         plan = decode_plan(folder.plan.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{folder.plan} cannot be read: {error}", "Export another run") from error
+        problem = f"{folder.plan} cannot be read: {in_words(error)}"
+        raise UsageError(problem, "Export a run made by this version") from error
     timeline = Timeline(folder, plan)
     parts = chosen.parts(timeline)
     with Waiting(console).during(f"exporting {plan.run_id}"):
@@ -112,7 +114,8 @@ def export_run(
 def _check_address(options: ExportOptions, address: str, chosen: Format) -> None:
     if not chosen.is_sent:
         sent = ", ".join(name for name, each in FORMATS.items() if each.is_sent)
-        raise UsageError(f"--to does not fit {options.format}, which is a file", f"Use {sent}")
+        problem = f"--to does not fit {options.format}, which is a file"
+        raise UsageError(problem, f"Choose --format {sent}")
     if options.output is not None:
         raise UsageError("--output and --to cannot be used together", "Leave one of them out")
     if (problem := problem_of_address(address)) is not None:

@@ -30,7 +30,7 @@ from splitbrain.history.records import Event
 from splitbrain.history.run_folder import RunFolder
 
 _Line = TypeVar("_Line")
-#: Who the lanes of operations belong to; the others belong to nodes.
+#: Owner of the lanes of operations; the others belong to nodes.
 CLIENTS: Final = "clients"
 Sort = Literal["operation", "fault", "leader"]
 #: Characters of a value; the history has the whole of it.

@@ -71,6 +71,7 @@ class _Reading(TomlFile):
         keep_valid = self.data.get("keep_valid", False)
         if not isinstance(keep_valid, bool):
             self._refuse_value("keep_valid", "is neither true nor false")
+        webhook_env = self._variable()
         suite = self._suite(texts["suite"])
         policy = self._beside(self._needed("policy", texts["policy"]))
         tier = read_policy(policy).tier(texts["tier"]).name
@@ -89,7 +90,7 @@ class _Reading(TomlFile):
             budget_s=budget_s,
             analysis_s=analysis_s,
             keep_valid=keep_valid,
-            webhook_env=self._variable(),
+            webhook_env=webhook_env,
         )
 
     def _suite(self, name: str | None) -> SuiteFile:

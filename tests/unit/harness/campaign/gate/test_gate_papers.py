@@ -103,7 +103,7 @@ def test_the_example_of_the_page_is_a_policy_that_can_fail(tmp_path: Path) -> No
 
 CI = ROOT / "docs" / "ci"
 TEMPLATES = ("github-actions.yml", "gitlab-ci.yml", "Jenkinsfile")
-#: What is in the folder besides, and which test reads it.
+#: Other files of the folder, each with the test that reads it.
 OTHERS = {"grafana-dashboard.json": "tests/unit/harness/campaign/nightly/test_metrics.py"}
 #: Files of the repository that a template is put into, with ours of the kind.
 USERS_FILES = {"gate.toml": "gate.toml", "nightly.toml": "bench/nights/nightly.toml"}
