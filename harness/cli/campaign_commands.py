@@ -182,7 +182,7 @@ def gate_command(
         baseline: What regressions and new failures are told from: last, for the last night or gate
             that is found beside the runs; runs, a gate.json, or REF:PATH of one in git; none where
             there is none yet.
-        output: Folder for gate.json, gate.xml (JUnit) and gate.md.
+        output: Folder for gate.json, gate.xml (JUnit), gate.sarif and gate.md.
         json: Print the answer as JSON.
         self_test: Prove with synthetic figures that every threshold of the policy can fail; no
             runs.

@@ -53,7 +53,9 @@ from splitbrain.harness.folder.results import (
 from splitbrain.harness.folder.store import drop_data, find_run, is_alive
 from splitbrain.harness.judge.analysis_process import kill_all
 from splitbrain.harness.report import publishing
-from splitbrain.harness.report.summary import show, show_headline
+from splitbrain.harness.report.alarms import alarms_of
+from splitbrain.harness.report.github import tell_github
+from splitbrain.harness.report.summary import show, show_headline, to_markdown
 from splitbrain.harness.run.options import TestOptions, plan_test, prepare
 from splitbrain.harness.run.runner import RunOutcome, run_test
 from splitbrain.history.run_folder import RunFolder
@@ -123,6 +125,7 @@ def run_seeds(options: TestOptions, seeds: range, console: Console, *, analyze: 
     if len(seeds) == 1:
         only = run_once(options, console, analyze=analyze)
         answer(console, {"exit_code": only.exit_code, "runs": _results([only])})
+        _tell_github(_results([only]), options.experiment.system, options.experiment.nemesis)
         return only.exit_code
     judged: dict[int, Judged] = {}
     try:
@@ -138,7 +141,13 @@ def run_seeds(options: TestOptions, seeds: range, console: Console, *, analyze: 
             say(console, _seeds_line(judged, len(seeds)), "bold")
     code = worst([each.exit_code for each in judged.values()])
     answer(console, {"exit_code": code, "runs": _results(judged.values())})
+    _tell_github(_results(judged.values()), options.experiment.system, options.experiment.nemesis)
     return code
+
+
+def _tell_github(made: Sequence[Results], *named: str) -> None:
+    alarms = [alarm for results in made for alarm in alarms_of(results)]
+    tell_github(alarms, lambda: "\n\n".join(map(to_markdown, made)), *named)
 
 
 def _results(judged: Iterable[Judged]) -> list[Results]:
@@ -214,6 +223,7 @@ def check(path: Path, console: Console, *, as_json: bool, analyze: bool | None) 
         results = _check_run(path, session, during, quiet=as_json, analyze=analyze)
     if as_json:
         show(results, console, as_json=True)
+    _tell_github([results], results.system)
     return results.exit_code
 
 

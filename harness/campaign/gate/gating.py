@@ -234,9 +234,9 @@ def _notes(selection: Selection, *, is_first: bool) -> Iterator[str]:
         yield f"{expected} whose violation the suite expects to be found: no other figure."
 
 
-def output_paths(folder: Path) -> tuple[Path, Path, Path]:
-    """Return the paths of a gate's JSON, JUnit XML and Markdown."""
-    return folder / RECORD_NAME, folder / "gate.xml", folder / "gate.md"
+def output_paths(folder: Path) -> tuple[Path, Path, Path, Path]:
+    """Return the paths of a gate's JSON, JUnit XML, Markdown and SARIF."""
+    return folder / RECORD_NAME, folder / "gate.xml", folder / "gate.md", folder / "gate.sarif"
 
 
 #: An ingest of a long run takes seconds, and a night has hundreds of runs.

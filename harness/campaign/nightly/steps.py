@@ -34,6 +34,7 @@ from splitbrain.harness.console.pace import time_words
 from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, counted
 from splitbrain.harness.pool.child_environment import child_environment
+from splitbrain.harness.report.github import unannounced
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.lake.sources import find_runs
 
@@ -137,7 +138,9 @@ class Steps:
         self._console.file.flush()
         owned = (sys.executable, "-P", "-m", _OWNED, str(os.getpid()))
         with subprocess.Popen(
-            [*owned, *self._tool, *arguments], stdin=subprocess.DEVNULL, env=child_environment()
+            [*owned, *self._tool, *arguments],
+            stdin=subprocess.DEVNULL,
+            env=unannounced(child_environment()),
         ) as process:
             try:
                 code = process.wait(timeout_s)

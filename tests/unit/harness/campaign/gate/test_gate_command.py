@@ -21,6 +21,7 @@ from splitbrain.harness.cli.main import run as splitbrain
 from splitbrain.history import spark_extra
 from tests.unit.harness.campaign.gate.gate_runs import VALID, policy, stale_read, write_run
 from tests.unit.harness.campaign.suite.ended_runs import ended_run
+from tests.unit.harness.report.test_sarif import assert_sarif
 
 _FOUND = fingerprint_of(stale_read())
 assert _FOUND is not None
@@ -256,6 +257,10 @@ def test_all_files_are_written_and_say_the_same(place: Place) -> None:
     assert record["failures"][0]["fingerprint"] == STALE_READ
     assert "RED" in (out / "gate.md").read_text()
     assert "<testsuites" in (out / "gate.xml").read_text()
+    sarif = assert_sarif(json.loads((out / "gate.sarif").read_bytes()))
+    (result,) = sarif["results"]
+    assert result["partialFingerprints"]["splitbrainFingerprint/v2"] == STALE_READ
+    assert sarif["automationDetails"]["id"] == f"splitbrain/gate/{record['tier']}/"
 
 
 def test_json_on_the_terminal_is_one_object(place: Place) -> None:
