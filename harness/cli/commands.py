@@ -8,6 +8,7 @@ and the clients' operations, not the kernel's timing, so a failure may not come 
 import shlex
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ from splitbrain.harness.folder.results import (
 )
 from splitbrain.harness.folder.store import drop_data, find_run
 from splitbrain.harness.judge.analysis_process import kill_all
+from splitbrain.harness.judge.analysis_service import shared_analyses
 from splitbrain.harness.report import publishing
 from splitbrain.harness.report.summary import show
 from splitbrain.harness.run.options import TestOptions, plan_test, prepare
@@ -82,9 +84,14 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
     system = systems.system(options.experiment.system)
     is_simulated = options.experiment.runtime == SIMULATED
     with_spark = _with_spark(analyze, is_simulated=is_simulated)
-    with judging_session(console, kill_all, shows=True) as session:
+    with (
+        judging_session(console, kill_all, shows=True) as session,
+        shared_analyses() if with_spark else nullcontext() as service,
+    ):
+        # Started no earlier: it takes the processors for seconds, and clients are measured.
+        on_last_read = None if service is None else service.begin
         try:
-            run = ready_run(options, system, console, session)
+            run = ready_run(options, system, console, session, on_last_read)
         except KeyboardInterrupt:
             session.say(
                 "interrupted: a simulated run leaves nothing until it is over."
@@ -122,13 +129,14 @@ def run_seeds(options: TestOptions, seeds: range, console: Console, *, analyze: 
         return only.exit_code
     judged: dict[int, Judged] = {}
     try:
-        for seed in seeds:
-            say(console, f"seed {seed}, {len(judged) + 1} of {len(seeds):,}", "bold")
-            experiment = msgspec.structs.replace(options.experiment, seed=seed)
-            one = msgspec.structs.replace(options, experiment=experiment)
-            judged[seed] = run_once(one, console, analyze=analyze)
-            if judged[seed].interrupted:
-                break
+        with shared_analyses():
+            for seed in seeds:
+                say(console, f"seed {seed}, {len(judged) + 1} of {len(seeds):,}", "bold")
+                experiment = msgspec.structs.replace(options.experiment, seed=seed)
+                one = msgspec.structs.replace(options, experiment=experiment)
+                judged[seed] = run_once(one, console, analyze=analyze)
+                if judged[seed].interrupted:
+                    break
     finally:
         if judged:
             say(console, _seeds_line(judged, len(seeds)), "bold")
@@ -156,7 +164,11 @@ def _seeds_line(judged: Mapping[int, Judged], wanted: int) -> str:
 
 
 def ready_run(
-    options: TestOptions, system: System, console: Console, session: Session
+    options: TestOptions,
+    system: System,
+    console: Console,
+    session: Session,
+    on_last_read: Callable[[], None] | None = None,
 ) -> Callable[[], RunOutcome]:
     """Prepare a run; what it gives back carries it out, or hands over what was carried out.
 
@@ -171,7 +183,7 @@ def ready_run(
         return lambda: outcome
     test = prepare(options, system, lambda: runtimes.runtime(options.experiment.runtime))
     test.runtime.prepare(test.system.images())
-    return lambda: run_test(test, console, interrupts=session.interrupts)
+    return lambda: run_test(test, console, interrupts=session.interrupts, on_last_read=on_last_read)
 
 
 def judge_outcome(outcome: RunOutcome, session: Session, *, analyze: bool) -> Results:
@@ -269,10 +281,11 @@ def analyze(runs: Sequence[Path], console: Console) -> int:
     # All are looked at before the first is worked on, which takes a while.
     folders = [find_run(run) for run in runs]
     made: list[Results] = []
-    for folder in folders:
-        made.append(_analyze(folder, console))
-        if made[-1].interrupted:
-            break
+    with shared_analyses():
+        for folder in folders:
+            made.append(_analyze(folder, console))
+            if made[-1].interrupted:
+                break
     code = worst([results.exit_code for results in made])
     answer(console, {"exit_code": code, "runs": made})
     return code
