@@ -9,6 +9,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ from splitbrain.harness.folder.results import (
 )
 from splitbrain.harness.folder.store import drop_data, find_run, is_alive
 from splitbrain.harness.judge.analysis_process import kill_all
+from splitbrain.harness.judge.analysis_service import shared_analyses
 from splitbrain.harness.report import publishing
 from splitbrain.harness.report.alarms import alarms_of
 from splitbrain.harness.report.github import tell_github
@@ -88,9 +90,14 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
     system = systems.system(options.experiment.system)
     is_simulated = options.experiment.runtime == SIMULATED
     with_spark = _with_spark(analyze, is_simulated=is_simulated)
-    with judging_session(console, kill_all, shows=True) as session:
+    with (
+        judging_session(console, kill_all, shows=True) as session,
+        shared_analyses() if with_spark else nullcontext() as service,
+    ):
+        # Started no earlier: it takes the processors for seconds, and clients are measured.
+        on_last_read = None if service is None else service.begin
         try:
-            run = ready_run(options, system, console, session)
+            run = ready_run(options, system, console, session, on_last_read)
         except KeyboardInterrupt:
             session.say(
                 "interrupted: a simulated run leaves nothing until it is over."
@@ -129,13 +136,14 @@ def run_seeds(options: TestOptions, seeds: range, console: Console, *, analyze: 
         return only.exit_code
     judged: dict[int, Judged] = {}
     try:
-        for seed in seeds:
-            say(console, f"seed {seed}, {len(judged) + 1} of {len(seeds):,}", "bold")
-            experiment = msgspec.structs.replace(options.experiment, seed=seed)
-            one = msgspec.structs.replace(options, experiment=experiment)
-            judged[seed] = run_once(one, console, analyze=analyze)
-            if judged[seed].interrupted:
-                break
+        with shared_analyses():
+            for seed in seeds:
+                say(console, f"seed {seed}, {len(judged) + 1} of {len(seeds):,}", "bold")
+                experiment = msgspec.structs.replace(options.experiment, seed=seed)
+                one = msgspec.structs.replace(options, experiment=experiment)
+                judged[seed] = run_once(one, console, analyze=analyze)
+                if judged[seed].interrupted:
+                    break
     finally:
         if judged:
             say(console, _seeds_line(judged, len(seeds)), "bold")
@@ -169,7 +177,11 @@ def _seeds_line(judged: Mapping[int, Judged], wanted: int) -> str:
 
 
 def ready_run(
-    options: TestOptions, system: System, console: Console, session: Session
+    options: TestOptions,
+    system: System,
+    console: Console,
+    session: Session,
+    on_last_read: Callable[[], None] | None = None,
 ) -> Callable[[], RunOutcome]:
     """Prepare a run; what it gives back carries it out, or hands over what was carried out.
 
@@ -184,7 +196,7 @@ def ready_run(
         return lambda: outcome
     test = prepare(options, system, lambda: runtimes.runtime(options.experiment.runtime))
     test.runtime.prepare(test.system.images())
-    return lambda: run_test(test, console, interrupts=session.interrupts)
+    return lambda: run_test(test, console, interrupts=session.interrupts, on_last_read=on_last_read)
 
 
 def judge_outcome(outcome: RunOutcome, session: Session, *, analyze: bool) -> Results:
@@ -304,14 +316,15 @@ def analyze(runs: Sequence[Path], console: Console) -> int:
     folders = [find_run(run) for run in runs]
     made: list[Results] = []
     began_s = time.monotonic()
-    for folder in folders:
-        if len(folders) > 1:
-            elapsed_s = time.monotonic() - began_s
-            pace = pace_words(len(made), len(folders), "run", elapsed_s)
-            say(console, f"{pace}; now {folder.root}", "bold")
-        made.append(_analyze(folder, console))
-        if made[-1].interrupted:
-            break
+    with shared_analyses():
+        for folder in folders:
+            if len(folders) > 1:
+                elapsed_s = time.monotonic() - began_s
+                pace = pace_words(len(made), len(folders), "run", elapsed_s)
+                say(console, f"{pace}; now {folder.root}", "bold")
+            made.append(_analyze(folder, console))
+            if made[-1].interrupted:
+                break
     code = worst([results.exit_code for results in made])
     answer(console, {"exit_code": code, "runs": made})
     return code
