@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.errors import UNREADABLE, HarnessError, UsageError
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.contracts.system import System
 from splitbrain.harness.campaign.cleaning import salvage
@@ -46,12 +46,14 @@ from splitbrain.harness.folder.results import (
     EXIT_VALID,
     Results,
     counted,
+    keep_former,
+    read,
     worst,
 )
-from splitbrain.harness.folder.store import drop_data, find_run
+from splitbrain.harness.folder.store import drop_data, find_run, is_alive
 from splitbrain.harness.judge.analysis_process import kill_all
 from splitbrain.harness.report import publishing
-from splitbrain.harness.report.summary import show
+from splitbrain.harness.report.summary import show, show_headline
 from splitbrain.harness.run.options import TestOptions, plan_test, prepare
 from splitbrain.harness.run.runner import RunOutcome, run_test
 from splitbrain.history.run_folder import RunFolder
@@ -224,14 +226,34 @@ def _check_run(
     with_spark = _with_spark(analyze, is_simulated=is_simulated)
     if not with_spark and analyze is None and not quiet and not folder.analysis.exists():
         session.say(_left_out(folder))
-    if folder.results.exists() and not quiet:
-        session.say(f"judging {folder.root} again; its results and report are replaced")
+    former: Path | None = None
+    try:
+        # Into the folder of a run that still goes on nobody writes.
+        former = None if is_alive(folder) else keep_former(folder)
+    except HarnessError as error:
+        session.say(f"The former results are not kept: {error}")
+    if former is not None and not quiet:
+        session.say(f"judging {folder.root} again; its former results are kept in {former.name}")
     try:
         salvage(folder)
     except HarnessError as error:
         # The content of the folder can be judged all the same.
         session.say(f"What the nodes left was not fetched: {error}")
-    return _judge(folder.root, session, during, analyze=with_spark)
+    results = _judge(folder.root, session, during, analyze=with_spark)
+    if former is not None and not quiet:
+        _tell_change(former, results, session)
+    return results
+
+
+def _tell_change(former: Path, results: Results, session: Session) -> None:
+    """Say it where a run is judged otherwise than before; the verdict stays the last line."""
+    try:
+        before = read(former).headline
+    except (OSError, *UNREADABLE):
+        return
+    if before != results.headline:
+        session.say(f"the former verdict was {before}, see {former.name}")
+        show_headline(results, session.console)
 
 
 def _judge(root: Path, session: Session, during: During, **options: Any) -> Results:
