@@ -57,6 +57,8 @@ class RunFolder:
         self.formers = f"{self.results.stem}-*{self.results.suffix}"
         #: Verdicts for CI servers.
         self.junit = root / "junit.xml"
+        #: Violations for code scanning, SARIF.
+        self.sarif = root / "results.sarif"
         #: Verdicts for people, Markdown.
         self.summary = root / "summary.md"
         #: Self-contained page.

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from splitbrain.history.expectation import expects_violation
 from splitbrain.history.plan import Plan, decode_plan, flat
 from splitbrain.history.run_folder import RunFolder, is_plain_name
 from splitbrain.spark_analysis.damage import Damage
@@ -92,6 +93,8 @@ class Identity(msgspec.Struct, frozen=True):
     #: The two partitions.
     system: str
     day: str
+    #: Whether its suite expects a violation (``history.expectation``).
+    expected: bool = False
 
     @property
     def started_at(self) -> dt.datetime | None:
@@ -125,6 +128,7 @@ def identify(folder: RunFolder, damage: Damage) -> Identity:
         nodes=tuple(node for node in map(str, plan.nodes) if is_folder_name(node)),
         system=system if is_folder_name(system) else UNKNOWN,
         day=UNKNOWN if started is None else started.date().isoformat(),
+        expected=expects_violation(root),
     )
 
 
@@ -224,6 +228,7 @@ def run_row(
         operations,
         None if plan is None else plan_digest(plan),
         *results,
+        identity.expected,
     )
 
 

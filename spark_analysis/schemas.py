@@ -235,7 +235,7 @@ COVERAGE: Final = declare(
 #: One row per run; null if in neither plan nor results.
 RUNS: Final = declare(
     "runs",
-    3,
+    4,
     _required("name", _STRING),  # of the run folder; run_id is unique, this need not be
     _optional("test", _STRING),
     _optional("system_version", _STRING),
@@ -268,6 +268,8 @@ RUNS: Final = declare(
     _optional("elections", _LONG),  # epochs with a leader; null: nothing tells
     _optional("unavailability_max_ms", _DOUBLE),  # without an acknowledged write
     _optional("reproduce", _STRING),  # the command line that runs it again
+    # since version 4
+    _required("expected", _BOOLEAN),  # its suite expects a violation (``history.expectation``)
 )
 
 #: One row per sweep of simulated worlds that left its files (``history.seed_records``); its

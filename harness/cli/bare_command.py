@@ -18,7 +18,9 @@ from splitbrain.harness.folder.results import Results
 from splitbrain.harness.judge.bare_history import judge_history
 from splitbrain.harness.pool.limits import JOBS_MAX, MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from splitbrain.harness.pool.warm_workers import processors, warm_workers
-from splitbrain.harness.report.summary import show
+from splitbrain.harness.report.alarms import alarms_of
+from splitbrain.harness.report.github import tell_github
+from splitbrain.harness.report.summary import show, to_markdown
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.run_folder import RunFolder
 
@@ -67,6 +69,7 @@ def check_bare(
         if report is not None and report.is_file():
             session.say(f"report written to {report}")
     show(results, console, as_json=as_json)
+    tell_github(alarms_of(results), lambda: to_markdown(results), path)
     return results.exit_code
 
 

@@ -1,7 +1,7 @@
 """The commands that make many runs, and those around the runs, as they stand on the command line.
 
 ``sim``, ``shrink``, ``suite``, ``nightly``, ``gate``, ``clean``, ``systems``, ``new-system``,
-``help``, ``explain``, ``completion`` and ``doctor``.
+``init``, ``help``, ``explain``, ``completion`` and ``doctor``.
 Everything heavy is imported by the command that needs it. Source: design, section 6.
 """
 
@@ -159,7 +159,8 @@ def nightly_command(
     "gate",
     MANY_RUNS,
     "gate runs --policy policy.toml --tier pull-request --output gate",
-    "gate runs/ledger.jsonl --policy policy.toml --baseline main:gate.json",
+    "gate runs/ledger.jsonl --policy policy.toml --baseline last",
+    "gate runs --policy policy.toml --baseline main:gate.json",
     "gate --policy policy.toml --self-test",
 )
 def gate_command(
@@ -177,9 +178,10 @@ def gate_command(
         runs: Run folders, folders of them such as runs/, or ledgers; LEDGER@NIGHT for one night.
         policy: Policy file (.toml); docs/gate.md says what may stand in it.
         tier: Tier of the policy, such as pull-request; by default the one that it names.
-        baseline: What regressions and new failures are told from: runs, a gate.json, or REF:PATH of
-            one in git; none where there is none yet.
-        output: Folder for gate.json, gate.xml (JUnit) and gate.md.
+        baseline: What regressions and new failures are told from: last, for the last night or gate
+            that is found beside the runs; runs, a gate.json, or REF:PATH of one in git; none where
+            there is none yet.
+        output: Folder for gate.json, gate.xml (JUnit), gate.sarif and gate.md.
         json: Print the answer as JSON.
         self_test: Prove with synthetic figures that every threshold of the policy can fail; no
             runs.
@@ -274,6 +276,36 @@ def new_system_command(name: str, *, folder: Path = Path(), json: Json = False) 
     from splitbrain.harness.cli.new_system import write_system
 
     return write_system(name, folder, standard_output(as_json=json))
+
+
+@command(
+    "init",
+    SETUP,
+    "init --system my_store.py:MyStore",
+    "init --system my-store --output nights --time-budget 8h",
+)
+def init_command(
+    *,
+    system: str,
+    output: Path = Path(),
+    runtime: str | None = None,
+    time_budget: str = "30m",
+    json: Json = False,
+) -> int:
+    """Write a suite, a policy and a night for a system; `splitbrain nightly` runs them as they are.
+
+    Args:
+        system: System to be tested by its name, or path/to/file.py:Class.
+        output: Folder for suite.toml, policy.toml and night.toml; none of them may be there.
+        runtime: docker, local or simulated; by default the one that needs least on this machine.
+        time_budget: What a night may take, such as 45m or 8h.
+        json: Print the answer as one line of JSON; everything else goes to standard error.
+    """
+    from splitbrain.harness.cli.new_night import write_night
+
+    return write_night(
+        system, output, standard_output(as_json=json), runtime=runtime, time_budget=time_budget
+    )
 
 
 @command("help", SETUP, "help", "help sim")

@@ -1,7 +1,7 @@
 """The commands that make and judge runs, as they stand on the command line.
 
-``test``, ``try``, ``check`` and ``replay``. Everything heavy is imported by the command that
-needs it, so that a wrong option is answered at once. Source: design, section 6.
+``test``, ``try``, ``check``, ``replay`` and ``export``. Everything heavy is imported by the command
+that needs it, so that a wrong option is answered at once. Source: design, section 6.
 """
 
 import os
@@ -238,3 +238,34 @@ def replay_command(options: ReplayOptions, *, json: Json = False, patch: PatchFi
     from splitbrain.harness.cli.commands import replay
 
     return replay(options, output(as_json=json))
+
+
+@command(
+    "export",
+    ONE_RUN,
+    "export runs/latest --format perfetto",
+    "export runs/latest --format otlp --to http://127.0.0.1:4318",
+)
+def export_command(  # noqa: D417 - --json describes itself
+    run: Path,
+    *,
+    file_format: Annotated[str, Parameter(name="--format")] = "perfetto",
+    file: Annotated[Path | None, OfResults, Parameter(name="--output")] = None,
+    to: Annotated[str | None, OfResults] = None,
+    json: Json = False,
+) -> int:
+    """Write the timeline of a run for another tool: operations, faults, leaders and violations.
+
+    Args:
+        run: Run folder, finished or dead.
+        file_format: perfetto, for https://ui.perfetto.dev and chrome://tracing; or otlp, spans of
+            OpenTelemetry.
+        file: File to write; packed where its name ends with .gz. By default it is named after the
+            run, in this folder.
+        to: Address of an OpenTelemetry collector that the spans are sent to instead, over HTTP;
+            headers for it stand in OTEL_EXPORTER_OTLP_HEADERS.
+    """
+    from splitbrain.harness.export.command import ExportOptions, export_run
+
+    options = ExportOptions(format=file_format, output=file, to=to)
+    return export_run(run, options, output(as_json=json))

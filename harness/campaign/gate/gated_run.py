@@ -38,7 +38,8 @@ class GatedRun(msgspec.Struct, frozen=True, kw_only=True):
     longest_unavailability_ms: int | None = None
     #: Why it proves nothing, and problems around it.
     problems: tuple[str, ...] = ()
-    #: A planted bug that a suite expects to be found: judged by ``canary_missed`` alone.
+    #: A violation that its suite expects (``history.expectation``): judged by ``canary_missed``
+    #: alone. Missed, as far as its ledger tells, where too few of its cell were found.
     is_canary: bool = False
     canary_missed: bool = False
     #: Name of the folder of the run that this one replays.

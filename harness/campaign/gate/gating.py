@@ -7,7 +7,7 @@ tier asks for one; if that fails, one sentence says so and each is unknown, neve
 """
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,7 +22,14 @@ from splitbrain.contracts.figure import (
     SelectedRun,
     Subject,
 )
-from splitbrain.harness.campaign.gate.baseline import NONE, Baseline, read_baseline
+from splitbrain.harness.campaign.gate.baseline import (
+    LAST,
+    NONE,
+    RECORD_NAME,
+    Baseline,
+    find_last,
+    read_baseline,
+)
 from splitbrain.harness.campaign.gate.catalogue import SEED_FIGURES, VERDICT_FIGURES, needs_spark
 from splitbrain.harness.campaign.gate.evaluation import evaluate, subjects_of, verdict_of
 from splitbrain.harness.campaign.gate.failures import Failures, find_failures
@@ -50,6 +57,12 @@ from splitbrain.harness.folder.tool_version import tool_commit, tool_version
 from splitbrain.harness.pool.spark_child import ask_spark
 from splitbrain.history.spark_extra import COMMAND, has_spark
 
+#: Said where the last night is to be the baseline, and there is none.
+FIRST: Final = (
+    "No earlier night or gate that proved something was found beside these runs: this one has no "
+    "baseline, so nothing is compared, and the next one is compared with it."
+)
+
 
 class GateRequest(msgspec.Struct, frozen=True):
     """Request for one gate."""
@@ -57,9 +70,11 @@ class GateRequest(msgspec.Struct, frozen=True):
     policy: Policy
     tier: Tier
     sources: tuple[str, ...]
-    #: None: none was named; ``none``: there is none.
+    #: None: none was named; ``none``: there is none; ``last``: whichever was the last.
     baseline: str | None
     now: dt.datetime
+    #: Folder of the answer, which may hold an earlier one.
+    output: Path | None = None
 
 
 class Held(NamedTuple):
@@ -87,9 +102,12 @@ def hold_gate(request: GateRequest) -> Held:
         UsageError: the runs or the baseline are not there.
         HarnessError: a ledger or git failed.
     """
-    is_waived = request.baseline == NONE
     selection = select(request.sources)
     request = _with_implied(request, selection)
+    is_first = request.baseline == LAST
+    if is_first and (last := find_last(selection, request.output)) is not None:
+        request, is_first = msgspec.structs.replace(request, baseline=last), False
+    is_waived = is_first or request.baseline == NONE
     baseline = _baseline(request)
     runs = selection.judged_by_policy
     reference = None if baseline is None else baseline.fingerprints
@@ -135,7 +153,11 @@ def hold_gate(request: GateRequest) -> Held:
         runs=tuple(run_record(run, is_flaky=run.name in flaky) for run in selection.runs),
         sweeps=tuple(map(sweep_record, selection.sweeps)),
         problems=measures.problems,
-        notes=(*_notes(selection), *measures.notes, *(baseline.notes if baseline else ())),
+        notes=(
+            *_notes(selection, is_first=is_first),
+            *measures.notes,
+            *(baseline.notes if baseline else ()),
+        ),
     )
     return Held(record, (*selection.runs, *_first_seeds(failures)), failures, flaky)
 
@@ -176,7 +198,7 @@ def _with_implied(request: GateRequest, selection: Selection) -> GateRequest:
 
 
 def _baseline(request: GateRequest) -> Baseline | None:
-    if request.baseline is None or request.baseline == NONE:
+    if request.baseline in (None, NONE, LAST):
         return None
 
     def measure(selection: Selection) -> tuple[dict[Subject, Measured], Sequence[str]]:
@@ -203,17 +225,18 @@ def _measure(request: GateRequest, selection: Selection, failures: Failures) -> 
     return spark._replace(figures={**verdicts, **spark.figures})
 
 
-def _notes(selection: Selection) -> tuple[str, ...]:
+def _notes(selection: Selection, *, is_first: bool) -> Iterator[str]:
+    if is_first:
+        yield FIRST
     canaries = sum(run.is_canary for run in selection.runs)
-    if not canaries:
-        return ()
-    expected = counted(canaries, "run")
-    return (f"{expected} whose violation the suite expects to be found: no other figure.",)
+    if canaries:
+        expected = counted(canaries, "run")
+        yield f"{expected} whose violation the suite expects to be found: no other figure."
 
 
-def output_paths(folder: Path) -> tuple[Path, Path, Path]:
-    """Return the paths of a gate's JSON, JUnit XML and Markdown."""
-    return folder / "gate.json", folder / "gate.xml", folder / "gate.md"
+def output_paths(folder: Path) -> tuple[Path, Path, Path, Path]:
+    """Return the paths of a gate's JSON, JUnit XML, Markdown and SARIF."""
+    return folder / RECORD_NAME, folder / "gate.xml", folder / "gate.md", folder / "gate.sarif"
 
 
 #: An ingest of a long run takes seconds, and a night has hundreds of runs.

@@ -87,6 +87,8 @@ def _run(uri: str, system: str, row: Row, verdicts: list[Row], faults: list[Row]
     problems = (*(row["damage"] if is_changed else ()), *row["vacuous"], *row["problems"])
     # Columns since version 3 of the table.
     unavailability_ms = row.get("unavailability_max_ms")
+    # Since version 4; before it as ``lake.upgrades`` has it.
+    is_canary = bool(row.get("expected", row["bugs"]))
     return GatedRun(
         name=row["run_id"],
         folder=None,
@@ -104,6 +106,8 @@ def _run(uri: str, system: str, row: Row, verdicts: list[Row], faults: list[Row]
         checkers=checkers,
         faults=tuple(map(_fault, faults)),
         problems=problems,
+        is_canary=is_canary,
+        canary_missed=is_canary and outcome != "invalid",
         elections=row.get("elections"),
         longest_unavailability_ms=None if unavailability_ms is None else round(unavailability_ms),
         replay_of=None if row["replay_of"] is None else Path(row["replay_of"]).name,

@@ -26,6 +26,7 @@ from splitbrain.harness.folder.results import leading_sentence
 from splitbrain.harness.folder.results import read as read_results
 from splitbrain.harness.folder.tool_version import this_tool
 from splitbrain.history.border import foreign_entry
+from splitbrain.history.expectation import expects_violation
 from splitbrain.history.plan import Plan, decode_plan, reproduce_command
 from splitbrain.history.reproduce_line import line_of
 from splitbrain.history.run_folder import RunFolder
@@ -89,7 +90,7 @@ def select(sources: Iterable[str]) -> Selection:
 
 def is_run_source(source: str) -> bool:
     """Return whether it names runs or a ledger rather than another file."""
-    return Path(source).is_dir() or is_lake(source) or _ledger_of(source) is not None
+    return Path(source).is_dir() or is_lake(source) or ledger_of(source) is not None
 
 
 def _runs_of(source: str) -> Iterator[tuple[str, GatedRun]]:
@@ -99,7 +100,7 @@ def _runs_of(source: str) -> Iterator[tuple[str, GatedRun]]:
         for folder in _run_folders(path):
             yield str(folder.root), _from_folder(folder)
         return
-    ledger = _ledger_of(source)
+    ledger = ledger_of(source)
     if ledger is None:
         raise UsageError(
             f"there are no runs at {source}",
@@ -129,6 +130,14 @@ def _run_folders(top: Path) -> Iterator[RunFolder]:
 
 
 def _from_folder(folder: RunFolder) -> GatedRun:
+    run = _read_folder(folder)
+    if not expects_violation(folder.root):
+        return run
+    is_missed = run.outcome != "invalid"
+    return msgspec.structs.replace(run, is_canary=True, canary_missed=is_missed)
+
+
+def _read_folder(folder: RunFolder) -> GatedRun:
     if (foreign := foreign_entry(folder.root)) is not None:
         why = f"It holds {foreign}, which no run makes, so that nothing of it was read."
         return _unread(folder, why)
@@ -206,7 +215,7 @@ def _replayed(plan: Plan | None) -> str | None:
     return None if plan is None or plan.replay_of is None else Path(plan.replay_of).name
 
 
-def _ledger_of(source: str) -> tuple[Path, str | None] | None:
+def ledger_of(source: str) -> tuple[Path, str | None] | None:
     """Return the ledger and the night that a source names; None where it names no ledger."""
     before, _, after = source.rpartition("@")
     for path, night in ((Path(source), None), (Path(before), after)):

@@ -15,8 +15,10 @@ from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.sweep import Sweep, SweepOrder
 from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay, replay_command
 from splitbrain.harness.campaign.sweep.sweep_output import (
+    alarms_of_sweep,
     make_output_folder,
     seeds_written,
+    sweep_markdown,
     write_output,
 )
 from splitbrain.harness.campaign.sweep.sweep_summary import show_summary, sweep_answer
@@ -32,6 +34,7 @@ from splitbrain.harness.folder.scenario_text import scenario_words
 from splitbrain.harness.folder.simulation_outcome import JudgedOutcome
 from splitbrain.harness.folder.tool_version import other_tool, this_tool
 from splitbrain.harness.judge.simulated_outcomes import judged
+from splitbrain.harness.report.github import tell_github
 from splitbrain.harness.run.options import (
     check_bugs,
     check_runs_folder,
@@ -127,6 +130,11 @@ def run_sweep(sweep: Sweep, console: Console) -> int:
         )
     show_summary(sweep.tally, order, console, elapsed_s, interrupted=stop.is_set())
     answer(console, found)
+    tell_github(
+        alarms_of_sweep(sweep.tally, found),
+        lambda: sweep_markdown(sweep.tally, order, elapsed_s, interrupted=stop.is_set()),
+        order.options.system,
+    )
     if order.options.trace_hash:
         # By seed; nothing comes after them.
         hashes = sorted(sweep.tally.hashes.items())

@@ -1,4 +1,4 @@
-"""Files that a sweep leaves besides run folders: its answer, JUnit, a summary, and reports.
+"""Files that a sweep leaves besides run folders: its answer, JUnit, SARIF, a summary, reports.
 
 A clean sweep leaves them too: for a CI server no file is no answer. Each seed has its line as soon
 as it has ended (``history.seed_records``).
@@ -6,7 +6,7 @@ as it has ended (``history.seed_records``).
 
 import contextlib
 import datetime as dt
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -21,14 +21,21 @@ from splitbrain.harness.campaign.sweep.sweep_summary import (
     summary_text,
     verdict_words,
 )
-from splitbrain.harness.campaign.sweep.sweep_tally import SweepTally, failure_class
+from splitbrain.harness.campaign.sweep.sweep_tally import (
+    SweepTally,
+    failure_class,
+    failure_groups,
+)
 from splitbrain.harness.campaign.sweep.trial import SeedResult
 from splitbrain.harness.console.waiting import During
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.refusals import tell_refusal
+from splitbrain.harness.folder.results import Results, counted
 from splitbrain.harness.folder.tool_version import tool_commit, tool_version
+from splitbrain.harness.report.alarms import Alarm, alarms_of, file_in_repository
 from splitbrain.harness.report.junit import JunitSuite, document
 from splitbrain.harness.report.publishing import judge_and_publish
+from splitbrain.harness.report.sarif import to_sarif
 from splitbrain.history.seed_records import ANSWER, SEEDS, SeedLine, SeedOutcome, SweepLine
 from splitbrain.history.seeds import seeds_text
 from splitbrain.patched.loading import file_name, installed_patches
@@ -36,6 +43,7 @@ from splitbrain.patched.loading import file_name, installed_patches
 #: Names of the files, besides those of ``history.seed_records``.
 JUNIT: Final = "junit.xml"
 SUMMARY: Final = "summary.md"
+SARIF: Final = "results.sarif"
 _ROOM: Final = "Make room on that disk, or choose another folder with --output."
 
 
@@ -143,20 +151,58 @@ def write_output(
     Raises:
         HarnessError: the disk refuses.
     """
+    judged: dict[int, Results] = {}
     if tally.folders:
         with during("judging the failures that were kept"):
-            for root in tally.folders.values():
-                judge_and_publish(Path(root), analyze=False)
+            for seed, root in tally.folders.items():
+                judged[seed] = judge_and_publish(Path(root), analyze=False)
     headline, sentence = verdict_words(tally, order, interrupted=interrupted)
-    text = summary_text(tally, order, elapsed_s, interrupted=interrupted)
+    alarms, file = alarms_of_sweep(tally, answer, judged), file_in_repository(answer.system)
     files = {
         ANSWER: msgspec.json.format(msgspec.json.encode(answer), indent=2) + b"\n",
         JUNIT: _junit(tally, answer, headline, sentence),
-        SUMMARY: f"# {headline}: {sentence}\n\n```\n{text.strip()}\n```\n".encode(),
+        SARIF: to_sarif(alarms, f"sweep/{order.options.system}", file, answer.exit_code),
+        SUMMARY: sweep_markdown(tally, order, elapsed_s, interrupted=interrupted).encode(),
     }
     for name, content in files.items():
         with tell_refusal("write what the sweep found", folder / name, _ROOM):
             write_atomically(folder / name, content)
+
+
+def sweep_markdown(
+    tally: SweepTally, order: SweepOrder, elapsed_s: float, *, interrupted: bool
+) -> str:
+    """Return the content of ``summary.md``."""
+    headline, sentence = verdict_words(tally, order, interrupted=interrupted)
+    text = summary_text(tally, order, elapsed_s, interrupted=interrupted)
+    return f"# {headline}: {sentence}\n\n```\n{text.strip()}\n```\n"
+
+
+def alarms_of_sweep(
+    tally: SweepTally, answer: SweepAnswer, judged: Mapping[int, Results] = {}
+) -> list[Alarm]:
+    """Return an alarm for each kind of failure, and one for the harness.
+
+    ``judged`` has the results of seeds that were kept, which know the name of an anomaly.
+    """
+    lines = {failed.seed: failed.reproduce for failed in answer.failures}
+    alarms: list[Alarm] = []
+    for group in failure_groups(tally.failures):
+        first = next((each for each in group if each.seed in judged), group[0])
+        named = alarms_of(judged[first.seed]) if first.seed in judged else []
+        found = named[0] if named else Alarm(title="", sentence=first.sentence or "")
+        rule = found.rule or next(iter(first.failed_by), "")
+        seeds = counted(len(group), "seed")
+        changes = {"title": f"{rule}: {seeds}, the first is {group[0].seed}", "rule": rule}
+        changes |= {"reproduce": lines[first.seed], "count": len(group)}
+        alarms.append(msgspec.structs.replace(found, **changes))
+    if broken := (*answer.crashed, *answer.differed):
+        text = f"{counted(len(broken), 'seed')} could not be run, or came out differently"
+        alarms.append(Alarm(title="harness", sentence=f"{text}: {', '.join(map(str, broken))}."))
+    if not alarms and answer.exit_code:
+        text = f"{answer.undecided:,} undecided, {answer.not_run:,} not run"
+        alarms.append(Alarm(title="sweep", sentence=f"{text}.", level="warning"))
+    return alarms
 
 
 def _junit(tally: SweepTally, answer: SweepAnswer, headline: str, sentence: str) -> bytes:

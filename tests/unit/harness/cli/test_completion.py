@@ -50,7 +50,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def completed(script: Path, place: Path, *words: str) -> list[str]:
-    """Words that bash offers for the last one."""
+    """Return the words that bash offers for the last one."""
     line = ["splitbrain", *words]
     ask = (
         f"source {shlex.quote(str(script))}\nCOMP_WORDS=({shlex.join(line)})\n"

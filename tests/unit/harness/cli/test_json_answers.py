@@ -99,7 +99,7 @@ def test_a_new_system_answers_with_its_files(told: Told) -> None:
     code, answered, words = told("new-system", "my-store")
     assert code == 0
     assert answered["system"] == "my_store.py:MyStore"
-    assert sorted(answered["files"]) == ["my_store.py", "pyproject.toml", "suite.toml"]
+    assert sorted(answered["files"]) == ["my_store.py", "pyproject.toml"]
     assert "systems check my_store.py:MyStore" in words
 
 
