@@ -48,10 +48,12 @@ def check_bare(
         raise UsageError(f"there is no {path}", "Name a run folder or a history file")
     if jobs is not None and not 1 <= jobs <= JOBS_MAX:
         raise UsageError(f"--jobs cannot be {jobs}", f"Choose a number between 1 and {JOBS_MAX}")
-    limits = Limits(TIME_BUDGET_S, MEMORY_BUDGET_MIB, jobs or processors())
+    waiting = Waiting(console)
+    took = waiting.pace(JUDGING, "operation").took
+    limits = Limits(TIME_BUDGET_S, MEMORY_BUDGET_MIB, jobs or processors(), took)
     page = None if report is None else page_at(report, path)
     # Nothing but the results may stand beside JSON.
-    during = unseen if as_json else Waiting(console).during
+    during = unseen if as_json else waiting.during
     with warm_workers(path, limits) as warm, judging_session(console) as session, session.judging():
         with during(JUDGING):
             results = judge_history(

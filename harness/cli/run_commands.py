@@ -16,7 +16,16 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.contracts.trial import TrialOptions
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
-from splitbrain.harness.cli.command_app import ONE_RUN, Json, OfHistories, OfResults, Whole, command
+from splitbrain.harness.cli.command_app import (
+    ONE_RUN,
+    Json,
+    OfHistories,
+    OfResults,
+    OfRun,
+    Whole,
+    command,
+    completed,
+)
 from splitbrain.harness.cli.command_end import EXIT_BAD_USAGE
 from splitbrain.harness.cli.record_options import PatchFiles, start_patched, with_records
 from splitbrain.harness.console.standard_streams import output
@@ -127,10 +136,12 @@ def try_command(  # noqa: D417 - the fields of records describe themselves
     "check history.edn --model cas-register --report page.html",
 )
 def check_command(
-    path: Path,
+    path: Annotated[Path, OfRun],
     *,
-    model: Annotated[str | None, OfHistories] = None,
-    history_format: Annotated[str | None, OfHistories, Parameter(name="--format")] = None,
+    model: Annotated[str | None, OfHistories, completed("--model")] = None,
+    history_format: Annotated[
+        str | None, OfHistories, Parameter(name="--format"), completed("--format")
+    ] = None,
     skip_broken: Annotated[bool, OfHistories] = False,
     report: Annotated[Path | None, OfHistories] = None,
     jobs: Annotated[int | None, OfHistories, Whole] = None,

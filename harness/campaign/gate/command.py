@@ -54,7 +54,8 @@ def run_gate(sources: Sequence[str], options: GateOptions, console: Console) -> 
     if not sources:
         raise UsageError("no runs are named", "Name run folders, a folder of them, or a ledger")
     now = dt.datetime.now(dt.UTC)
-    held = hold_gate(GateRequest(policy, tier, tuple(sources), options.baseline, now))
+    request = GateRequest(policy, tier, tuple(sources), options.baseline, now, options.output)
+    held = hold_gate(request)
     if options.as_json:
         text = encode_record(held.record).decode().rstrip("\n")
         console.print(Text(text), soft_wrap=True, highlight=False)
@@ -127,6 +128,8 @@ def _show(record: GateRecord, console: Console) -> None:
     for threshold in record.thresholds:
         implied = " (implied)" if threshold.implied else ""
         lines.append(f"  {threshold.threshold:<{width}}  {threshold_sentence(threshold)}{implied}")
+    if record.sweeps:
+        lines += ["", "Sweeps", *(f"  {each.sweep}: {each.sentence}" for each in record.sweeps)]
     if record.failures:
         lines += ["", "Failures"]
         for failure in record.failures[:_FAILURES_MAX]:

@@ -11,16 +11,18 @@ from typing import Final, NoReturn
 import msgspec
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.campaign.gate.baseline import LAST, NONE
 from splitbrain.harness.campaign.gate.policy import read_policy
 from splitbrain.harness.campaign.gate.toml_file import TomlFile
 from splitbrain.harness.campaign.suite.reading import SuiteFile, plan, read_suite
 from splitbrain.history.durations import EXAMPLES, positive_seconds_of
 
 NIGHTLY_SCHEMA: Final = 1
-#: The baseline that is the last night of this file which was not void.
-LAST: Final = "last"
-#: Share of the whole budget for the steps after the suite, where the file names none.
+#: Share of the whole budget for the steps after the suite, where the file names none. They need
+#: minutes even of a small night, as far as that leaves the suite its half.
 _ANALYSIS_SHARE: Final = 0.1
+_ANALYSIS_LEAST_S: Final = 600.0
+_ANALYSIS_SHARE_MAX: Final = 0.5
 _NEXT: Final = "Correct the file; docs/nightly.md says what may stand in it"
 _TEXTS: Final = ("suite", "policy", "tier", "baseline", "lake")
 _KEYS: Final = ("schema", *_TEXTS, "time_budget", "analysis_budget", "keep_valid", "webhook_env")
@@ -115,7 +117,9 @@ class _Reading(TomlFile):
             except ValueError as error:
                 next_step = "Correct it, or leave it out"
                 raise UsageError(f"--time-budget: {error}", next_step) from error
-        analysis_s = self._seconds("analysis_budget") or budget_s * _ANALYSIS_SHARE
+        usual_s = max(budget_s * _ANALYSIS_SHARE, _ANALYSIS_LEAST_S)
+        usual_s = min(usual_s, budget_s * _ANALYSIS_SHARE_MAX)
+        analysis_s = self._seconds("analysis_budget") or usual_s
         if analysis_s >= budget_s:
             self._refuse_value("analysis_budget", "leaves the suite no time")
         return budget_s, analysis_s
@@ -159,7 +163,7 @@ class _Reading(TomlFile):
     def _reference(self, name: str) -> str:
         """Return a baseline; a file or folder beside this one is named from here."""
         beside = self._beside(name)
-        return str(beside) if name not in (LAST, "none") and beside.exists() else name
+        return str(beside) if name not in (LAST, NONE) and beside.exists() else name
 
     def _refuse_value(self, key: str, why: str) -> NoReturn:
         self._refuse(f"{key} {self.data.get(key)!r} {why}", _NEXT, self._lines.key("", key))

@@ -8,14 +8,13 @@ ended, and it is not the one that was there before.
 import fcntl
 import os
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
 
 from splitbrain.contracts.errors import UNREADABLE, HarnessError
-from splitbrain.harness.campaign.gate.record import GateRecord, decode_record
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.refusals import ELSEWHERE, tell_refusal
 from splitbrain.history.json_problems import in_words
@@ -90,22 +89,6 @@ class Nights:
             if record.ended is not None and record.night is not None:
                 self.folder(record.night).mkdir(exist_ok=True)
                 write_atomically(self.folder(record.night) / _ENDED, content)
-
-    def gate(self, night: str) -> GateRecord | None:
-        """Return the gate's answer on a night; None where there is none."""
-        with suppress(OSError, ValueError, RecursionError):
-            return decode_record((self.folder(night) / "gate.json").read_bytes())
-        return None
-
-    def last_gate(self, night: str) -> Path | None:
-        """Return the gate's answer of the newest earlier night that proved something."""
-        for folder in sorted(self.root.glob("*/"), reverse=True):
-            answer = folder / "gate.json"
-            if folder.name < night and answer.is_file():
-                with suppress(OSError, *UNREADABLE):
-                    if not _decoded(folder / _ENDED).is_void:
-                        return answer
-        return None
 
     @contextmanager
     def locked(self) -> Generator[None]:

@@ -216,7 +216,7 @@ class Conductor:
             command = _program_command(run, sys.executable, str(attempt.root))
             environment = unannounced(os.environ)
         self.display.started(run)
-        child = attempts.start(attempt, command, environment)
+        child = attempts.start(attempt, command, environment, run.expect)
         ending = attempts.see_out(child, self.stop, run.timeout_s, self._urged)
         exit_code = -signal.SIGKILL if child.exit_code is None else child.exit_code
         if run.is_program:

@@ -17,11 +17,12 @@ from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay, replay
 from splitbrain.harness.campaign.sweep.sweep_output import (
     alarms_of_sweep,
     make_output_folder,
+    seeds_written,
     sweep_markdown,
     write_output,
 )
 from splitbrain.harness.campaign.sweep.sweep_summary import show_summary, sweep_answer
-from splitbrain.harness.campaign.sweep.trial import run, try_seed
+from splitbrain.harness.campaign.sweep.trial import SeedResult, run, try_seed
 from splitbrain.harness.console.console_lines import say, write_lines
 from splitbrain.harness.console.interrupts import Interrupts, stopped_in_order
 from splitbrain.harness.console.standard_streams import answer
@@ -105,8 +106,16 @@ def run_sweep(sweep: Sweep, console: Console) -> int:
     order, stop = sweep.order, sweep.stop
     with stopped_in_order(stop, left="left at once; run folders of failures found so far stay."):
         keep, count = order.options.keep, len(order.seeds)
-        with SweepDisplay(console, title_of(order), count, sweep.tally, keep) as display:
-            sweep.carry_out(display.took)
+        with (
+            seeds_written(order) as written,
+            SweepDisplay(console, title_of(order), count, sweep.tally, keep) as display,
+        ):
+
+            def took(result: SeedResult) -> None:
+                written(result)
+                display.took(result)
+
+            sweep.carry_out(took)
         elapsed_s = display.elapsed_s
     found = sweep_answer(sweep.tally, order, is_whole=not sweep.is_cut_short)
     if order.options.output is not None:

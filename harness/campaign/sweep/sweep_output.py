@@ -1,9 +1,12 @@
 """Files that a sweep leaves besides run folders: its answer, JUnit, SARIF, a summary, reports.
 
-A clean sweep leaves them too: for a CI server no file is no answer.
+A clean sweep leaves them too: for a CI server no file is no answer. Each seed has its line as soon
+as it has ended (``history.seed_records``).
 """
 
-from collections.abc import Mapping
+import contextlib
+import datetime as dt
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +17,7 @@ from splitbrain.harness.campaign.sweep.sweep import SweepOrder
 from splitbrain.harness.campaign.sweep.sweep_summary import (
     FailedSeed,
     SweepAnswer,
+    sim_line,
     summary_text,
     verdict_words,
 )
@@ -22,17 +26,21 @@ from splitbrain.harness.campaign.sweep.sweep_tally import (
     failure_class,
     failure_groups,
 )
+from splitbrain.harness.campaign.sweep.trial import SeedResult
 from splitbrain.harness.console.waiting import During
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.harness.folder.results import Results, counted
+from splitbrain.harness.folder.tool_version import tool_commit, tool_version
 from splitbrain.harness.report.alarms import Alarm, alarms_of, file_in_repository
 from splitbrain.harness.report.junit import JunitSuite, document
 from splitbrain.harness.report.publishing import judge_and_publish
 from splitbrain.harness.report.sarif import to_sarif
+from splitbrain.history.seed_records import ANSWER, SEEDS, SeedLine, SeedOutcome, SweepLine
+from splitbrain.history.seeds import seeds_text
+from splitbrain.patched.loading import file_name, installed_patches
 
-#: Names of the files.
-ANSWER: Final = "sweep.json"
+#: Names of the files, besides those of ``history.seed_records``.
 JUNIT: Final = "junit.xml"
 SUMMARY: Final = "summary.md"
 SARIF: Final = "results.sarif"
@@ -48,6 +56,84 @@ def make_output_folder(options: SimOptions) -> None:
     if options.output is not None:
         with tell_refusal("make the folder of --output", options.output, _ROOM):
             options.output.mkdir(parents=True, exist_ok=True)
+
+
+@contextlib.contextmanager
+def seeds_written(order: SweepOrder) -> Generator[Callable[[SeedResult], None]]:
+    """A context that yields how a result is written; without an output folder it is not.
+
+    Files of an earlier sweep go first: they say nothing of these seeds.
+
+    Raises:
+        HarnessError: the disk refuses.
+    """
+    folder = order.options.output
+    if folder is None:
+        yield lambda _result: None
+        return
+    seeds = folder / SEEDS
+    with contextlib.ExitStack() as stack:
+        with tell_refusal("write the seeds of the sweep", seeds, _ROOM):
+            for name in (ANSWER, JUNIT, SUMMARY):
+                (folder / name).unlink(missing_ok=True)
+            # Unbuffered: a killed sweep keeps all lines but the last.
+            file = stack.enter_context(seeds.open("wb", buffering=0))
+
+        def write(record: SweepLine | SeedLine) -> None:
+            with tell_refusal("write the seeds of the sweep", seeds, _ROOM):
+                file.write(msgspec.json.encode(record) + b"\n")
+
+        def took(result: SeedResult) -> None:
+            if result.purpose == "first":
+                write(seed_line(result, order.options))
+
+        write(_sweep_line(order))
+        yield took
+
+
+def _sweep_line(order: SweepOrder) -> SweepLine:
+    options = order.options
+    return SweepLine(
+        system=options.system,
+        seeds=seeds_text(order.seeds),
+        planned=len(order.seeds),
+        bugs=options.bugs,
+        state_machine=options.state_machine,
+        beyond_promise=options.beyond_promise,
+        patches=tuple(map(file_name, installed_patches())),
+        started_at=dt.datetime.now(dt.UTC).isoformat(timespec="microseconds"),
+        tool_version=tool_version(),
+        tool_commit=tool_commit(),
+    )
+
+
+def seed_line(result: SeedResult, options: SimOptions) -> SeedLine:
+    """Return the line of a seed."""
+    outcome: SeedOutcome = "clean"
+    if result.crash is not None:
+        outcome = "crashed"
+    elif result.failed_by:
+        outcome = "failed"
+    elif result.unknown:
+        outcome = "undecided"
+    return SeedLine(
+        seed=result.seed,
+        outcome=outcome,
+        workload=result.workload,
+        sentence=result.sentence if result.crash is None else result.crash.strip().splitlines()[-1],
+        found=result.found,
+        reproduce=None if outcome == "clean" else sim_line(options, result.seed),
+        failed_by=result.failed_by,
+        unknown=result.unknown,
+        trace_hash=result.trace_hash,
+        steps=result.steps,
+        virtual_us=result.virtual_us,
+        operations=result.operations,
+        faults=sum(cell.faults for cell in result.coverage),
+        bitten=sum(cell.bitten for cell in result.coverage),
+        figures=result.figures,
+        seconds=round(result.seconds, 6),
+    )
 
 
 def write_output(

@@ -1,6 +1,7 @@
 """Files of a sweep: a clean one leaves them too, and a failed one what its CI server shows."""
 
 import json
+import shlex
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from splitbrain.harness.campaign.sweep import sweep_output
 from splitbrain.harness.cli.main import run
 from splitbrain.harness.folder.results import Results
 from splitbrain.harness.folder.tool_version import this_tool
+from splitbrain.history.reproduce_line import maker_words
 from tests.unit.harness.campaign.sweep.test_sweep import order, swept
 from tests.unit.harness.report.test_sarif import assert_sarif
 from tests.unit.harness.small_results import results_with
@@ -74,7 +76,10 @@ def test_each_kind_of_failure_is_a_case_with_the_lines_that_make_it_again(
     assert failure.get("message") == "Two leaders."
     assert failure.text is not None
     assert failure.text.startswith("Seeds 2, 7\n")
-    assert f"splitbrain sim --seed 7 --bug some-bug  # {this_tool()}" in failure.text
+    assert (
+        f"splitbrain sim --seed 7 --bug some-bug {shlex.join(maker_words(this_tool()))}"
+        in failure.text
+    )
     assert "FAILED" in summary.splitlines()[0]
     # A failure that was kept has its report.
     assert judged_folders == [Path("/runs/2"), Path("/runs/4")]
