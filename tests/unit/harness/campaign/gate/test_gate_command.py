@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from splitbrain.checker.fingerprints import fingerprint_of
 from splitbrain.harness.campaign.gate import gating
-from splitbrain.harness.campaign.gate.gating import FIRST
 from splitbrain.harness.campaign.suite.ledger import (
     Ledger,
     Line,
@@ -19,45 +17,11 @@ from splitbrain.harness.campaign.suite.ledger import (
 )
 from splitbrain.harness.cli.main import run as splitbrain
 from splitbrain.history import spark_extra
-from tests.unit.harness.campaign.gate.gate_runs import VALID, policy, stale_read, write_run
+from tests.unit.harness.campaign.gate.gate_place import STALE_READ, Place
+from tests.unit.harness.campaign.gate.gate_runs import VALID, write_run
 from tests.unit.harness.campaign.suite.ended_runs import ended_run
 
-_FOUND = fingerprint_of(stale_read())
-assert _FOUND is not None
-STALE_READ = _FOUND.text
 TODAY = dt.datetime.now(dt.UTC).date()
-
-
-class Place:
-    """A folder with runs and a policy."""
-
-    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.root, self.capsys = root, capsys
-        self.policy = root / "gate.toml"
-        self.demand("violations == 0", "runs_valid >= 1")
-
-    def demand(self, *thresholds: str, more: str = "") -> None:
-        policy(self.root, *thresholds, more=more)
-
-    def quarantine(self, until: dt.date, fingerprint: str = STALE_READ) -> str:
-        return (
-            f'[[quarantine]]\nfingerprint = "{fingerprint}"\nuntil = {until}\n'
-            'reason = "known since issue 7"\n'
-        )
-
-    def runs(self, *names: str) -> str:
-        """A folder of runs; those whose name begins with bad have a stale read."""
-        top = self.root / f"runs-{'-'.join(names)}"
-        for number, name in enumerate(names, start=1):
-            result = stale_read(number) if name.startswith("bad") else VALID
-            write_run(top / "kraft" / name, result, seed=number)
-        return str(top)
-
-    def gate(self, *words: str) -> tuple[int, str]:
-        """Exit code and everything that was printed."""
-        code = splitbrain(["gate", "--policy", str(self.policy), *words])
-        out, err = self.capsys.readouterr()
-        return code, out + err
 
 
 @pytest.fixture
@@ -167,65 +131,6 @@ def test_what_was_not_compared_is_not_called_met(place: Place) -> None:
     place.demand("violations == 0", "runs_valid >= 1")
     _, text = place.gate(good)
     assert "All 2 thresholds are met by 1 run." in text
-
-
-def test_the_last_gate_is_the_baseline_and_a_first_one_says_that_it_has_none(place: Place) -> None:
-    place.demand("violations == 0", "failures_new == 0", "runs_valid >= 1")
-    out = place.root / "out"
-
-    def gated(runs: str) -> tuple[int, str]:
-        return place.gate(runs, "--baseline", "last", "--output", str(out))
-
-    good = place.runs("good")
-    # The second time the answer in the folder is about these very runs.
-    for _ in range(2):
-        code, text = gated(good)
-        assert code == 0
-        assert FIRST in text
-    code, text = gated(place.runs("good", "bad"))
-    assert code == 1
-    assert "failures_new == 0  Violated" in text
-    assert FIRST not in text
-    # Found red before: known, and still red by itself.
-    _, text = gated(place.runs("bad", "fine"))
-    assert "failures_new == 0  Met" in text
-
-
-def test_the_last_night_is_found_beside_a_ledger_or_a_folder_of_runs(place: Place) -> None:
-    place.demand("violations == 0", "runs_valid == 1")
-    runs = place.root / "runs"
-    ledger = Ledger(runs / "ledger.jsonl")
-    for night in ("20260101T000000Z", "20260102T000000Z", "20260103T000000Z"):
-        cell = PlannedCell("a", "a", 1, "valid", 0)
-        ledger.append(
-            NightBegan(suite="s", night=night, night_seed=1, digest="d", at=night, cells=(cell,))
-        )
-        ledger.append(ended_run(1, suite="s", night=night, matrix="a", cell="a"))
-        ledger.append(NightEnded(suite="s", night=night, at=night, reason="done"))
-
-    def baseline_of(source: str) -> str | None:
-        out = place.root / "elsewhere"
-        place.gate(source, "--baseline", "last", "--output", str(out))
-        found = json.loads((out / "gate.json").read_text())["baseline"]
-        (out / "gate.json").unlink()
-        return found
-
-    # Nobody has gated them: their runs are measured.
-    assert baseline_of(str(ledger.path)) == f"{ledger.path}@20260102T000000Z"
-    assert baseline_of(f"{ledger.path}@20260101T000000Z") is None
-    answers = runs / "nightly" / "s"
-    for night in ("20260101T000000Z", "20260102T000000Z"):
-        place.gate(f"{ledger.path}@{night}", "--output", str(answers / night))
-    assert baseline_of(str(ledger.path)) == str(answers / "20260102T000000Z" / "gate.json")
-    of_second = baseline_of(f"{ledger.path}@20260102T000000Z")
-    assert of_second == str(answers / "20260101T000000Z" / "gate.json")
-    write_run(runs / "kraft" / "good", VALID)
-    assert baseline_of(str(runs / "kraft")) == str(answers / "20260102T000000Z" / "gate.json")
-    # Neither what is damaged nor another suite's night is in the way.
-    (answers / "20260102T000000Z" / "gate.json").write_text("{")
-    other = runs / "nightly" / "other" / "20260102T000000Z"
-    place.gate(f"{ledger.path}@20260102T000000Z", "--output", str(other))
-    assert baseline_of(str(ledger.path)) == str(answers / "20260101T000000Z" / "gate.json")
 
 
 def test_a_baseline_may_stand_in_git(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -386,31 +291,6 @@ def test_a_lake_says_what_its_runs_folders_say(place: Place) -> None:
     assert by_lake["thresholds"] == by_folder["thresholds"]
     assert by_lake["exit_code"] == 1, "the implied threshold on violations"
     assert "no run tells" not in json.dumps(by_lake)
-
-
-def test_folder_and_lake_say_alike_which_violation_was_expected(place: Place) -> None:
-    """A suite says it in the attempt's record; no planted bug says it by itself."""
-    runs = place.root / "runs"
-    write_run(runs / "0002-good-2" / "attempt-1" / "kraft-register" / "good", VALID, seed=2)
-    canary = runs / "0001-canary-1" / "attempt-1"
-    write_run(canary / "kraft-register" / "bad", stale_read(), seed=1)
-
-    def gated(name: str) -> list[tuple[int, int, bool]]:
-        lake = str(place.root / name)
-        assert splitbrain(["ingest", str(runs), "--lake", lake]) == 0
-        answers: list[tuple[int, int, bool]] = []
-        for source in (str(runs), lake):
-            place.gate(source, "--output", str(place.root / "out"))
-            record = json.loads((place.root / "out" / "gate.json").read_text())
-            canaries = sum(run["canary"] for run in record["runs"])
-            answers.append((record["exit_code"], canaries, bool(record["failures"])))
-        return answers
-
-    assert gated("before") == [(1, 0, True)] * 2
-    (canary / "attempt.json").write_text(
-        '{"command": [], "pid": 1, "started": "", "expect": "invalid"}'
-    )
-    assert gated("after") == [(0, 1, False)] * 2
 
 
 def test_a_lake_below_the_runs_is_no_run_and_a_baseline_may_be_one(place: Place) -> None:
