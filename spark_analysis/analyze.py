@@ -4,17 +4,19 @@ import contextlib
 import functools
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
-from pyspark.sql import Column, DataFrame, SparkSession
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from splitbrain.contracts.analysis import run as rows
 from splitbrain.contracts.analysis.run import Row, RunAnalysis
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.spark_analysis.frames import RunTables, figures, open_tables, rows_of, store_result
+from splitbrain.spark_analysis.frames import RunTables, open_tables, struct_type
 from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.spark_analysis.jobs.availability import fault_windows, longest_unavailability
 from splitbrain.spark_analysis.jobs.commits import (
@@ -28,8 +30,9 @@ from splitbrain.spark_analysis.jobs.latency import latency_quantiles, throughput
 from splitbrain.spark_analysis.jobs.leadership import election_timeline, leader_overlaps, reigns_of
 from splitbrain.spark_analysis.jobs.outcomes import client_errors
 from splitbrain.spark_analysis.jobs.stale_reads import stale_reads
+from splitbrain.spark_analysis.results import Result, in_order, records, store_result
 from splitbrain.spark_analysis.schemas import table_of
-from splitbrain.spark_analysis.session import one_sentence, settings_for, spark_session
+from splitbrain.spark_analysis.session import are_few, one_sentence, settings_for, spark_session
 from splitbrain.spark_analysis.table_writer import replace_file
 
 #: Rows of a list in the summary; the Parquet files have all.
@@ -43,11 +46,14 @@ _NEXT_STEP = (
     "the run itself is not affected."
 )
 
-#: Stored results of one run by their row records.
-Results = Mapping[type[Row], DataFrame]
+#: Jobs at work at the same time on few rows: Spark plans each on one core.
+_JOBS_AT_ONCE: Final = 2
+
+#: Results of one run, as frames, by their row records; one that is not there yet is waited for.
+Frames = Mapping[type[Row], DataFrame]
 
 #: Jobs by the rows that they find, from a run's tables and the results of the jobs above.
-JOBS: Final[dict[type[Row], Callable[[RunTables, Results], DataFrame]]] = {
+JOBS: Final[dict[type[Row], Callable[[RunTables, Frames], DataFrame]]] = {
     rows.Latency: lambda run, _: latency_quantiles(run.operations),
     rows.Throughput: lambda run, _: throughput(run.operations),
     rows.ServiceWindow: lambda run, _: fault_windows(run.operations, run.faults),
@@ -91,16 +97,15 @@ def analyze(run_folder: Path, session: SparkSession | None = None) -> RunAnalysi
     ingested = ingest(run_folder)
     folder = RunFolder(run_folder)
     started = time.monotonic()
+    size = sum(ingested.rows.values())
     with (
         _session(session) as spark,
         one_sentence("analyse the run with Spark", str(run_folder), _NEXT_STEP),
-        settings_for(spark, sum(ingested.rows.values())),
+        settings_for(spark, size),
     ):
-        tables = open_tables(spark, [run_folder])
-        results: dict[type[Row], DataFrame] = {}
-        for row, job in JOBS.items():
-            results[row] = store_result(spark, job(tables, results), table_of(row), folder)
-        counts = _count(tables)
+        tables = open_tables(spark, [run_folder], in_one_piece=are_few(size))
+        at_once = _JOBS_AT_ONCE if are_few(size) else 1
+        results, counts = _carry_out(spark, tables, folder, at_once)
         parts = {name: make(results, counts) for name, make in PARTS.items()}
     analysis = RunAnalysis(
         run_id=ingested.run_id,
@@ -112,18 +117,65 @@ def analyze(run_folder: Path, session: SparkSession | None = None) -> RunAnalysi
     return analysis
 
 
+class Results(NamedTuple):
+    """Stored results of one run."""
+
+    files: Mapping[type[Row], Path]
+
+    def __getitem__(self, row: type[_Row]) -> Result[_Row]:
+        return Result(row, self.files[row])
+
+
+class _Stored(Mapping[type[Row], DataFrame]):
+    """Frames of results that are being made."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self.files: dict[type[Row], Future[Path]] = {}
+
+    def __getitem__(self, row: type[Row]) -> DataFrame:
+        # Begun before whoever asks for it, so it ends.
+        file = self.files[row].result().absolute()
+        return self._spark.read.schema(struct_type(table_of(row))).parquet(str(file))
+
+    def __iter__(self) -> Iterator[type[Row]]:
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+
+def _carry_out(
+    spark: SparkSession, tables: RunTables, folder: RunFolder, at_once: int
+) -> tuple[Results, Counts]:
+    """Carry out all jobs, some at once, each after those whose results it needs."""
+    found = _Stored(spark)
+
+    def store(row: type[Row], job: Callable[[RunTables, Frames], DataFrame]) -> Path:
+        return store_result(job(tables, found), table_of(row), folder)
+
+    pool = ThreadPoolExecutor(at_once, thread_name_prefix="job")
+    try:
+        for row, job in JOBS.items():
+            found.files[row] = pool.submit(store, row, job)
+        counts = pool.submit(_count, tables)
+        files = {row: file.result() for row, file in found.files.items()}
+        return Results(files), counts.result()
+    finally:
+        # After an error, or once somebody ends this process, nobody waits for the others.
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
 def _count(tables: RunTables) -> Counts:
     """Count all sizes in one Spark job."""
+    acknowledged = acknowledged_writes(tables.operations)
     records = tables.committed.where(sql.col("f").isNotNull()).select("epoch", "offset", "digest")
-    frames = {
-        "acknowledged": acknowledged_writes(tables.operations),
-        "committed": records.distinct(),
-        "nodes": tables.logs,
-        "logs": tables.logs.where(sql.col("start_offset").isNotNull()),
-    }
+    dumped = tables.logs.where(sql.col("start_offset").isNotNull())
     counted = [
-        frame.agg(_rows().alias("count")).withColumn("name", sql.lit(name))
-        for name, frame in frames.items()
+        frame.agg(sql.count(sql.lit(1)).alias("count")).withColumn("name", sql.lit(name))
+        for name, frame in zip(
+            Counts._fields, (acknowledged, records.distinct(), tables.logs, dumped), strict=True
+        )
     ]
     everything = functools.reduce(DataFrame.unionByName, counted)
     return Counts(**{row["name"]: row["count"] for row in everything.collect()})
@@ -141,22 +193,16 @@ def _session(given: SparkSession | None) -> Iterator[SparkSession]:
 # --- the summary ------------------------------------------------------------------------------
 
 
-def _first(
-    found: Results, row: type[_Row], *order: str | Column, limit: int = EXAMPLES_MAX
-) -> list[_Row]:
-    return rows_of(found[row], row, *order, limit=limit)
-
-
 def _throughput(found: Results, _: Counts) -> list[rows.Throughput]:
     """Return every second, also those in which nothing ended."""
-    shown = _first(found, rows.Throughput, "second", limit=ROWS_MAX)
+    shown = found[rows.Throughput].first("second", limit=ROWS_MAX)
     by_second = {row.second: row for row in shown}
     seconds = range(shown[0].second, shown[-1].second + 1) if shown else ()
     return [by_second.get(second) or rows.Throughput(second, 0, 0, 0) for second in seconds]
 
 
 def _unavailability(found: Results) -> rows.Unavailability | None:
-    return next(iter(_first(found, rows.Unavailability, "start_ns", limit=1)), None)
+    return next(iter(found[rows.Unavailability].first("start_ns", limit=1)), None)
 
 
 def _span(found: Results, _: Counts) -> rows.Span | None:
@@ -164,95 +210,101 @@ def _span(found: Results, _: Counts) -> rows.Span | None:
     return gap and rows.Span(gap.start_ms, gap.end_ms)
 
 
+def _elections(found: Results, _: Counts) -> int:
+    return len(found[rows.Leader].columns("epoch")["epoch"].unique())
+
+
 def _overlaps(found: Results, _: Counts) -> list[rows.LeaderOverlap]:
     order = ("epoch_a", "epoch_b", "start_ns")
-    overlaps = _first(found, rows.LeaderOverlap, *order, limit=ROWS_MAX)
+    overlaps = found[rows.LeaderOverlap].first(*order, limit=ROWS_MAX)
     return sorted(overlaps, key=lambda row: not row.same_epoch)
 
 
 def _lost(found: Results, counts: Counts) -> rows.Lost:
-    missing = found[rows.LostCommit].count() if counts.logs else None
-    examples = _first(found, rows.LostCommit, "position_offset", "index")
+    lost = found[rows.LostCommit]
+    examples = lost.first("position_offset", "index", limit=EXAMPLES_MAX)
+    missing = lost.count if counts.logs else None
     return rows.Lost(counts.acknowledged, missing, examples, counts.nodes, counts.logs)
 
 
 def _phantom(found: Results, counts: Counts) -> rows.Phantom:
-    unexplained = found[rows.PhantomCommit].count() if counts.logs else None
-    examples = _first(found, rows.PhantomCommit, "offset", "epoch")
-    return rows.Phantom(counts.committed, unexplained, examples)
+    phantom = found[rows.PhantomCommit]
+    examples = phantom.first("offset", "epoch", limit=EXAMPLES_MAX)
+    return rows.Phantom(counts.committed, phantom.count if counts.logs else None, examples)
 
 
 def _reigns(found: Results, _: Counts) -> rows.Reigns:
     reigns = found[rows.Reign]
-    ended = reigns.groupBy("ended").agg(_rows().alias("count")).orderBy(sql.desc("count"), "ended")
-    order = (sql.desc("leaderless_ms"), "start_ns", "epoch")
+    ends = reigns.columns("ended", "leaderless_ms")
+    ended = ends.group_by("ended").aggregate([([], "count_all")])
+    by_count = in_order(ended, "-count_all", "ended", limit=ended.num_rows).to_pylist()
+    examples = reigns.first_as(
+        rows.Reign,
+        *("-leaderless_ms", "start_ns", "epoch"),
+        limit=EXAMPLES_MAX,
+        only=pc.field("leaderless_ms") > 0,
+    )
     return rows.Reigns(
-        **figures(reigns, count=_rows(), leaderless_max_ms=sql.max("leaderless_ms")),
-        ended={row["ended"]: row["count"] for row in ended.collect()},
-        examples=rows_of(
-            reigns.where(sql.col("leaderless_ms") > 0), rows.Reign, *order, limit=EXAMPLES_MAX
-        ),
+        count=reigns.count,
+        ended={row["ended"]: row["count_all"] for row in by_count},
+        leaderless_max_ms=pc.max(ends["leaderless_ms"]).as_py(),
+        examples=examples,
     )
 
 
 def _divergences(found: Results, counts: Counts) -> rows.Divergences:
-    count = found[rows.Divergence].count() if counts.logs > 1 else None
-    return rows.Divergences(count, _first(found, rows.Divergence, "offset", "node_a", "node_b"))
+    divergences = found[rows.Divergence]
+    examples = divergences.first("offset", "node_a", "node_b", limit=EXAMPLES_MAX)
+    return rows.Divergences(divergences.count if counts.logs > 1 else None, examples)
 
 
 def _duplicates(found: Results, counts: Counts) -> rows.Duplicates:
-    kinds = {kind: sql.count_if(sql.col("kind") == kind) for kind in ("committed", "read")}
-    count = figures(found[rows.Duplicate], **kinds)
+    duplicates_found = found[rows.Duplicate]
+    kinds = duplicates_found.columns("kind")["kind"]
+    committed, read = (pc.sum(pc.equal(kinds, kind)).as_py() or 0 for kind in ("committed", "read"))
     order = ("kind", "first_offset", "index", "node", "key", "value")
-    committed = count["committed"] if counts.logs else None
-    return rows.Duplicates(committed, count["read"], _first(found, rows.Duplicate, *order))
+    examples = duplicates_found.first(*order, limit=EXAMPLES_MAX)
+    return rows.Duplicates(committed if counts.logs else None, read, examples)
 
 
 def _stale_reads(found: Results, _: Counts) -> rows.StaleReads:
-    versions = sql.max("age_versions")
-    ages = {"count": _rows(), "age_max_ms": sql.max("age_ms"), "age_max_versions": versions}
-    examples = _first(found, rows.StaleRead, sql.desc("age_ms"), "index")
-    return rows.StaleReads(**figures(found[rows.StaleRead], **ages), examples=examples)
+    stale = found[rows.StaleRead]
+    ages = stale.columns("age_ms", "age_versions")
+    return rows.StaleReads(
+        count=stale.count,
+        age_max_ms=pc.max(ages["age_ms"]).as_py(),
+        age_max_versions=pc.max(ages["age_versions"]).as_py(),
+        examples=stale.first("-age_ms", "index", limit=EXAMPLES_MAX),
+    )
 
 
 def _client_errors(found: Results, _: Counts) -> rows.ClientErrors:
-    by_class = (
-        found[rows.ClientError]
-        .groupBy("type", "error")
-        .agg(
-            sql.sum("count").alias("count"),
-            sql.min("first_ns").alias("first_ns"),
-            sql.max("last_ns").alias("last_ns"),
-        )
-    )
+    told = {"count": "sum", "first_ns": "min", "last_ns": "max"}
+    errors = found[rows.ClientError].columns("type", "error", *told)
+    by_class = errors.group_by(["type", "error"]).aggregate(list(told.items()))
+    named = by_class.rename_columns({f"{name}_{of}": name for name, of in told.items()})
+    shown = in_order(named, "-count", "type", "error", limit=CLASSES_MAX)
     return rows.ClientErrors(
-        **figures(found[rows.ClientError], count=sql.coalesce(sql.sum("count"), sql.lit(0))),
-        classes=rows_of(
-            by_class, rows.ErrorClass, sql.desc("count"), "type", "error", limit=CLASSES_MAX
-        ),
+        count=pc.sum(errors["count"]).as_py() or 0, classes=records(shown, rows.ErrorClass)
     )
-
-
-def _rows() -> Column:
-    return sql.count(sql.lit(1))
 
 
 #: Makers of the parts of ``RunAnalysis``, from the results.
 PARTS: Final[dict[str, Callable[[Results, Counts], Any]]] = {
-    "latency": lambda found, _: rows_of(
-        found[rows.Latency].where("type = 'ok'"), rows.OkLatency, "f", "second", limit=ROWS_MAX
+    "latency": lambda found, _: found[rows.Latency].first_as(
+        rows.OkLatency, "f", "second", limit=ROWS_MAX, only=pc.field("type") == "ok"
     ),
     "throughput": _throughput,
-    "windows": lambda found, _: _first(
-        found, rows.ServiceWindow, "start_ns", "index", limit=ROWS_MAX
+    "windows": lambda found, _: found[rows.ServiceWindow].first(
+        "start_ns", "index", limit=ROWS_MAX
     ),
     "longest_unavailability_ms": lambda found, _: (gap := _unavailability(found)) and gap.gap_ms,
     "unavailability": _span,
-    "elections": lambda found, _: found[rows.Leader].select("epoch").distinct().count(),
+    "elections": _elections,
     "lost": _lost,
     "phantom": _phantom,
-    "leaders": lambda found, _: _first(
-        found, rows.Leader, "start_ns", "epoch", "node", limit=ROWS_MAX
+    "leaders": lambda found, _: found[rows.Leader].first(
+        "start_ns", "epoch", "node", limit=ROWS_MAX
     ),
     "leader_overlaps": _overlaps,
     "reigns": _reigns,

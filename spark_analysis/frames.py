@@ -1,4 +1,4 @@
-"""Declared tables in Spark: opening, storing, bringing frames into shape, reading rows as records.
+"""Declared tables in Spark: opening, bringing frames into shape, reading rows as records.
 
 The schema of a table is never read from its files: a column that an older file lacks is null.
 Effects of operations come from the workload's declaration at ingest; runs of older versions have
@@ -6,12 +6,10 @@ none, and the usual names of functions decide.
 """
 
 import contextlib
-import os
-import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -24,7 +22,6 @@ from splitbrain.history.functions import USUAL
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.ingest import table_folder
 from splitbrain.spark_analysis.schemas import INGESTED_TABLES, Table, columns_of
-from splitbrain.spark_analysis.table_writer import PART_FILE
 
 
 def struct_type(table: Table) -> StructType:
@@ -63,12 +60,6 @@ def rows_of(result: DataFrame, row: type[_Row], *order: str | Column, limit: int
         for cells in found:
             cells[name] = None if cells[name] is None else msgspec.json.decode(cells[name])
     return msgspec.convert(found, list[row])
-
-
-def figures(result: DataFrame, **aggregates: Column) -> dict[str, Any]:
-    """Return aggregates of all rows of a result, by name."""
-    named = [aggregate.alias(name) for name, aggregate in aggregates.items()]
-    return result.agg(*named).toArrow().to_pylist()[0]
 
 
 @contextlib.contextmanager
@@ -165,29 +156,19 @@ class RunTables(NamedTuple):
     logs: DataFrame
 
 
-def open_tables(session: SparkSession, run_folders: Sequence[Path]) -> RunTables:
-    """Open each table of ingested runs as one DataFrame over all of them."""
+def open_tables(
+    session: SparkSession, run_folders: Sequence[Path], *, in_one_piece: bool = False
+) -> RunTables:
+    """Open each table of ingested runs as one DataFrame over all of them.
+
+    With ``in_one_piece`` Spark knows that all rows lie together: nothing is moved before it is
+    sorted, grouped or joined.
+    """
     folders = [RunFolder(path) for path in run_folders]
 
     def open_table(table: Table) -> DataFrame:
         paths = [str(table_folder(folder, table).absolute()) for folder in folders]
-        return session.read.schema(struct_type(table)).parquet(*paths)
+        opened = session.read.schema(struct_type(table)).parquet(*paths)
+        return opened.coalesce(1) if in_one_piece else opened
 
     return RunTables(*map(open_table, INGESTED_TABLES))
-
-
-def store_result(
-    session: SparkSession, result: DataFrame, table: Table, folder: RunFolder
-) -> DataFrame:
-    """Compute a result, replace an older one in one step, and open the stored one."""
-    place = folder.analysis_result(table.name)
-    place.mkdir(parents=True, exist_ok=True)
-    aside = place / f"_computing.{os.getpid()}"
-    try:
-        # One file: results are small.
-        result.coalesce(1).write.mode("overwrite").parquet(str(aside.absolute()))
-        (part,) = aside.glob("part-*.parquet")
-        part.replace(place / PART_FILE)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-    return session.read.schema(struct_type(table)).parquet(str((place / PART_FILE).absolute()))

@@ -60,6 +60,11 @@ def _end_with(owner: int) -> None:
         process = os.pidfd_open(owner)
         select.select([process], [], [])
         os.close(process)
+    end_in_order()
+
+
+def end_in_order() -> None:
+    """Terminate this process from any thread; does not return."""
     os.kill(os.getpid(), signal.SIGTERM)
     # A Spark that hangs must not keep it.
     threading.Event().wait(_TERMINATION_PATIENCE_S)

@@ -24,10 +24,11 @@ from splitbrain.contracts.analysis.parts import (
     PartVerdict,
 )
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.spark_analysis.frames import open_tables, store_result
+from splitbrain.spark_analysis.frames import open_tables, struct_type
 from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.spark_analysis.jobs.linearizability import part_verdicts
 from splitbrain.spark_analysis.owned_process import answer
+from splitbrain.spark_analysis.results import store_result
 from splitbrain.spark_analysis.schemas import table_of
 from splitbrain.spark_analysis.session import one_sentence, spark_session
 
@@ -53,7 +54,9 @@ def judge_parts(session: SparkSession, run_folder: Path, models: Sequence[str]) 
     ingested = ingest(run_folder)
     operations = open_tables(session, [run_folder]).operations
     verdicts = reduce(DataFrame.unionByName, (part_verdicts(operations, model) for model in models))
-    stored = store_result(session, verdicts, table_of(PartVerdict), RunFolder(run_folder))
+    table = table_of(PartVerdict)
+    file = store_result(verdicts, table, RunFolder(run_folder))
+    stored = session.read.schema(struct_type(table)).parquet(str(file.absolute()))
     counts = stored.groupBy("model", "verdict").agg(
         sql.count(sql.lit(1)).alias("parts"), sql.sum("operations").alias("operations")
     )

@@ -99,7 +99,7 @@ class Identity(msgspec.Struct, frozen=True):
     @property
     def started_at(self) -> dt.datetime | None:
         """Time in UTC, None without a plan."""
-        return None if self.plan is None else _instant(self.plan.started_at)
+        return None if self.plan is None else instant(self.plan.started_at)
 
 
 def identify(folder: RunFolder, damage: Damage) -> Identity:
@@ -120,13 +120,13 @@ def identify(folder: RunFolder, damage: Damage) -> Identity:
     if plan is None:
         nodes = tuple(str(node) for node in folder.node_names())
         return Identity(f"{root.name}.{digest}", root.name, None, nodes, UNKNOWN, UNKNOWN)
-    started, system = _instant(plan.started_at), plan.experiment.system
+    started, system = instant(plan.started_at), plan.experiment.system
     return Identity(
         run_id=f"{plan.run_id}.{digest}",
         name=plan.run_id,
         plan=plan,
-        nodes=tuple(node for node in map(str, plan.nodes) if _is_folder_name(node)),
-        system=system if _is_folder_name(system) else UNKNOWN,
+        nodes=tuple(node for node in map(str, plan.nodes) if is_folder_name(node)),
+        system=system if is_folder_name(system) else UNKNOWN,
         day=UNKNOWN if started is None else started.date().isoformat(),
         expected=expects_violation(root),
     )
@@ -244,7 +244,7 @@ def plan_digest(plan: Plan) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()[:_DIGEST_DIGITS]
 
 
-def _is_folder_name(name: str) -> bool:
+def is_folder_name(name: str) -> bool:
     """Return whether the name can name a folder, which an edited plan does not ensure."""
     fits = 0 < len(name.encode(errors="replace")) <= _NAME_BYTES_MAX
     return fits and is_plain_name(name)
@@ -255,9 +255,10 @@ def _column(number: int | None) -> int | None:
     return number if number is not None and -(2**63) <= number < 2**63 else None
 
 
-def _instant(text: str) -> dt.datetime | None:
+def instant(text: str) -> dt.datetime | None:
+    """Return a time in UTC; None where the text is none."""
     try:
-        instant = dt.datetime.fromisoformat(text)
+        time = dt.datetime.fromisoformat(text)
     except ValueError:
         return None
-    return instant.astimezone(dt.UTC) if instant.tzinfo else instant.replace(tzinfo=dt.UTC)
+    return time.astimezone(dt.UTC) if time.tzinfo else time.replace(tzinfo=dt.UTC)

@@ -40,14 +40,17 @@ _LOG_SETTINGS: Final = Path(__file__).with_name("log4j2.properties")
 _OUTPUT_TAIL_BYTES: Final = 4096
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _DEFAULT_MASTER: Final = "local[2]"
-#: Rows in all tables that Spark reads, up to which queries are interpreted.
-INTERPRETED_MAX: Final = 25_000
-_INTERPRETED: Final = {
+#: Rows in all tables that Spark reads, up to which they are few (``settings_for``).
+FEW_ROWS_MAX: Final = 200_000
+_FOR_FEW_ROWS: Final = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
     # Everything fits one partition; there is nothing to adapt.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
+    # To send rows to workers is a job of its own.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.optimizer.disableHints": "true",
 }
 #: Time for a JVM to end by itself; it has nothing left to do.
 _JVM_END_TIMEOUT_S: Final = 30.0
@@ -103,18 +106,24 @@ def spark_session(
             _end_jvm()
 
 
+def are_few(rows: int) -> bool:
+    """Whether to plan queries on so many rows takes longer than to carry them out."""
+    return rows <= FEW_ROWS_MAX
+
+
 @contextlib.contextmanager
 def settings_for(session: SparkSession, rows: int) -> Iterator[None]:
-    """Have the queries of this block on so many rows interpreted where that takes less time.
+    """Have the queries of this block on so many rows interpreted, in one piece, where they are few.
 
-    To compile the queries of an analysis takes longer than to run them on a short run's rows.
+    To compile the queries of an analysis takes longer than to run them on a short run's rows, and
+    so does each stage.
     """
-    if rows > INTERPRETED_MAX:
+    if not are_few(rows):
         yield
         return
-    usual = {name: str(session.conf.get(name)) for name in _INTERPRETED}
+    usual = {name: str(session.conf.get(name)) for name in _FOR_FEW_ROWS}
     try:
-        for name, value in _INTERPRETED.items():
+        for name, value in _FOR_FEW_ROWS.items():
             session.conf.set(name, value)
         yield
     finally:
@@ -141,6 +150,8 @@ def _settings(
     java_options.append(f"-Djava.io.tmpdir={scratch}")
     if short:
         java_options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+        # Spark's classes take 150 MB; a JVM that does not know stops to look for unused ones.
+        java_options += ["-XX:MetaspaceSize=256m", "-Xmn256m"]
     else:
         # Pauses harm nobody here, and the work is a tenth less than with the default.
         java_options.append("-XX:+UseParallelGC")

@@ -21,7 +21,7 @@ from splitbrain.history.run_folder import RunFolder
 
 #: A session alone takes a minute on a busy machine.
 TIMEOUT_S = 600.0
-_POLL_INTERVAL_S = 0.1
+POLL_INTERVAL_S = 0.1
 LOG_NAME = "analysis.log"
 
 
@@ -66,12 +66,9 @@ class AnalysisProcess:
         ``give_up`` returns a reason as soon as nobody wants to wait any longer.
         """
         while (code := self._ended()) is None:
-            if (reason := give_up()) is not None:
+            if (reason := reason_to_stop(self._started, timeout_s, give_up)) is not None:
                 end_spark(self._process)
-                return f"The Spark analysis was stopped: {reason}."
-            if time.monotonic() - self._started > timeout_s:
-                end_spark(self._process)
-                return f"The Spark analysis did not end within {timeout_s:g} s and was stopped."
+                return reason
         if code == 0:
             return None
         how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
@@ -79,7 +76,7 @@ class AnalysisProcess:
 
     def _ended(self) -> int | None:
         try:
-            return self._process.wait(_POLL_INTERVAL_S)
+            return self._process.wait(POLL_INTERVAL_S)
         except subprocess.TimeoutExpired:
             return None
 
@@ -90,6 +87,20 @@ class AnalysisProcess:
             return f"its output cannot be read ({error.strerror})"
         lines = text.strip().splitlines()
         return lines[-1].strip() if lines else "it said nothing"
+
+
+def reason_to_stop(
+    started: float, timeout_s: float, give_up: Callable[[], str | None]
+) -> str | None:
+    """Return why an analysis is waited for no longer, as one sentence; None: it is.
+
+    ``started`` is a moment of the monotonic clock.
+    """
+    if (reason := give_up()) is not None:
+        return f"The Spark analysis was stopped: {reason}."
+    if time.monotonic() - started > timeout_s:
+        return f"The Spark analysis did not end within {timeout_s:g} s and was stopped."
+    return None
 
 
 def read_analysis(run_folder: Path) -> tuple[RunAnalysis | None, str | None]:

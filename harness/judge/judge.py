@@ -31,6 +31,7 @@ from splitbrain.harness.folder.results import (
 from splitbrain.harness.folder.simulation_record import INVARIANTS, invariants_result
 from splitbrain.harness.judge import node_health, record_health
 from splitbrain.harness.judge.analysis_process import AnalysisProcess
+from splitbrain.harness.judge.analysis_service import AskedAnalysis, start_analysis
 from splitbrain.harness.judge.checking import check_all
 from splitbrain.harness.judge.circumstances import Circumstances, with_circumstances
 from splitbrain.harness.judge.evidence_loader import RunRecord, load_run
@@ -128,11 +129,11 @@ def _is_less_than_before(record: RunRecord, results: Results) -> bool:
 
 def _start_analysis(
     run_folder: Path, during: During, analysing: ExitStack
-) -> AnalysisProcess | str:
+) -> AnalysisProcess | AskedAnalysis | str:
     """Return the analysis, which ends with the context, or why it could not be started."""
     analysing.enter_context(during(ANALYSING))
     try:
-        return analysing.enter_context(AnalysisProcess(run_folder))
+        return analysing.enter_context(start_analysis(run_folder))
     except OSError as error:
         return f"The Spark analysis could not be started: {error}."
 

@@ -1,8 +1,9 @@
 """Child processes of modules of ``spark_analysis``, and questions to them that they answer in JSON.
 
-A module is told a path and the number of this process. One that is asked finds the request there,
-prints its answer as the last line and ends with 0, or says in one sentence on standard error why
-there is none. Each child gets a process group of its own, so that Spark's JVM goes with it.
+A module is told a path, or a descriptor, and the number of this process. One that is asked finds
+the request there, prints its answer as the last line and ends with 0, or says in one sentence on
+standard error why there is none. Each child gets a process group of its own, so that Spark's JVM
+goes with it.
 """
 
 import contextlib
@@ -53,11 +54,15 @@ def ask_spark(module: str, request: Any, *, name: str, timeout_s: float | None) 
 
 
 def start_spark(
-    module: str, path: Path, output: IO[bytes] | int, errors: IO[bytes] | int
+    module: str, given: Path | int, output: IO[bytes] | int, errors: IO[bytes] | int
 ) -> "subprocess.Popen[bytes]":
-    """Start a module, as ``subprocess.Popen`` does; raise OSError if no process can be had."""
+    """Start a module, as ``subprocess.Popen`` does; raise OSError if no process can be had.
+
+    ``given`` is a path, or a descriptor that the module inherits.
+    """
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", module, str(path), str(os.getpid())],
+        [sys.executable, "-P", "-m", module, str(given), str(os.getpid())],
+        pass_fds=(given,) if isinstance(given, int) else (),
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=errors,

@@ -5,6 +5,7 @@ collecting, so that what is there can be judged; whatever happens, nothing is le
 design, sections 5 and 7.
 """
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
@@ -43,10 +44,12 @@ def run_test(
     console: Console,
     timing: Timing | None = None,
     interrupts: Interrupts | None = None,
+    on_last_read: Callable[[], None] | None = None,
 ) -> RunOutcome:
     """Run one prepared test, shown on the console.
 
     Without ``interrupts`` of the command around it the run takes the signals itself.
+    ``on_last_read`` is called once the clients are through, before the nodes are stopped.
 
     Raises:
         HarnessError: not even the run folder could be made.
@@ -58,7 +61,7 @@ def run_test(
         living = context.enter_context(
             create_run(test.options.runs_folder, name, test.experiment.seed)
         )
-        run = _Run(test, name, living, timing or Timing.of(test.system.tempo()))
+        run = _Run(test, name, living, timing or Timing.of(test.system.tempo()), on_last_read)
         title = f"splitbrain {name}, seed {test.experiment.seed}, {living.run_id}"
         display = LiveDisplay(console, run.progress, title)
 
@@ -84,8 +87,15 @@ def run_test(
 class _Run:
     """The load and the nemesis of one plan, on a stage."""
 
-    def __init__(self, test: PreparedTest, name: str, living: LivingRun, timing: Timing) -> None:
-        self._test = test
+    def __init__(
+        self,
+        test: PreparedTest,
+        name: str,
+        living: LivingRun,
+        timing: Timing,
+        on_last_read: Callable[[], None] | None,
+    ) -> None:
+        self._test, self._on_last_read = test, on_last_read
         plan = plan_of(test, name, living.run_id)
         self._stage = Stage(test, plan, living, timing, needs(test.schedule))
         for fault in test.schedule:
@@ -130,6 +140,8 @@ class _Run:
             self.loaded = True
             phase.run()
             self._stage.settle(phase.read_finally)
+            if self._on_last_read is not None and not self.stop.is_set():
+                self._on_last_read()
 
     def _load_phase(self) -> LoadPhase:
         test, stage = self._test, self._stage

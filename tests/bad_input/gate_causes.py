@@ -71,6 +71,9 @@ policy-unknown-system | a threshold on a system that is not there | gate --polic
 policy-wrong-way | a threshold that demands what is worse | gate --policy gate.toml runs
   the policy gate.toml, line 3: 'availability_min < 0.9' demands what is worse: of availability_min
   higher is better. Write it with >
+nightly-address | the address of a webhook in a nightly file | nightly night.toml
+  the nightly file night.toml, line 4: webhook_env is not the name of an environment variable. Write
+  webhook_env = 'SPLITBRAIN_WEBHOOK', and the address into that variable
 policy-no-tier | a tier that the policy does not have | gate --policy gate.toml runs --tier nightly
   the policy gate.toml has no tier 'nightly'. There is only 'gate'
 gate-no-runs-named | a gate without runs | gate --policy gate.toml
@@ -102,6 +105,10 @@ gate-self-test-with-runs | a self-test of runs | gate --policy gate.toml runs --
             "policy-deep": file("gate.toml", f"require = {'[' * 3000}{']' * 3000}\n"),
             "suite-no-utf-8": file("suite.toml", b'name = "\xff"\n'),
             "suite-deep": file("suite.toml", f"matrix = {'[' * 3000}{']' * 3000}\n"),
+            "nightly-address": file(
+                "night.toml",
+                'schema = 1\nsuite = "s.toml"\npolicy = "g.toml"\nwebhook_env = "https://x"\n',
+            ),
             "nightly-no-utf-8": file("night.toml", b'suite = "\xff"\n'),
             "baseline-no-utf-8": baseline(b'{"schema": 1, "policy": "\xff"}'),
             "init-file-there": file("policy.toml", b""),

@@ -17,7 +17,7 @@ from splitbrain.harness.judge import analysis_process
 from splitbrain.harness.report import findings
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis import analyze, gate_figures
-from splitbrain.spark_analysis.frames import conform, rows_of
+from splitbrain.spark_analysis.frames import conform
 from splitbrain.spark_analysis.gate_process import open_selection
 from splitbrain.spark_analysis.schemas import table_of
 from tests.spark.reference import Run
@@ -50,7 +50,7 @@ def slow_writes(operations: DataFrame) -> DataFrame:
 
 def part(found: analyze.Results, _: analyze.Counts) -> SlowWrites:
     slow = found[SlowWrite]
-    return SlowWrites(slow.count(), rows_of(slow, SlowWrite, sql.desc("took_ms"), limit=1))
+    return SlowWrites(slow.count, slow.first("-took_ms", limit=1))
 
 
 TOLD = findings.ShownPart(

@@ -18,7 +18,7 @@ from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis import analyze as analyze_module
 from splitbrain.spark_analysis.analyze import JOBS, analyze
 from splitbrain.spark_analysis.schemas import table_of
-from splitbrain.spark_analysis.session import INTERPRETED_MAX, settings_for, spark_session
+from splitbrain.spark_analysis.session import FEW_ROWS_MAX, settings_for, spark_session
 from tests.spark import reference, reference_findings
 from tests.spark.planted_reads import read_set, read_stale
 from tests.spark.reference import Run
@@ -221,9 +221,9 @@ def test_queries_on_few_rows_alone_are_interpreted_and_settings_are_as_before(
     name = "spark.sql.codegen.wholeStage"
     before = str(session.conf.get(name))
     session.conf.set(name, "true")
-    with settings_for(session, INTERPRETED_MAX + 1):
+    with settings_for(session, FEW_ROWS_MAX + 1):
         assert session.conf.get(name) == "true"
-    with settings_for(session, INTERPRETED_MAX):
+    with settings_for(session, FEW_ROWS_MAX):
         assert session.conf.get(name) == "false"
     assert session.conf.get(name) == "true"
     session.conf.set(name, before)

@@ -18,9 +18,13 @@ from splitbrain.checker.fingerprints import fingerprint_of
 from splitbrain.contracts.errors import UNREADABLE, HarnessError, UsageError
 from splitbrain.contracts.figure import Measured, Subject
 from splitbrain.harness.campaign.gate.expressions import parse_subject
-from splitbrain.harness.campaign.gate.gated_run import Selection
 from splitbrain.harness.campaign.gate.record import GateRecord, decode_record
-from splitbrain.harness.campaign.gate.selection import is_run_source, ledger_of, select
+from splitbrain.harness.campaign.gate.selection import (
+    Selection,
+    is_run_source,
+    ledger_of,
+    select,
+)
 from splitbrain.harness.campaign.suite.ledger import Ledger
 from splitbrain.harness.campaign.suite.tally import nights_of
 from splitbrain.history.json_problems import in_words
@@ -74,11 +78,14 @@ def find_last(selection: Selection, output: Path | None) -> str | None:
     holds their runs. A void one proves nothing and is passed over; None where there is no other.
     """
     own = {run.folder_text or run.name for run in selection.runs}
+    sweeps = {sweep.name for sweep in selection.sweeps}
     found: list[tuple[str, str]] = []
     for path in dict.fromkeys(_answers(selection.sources, output)):
         with suppress(OSError, *UNREADABLE):
             record = decode_record(path.read_bytes())
-            if own != {run.run_folder or run.run for run in record.runs} and not is_void(record):
+            runs = {run.run_folder or run.run for run in record.runs}
+            is_own = (runs, {each.sweep for each in record.sweeps}) == (own, sweeps)
+            if not is_own and not is_void(record):
                 found.append((record.at, str(path)))
     if found:
         return max(found)[1]
@@ -124,10 +131,10 @@ def _nights_in_ledgers(sources: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _of_runs(reference: str, measure: Measurer) -> Baseline:
     selection = select([reference])
-    if not selection.runs:
+    if not selection.runs and not selection.sweeps:
         raise UsageError(f"the baseline {reference} holds no run", _NEXT)
     figures, gaps = measure(selection)
-    violations = [result for run in selection.judged_by_policy for result in run.invalid]
+    violations = [result for run in selection.with_failed_seeds for result in run.invalid]
     fingerprints = frozenset(each.text for each in map(fingerprint_of, violations) if each)
     return Baseline(reference, figures, fingerprints, tuple(f"Baseline: {gap}" for gap in gaps))
 

@@ -4,6 +4,7 @@
 the same from everywhere. Starts nothing.
 """
 
+import re
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -24,7 +25,9 @@ _ANALYSIS_LEAST_S: Final = 600.0
 _ANALYSIS_SHARE_MAX: Final = 0.5
 _NEXT: Final = "Correct the file; docs/nightly.md says what may stand in it"
 _TEXTS: Final = ("suite", "policy", "tier", "baseline", "lake")
-_KEYS: Final = ("schema", *_TEXTS, "time_budget", "analysis_budget", "keep_valid")
+_KEYS: Final = ("schema", *_TEXTS, "time_budget", "analysis_budget", "keep_valid", "webhook_env")
+#: Name of an environment variable.
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Nightly(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +48,8 @@ class Nightly(msgspec.Struct, frozen=True, kw_only=True):
     analysis_s: float
     #: Keep the whole folders of valid runs, although the lake has them.
     keep_valid: bool
+    #: Environment variable with the address that is told of a night that is not green.
+    webhook_env: str | None = None
 
     @property
     def suite_s(self) -> float:
@@ -68,6 +73,7 @@ class _Reading(TomlFile):
         keep_valid = self.data.get("keep_valid", False)
         if not isinstance(keep_valid, bool):
             self._refuse_value("keep_valid", "is neither true nor false")
+        webhook_env = self._variable()
         suite = self._suite(texts["suite"])
         policy = self._beside(self._needed("policy", texts["policy"]))
         tier = read_policy(policy).tier(texts["tier"]).name
@@ -86,6 +92,7 @@ class _Reading(TomlFile):
             budget_s=budget_s,
             analysis_s=analysis_s,
             keep_valid=keep_valid,
+            webhook_env=webhook_env,
         )
 
     def _suite(self, name: str | None) -> SuiteFile:
@@ -133,6 +140,17 @@ class _Reading(TomlFile):
         if value is not None and (not isinstance(value, str) or not value.strip()):
             self._refuse_value(key, "is no text")
         return value
+
+    def _variable(self) -> str | None:
+        name = self._text("webhook_env")
+        # Not shown: whoever wrote the address there would find the secret in a log too.
+        if name is not None and not _VARIABLE.fullmatch(name):
+            line = self._lines.key("", "webhook_env")
+            next_step = (
+                "Write webhook_env = 'SPLITBRAIN_WEBHOOK', and the address into that variable"
+            )
+            self._refuse("webhook_env is not the name of an environment variable", next_step, line)
+        return name
 
     def _needed(self, key: str, value: str | None) -> str:
         if value is None:

@@ -123,7 +123,7 @@ class Morning(msgspec.Struct, frozen=True, kw_only=True):
 
 def morning_page(morning: Morning) -> str:
     """Return the whole page."""
-    gate = _gate_in(morning.folder)
+    gate = gate_in(morning.folder)
     began = morning.tally.began
     known = {} if gate is None else {run.run_folder or run.run: run for run in gate.runs}
     runs = sorted(
@@ -168,7 +168,8 @@ def morning_page(morning: Morning) -> str:
     )
 
 
-def _gate_in(folder: Path) -> GateRecord | None:
+def gate_in(folder: Path) -> GateRecord | None:
+    """Return the gate's answer on a night; None where there is none."""
     with suppress(OSError, *UNREADABLE):
         return decode_record((folder / RECORD_NAME).read_bytes())
     return None
@@ -182,7 +183,7 @@ def _by_urgency(gate: GateRecord) -> list[object]:
 def _evening(gate: GateRecord, morning: Morning) -> Evening | None:
     """Return the last night that proved something; None for a first one."""
     for folder in sorted(morning.folder.parent.glob("*/"), reverse=True):
-        if folder.name >= morning.folder.name or (last := _gate_in(folder)) is None:
+        if folder.name >= morning.folder.name or (last := gate_in(folder)) is None:
             continue
         if not is_void(last):
             break

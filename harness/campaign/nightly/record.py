@@ -53,6 +53,8 @@ class NightlyRecord(msgspec.Struct, frozen=True, kw_only=True):
     #: UTC, ISO 8601; None while it is not over.
     ended: str | None = None
     exit_code: int | None = None
+    #: Sentence on what became of the webhook; None: nothing was to be sent.
+    webhook: str | None = None
 
 
 class Nights:

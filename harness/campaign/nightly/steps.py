@@ -30,9 +30,11 @@ from splitbrain.harness.campaign.nightly.record import (
 from splitbrain.harness.campaign.suite.conclusion import prune
 from splitbrain.harness.campaign.suite.conductor import TOOL
 from splitbrain.harness.campaign.suite.tally import NightTally
+from splitbrain.harness.console.pace import time_words
 from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, counted
 from splitbrain.harness.pool.child_environment import child_environment
+from splitbrain.harness.report.github import unannounced
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.lake.sources import find_runs
 
@@ -76,11 +78,12 @@ class Steps:
 
     def carry_out(self, step: Step, record: NightlyRecord) -> StepEnded:
         """Do one step in the time that is left; raise HarnessError if there can be no folder."""
-        self._say(f"Step {STEPS.index(step) + 1} of {len(STEPS)}: {step}")
         used_s = sum(done.took_s for done in record.steps.values())
         # A suite that was done early leaves its time.
         spent_s = sum(run.took_s for run in self._tally.runs)
         left_s = max(self._file.analysis_s, self._file.budget_s - spent_s) - used_s
+        most = f", at most {time_words(left_s)}" if left_s > 0 else ""
+        self._say(f"Step {STEPS.index(step) + 1} of {len(STEPS)}: {step}{most}")
         began_s = time.monotonic()
         code, sentence = self._doers[step](record, left_s)
         if sentence is not None:
@@ -135,7 +138,9 @@ class Steps:
         self._console.file.flush()
         owned = (sys.executable, "-P", "-m", _OWNED, str(os.getpid()))
         with subprocess.Popen(
-            [*owned, *self._tool, *arguments], stdin=subprocess.DEVNULL, env=child_environment()
+            [*owned, *self._tool, *arguments],
+            stdin=subprocess.DEVNULL,
+            env=unannounced(child_environment()),
         ) as process:
             try:
                 code = process.wait(timeout_s)

@@ -49,7 +49,7 @@ def test_every_workload_is_tried_under_every_fault_that_is_no_canary(
     machines = found.state_machines or (None,)
     workloads = {each for machine in machines for each in found.workloads(machine)}
     assert {each.options["workload"] for each in runs} == workloads
-    # Losses that the canary shows without a planted bug would be found every night.
+    # A loss of the canary without a planted bug is known, and would be found every night.
     faults = {"pause", "kill"} if name == "redis" else {"pause", "kill", "partition"}
     assert {each.options["nemesis"] for each in runs} == faults
     assert {each.options["runtime"] for each in runs} <= {"simulated", "docker", "local"}

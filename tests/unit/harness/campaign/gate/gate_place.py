@@ -1,4 +1,4 @@
-"""A folder with runs and a policy, and the gate's answer about it."""
+"""A folder with runs and a policy, and the gate at work on it."""
 
 import datetime as dt
 from pathlib import Path
@@ -12,6 +12,7 @@ from tests.unit.harness.campaign.gate.gate_runs import VALID, policy, stale_read
 _FOUND = fingerprint_of(stale_read())
 assert _FOUND is not None
 STALE_READ = _FOUND.text
+TODAY = dt.datetime.now(dt.UTC).date()
 
 
 class Place:

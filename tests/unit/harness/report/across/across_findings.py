@@ -33,7 +33,7 @@ def failure(state: str = "new", **fields: Any) -> Failure:
         "last_at": NIGHT,
         "example": "20261101T220000Z-5.0123456789",
         "sentence": "Stale read. n1 acknowledged write 4 to r0-5 at 12.240 s.",
-        "reproduce": "splitbrain test --seed 5  # splitbrain 0.1.0, 4795ac6",
+        "reproduce": "splitbrain test --seed 5 --made-by 0.1.0+4795ac6",
     }
     return Failure(state=state, **given | fields)
 
