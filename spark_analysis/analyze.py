@@ -161,8 +161,12 @@ def _carry_out(
         counts = pool.submit(_count, tables)
         files = {row: file.result() for row, file in found.files.items()}
         return Results(files), counts.result()
+    except Exception:
+        # The session may serve another run, whose settings are not these.
+        pool.shutdown(cancel_futures=True)
+        raise
     finally:
-        # After an error, or once somebody ends this process, nobody waits for the others.
+        # Once somebody ends this process, nobody waits for the others.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
